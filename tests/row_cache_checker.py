@@ -31,6 +31,10 @@ FILL = 0.015  # seconds after which a row that was read is kept, whatever was wr
 TEXT = "CHARACTER SET latin1 COLLATE latin1_swedish_ci"
 
 
+NAMES = ("one", "two", "child", "number", "char", "binary", "small")
+NUMBERS = (-(1 << 62), -3, 0, 7, 1 << 40)  # keys of the mapping `number`
+
+
 class StaleError(AssertionError):
     """A get was answered with what is not, or no longer, there."""
 
@@ -49,6 +53,17 @@ def create_tables(database: SQLServer) -> None:
         database, "child", "v", f"k VARCHAR(20) {TEXT} PRIMARY KEY", "v VARCHAR(200)",
         "FOREIGN KEY (k) REFERENCES parent (k) ON DELETE CASCADE ON UPDATE CASCADE",
     )  # fmt: skip
+    map_table(
+        database, "number", "v,w", "i BIGINT PRIMARY KEY", f"c CHAR(10) {TEXT} UNIQUE", "b VARBINARY(9) UNIQUE",
+        "s SMALLINT UNSIGNED UNIQUE", "v VARCHAR(200)", "w VARCHAR(200)",
+    )  # fmt: skip
+    sql(
+        database,
+        *[
+            f"INSERT INTO innodb_memcache.containers VALUES ('{name}', 'test', 'number', '{key}', '{values}', '0', '0', '0', '{key}')"
+            for name, key, values in (("char", "c", "w"), ("binary", "b", "v"), ("small", "s", "w,v"))
+        ],
+    )
     map_table(database, "raced", "v", f"k VARCHAR(20) {TEXT} PRIMARY KEY", "v VARCHAR(200)")
 
 
@@ -70,7 +85,7 @@ class Stepper:
 
     def __init__(self, database: SQLServer, served: Served, seed: int, stack: ExitStack) -> None:
         self._random = random.Random(seed)
-        self._clients = {name: stack.enter_context(served.connect()) for name in ("one", "two", "child")}
+        self._clients = {name: stack.enter_context(served.connect()) for name in NAMES}
         for name, client in self._clients.items():
             ask(client, b"bind %s\r\n" % name.encode())
         self._connection = stack.enter_context(closing(database.connect(60)))
@@ -78,13 +93,15 @@ class Stepper:
         self._open = False  # the other connection has written what is not committed
         self._rows: dict[str, list[str]] = {}  # by k: k, u, v
         self._children: dict[str, str] = {}
+        self._numbers: dict[int, list[str]] = {}  # by i: v and w; what the other keys are follows from i
         self._number = 0
         self._steps: list[Callable[[], None]] = [
             self._update, self._update, self._update, self._insert, self._insert, self._delete, self._rename_key,
             self._rename_other_key, self._set, self._set, self._several, self._roll_back, self._begin, self._finish,
             self._truncate, self._alter, self._rename_table, self._flush, self._kill, self._spell, self._cascade, self._cascade,
+            self._change_number, self._change_number, self._change_number, self._set_number,
         ]  # fmt: skip
-        self._sql("DELETE FROM test.one", "DELETE FROM test.parent")
+        self._sql("DELETE FROM test.one", "DELETE FROM test.parent", "DELETE FROM test.number")
         ask(self._clients["one"], b"get a\r\n")
 
     def run(self, steps: int) -> None:
@@ -101,22 +118,40 @@ class Stepper:
         self.compare("end")
 
     def compare(self, step: str) -> None:
-        """Read all rows, each by its own get; raises StaleError."""
+        """Read all rows in one of the forms of a get; raises StaleError."""
         keys = [*KEYS, *[each.upper() for each in KEYS]] if self._random.random() < 0.3 else KEYS
         wanted = {
             "one": {key: row[2] for row in self._rows.values() for key in (row[0].lower(), row[0].upper())},
             "two": {key: row[2] for row in self._rows.values() for key in (row[1].lower(), row[1].upper())},
             "child": {key: value for k, value in self._children.items() for key in (k, k.upper())},
+            "number": {str(i): f"{v}|{w}" for i, (v, w) in self._numbers.items()},
+            "char": {_char(i): w for i, (_, w) in self._numbers.items()},
+            "binary": {_binary(i): v for i, (v, _) in self._numbers.items()},
+            "small": {str(_small(i)): f"{w}|{v}" for i, (v, w) in self._numbers.items()},
         }
+        others = {"number": str, "char": _char, "binary": _binary, "small": lambda i: str(_small(i))}
+        form = self._random.choice(("get", "get", "several", "gets", "named"))
         for name, client in self._clients.items():
-            said = ask(client, b"".join(b"get %s\r\n" % key.encode() for key in keys))
-            value = wanted[name]
-            right = "".join(
-                f"VALUE {key} 0 {len(value[key])}\r\n{value[key]}\r\nEND\r\n" if key in value else "END\r\n"
-                for key in keys
-            )
-            if said != right.encode():
-                raise StaleError(f"after {step}, {name}: {said!r}, not {right!r}")
+            read = [others[name](i) for i in NUMBERS] if name in others else keys
+            self._compare(step, form, name, client, read, wanted[name])
+
+    def _compare(
+        self, step: str, form: str, name: str, client: socket.socket, keys: list[str], values: dict[str, str]
+    ) -> None:
+        begin, behind = (f"@@{name}." if form == "named" else ""), (" 0" if form == "gets" else "")
+        items = [
+            f"VALUE {begin}{key} 0 {len(values[key])}{behind}\r\n{values[key]}\r\n" if key in values else ""
+            for key in keys
+        ]
+        if form in ("get", "named"):
+            asked = "".join(f"get {begin}{key}\r\n" for key in keys)
+            right = "".join(f"{item}END\r\n" for item in items)
+        else:
+            asked = f"{'gets' if form == 'gets' else 'get'} {' '.join(keys)}\r\n"
+            right = "".join(items) + "END\r\n"
+        said = ask(client, asked.encode())
+        if said != right.encode():
+            raise StaleError(f"after {step}, {form} of {name}: {said!r}, not {right!r}")
 
     def _sql(self, *statements: str, other: bool = False) -> None:
         with (self._other if other else self._connection).cursor() as cursor:
@@ -152,6 +187,38 @@ class Stepper:
             self._finish()
             del self._rows[row[0].lower()]
             self._sql(f"DELETE FROM test.one WHERE k = '{row[0]}'")
+
+    def _change_number(self) -> None:
+        """Insert, update, move or delete a row with keys of several types."""
+        self._finish()
+        i, value = self._random.choice(NUMBERS), self._value()
+        if i not in self._numbers:
+            self._numbers[i] = [value, value + "w"]
+            columns = f"{i}, '{_char(i)}', '{_binary(i)}', {_small(i)}"
+            self._sql(f"INSERT INTO test.number VALUES ({columns}, '{value}', '{value}w')")
+            return
+        free = [each for each in NUMBERS if each not in self._numbers]
+        what = self._random.choice(("update", "delete", "move"))
+        if what == "delete":
+            del self._numbers[i]
+            self._sql(f"DELETE FROM test.number WHERE i = {i}")
+        elif what == "move" and free:
+            to = self._random.choice(free)
+            self._numbers[to] = self._numbers.pop(i)
+            keys = f"i = {to}, c = '{_char(to)}', b = '{_binary(to)}', s = {_small(to)}"
+            self._sql(f"UPDATE test.number SET {keys} WHERE i = {i}")
+        else:
+            self._numbers[i][0] = value
+            self._sql(f"UPDATE test.number SET v = '{value}' WHERE c = '{_char(i)}'")
+
+    def _set_number(self) -> None:
+        if self._numbers:
+            self._finish()
+            i = self._random.choice(list(self._numbers))
+            self._numbers[i] = [self._value(), self._value()]
+            data = "|".join(self._numbers[i]).encode()
+            said = ask(self._clients["number"], b"set %d 0 0 %d\r\n%s\r\n" % (i, len(data), data))
+            assert said == b"STORED\r\n", said
 
     def _rename_key(self) -> None:
         self._finish()
@@ -277,6 +344,19 @@ class Stepper:
                 f"INSERT INTO test.parent VALUES ('{key}')",
                 f"INSERT INTO test.child VALUES ('{key}', '{self._children[key]}')",
             )
+
+
+def _char(i: int) -> str:
+    return f"c{NUMBERS.index(i)}"
+
+
+def _binary(i: int) -> str:
+    return f"b{NUMBERS.index(i)}b"
+
+
+def _small(i: int) -> int:
+    """Return a key without a sign, some beyond the largest one with a sign."""
+    return 65535 - 16000 * NUMBERS.index(i)
 
 
 def race(database: SQLServer, served: Served, seconds: float, readers: int = 2) -> int:

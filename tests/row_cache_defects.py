@@ -42,9 +42,9 @@ def rollback_cached() -> None:
 def key_update_missed() -> None:
     row, number, after = events._row, [0], [False]
 
-    def after_only(body: bytes, at: int, layout: Any, width: int, keys: set[bytes]) -> int:
+    def after_only(body: bytes, at: int, layout: Any, width: int, keys: Any, types: Any) -> int:
         number[0] += 1
-        return row(body, at, layout, width, set() if number[0] % 2 and after[0] else keys)
+        return row(body, at, layout, width, set() if number[0] % 2 and after[0] else keys, types)
 
     rows = LogReader._rows
 
@@ -100,8 +100,8 @@ def filled_by_an_older_read() -> None:
 def one_mapping_of_a_table() -> None:
     table = RowCache.table
 
-    def first_only(self: RowCache, select: str, name: events.Table) -> row_cache.CachedTable:
-        found = table(self, select, name)
+    def first_only(self: RowCache, form: Any, name: events.Table, types: Any) -> row_cache.CachedTable:
+        found = table(self, form, name, types)
         del self._of_table[found.table][1:]
         return found
 
@@ -113,10 +113,10 @@ def collation_equal_keys() -> None:
     keep = RowCache.keep
     read = cached_reads.CachingReader._read
 
-    async def careless(self: Any, table: Any, cached: Any, missing: Any, *, for_hits: bool) -> Any:
-        found = await read(self, table, cached, missing, for_hits=for_hits)
+    async def careless(self: Any, batch: Any, missing: Any, *, for_hits: bool) -> Any:
+        found = await read(self, batch, missing, for_hits=for_hits)
         if self._executed is not None:
-            keep(self._cache, cached, found[0], self._executed)
+            keep(self._cache, batch.cached, found[0], self._executed)
         return found
 
     cached_reads.CachingReader._read = careless  # type: ignore[method-assign]

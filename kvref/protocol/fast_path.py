@@ -29,6 +29,7 @@ class PlainLines:
         word: a key that cannot select a mapping or a range.
         named: a word that may begin with the name of a mapping.
         get: a whole get of one key; its group is the key.
+        getting: a whole get or gets of any keys; its groups are verb and words. Each word is one of `word` or `named`.
         set: a set without an expiry time up to its data; its groups are key, flags and length.
         storing: a set, add or replace up to its data; its groups are verb, word, flags, expiry time and length. Like
             those of the other lines below, the word may begin with the name of a mapping.
@@ -46,6 +47,8 @@ class PlainLines:
         named = rb"@@[^ \r\n\0]{1,%d}" % (rules.key_limit - 2)
         self.named = re.compile(named)
         any_word = rb"(" + word + rb"|" + named + rb")"
+        words = rb"((?:" + word + rb"|" + named + rb")(?: (?:" + word + rb"|" + named + rb"))*)"
+        self.getting = re.compile(rb"(gets?) " + words + rb"\r\n")
         numbers = rb" ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,7})\r\n"
         self.storing = re.compile(rb"(set|add|replace) " + any_word + numbers)
         self.counting = re.compile(rb"(incr|decr) " + any_word + rb" ([0-9]{1,19})\r\n")

@@ -25,9 +25,10 @@ MAX_CACHED_TABLES: Final = 500
 MAX_EVICTED: Final = 1024
 
 S = TypeVar("S")
+K = TypeVar("K")
 
 
-def evicted(rows: Collection[bytes]) -> list[bytes]:
+def evicted(rows: Collection[K]) -> list[K]:
     """Return which rows of a full row cache leave next.
 
     Args:

@@ -45,6 +45,17 @@ def test_a_plain_get_is_a_get_of_its_word(in_force: WireRules, word: bytes) -> N
 
 
 @pytest.mark.parametrize("in_force", RULES)
+@given(words=st.lists(WORDS, min_size=1, max_size=4), with_cas=st.booleans())
+def test_a_plain_get_of_several_keys_is_a_get_of_its_words(
+    in_force: WireRules, words: list[bytes], with_cas: bool
+) -> None:
+    line = b"%b %b\r\n" % (b"gets" if with_cas else b"get", b" ".join(words))
+    found = PlainLines(in_force).getting.fullmatch(line)
+    if found is not None:
+        assert only_command(line, in_force) == c.Get(found[2].split(b" "), with_cas=with_cas)
+
+
+@pytest.mark.parametrize("in_force", RULES)
 @given(word=WORDS, flags=NUMBERS, length=st.integers(0, 12), spelled=NUMBERS)
 def test_a_plain_set_is_a_set_of_what_stands_in_it(
     in_force: WireRules, word: bytes, flags: bytes, length: int, spelled: bytes
@@ -100,6 +111,7 @@ def test_a_plain_delete_is_one_of_its_word(in_force: WireRules, word: bytes, swi
 
 @pytest.mark.parametrize("in_force", RULES)
 def test_plain_lines_are_found(in_force: WireRules) -> None:
+    assert PlainLines(in_force).getting.match(b"gets a @@m.b c\r\nget")
     lines = PlainLines(in_force)
     assert lines.storing.fullmatch(b"add k 1 20 3\r\n")
     assert lines.storing.fullmatch(b"set @@a.k 1 20 3\r\n")

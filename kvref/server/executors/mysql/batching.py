@@ -61,12 +61,15 @@ class Batching:
         self._fallback = Fallback(runner)
         reading, self._writing = connect(), connect()
         handlersocket = bool(store.login.handlersocket)
-        self._reader: RowReader = (
-            HandlerSocketReader(store, reading, isolation) if handlersocket else SQLReader(store, reading)
-        )
+        self._reader: RowReader
         if store.row_cache is not None:
             follower = Follower(store.login, store.row_cache)
-            self._reader = CachingReader(self._reader, reading, isolation, store.row_cache, follower)
+            reader = SQLReader(store, reading)
+            self._reader = CachingReader(reader, store, reading, isolation, store.row_cache, follower)
+        elif handlersocket:
+            self._reader = HandlerSocketReader(store, reading, isolation)
+        else:
+            self._reader = SQLReader(store, reading)
         reads = ReadBatcher(store, self._reader, self._fallback)
         writes = WriteBatcher(store, self._writing, self._fallback)
         self._reads = _Work(reads.carry_out, partial(self._width, reading), runner)
@@ -84,6 +87,7 @@ class Batching:
         operation = command.operation
         if not isinstance(operation, ports.Lookup) or not self._goes_together(command, operation):
             return False
+        command.turn = self._reader.turn
         work = self._writes if operation.for_update else self._reads
         work.add(self._store.alike(operation.mapping), command)
         return True
@@ -113,10 +117,12 @@ class Batching:
 
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""
+        get.turn = self._reader.turn
         self._reads.add(self._store.alike(mapping), get)
 
     def add_read(self, table: PlainTable, read: PlainRead) -> None:
         """Queue a get of a plain word."""
+        read.turn = self._reader.turn
         self._reads.add(table, read)
 
     def add_write(self, table: PlainTable, write: PlainWrite) -> None:

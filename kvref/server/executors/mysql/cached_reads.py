@@ -3,29 +3,53 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from collections.abc import Mapping as MappingOf
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple
 
-from kvref.engine.mapping import Mapping
+from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Cell
 from kvref.errors import StoreError
 from kvref.server.executors.mysql.pool import DedicatedConnection
-from kvref.server.executors.mysql.reads import CellsOfWords, RowReader, Rows
+from kvref.server.executors.mysql.reads import CellsOfWords, Rows, SQLReader
 from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.eligibility import refusal
+from kvref.storage.mysql.binlog.events import KeyTypes, Table
 from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.binlog.positions import LogError, Position, executed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
-from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.store import MySQLStore
 
 # Seconds that a batch waits for the follower: about what a SELECT takes.
 PATIENCE: Final = 0.002
 # Seconds after which the position that decides what is kept is read again, where no kept row needs it.
 MAX_AGE: Final = 0.01
+
+# Reads the rows of some keys: what is found, and whether there is no more for certain.
+_Read = Callable[[MySQLConnection, list[Any]], tuple[dict[Any, Any], bool]]
+
+
+class _Batch(NamedTuple):
+    """Gets of one table in one form.
+
+    Args:
+        mapping: whose table.
+        cached: its kept rows.
+        read: reads those that are not kept.
+        spelled: returns the key of a row as the table spells it.
+        turn: see `RowReader`.
+    """
+
+    mapping: Mapping
+    cached: CachedTable
+    read: _Read
+    spelled: Callable[[Any], Spelling | None]
+    turn: int
 
 
 class _Found(NamedTuple):
@@ -33,7 +57,7 @@ class _Found(NamedTuple):
 
     executed: Position | None
     refusal: str | None
-    cells: CellsOfWords
+    rows: tuple[dict[Any, Any], bool]
 
 
 class CachingReader:
@@ -43,6 +67,7 @@ class CachingReader:
 
     Args:
         reader: reads what is not kept.
+        store: whose rows.
         connection: a dedicated connection, to the server whose log is followed.
         isolation: isolation settings; the level may change.
         cache: of the server's rows.
@@ -51,83 +76,105 @@ class CachingReader:
 
     def __init__(
         self,
-        reader: RowReader,
+        reader: SQLReader,
+        store: MySQLStore,
         connection: DedicatedConnection,
         isolation: Isolation,
         cache: RowCache,
         follower: Follower,
     ) -> None:
         self._reader = reader
+        self._store = store
         self._connection = connection
         self._isolation = isolation
         self._cache = cache
         self._follower = follower
         self._executed: Position | None = None
         self._executed_at = 0.0
+        self._executed_in = 0  # the turn that began with the query for it
+        self.turn = 0
 
-    async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell]) -> Rows:
+    async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:
         """See `RowReader`."""
-        return await self._reader.rows(mapping, keys)
+        cached = self._rows_of(mapping)
+        if cached is None:
+            self._cache.misses += len(keys)
+            return await self._reader.rows(mapping, keys, turn)
+        identities = self._store.identities(mapping)
+        read = self._reader.rows_of(mapping, keys)
+        batch = _Batch(mapping, cached, read, lambda row: identities.spelled(row.key), turn)
+        return await self._answer(batch, [*keys])
 
-    async def cells(self, table: PlainTable, words: list[bytes]) -> CellsOfWords:
+    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> CellsOfWords:
         """See `RowReader`."""
-        cache, container = self._cache, table.mapping.row
-        assert isinstance(container, Container)
-        if cache.applied is None or not self._isolation.reads_committed:
-            cache.misses += len(words)
-            return await self._reader.cells(table, words)
-        cached = cache.table(table.select, (container.db_schema or "", container.db_table or ""))
-        if cached.refusal:
-            cache.misses += len(words)
-            return await self._reader.cells(table, words)
-        hits = [word for word in words if word in cached.rows]
-        missing = words if not hits else [word for word in words if word not in cached.rows]
-        found, certain = await self._read(table, cached, missing, for_hits=bool(hits))
-        late = await self._take(cached, hits, found)
-        cache.hits += len(hits) - len(late)
-        cache.misses += len(missing) + len(late)
-        if late:
-            more, rest_certain = await self._reader.cells(table, late)
-            return found | more, certain and rest_certain
-        return found, certain
+        cached = self._open(self._cache.table(table.select, _table(table.mapping), _types(table.mapping)))
+        if cached is None:
+            self._cache.misses += len(words)
+            return await self._reader.cells(table, words, turn)
+        batch = _Batch(table.mapping, cached, partial(_cells, table), lambda cells: cells[0], turn)
+        return await self._answer(batch, words)
 
     async def close(self) -> None:
         """See `RowReader`."""
         await self._follower.close()
         await self._reader.close()
 
-    async def _read(
-        self, table: PlainTable, cached: CachedTable, missing: list[bytes], *, for_hits: bool
-    ) -> CellsOfWords:
+    def _rows_of(self, mapping: Mapping) -> CachedTable | None:
+        columns = mapping.key, mapping.values, mapping.flags, mapping.cas, mapping.expiry
+        form = self._store.statements(mapping).select, columns
+        return self._open(self._cache.table(form, _table(mapping), _types(mapping)))
+
+    def _open(self, cached: CachedTable) -> CachedTable | None:
+        """Return the kept rows of a table, None where none may be used just now."""
+        usable = self._cache.applied is not None and self._isolation.reads_committed and not cached.refusal
+        return cached if usable else None
+
+    async def _answer(self, batch: _Batch, keys: list[Any]) -> tuple[dict[Any, Any], bool]:
+        cache, kept = self._cache, batch.cached.rows
+        hits = [key for key in keys if key in kept]
+        missing = keys if not hits else [key for key in keys if key not in kept]
+        found, certain = await self._read(batch, missing, for_hits=bool(hits))
+        late = await self._take(batch.cached, hits, found)
+        cache.hits += len(hits) - len(late)
+        cache.misses += len(missing) + len(late)
+        if late:
+            more, rest_certain = await self._connection.call(batch.read, late)
+            return found | more, certain and rest_certain
+        return found, certain
+
+    async def _read(self, batch: _Batch, missing: list[Any], *, for_hits: bool) -> tuple[dict[Any, Any], bool]:
         """Read rows, and what the server has executed where that is not known well enough."""
-        now, cache = time.monotonic(), self._cache
+        now, cache, cached = time.monotonic(), self._cache, batch.cached
         known = self._executed
         outdated = known is None or now - self._executed_at > (cache.staleness or MAX_AGE)
-        if for_hits and known is not None:
+        if for_hits and known is not None and batch.turn >= self._executed_in:
             outdated = outdated or not cache.staleness or not cache.covers(known)
         if not (outdated or missing):
             return {}, True
         examines = cached.refusal is None
-        mariadb = cache.mariadb
+        queries = outdated or examines
+        if queries:
+            self.turn += 1
+        began = self.turn
         answer: _Found = await self._connection.call(
-            _look, table, missing, mariadb if outdated or examines else None, examines
+            _look, batch, missing, cache.mariadb if queries else None, examines
         )
         if answer.executed is not None:
             if known is not None and not answer.executed.covers(known):
                 cache.end()  # the log was reset, and numbers come again
                 self._follower.reconnect()
-            self._executed, self._executed_at = answer.executed, now
+            self._executed, self._executed_at, self._executed_in = answer.executed, now, began
         if self._executed is None:
-            return answer.cells
+            return answer.rows
         if answer.refusal is not None:
             cache.examined(cached, answer.refusal, self._executed)
-        kept = {word: cells for word, cells in answer.cells[0].items() if cells[0] == word}
+        kept = {key: row for key, row in answer.rows[0].items() if batch.spelled(row) == key}
         if kept:
             cache.keep(cached, kept, self._executed)
-        return answer.cells
+        return answer.rows
 
-    async def _take(self, cached: CachedTable, hits: list[bytes], found: dict[bytes, Cells]) -> list[bytes]:
-        """Add kept rows to what was found; return the words for which there is none, or none that is new enough."""
+    async def _take(self, cached: CachedTable, hits: list[Any], found: dict[Any, Any]) -> list[Any]:
+        """Add kept rows to what was found; return the keys for which there is none, or none that is new enough."""
         if not hits:
             return []
         cache, began = self._cache, time.monotonic()
@@ -139,17 +186,35 @@ class CachingReader:
             return hits
         cache.age = now - self._executed_at
         late = []
-        for word in hits:
-            cells = cached.rows.get(word)
-            if cells is None:
-                late.append(word)
+        for key in hits:
+            row = cached.rows.get(key)
+            if row is None:
+                late.append(key)
             else:
-                found[word] = cells
+                found[key] = row
         return late
 
 
+def _table(mapping: Mapping) -> Table:
+    container = mapping.row
+    assert isinstance(container, Container)
+    return container.db_schema or "", container.db_table or ""
+
+
+def _types(mapping: Mapping) -> KeyTypes:
+    """Return which cells of a table's rows may be keys, in addition to VARCHAR and VARBINARY."""
+    if mapping.key.kind is Kind.INTEGER:
+        return KeyTypes.INTEGER
+    # CHAR has a codec, and so have the texts of some character sets.
+    return KeyTypes.NONE if mapping.key.codec is None else KeyTypes.CHAR
+
+
+def _cells(table: PlainTable, connection: MySQLConnection, keys: list[bytes]) -> CellsOfWords:
+    return table.read(connection, keys)
+
+
 def _look(
-    connection: MySQLConnection, table: PlainTable, words: list[bytes], mariadb: bool | None, examines: bool
+    connection: MySQLConnection, batch: _Batch, missing: list[Any], mariadb: bool | None, examines: bool
 ) -> _Found:
     """Return what the server has executed, whether a table may be cached, and then rows; in this order."""
     position, why = None, None
@@ -160,8 +225,8 @@ def _look(
             examines = False  # it cannot be compared: nothing is kept
     if examines:
         try:
-            ((_, created, *_),) = connection.say(f"SHOW CREATE TABLE {table.mapping.source}")
-            why = refusal(str(created), table.mapping.key.name)
+            ((_, created, *_),) = connection.say(f"SHOW CREATE TABLE {batch.mapping.source}")
+            why = refusal(str(created), batch.mapping.key.name)
         except StoreError as error:
             why = str(error)
-    return _Found(position, why, table.read(connection, words) if words else ({}, True))
+    return _Found(position, why, batch.read(connection, missing) if missing else ({}, True))

@@ -79,10 +79,11 @@ class Command(Execution):
     Attributes:
         spelling: of the key that it looks up, where it waits with others for that.
         identity: of that key.
+        turn: of the reader in which it was queued.
         written: it has written something in the transaction that it shares.
     """
 
-    __slots__ = ("identity", "spelling", "transaction", "written")
+    __slots__ = ("identity", "spelling", "transaction", "turn", "written")
 
     def __init__(
         self, begin: Callable[[], OperationGen], done: Callable[[Reply], None], transaction: Transaction
@@ -91,6 +92,7 @@ class Command(Execution):
         self.transaction = transaction
         self.spelling: Spelling = 0
         self.identity: Hashable = None
+        self.turn = 0
         self.written = False
 
     @property

@@ -79,7 +79,7 @@ class MySQLExecutor:
         self._counts = RowCounts(self._pool)
         self._checker = self._connect()
         self._batching = Batching(store, isolation, self._connect, self) if together else None
-        self._fast_paths: dict[tuple[Mapping, bool], MySQLFastPath] = {}
+        self._fast_paths: dict[tuple[Mapping, bool, bool], MySQLFastPath] = {}
         if not isolation.row_locks:
             _log.warning(
                 "innodb_api_disable_rowlock=1 has no effect with mysql://: the database makes writes wait for row locks"
@@ -126,7 +126,7 @@ class MySQLExecutor:
         mapping = None if self._batching is None else ordinary_mapping(session)
         if mapping is None or self._batching is None:
             return None
-        kind = mapping, session.access.read_only
+        kind = mapping, session.access.read_only, session.bound
         found = self._fast_paths.get(kind)
         if found is None or not found.live:
             self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}

@@ -1,4 +1,4 @@
-"""The fast path over a database server: sequences of simple gets, or of simple sets, are queued for common statements.
+"""The fast path over a database server: sequences of gets, or of simple sets, are queued for common statements.
 
 All other commands use the slow path, also those that common statements cannot answer. The rules of commands are in
 `engine/fast_path.py`, the grammar of lines in `protocol/fast_path.py`.
@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
-from kvref.engine.values import RefusedError
+from kvref.engine.values import RefusedError, to_bytes
 from kvref.protocol.fast_path import END, STORED, PlainLines
 from kvref.protocol.replies import ServerError
 from kvref.protocol.rules import MAX_KEY
@@ -24,6 +24,9 @@ from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_VALUE
 
 MAX_RUN: Final = 64  # commands of one connection that are carried out together
+MAX_WORDS: Final = 1000  # keys of one get
+MAX_VALUES: Final = 1 << 20  # bytes of the values of one get of several keys: the least that `reply_size_max` may be
+MAX_CHARACTER: Final = 4  # bytes
 
 
 class Plain:
@@ -35,17 +38,19 @@ class Plain:
         data: what arrived of it.
 
     Attributes:
+        turn: see `RowReader`.
         left: it has to take the slow path.
         error: the reply, where there is no answer.
         answered: called once it is left, or answered.
     """
 
-    __slots__ = ("answered", "data", "error", "left", "verbs", "word")
+    __slots__ = ("answered", "data", "error", "left", "turn", "verbs", "word")
 
     def __init__(self, verbs: PlainVerbs, word: bytes, data: bytes) -> None:
         self.verbs = verbs
         self.word = word
         self.data = data
+        self.turn = 0
         self.left = False
         self.error: ServerError | None = None
         self.answered: Callable[[], None] = _nothing
@@ -72,6 +77,11 @@ class _PlainLookup(Plain):
 
     def shown(self) -> bytes:
         """Return the reply without END: nothing where no row was found, or an expired one."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes the value has, at most; only once it is answered and not left."""
         raise NotImplementedError
 
     def reply(self) -> bytes | ServerError:
@@ -107,22 +117,31 @@ class PlainRead(_PlainLookup):
         """See `_PlainLookup`."""
         return b"" if self._found is None else self.verbs.reply_of_cells(self.word, *self._found, self._now)
 
+    @property
+    def size(self) -> int:
+        """See `_PlainLookup`."""
+        return 0 if self._found is None else len(self._found[1])
+
 
 class PlainGet(_PlainLookup):
-    """Any other get of one key.
+    """Any other get, or gets, of one key.
 
     Args:
         verbs, word, data: see `Plain`.
         key: the key as a value of its column.
         spelling: identity of the key.
+        with_cas: it is a gets.
     """
 
-    __slots__ = ("_row", "key", "spelling")
+    __slots__ = ("_row", "key", "spelling", "with_cas")
 
-    def __init__(self, verbs: PlainVerbs, word: bytes, data: bytes, key: Cell, spelling: Spelling) -> None:
+    def __init__(
+        self, verbs: PlainVerbs, word: bytes, data: bytes, key: Cell, spelling: Spelling, *, with_cas: bool = False
+    ) -> None:
         super().__init__(verbs, word, data)
         self.key = key
         self.spelling = spelling
+        self.with_cas = with_cas
         self._row: Row | None = None
 
     def answer(self, row: Row | None) -> None:
@@ -132,7 +151,51 @@ class PlainGet(_PlainLookup):
 
     def shown(self) -> bytes:
         """See `_PlainLookup`."""
-        return b"" if self._row is None else self.verbs.reply(self.word, self._row, int(time.time()))
+        if self._row is None or self.verbs.expired(self._row.expiry, int(time.time())):
+            return b""
+        return self.verbs.hit(self.word, self._row, with_cas=self.with_cas)
+
+    @property
+    def size(self) -> int:
+        """See `_PlainLookup`."""
+        values = () if self._row is None else self._row.values
+        return sum([MAX_CHARACTER * len(each) if isinstance(each, str) else len(to_bytes(each)) for each in values])
+
+
+class PlainGets(Plain):
+    """A get, or gets, of several keys.
+
+    Args:
+        verbs, data: see `Plain`.
+        lookups: one for each key, in the order of the reply.
+    """
+
+    __slots__ = ("_waiting", "lookups")
+
+    def __init__(self, verbs: PlainVerbs, data: bytes, lookups: list[PlainRead | PlainGet]) -> None:
+        super().__init__(verbs, b"", data)
+        self.lookups = lookups
+        self._waiting = len(lookups)
+        for each in lookups:
+            each.answered = self._answered
+
+    def reply(self) -> bytes | ServerError:
+        """See `Plain`."""
+        if self.error is not None:
+            return self.error
+        shown = [each.shown() for each in self.lookups]
+        self.verbs.count_gets(shown)
+        return b"".join([*shown, END])
+
+    def _answered(self) -> None:
+        self._waiting -= 1
+        if self._waiting:
+            return
+        self.left = any(each.left for each in self.lookups)
+        self.error = next((each.error for each in self.lookups if each.error is not None), None)
+        if not self.left and self.error is None:
+            self.left = sum([each.size for each in self.lookups]) > MAX_VALUES
+        self.answered()
 
 
 class PlainWrite(Plain):
@@ -243,41 +306,90 @@ class MySQLFastPath:
         table = self._table
         if table is None or not table.version.live:
             table = self._table = self._batcher.table(self._mapping)
-        gets = data.startswith(b"get ")
+        gets = data.startswith((b"get ", b"gets "))
         taken = self._gets(table, data) if gets else self._sets(table, data)
         if not taken:
             return 0, Wait.NOTHING
         _Run(taken, later)
         for each in taken:
-            if isinstance(each, PlainRead):
-                self._batcher.add_read(table, each)
-            elif isinstance(each, PlainGet):
-                self._batcher.add_get(self._mapping, each)
-            elif isinstance(each, PlainWrite):
+            if isinstance(each, PlainWrite):
                 self._batcher.add_write(table, each)
+            elif isinstance(each, PlainGets):
+                for lookup in each.lookups:
+                    self._add(table, lookup)
+            else:
+                assert isinstance(each, PlainRead | PlainGet)
+                self._add(table, each)
         return sum([len(each.data) for each in taken]), Wait.ANSWER
+
+    def _add(self, table: PlainTable, lookup: PlainRead | PlainGet) -> None:
+        if isinstance(lookup, PlainRead):
+            self._batcher.add_read(table, lookup)
+        else:
+            self._batcher.add_get(self._mapping, lookup)
 
     def _gets(self, table: PlainTable, data: bytes) -> list[Plain]:
         """Return the gets at the beginning of some input."""
         found: list[Plain] = []
-        at = 0
-        while len(found) < MAX_RUN and (line := self._lines.get.match(data, at)) is not None:
-            get = self._get(table, line[1], line[0])
+        at = words = 0
+        while len(found) < MAX_RUN and words < MAX_WORDS:
+            get: Plain | None
+            line = self._lines.get.match(data, at)
+            if line is not None:
+                get = self._get(table, line[1], line[0])
+                words += 1
+            else:
+                line = self._lines.getting.match(data, at)
+                if line is None:
+                    break
+                get = self._several(table, line[2].split(b" "), line[0], with_cas=line[1] == b"gets")
+                words += get.data.count(b" ") if get is not None else 0
             if get is None:
                 break
             found.append(get)
             at = line.end()
         return found if found and self._batcher.takes_reads(self._mapping) else []
 
-    def _get(self, table: PlainTable, word: bytes, data: bytes) -> Plain | None:
-        if table.readable and len(word) <= table.longest_key and word.isascii():
+    def _several(self, table: PlainTable, words: list[bytes], data: bytes, *, with_cas: bool) -> Plain | None:
+        """Return a get of any words, None where the slow path must run it."""
+        if len(words) > MAX_WORDS:
+            return None
+        lookups = []
+        for word in words:
+            key: bytes | None = word
+            if word.startswith(b"@"):
+                # Of several words one that names a mapping may decide about those behind it.
+                key = self._verbs.key_of_bound(word) if len(words) == 1 else None
+                key = key if key is not None and self._lines.word.fullmatch(key) else None
+            lookup = None if key is None else self._lookup(table, word, key, b"", with_cas=with_cas)
+            if lookup is None:
+                return None
+            lookups.append(lookup)
+        return PlainGets(self._verbs, data, lookups)
+
+    def _get(self, table: PlainTable, word: bytes, data: bytes) -> PlainRead | PlainGet | None:
+        return self._lookup(table, word, word, data, with_cas=False)
+
+    def _lookup(
+        self, table: PlainTable, word: bytes, key: bytes, data: bytes, *, with_cas: bool
+    ) -> PlainRead | PlainGet | None:
+        """Return the get of one key.
+
+        Args:
+            table: of the mapping.
+            word: as the reply shows it.
+            key: what is looked up.
+            data: see `Plain`.
+            with_cas: it is a gets.
+        """
+        if word is key and not with_cas and table.readable and len(key) <= table.longest_key and key.isascii():
             return PlainRead(self._verbs, word, data)
         try:
-            key = self._verbs.looked_up(word)
+            cell = self._verbs.looked_up(key)
         except RefusedError:
             return None
-        spelling = None if key is None else self._batcher.spelling(self._mapping, key)
-        return None if spelling is None else PlainGet(self._verbs, word, data, key, spelling)
+        spelling = None if cell is None else self._batcher.spelling(self._mapping, cell)
+        return None if spelling is None else PlainGet(self._verbs, word, data, cell, spelling, with_cas=with_cas)
 
     def _sets(self, table: PlainTable, data: bytes) -> list[Plain]:
         """Return the sets at the beginning of some input, each of another word."""

@@ -29,21 +29,30 @@ CellsOfWords = tuple[dict[bytes, Cells], bool]
 
 
 class RowReader(Protocol):
-    """Reads rows of many keys at once, for one batch at a time."""
+    """Reads rows of many keys at once, for one batch at a time.
 
-    async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell]) -> Rows:
+    A turn begins when the reader queries what all gets that have arrived by then may share. A batch belongs to the turn
+    in which its last get arrived.
+    """
+
+    @property
+    def turn(self) -> int:
+        """Return the number of the current turn."""
+
+    async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:
         """Return the rows of some keys.
 
         Args:
             mapping: the mapping of the keys.
             keys: keys by identity.
+            turn: of the batch.
 
         Raises:
             KvrefError, LockWaitError: as `MySQLConnection.look_up_all`.
         """
 
-    async def cells(self, table: PlainTable, words: list[bytes]) -> CellsOfWords:
-        """Return the rows of some words, see `PlainTable.read`."""
+    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> CellsOfWords:
+        """Return the rows of some words, see `PlainTable.read`; `turn` as above."""
 
     async def close(self) -> None:
         """Close the resources; no read may be running."""
@@ -60,14 +69,31 @@ class SQLReader:
     def __init__(self, store: MySQLStore, connection: DedicatedConnection) -> None:
         self._store = store
         self._connection = connection
+        self.turn = 0
 
-    async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell]) -> Rows:
-        """See `RowReader`."""
-        rows = await self._connection.call(MySQLConnection.look_up_all, mapping, [*keys.values()])
+    def rows_of(
+        self, mapping: Mapping, cells: MappingOf[Spelling, Cell]
+    ) -> Callable[[MySQLConnection, list[Spelling]], Rows]:
+        """Return what reads the rows of some of these keys; it blocks.
+
+        Args:
+            mapping: the mapping of the keys.
+            cells: keys by identity.
+        """
         identities = self._store.identities(mapping)
-        return identities.match(keys, [(identities.spelled(row.key), row) for row in rows])
 
-    async def cells(self, table: PlainTable, words: list[bytes]) -> CellsOfWords:
+        def read(connection: MySQLConnection, keys: list[Spelling]) -> Rows:
+            rows = connection.look_up_all(mapping, [cells[each] for each in keys])
+            return identities.match(keys, [(identities.spelled(row.key), row) for row in rows])
+
+        return read
+
+    async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:  # noqa: ARG002
+        """See `RowReader`."""
+        found: Rows = await self._connection.call(self.rows_of(mapping, keys), [*keys])
+        return found
+
+    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> CellsOfWords:  # noqa: ARG002
         """See `RowReader`."""
         found: CellsOfWords = await self._connection.call(_read, table, words)
         return found
@@ -96,17 +122,18 @@ class HandlerSocketReader:
         self._loop = asyncio.get_running_loop()
         self._asking = False
         self._releasing: asyncio.TimerHandle | None = None
+        self.turn = 0
 
-    async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell]) -> Rows:
+    async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:
         """See `RowReader`."""
         found: dict[Spelling, Row] | None = await self._ask(self._handler.look_up, mapping, [*keys])
-        return await self._sql.rows(mapping, keys) if found is None else (found, True)
+        return await self._sql.rows(mapping, keys, turn) if found is None else (found, True)
 
-    async def cells(self, table: PlainTable, words: list[bytes]) -> CellsOfWords:
+    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> CellsOfWords:
         """See `RowReader`."""
         answer: tuple[Opened, list[Cells | None]] | None = await self._ask(self._handler.ask, table.mapping, words)
         if answer is None:
-            return await self._sql.cells(table, words)
+            return await self._sql.cells(table, words, turn)
         return {word: cells for word, cells in zip(words, answer[1], strict=True) if cells is not None}, True
 
     async def close(self) -> None:
@@ -161,7 +188,8 @@ class ReadBatcher:
 
     async def _read_rows(self, mapping: Mapping, commands: list[Command | PlainGet]) -> None:
         try:
-            found, certain = await self._reader.rows(mapping, {each.spelling: each.key for each in commands})
+            keys = {each.spelling: each.key for each in commands}
+            found, certain = await self._reader.rows(mapping, keys, commands[-1].turn)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             self._fallback.give_up(mapping, commands, error)
             return
@@ -182,7 +210,7 @@ class ReadBatcher:
             return
         words = list(dict.fromkeys([each.word for each in reads]))
         try:
-            found, certain = await self._reader.cells(table, words)
+            found, certain = await self._reader.cells(table, words, reads[-1].turn)
         except Exception as error:  # noqa: BLE001 - as above
             self._fallback.give_up(table.mapping, reads, error)
             return

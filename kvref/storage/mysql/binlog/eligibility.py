@@ -9,6 +9,7 @@ from kvref.storage.mysql.schema import quote
 
 # The log of MySQL up to 9.5 and of MariaDB does not have what foreign keys change in a child's rows.
 _CASCADES: Final = re.compile(r"\bON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)\b", re.IGNORECASE)
+_KEY: Final = re.compile(r"(var)?char\(|varbinary\(|(tiny|small|medium|big)?int\b", re.IGNORECASE)
 _INNODB: Final = re.compile(r"\bENGINE=InnoDB\b", re.IGNORECASE)
 
 
@@ -24,8 +25,8 @@ def refusal(created: str, key: str) -> str:
     if not _INNODB.search(created):
         return "it is no InnoDB table"
     column = re.search(rf"^\s*{re.escape(quote(key))} (.*)$", created, re.MULTILINE | re.IGNORECASE)
-    if column is None or not re.match(r"var(char|binary)\(", column[1], re.IGNORECASE):
-        return f"its key column {key} is neither VARCHAR nor VARBINARY"
+    if column is None or not _KEY.match(column[1]):
+        return f"its key column {key} is of a type whose values the binary log does not have as SQL shows them"
     if re.search(r"\bGENERATED ALWAYS\b| AS \(", column[1], re.IGNORECASE):
         return f"its key column {key} is generated"
     return ""

@@ -1,18 +1,21 @@
 """Read the events of a binary log: which rows of which tables a transaction changes. No I/O.
 
-An event that is not known counts as a change of everything. Of a row all texts are read (VARCHAR, VARBINARY): a key is
-one of them, in whichever column the table has it now, so that no definition of the table is needed.
+An event that is not known counts as a change of everything. Of a row all cells of the types of keys are read: a key is
+one of them, in whichever column the table has it now, so that no definition of the table is needed. The log does not
+show whether an integer has a sign: it counts as both of the numbers that it may be.
 Format: dev.mysql.com/doc/dev/mysql-server, "Binlog Event", and mariadb.com/kb, "Replication Protocol".
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Mapping
+from enum import Flag, auto
 from struct import Struct
 from typing import Final, NamedTuple
 
 from kvref.storage.mysql.binlog.positions import FilePoint, Gtid, Point, file_number
 from kvref.storage.mysql.result_set import SHORT, WIDTHS
+from kvref.storage.mysql.row_identity import Spelling
 
 Table = tuple[str, str]  # schema and name, in lower case: a server may compare them so
 MAX_KEYS: Final = 1000  # of one table in one transaction; more count as the whole table
@@ -44,7 +47,16 @@ _VARCHAR, _BIT, _DECIMAL, _ENUM, _SET, _STRING = (15, 253), 16, 246, 247, 248, 2
 _LONG_BYTES: Final = (242, 245, 249, 250, 251, 252, 255)
 _DIGITS: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)  # bytes of so many decimal digits
 
-_WIDTH, _SKIPPED, _TEXT = range(3)  # kinds of a column in a row
+_WIDTH, _SKIPPED, _TEXT, _CHAR, _INTEGER = range(5)  # kinds of a column in a row
+_INTEGERS: Final = (1, 2, 3, 8, 9)
+
+
+class KeyTypes(Flag):
+    """Which types of keys a table has, in addition to VARCHAR and VARBINARY."""
+
+    NONE = 0
+    CHAR = auto()
+    INTEGER = auto()
 
 
 class UnknownFormatError(Exception):
@@ -55,12 +67,12 @@ class Change(NamedTuple):
     """What a transaction has changed.
 
     Args:
-        keys: texts of the changed rows by table, before and after; None: any row of the table.
+        keys: cells of the changed rows by table, before and after, that may be keys; None: any row of the table.
         everything: any row of any table, and definitions of tables.
         point: of the transaction; None where the log does not say.
     """
 
-    keys: dict[Table, set[bytes] | None]
+    keys: dict[Table, set[Spelling] | None]
     everything: bool
     point: Point | None
 
@@ -78,7 +90,7 @@ class LogReader:
         file: number of the file in which it begins; MariaDB only.
 
     Attributes:
-        wanted: the tables whose rows are read.
+        wanted: the tables whose rows are read, and what keys they have.
     """
 
     def __init__(self, *, mariadb: bool, file: int = 0) -> None:
@@ -87,10 +99,10 @@ class LogReader:
         self._tables: dict[int, _Columns] = {}
         self._inside = False  # a transaction has begun
         self._gtid: Gtid | None = None
-        self._keys: dict[Table, set[bytes] | None] = {}
+        self._keys: dict[Table, set[Spelling] | None] = {}
         self._everything = False
         self._checksum = 0  # bytes behind each event
-        self.wanted: Container[Table] = ()
+        self.wanted: Mapping[Table, KeyTypes] = {}
 
     @property
     def between(self) -> bool:
@@ -171,7 +183,8 @@ class LogReader:
         columns = self._tables.get(int.from_bytes(body[:6], "little"))
         if columns is None:
             raise UnknownFormatError
-        if columns.table not in self.wanted:
+        types = self.wanted.get(columns.table)
+        if types is None:
             return
         at = 8
         if kind >= _HAS_EXTRA:
@@ -192,24 +205,31 @@ class LogReader:
             return
         end = len(body)
         while at < end:
-            at = _row(body, at, columns.layout, width, keys)
+            at = _row(body, at, columns.layout, width, keys, types)
         if len(keys) > MAX_KEYS:
             self._keys[columns.table] = None
 
 
-def _row(body: bytes, at: int, layout: list[tuple[int, int]], width: int, keys: set[bytes]) -> int:
-    """Add the texts of a row image to `keys`; return where the next one begins."""
+def _row(body: bytes, at: int, layout: list[tuple[int, int]], width: int, keys: set[Spelling], types: KeyTypes) -> int:
+    """Add the cells of a row image that may be keys to `keys`; return where the next one begins."""
     nulls = int.from_bytes(body[at : at + width], "little")
     at += width
+    chars, integers = KeyTypes.CHAR in types, KeyTypes.INTEGER in types
     for kind, size in layout:
         if nulls & 1:
             pass
         elif kind == _WIDTH:
             at += size
+        elif kind == _INTEGER:
+            if integers:
+                cell = body[at : at + size]
+                keys.add(int.from_bytes(cell, "little"))
+                keys.add(int.from_bytes(cell, "little", signed=True))
+            at += size
         else:
             length = int.from_bytes(body[at : at + size], "little")
             at += size
-            if kind == _TEXT:
+            if kind == _TEXT or (kind == _CHAR and chars):
                 keys.add(body[at : at + length])
             at += length
         nulls >>= 1
@@ -241,6 +261,8 @@ def _columns(body: bytes) -> tuple[int, _Columns]:
 def _layout(kind: int, metadata: bytes) -> tuple[int, int]:
     if kind in _VARCHAR:
         return _TEXT, 1 if int.from_bytes(metadata, "little") < 256 else 2
+    if kind in _INTEGERS:
+        return _INTEGER, _FIXED[kind]
     if kind in _LONG_BYTES:
         return _SKIPPED, metadata[0]
     if kind in _FRACTIONAL:
@@ -258,7 +280,7 @@ def _layout(kind: int, metadata: bytes) -> tuple[int, int]:
             return _WIDTH, metadata[1]
         if real != _STRING:
             raise UnknownFormatError
-        return _SKIPPED, 1 if length < 256 else 2
+        return _CHAR, 1 if length < 256 else 2
     return _WIDTH, _FIXED[kind] if kind in _FIXED else metadata[0]
 
 

@@ -1,4 +1,4 @@
-"""Rows of a database server kept for gets, as a SELECT returns them; events of the server's binary log drop them.
+"""Rows of a database server kept for gets; events of the server's binary log drop them.
 
 A kept row reflects every transaction of `applied` that changed it. A follower adds transactions to `applied`; a reader
 may use a kept row if `applied` covers what the server had executed when the request arrived. All runs in the thread of
@@ -12,27 +12,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from functools import reduce
+from operator import or_
 from typing import Final
 
-from kvref.storage.mysql.binlog.events import Change, Table
+from kvref.engine.operations import Row
+from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.positions import FilePosition, Point, Position
 from kvref.storage.mysql.result_set import Cells
+from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
 _log = logging.getLogger("kvref.storage")
 
+Kept = Cells | Row  # a row as a SELECT returns it, or as the engine has it
+
 # Bytes in addition to key and cells: a list, a bytes object and a slot of it for each cell, and a slot in a dict.
 OVERHEAD: Final = 33 + 56 + 100
 OVERHEAD_OF_CELL: Final = 33 + 8
+OVERHEAD_OF_ROW: Final = 80 + 56  # a Row has slots and a tuple of values
 MAX_RECENT: Final = 256  # transactions of which it is not known yet whether readers see them
 
 
 class CachedTable:
-    """The kept rows of one SELECT: of one table, with the columns of one mapping, or of several that have the same.
+    """The kept rows of one table in one form: with the columns of one mapping, or of several that have the same.
 
     Args:
         table: schema and name, in lower case.
+        types: of its keys.
 
     Attributes:
         rows: by the key as the table spells it.
@@ -40,9 +48,10 @@ class CachedTable:
         live: it belongs to the cache.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, types: KeyTypes) -> None:
         self.table = table
-        self.rows: dict[bytes, Cells] = {}
+        self.types = types
+        self.rows: dict[Spelling, Kept] = {}
         self.refusal: str | None = None
         self.live = True
 
@@ -63,6 +72,7 @@ class RowCache:
         lag: seconds for which the last batch of gets waited for the follower.
         age: seconds between the query of the position that the last answers were compared with, and these answers:
             they are out of date by no more.
+        wanted: the tables of which rows are kept, and what keys they have; replaced, never changed.
         version: grows with each table; a change that was read under an older one may lack the newer tables.
     """
 
@@ -74,7 +84,8 @@ class RowCache:
         self.hits = self.misses = self.behind = self.evictions = 0
         self.lag = self.age = 0.0
         self.version = 0
-        self._tables: dict[str, CachedTable] = {}
+        self.wanted: Mapping[Table, KeyTypes] = {}
+        self._tables: dict[Hashable, CachedTable] = {}
         self._of_table: dict[Table, list[CachedTable]] = {}
         self._recent: list[tuple[Point, Change]] = []
         self._floor: Position | None = None  # nothing read before this was executed may be kept
@@ -92,19 +103,15 @@ class RowCache:
         }
         return {f"row_cache_{name}": str(number) for name, number in numbers.items()}
 
-    @property
-    def wanted(self) -> frozenset[Table]:
-        """Return the tables of which rows are kept."""
-        return frozenset(self._of_table)
-
-    def table(self, select: str, table: Table) -> CachedTable:
-        """Return the kept rows of a SELECT.
+    def table(self, form: Hashable, table: Table, types: KeyTypes = KeyTypes.NONE) -> CachedTable:
+        """Return the kept rows of a table in one form.
 
         Args:
-            select: the statement without its condition.
+            form: the same for what reads the same cells of a table in the same way.
             table: schema and name.
+            types: of its keys.
         """
-        found = self._tables.get(select)
+        found = self._tables.get(form)
         if found is None:
             if len(self._tables) >= MAX_CACHED_TABLES:
                 self.clear()
@@ -113,8 +120,12 @@ class RowCache:
                 self._tables.clear()
                 self._of_table.clear()
             schema, name = table
-            found = self._tables[select] = CachedTable((schema.lower(), name.lower()))
+            found = self._tables[form] = CachedTable((schema.lower(), name.lower()), types)
             self._of_table.setdefault(found.table, []).append(found)
+            # The follower, in its thread, reads the version first.
+            self.wanted = {
+                each: reduce(or_, [cached.types for cached in forms]) for each, forms in self._of_table.items()
+            }
             self.version += 1
             self._raise_floor()
         return found
@@ -198,7 +209,7 @@ class RowCache:
                 _log.warning("rows of %s.%s are not cached: %s", *cached.table, refusal)
             cached.refusal = refusal
 
-    def keep(self, cached: CachedTable, rows: dict[bytes, Cells], executed: Position) -> None:
+    def keep(self, cached: CachedTable, rows: Mapping[Spelling, Kept], executed: Position) -> None:
         """Keep rows that were read, those that no change has overtaken.
 
         Args:
@@ -213,9 +224,9 @@ class RowCache:
             self._floor = None
         if self._floor is not None:
             return
-        for word, cells in rows.items():
+        for word, row in rows.items():
             if word not in cached.rows and self._is_current(cached.table, word, executed):
-                self._put(cached, word, cells)
+                self._put(cached, word, row)
 
     def clear(self, *, retire: bool = True) -> None:
         """Drop all rows.
@@ -229,7 +240,7 @@ class RowCache:
                 cached.refusal = None
         self.size = 0
 
-    def _is_current(self, table: Table, word: bytes | None, executed: Position) -> bool:
+    def _is_current(self, table: Table, word: Spelling | None, executed: Position) -> bool:
         """Return whether nothing that was applied to a row, or to definitions, is missing in what was executed."""
         if self._floor is not None and not executed.covers(self._floor):
             return False
@@ -249,13 +260,13 @@ class RowCache:
         self._recent.clear()
         self._floor = None if self.applied is None else self.applied.copy()
 
-    def _put(self, cached: CachedTable, word: bytes, cells: Cells) -> None:
-        size = _size(word, cells)
+    def _put(self, cached: CachedTable, word: Spelling, row: Kept) -> None:
+        size = _size(word, row)
         if size > self.limit:
             return
         if self.size + size > self.limit:
             self._make_room(cached, size)
-        cached.rows[word] = cells
+        cached.rows[word] = row
         self.size += size
 
     def _make_room(self, cached: CachedTable, size: int) -> None:
@@ -266,12 +277,12 @@ class RowCache:
                 self._drop(table, leaving)
                 self.evictions += len(leaving)
 
-    def _drop(self, cached: CachedTable, keys: Iterable[bytes] | None) -> None:
+    def _drop(self, cached: CachedTable, keys: Iterable[Spelling] | None) -> None:
         for word in list(cached.rows) if keys is None else keys:
             if word in cached.rows:
                 self._remove(cached, word)
 
-    def _remove(self, cached: CachedTable, word: bytes) -> None:
+    def _remove(self, cached: CachedTable, word: Spelling) -> None:
         self.size -= _size(word, cached.rows.pop(word))
 
     def _notify(self) -> None:
@@ -280,6 +291,18 @@ class RowCache:
                 future.set_result(None)
 
 
-def _size(word: bytes, cells: Cells) -> int:
-    content = sum([OVERHEAD_OF_CELL + len(each) for each in cells if each is not None])
-    return len(word) + content + OVERHEAD
+def _size(word: Spelling, row: Kept) -> int:
+    if isinstance(row, Row):
+        cells: Iterable[object] = (row.key, *row.values, row.flags, row.cas, row.expiry)
+        size = OVERHEAD + OVERHEAD_OF_ROW
+    else:
+        cells, size = row, OVERHEAD
+    # A text may take four bytes for each character.
+    content = sum(
+        [
+            OVERHEAD_OF_CELL + (len(each) if isinstance(each, bytes) else 4 * len(each) if isinstance(each, str) else 0)
+            for each in cells
+            if each is not None
+        ]
+    )
+    return (len(word) if isinstance(word, bytes) else 0) + content + size
