@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvref_testbed.mutants import batches, binary, cache, commands, kept_rows, mapping, meta, tables, toys
+from kvref_testbed.mutants import batches, binary, cache, commands, kept_rows, mapping, meta, order, tables, toys
 from kvref_testbed.mutants.mutant import Mutant
 
 __all__ = [
@@ -32,7 +32,7 @@ CONTROL: Final = "none"
 # By the first sentence of the module that defines them.
 GROUPS: Final = {
     (module.__doc__ or "").splitlines()[0]: [each for each in vars(module).values() if isinstance(each, Mutant)]
-    for module in (mapping, commands, meta, tables, batches, cache, binary, kept_rows, toys)
+    for module in (mapping, commands, order, meta, tables, batches, cache, binary, kept_rows, toys)
 }
 OF_KEPT_ROWS: Final = frozenset(each.name for each in vars(kept_rows).values() if isinstance(each, Mutant))
 TOYS: Final = tuple(each.name for each in vars(toys).values() if isinstance(each, Mutant))

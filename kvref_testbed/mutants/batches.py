@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvref.engine import dispatch
 from kvref.engine.batch import Batch
-from kvref.engine.operations import Commit
+from kvref.engine.operations import Clear, Commit
+from kvref.engine.session import Session
+from kvref.protocol.commands import FlushAll
+from kvref.protocol.replies import ServerError, Status
 from kvref.server.connection import Connection
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.storage.isolation import Isolation
@@ -223,3 +227,22 @@ def commits_the_batches_of_all() -> None:
         return commit(self, transaction)
 
     put(Transactions, "_commit", all_of_them)
+
+
+@breaks("KV-RBATCH-022")
+def ends_the_view_at_a_write() -> None:
+    """The first write of a batch of reads ends its view, as in 8.0."""
+    put_fact("isolation.first_write", "renews")
+
+
+@breaks("KV-RBATCH-024")
+def keeps_the_view_over_a_flush() -> None:
+    """`flush_all` empties the table and leaves the batch of reads open."""
+
+    def flush(session: Session, _command: FlushAll, _now: int) -> OperationGen:
+        mapping = yield from session.mapping()
+        cause = yield Clear(mapping, session.rules.flush_on_reference)
+        session.flushed = True
+        return Status.OK if cause is None else ServerError(cause)
+
+    dispatch.HANDLERS[FlushAll] = flush

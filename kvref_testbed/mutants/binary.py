@@ -151,3 +151,10 @@ def narrows_flags() -> None:
         return item(frame, replace(reply, items=[replace(each, flags=each.flags & 0x7FFFFFFF) for each in reply.items]))
 
     put(binary, "_item", narrow)
+
+
+@breaks("KV-BINFRAME-022")
+def ends_texts_with_a_full_stop() -> None:
+    """The texts of the statuses 0x02, 0x03 and 0x05 end with a full stop, as in memcached."""
+    for status in (0x02, 0x03, 0x05):
+        binary.TEXTS[status] += b"."

@@ -7,10 +7,11 @@ from typing import Any
 
 from kvref.engine import dispatch, stats, values
 from kvref.engine.mapping import Mapping
-from kvref.engine.operations import Clear, Update
+from kvref.engine.operations import Clear, Lookup, Remove, Update
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Crawler
 from kvref.engine.verbs import arithmetic, delete, listing, ranges, retrieve, store
+from kvref.engine.verbs import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
 from kvref.server import connection, connection_rows, server
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
@@ -418,3 +419,74 @@ def ignores_the_second_bound() -> None:
         return ranges.Range(found.low, None) if key.startswith(b"@>") else ranges.Range(None, found.high)
 
     put(retrieve, "parse", half)
+
+
+@breaks("KV-EXP-029")
+def removes_expired_rows_that_it_finds() -> None:
+    """A command other than `get` that finds an expired row removes it."""
+    existing = Session.existing
+
+    def removing(self: Session, target: Any, now: int) -> OperationGen:
+        row, mapping = yield from existing(self, target, now)
+        if row is None and mapping is not None:
+            cell = self.looked_up(mapping, target[1])
+            over = None if cell is None else (yield Lookup(mapping, cell, for_update=True))
+            if over is not None:
+                yield Remove(mapping, over.key)
+        return row, mapping
+
+    put(Session, "existing", removing)
+    write = store.write
+
+    def storing(session: Session, mapping: Mapping, key: bytes, command: Any, now: int, **how: Any) -> OperationGen:
+        reply = yield from write(session, mapping, key, command, now, **how)
+        if reply is replies.Status.NOT_STORED and command.verb != "add":
+            row = yield Lookup(mapping, session.looked_up(mapping, key), for_update=True)
+            if row is not None:
+                yield Remove(mapping, row.key)
+        return reply
+
+    put(store, "write", storing)
+
+
+@breaks("KV-RANGE-035")
+def reads_malformed_bounds_as_0() -> None:
+    """A bound of a range that is no number is 0 for an integer key column."""
+    cell = ranges._cell
+
+    def lenient(session: Session, mapping: Mapping, bound: Any) -> Any:
+        try:
+            return cell(session, mapping, bound)
+        except values.RefusedError:
+            return 0
+
+    put(ranges, "_cell", lenient)
+
+
+@breaks("KV-RANGE-036")
+def takes_a_range_of_bget_for_a_key() -> None:
+    """`bget` of a range looks for a key of that name."""
+    bget = command_table.TEXT[b"bget"]
+
+    def without_ranges(words: list[bytes], rules: Any) -> Any:
+        return bget.parse([word.replace(b"@>", b"@?").replace(b"@<", b"@?") for word in words], rules)
+
+    command_table.TEXT[b"bget"] = replace(bget, parse=without_ranges)
+
+
+@breaks("KV-STATS-027")
+def shows_the_version_first() -> None:
+    """The rows of `stats` begin with the version."""
+    put(stats, "GENERAL", ["version", *(name for name in stats.GENERAL if name != "version")])
+
+
+@breaks("KV-STATS-028")
+def shows_a_class_of_items() -> None:
+    """`stats items` has a row."""
+    stats_verb.FIXED[b"items"] = [("items:1:number", "0")]
+
+
+@breaks("KV-STATS-029")
+def has_no_stats_slabs() -> None:
+    """`stats slabs` is an unknown command."""
+    del stats_verb.FIXED[b"slabs"]

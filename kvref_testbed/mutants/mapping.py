@@ -12,7 +12,7 @@ from kvref.engine.session import Session
 from kvref.engine.verbs import delete
 from kvref.protocol import commands, replies
 from kvref.server import server
-from kvref_testbed.mutants.mutant import OperationGen, breaks, put
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
 
 
 def _unbinding(verb: Callable[..., OperationGen], when: Callable[[Any], bool]) -> Callable[..., OperationGen]:
@@ -147,3 +147,39 @@ def keeps_rows_over_a_reload() -> None:
 def reads_rows_anew_each_time() -> None:
     """A changed row of `containers` counts at once."""
     put(Directory, "find", lambda self, name: None)
+
+
+@breaks("KV-MAP-047")
+def takes_an_empty_key_for_none() -> None:
+    """A storage verb on `@@mapping.` answers NOT_STORED, as the plugin does."""
+    put_fact("mapping.empty_key", "not-stored")
+
+
+def answer_words_without_a_key(*, delimited: bool) -> None:
+    """Answer NOT_FOUND to `delete`, `incr` and `decr` of a mapping without a key before the mapping is looked for.
+
+    Args:
+        delimited: of words that end with the delimiter; otherwise of those that end with the name.
+    """
+    for kind in (commands.Delete, commands.Arithmetic):
+        run = dispatch.HANDLERS[kind]
+
+        def hasty(session: Session, command: Any, now: int, run: Any = run) -> OperationGen:
+            target = session.split(command.word)
+            if target is not None and not target.key and target.delimited is delimited:
+                return replies.Status.NOT_FOUND
+            return (yield from run(session, command, now))
+
+        dispatch.HANDLERS[kind] = hasty
+
+
+@breaks("KV-MAP-048")
+def switches_only_for_a_key() -> None:
+    """`delete`, `incr` and `decr` of `@@mapping` leave the connection where it is."""
+    answer_words_without_a_key(delimited=False)
+
+
+@breaks("KV-MAP-049")
+def misses_an_empty_key() -> None:
+    """`delete`, `incr` and `decr` of `@@mapping.` answer NOT_FOUND."""
+    answer_words_without_a_key(delimited=True)

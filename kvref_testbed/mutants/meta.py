@@ -12,6 +12,7 @@ from kvref.engine.operations import Row
 from kvref.engine.session import Session
 from kvref.engine.verbs import meta, retrieve
 from kvref.protocol import commands
+from kvref.protocol import grammar as lines
 from kvref.protocol import meta as grammar
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
 
@@ -116,3 +117,43 @@ def sorts_the_flags() -> None:
     """The flags of a reply are in alphabetical order."""
     encode = grammar.encode
     put(grammar, "encode", lambda command, reply: encode(replace(command, options=sorted(command.options)), reply))
+
+
+@breaks("KV-MS-033")
+def waits_for_two_gibibytes_of_ms() -> None:
+    """A length of `ms` of 2147483646 or 2147483647 is too large, and as many bytes are thrown away."""
+    read = lines.length_read
+    put(grammar, "length_read", lambda word, rules: read(word, replace(rules, longest_length=(1 << 31) - 1)))
+
+
+@breaks("KV-MS-034")
+def keeps_the_item_of_an_ms_too_large() -> None:
+    """An `ms` that is too large leaves the old item."""
+    sized = lines.sized
+    put(
+        grammar, "sized", lambda store, length, rules: sized(store, length, replace(rules, too_large_set_removes=False))
+    )
+
+
+@breaks("KV-MS-043")
+def calls_a_flag_that_occurs_twice_unknown() -> None:
+    """A flag of `ms` that occurs twice is an invalid flag."""
+    put(grammar, "DUPLICATE", grammar.UNKNOWN)
+
+
+@breaks("KV-MS-046")
+def takes_modes_of_any_length() -> None:
+    """A mode of `ms` that is longer than a letter is an unknown mode."""
+    put(grammar, "BAD_MODE_LENGTH", grammar.BAD_STORING)
+
+
+@breaks("KV-MG-045")
+def answers_no_hits_to_q() -> None:
+    """`mg` with the flag q is silent for hits as for misses."""
+    encode = grammar.encode
+
+    def silent(command: Any, reply: Any) -> bytes:
+        quiet = isinstance(command, commands.MetaGet) and command.has(b"q")
+        return b"" if quiet else encode(command, reply)
+
+    put(grammar, "encode", silent)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
 from kvref.engine import session, values
-from kvref.engine.mapping import Mapping
+from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
 from kvref.engine.verbs import store
 from kvref.storage.config import containers
@@ -269,3 +270,55 @@ def forgets_null_flags() -> None:
         return None if self.mapping.flags is not None and found.flags is None else found
 
     put(sqlite_statements.Statements, "row", blind)
+
+
+@breaks("KV-CORE-068")
+def keeps_the_low_bits_of_flags() -> None:
+    """Flags of 2^32 and more are stored by their low 32 bits, as by the plugin."""
+    put_fact("store.flags_from_2_32", "low-32-bits")
+
+
+@breaks("KV-CORE-069")
+def stores_bytes_that_are_no_text() -> None:
+    """A value that is invalid in the character set of its column is stored as it is."""
+    put_fact("store.malformed_text", "kept")
+
+
+LEADING = re.compile(rb"[+-]?[0-9]+")
+
+
+def leading_digits(column: Column, key: bytes, rules: Any) -> Any:
+    """Return the cell of a key, or for an integer column of the digits that begin it."""
+    digits = LEADING.match(key) if column.kind is Kind.INTEGER else None
+    return KEY_CELL(column, digits[0] if digits else key, rules)
+
+
+KEY_CELL = values.key_cell
+
+
+@breaks("KV-KEY-059")
+def finds_integer_keys_by_their_first_digits() -> None:
+    """`12abc` finds the row 12 of an integer key column, as with the plugin."""
+    put(session, "key_cell", leading_digits)
+
+
+@breaks("KV-KEY-060")
+def stores_under_the_first_digits_of_a_key() -> None:
+    """A set of `12abc` stores the row 12 of an integer key column, as with the plugin."""
+    put(values, "key_cell", leading_digits)
+    put(store, "key_cell", leading_digits)
+
+
+@breaks("KV-CONT-040")
+def gives_up_at_the_first_wrong_row() -> None:
+    """After a row of `containers` that is rejected, no further mapping is found."""
+    load = SQLiteStore._load
+    wrong: set[str] = set()
+
+    def giving_up(self: SQLiteStore, name: str) -> Any:
+        found = None if wrong else load(self, name)
+        if found is None and any(row.name == name for row in self._catalog.containers()):
+            wrong.add(name)
+        return found
+
+    put(SQLiteStore, "_load", giving_up)

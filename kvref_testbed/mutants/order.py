@@ -1,0 +1,155 @@
+"""Mutants of the order of checks: which of two faults of a storage line the reply names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kvref.engine import dispatch, values
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Insert, Lookup, Remove, Row
+from kvref.engine.session import Session
+from kvref.engine.values import RefusedError
+from kvref.engine.verbs import delete, store
+from kvref.protocol import command_table, commands, grammar, text
+from kvref.protocol.replies import Fault, ServerError, Status
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put
+
+LATER = ("replace", "append", "prepend", "cas")
+
+
+def resolve_refused_lines(*lines: bytes) -> None:
+    """Look for the mapping of a refused storage line before the line is refused.
+
+    Args:
+        lines: the replies to refused lines that name their key in `removes`.
+    """
+
+    def refused(session: Session, command: commands.Refused, now: int) -> OperationGen:
+        if command.line in lines and command.removes:
+            target = yield from session.resolve(command.removes, switches=True)
+            if isinstance(target, Status):
+                return target
+            command = replace(command, removes=b"")
+        return (yield from delete.refused(session, command, now))
+
+    dispatch.HANDLERS[commands.Refused] = refused
+
+
+@breaks("KV-ORDER-001")
+def reads_the_key_before_it_counts_words() -> None:
+    """A storage line with too few words and a key of more than 250 bytes is refused for its key."""
+    refused = text._refused
+
+    def hasty(line: bytes, words: list[bytes], form: Any, rules: Any) -> Any:
+        stores = form is not None and form.length_at is not None and len(words) > 1
+        long_key = stores and len(words[1]) > rules.key_limit
+        return refused(grammar.BAD_FORMAT if long_key else line, words, form, rules)
+
+    put(text, "_refused", hasty)
+
+
+@breaks("KV-ORDER-002")
+def looks_for_the_mapping_before_the_numbers() -> None:
+    """A storage line with a malformed number and an unknown mapping is answered NOT_FOUND."""
+    refused = grammar.refused
+    line = grammar.store
+
+    def stored(words: list[bytes], rules: Any) -> Any:
+        put(
+            grammar,
+            "refused",
+            lambda command, length, rules: refused(replace(command, removes=words[1]), length, rules),
+        )
+        return line(words, rules)
+
+    for verb in (b"set", b"add", b"replace", b"append", b"prepend", b"cas"):
+        command_table.TEXT[verb] = replace(command_table.TEXT[verb], parse=stored)
+    resolve_refused_lines(grammar.BAD_FORMAT)
+
+
+@breaks("KV-ORDER-003")
+def looks_for_the_mapping_before_the_size() -> None:
+    """A set that is too large of an unknown mapping is answered NOT_FOUND."""
+    resolve_refused_lines(grammar.TOO_LARGE)
+
+
+@breaks("KV-ORDER-004")
+def looks_for_the_mapping_before_the_end_of_the_data() -> None:
+    """A storage command of an unknown mapping is answered NOT_FOUND wherever its data ends."""
+    take = text.TextParser._take_block
+
+    def named(self: text.TextParser, block: grammar.Block) -> Any:
+        command = take(self, block)
+        if isinstance(command, commands.Refused) and command.line == text.BAD_CHUNK:
+            return replace(command, removes=block.store.word)
+        return command
+
+    put(text.TextParser, "_take_block", named)
+    resolve_refused_lines(text.BAD_CHUNK)
+
+
+@breaks("KV-ORDER-005")
+def measures_the_value_before_it_finds_the_mapping() -> None:
+    """A value that is too long for the mapping in force is refused though no mapping has the name in the key."""
+    run = dispatch.HANDLERS[commands.Store]
+
+    def hasty(session: Session, command: commands.Store, now: int) -> OperationGen:
+        if session.split(command.word) is not None and session.in_force is not None:
+            values.split_value(session.in_force, command.data, session.shared.directory.separator, session.rules)
+        return (yield from run(session, command, now))
+
+    dispatch.HANDLERS[commands.Store] = hasty
+
+
+@breaks("KV-ORDER-006")
+def tests_the_condition_before_the_key() -> None:
+    """A key that is too long for its column is a missing key to verbs that need an item."""
+    key_of = store._key
+
+    def missing(session: Session, mapping: Mapping, command: commands.Store, key: bytes) -> Any:
+        try:
+            return key_of(session, mapping, command, key)
+        except RefusedError:
+            if command.verb in LATER:
+                status = Status.NOT_FOUND if command.verb == "cas" else Status.NOT_STORED
+                raise RefusedError(status) from None
+            raise
+
+    put(store, "_key", missing)
+
+
+@breaks("KV-ORDER-007")
+def measures_the_value_before_it_tests_the_condition() -> None:
+    """A value that is too long for its column is refused though the condition of the verb does not hold."""
+    write = store.write
+
+    def hasty(session: Session, mapping: Mapping, key: bytes, command: commands.Store, now: int, **how: Any) -> Any:
+        if command.verb != "set":
+            values.split_value(mapping, command.data, session.shared.directory.separator, session.rules)
+        return (yield from write(session, mapping, key, command, now, **how))
+
+    put(store, "write", hasty)
+
+
+@breaks("KV-ORDER-008")
+def asks_the_table_before_it_measures_the_value() -> None:
+    """The reply to a value that is too long names another column for which the table refuses the row."""
+    write = store.write
+
+    def late(session: Session, mapping: Mapping, key: bytes, command: commands.Store, now: int, **how: Any) -> Any:
+        try:
+            return (yield from write(session, mapping, key, command, now, **how))
+        except RefusedError as unfit:
+            if not (isinstance(unfit.reply, ServerError) and unfit.reply.fault is Fault.TOO_LARGE):
+                raise
+            cell = values.key_cell(mapping.key, key, session.rules)
+            if (yield Lookup(mapping, cell, for_update=True)) is None:
+                empty = Row(cell, tuple("" for _ in mapping.values), 0, 0, 0)
+                cause = yield Insert(mapping, empty, session.rules.clears_unmapped)
+                if cause is not None:
+                    return store.refused_by_table(session, cause)
+                yield Remove(mapping, cell)
+            raise
+
+    put(store, "write", late)
