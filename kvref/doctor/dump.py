@@ -24,7 +24,7 @@ from kvref.translation.session import connect
 from kvref.translation.translate import Translator, Untranslatable
 
 if TYPE_CHECKING:
-    from kvref.engine.mapping import Naming
+    from kvref.engine.mapping import Mapping, Naming
     from kvref.profiles import Profile
     from kvref.storage.config.cache_policies import PolicyCell
     from kvref.storage.config.containers import Container, Table, TableDetails
@@ -384,6 +384,10 @@ class DumpSource:
         if schema in self._loaded.whole:
             return ""
         return f"the dump has no table {schema}.{name}: dump its database too (mysqldump --databases … {schema})"
+
+    def not_cached(self, mapping: Mapping) -> str:  # noqa: ARG002
+        """Return "": a dump does not show what the server writes into its log."""
+        return ""
 
 
 class DumpCatalog:

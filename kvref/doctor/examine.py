@@ -13,7 +13,7 @@ from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.mapping import MAX_OPTION, default_name
 from kvref.errors import ConfigError, RowError
 from kvref.storage.config.cache_policies import KINDS, read_policies
-from kvref.storage.config.catalog import BUILT_IN, read_options
+from kvref.storage.config.catalog import BUILT_IN, ROW_CACHE, read_options
 from kvref.storage.config.containers import check, table_name
 
 if TYPE_CHECKING:
@@ -100,7 +100,8 @@ def _capitals(name: str) -> Callable[[Options], list[str]]:
 
 
 def _unknown(options: Options) -> dict[str, bytes | None]:
-    return {name: value for name, value in (options.rows or {}).items() if name.lower() not in BUILT_IN}
+    known = (*BUILT_IN, ROW_CACHE)
+    return {name: value for name, value in (options.rows or {}).items() if name.lower().partition(".")[0] not in known}
 
 
 def _policy(policy: Policy) -> Callable[[Options], list[str]]:
@@ -189,6 +190,7 @@ class RowReport:
         kvref: the verdict of profile `kvref` where it is another one, else None.
         findings: what the mapping depends on, or what refuses the row.
         subject: what the findings are of, None where no profile takes the row.
+        not_cached: see `Source`.
     """
 
     row: Container
@@ -197,6 +199,7 @@ class RowReport:
     kvref: Verdict | None
     findings: tuple[Finding, ...]
     subject: Subject | None
+    not_cached: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,4 +338,5 @@ def _report(row: Container, seen: _Seen, own: _Seen, options: Options) -> RowRep
     elif subject is not None:
         findings = features.of_mapping(subject, seen.profile.name)
     differs = theirs if (theirs.state, theirs.fault) != (verdict.state, verdict.fault) else None
-    return RowReport(row, verdict, row.name == seen.chosen, differs, findings, subject)
+    not_cached = "" if verdict.mapping is None else seen.source.not_cached(verdict.mapping)
+    return RowReport(row, verdict, row.name == seen.chosen, differs, findings, subject, not_cached)

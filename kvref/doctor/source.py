@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
 from kvref import collations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
     from pymysql.cursors import Cursor
 
+    from kvref.engine.mapping import Mapping
     from kvref.profiles import Profile
     from kvref.storage.config.containers import Catalog
 
@@ -44,6 +45,9 @@ class Source(Protocol):
 
     def unseen(self, schema: str, name: str) -> str:
         """Return why a table that the catalog lacks may be there all the same; "" when it is missing."""
+
+    def not_cached(self, mapping: Mapping) -> str:
+        """Return why `row_cache_binlog=1` does not cache a mapping's rows; "" if it does, or is not for this store."""
 
 
 @contextmanager
@@ -117,6 +121,10 @@ class SQLiteSource:
         """Return "": a file hides no table."""
         return ""
 
+    def not_cached(self, mapping: Mapping) -> str:  # noqa: ARG002
+        """Return "": there is no binary log."""
+        return ""
+
 
 @contextmanager
 def _mysql(dsn: str) -> Iterator[Source]:
@@ -157,3 +165,13 @@ class _MySQLSource:
 
     def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - the catalog says so
         return ""
+
+    def not_cached(self, mapping: Mapping) -> str:
+        from kvref.storage.mysql.binlog.eligibility import terms  # noqa: PLC0415 - an extra
+
+        return terms(self._say, mapping, 0.0).refusal
+
+    def _say(self, sql: str) -> list[tuple[Any, ...]]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())

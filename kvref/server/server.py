@@ -249,7 +249,9 @@ class Server:
                 f" daemon_memcached_w_batch_size={self.settings['daemon_memcached_w_batch_size']} gets show others: set"
                 " innodb_api_trx_level to 1 or 2, and both batch sizes to 1"
             )
-        self.store.follow_binary_log(self.settings["row_cache_staleness"] / 1000)
+        found = self.store.follow_binary_log(self.settings["row_cache_staleness"] / 1000, self.shared.directory.usable)
+        for sentence in found if self.scope.first else ():
+            _log.warning(sentence)
 
     @property
     def command_durations(self) -> CommandDurations | None:

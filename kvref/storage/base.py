@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from kvref.engine.mapping import Directory
+from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import Operation
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
@@ -88,11 +88,15 @@ class Store(Protocol):
     def limit_row_cache(self, size: int) -> None:
         """Empty the row cache and set its maximum size in bytes; a store without a cache does nothing."""
 
-    def follow_binary_log(self, staleness: float) -> None:
+    def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
         """Cache rows that are read, and drop those that the binary log of the database names.
 
         Args:
             staleness: seconds by which a row may be out of date; 0: no get misses a commit that was answered before it.
+            mappings: the mappings in use.
+
+        Returns:
+            One sentence for each of them whose rows are not cached.
 
         Raises:
             ConfigError: the store has no binary log, or this one does not have what is needed.
@@ -146,7 +150,7 @@ class DirectStore(ABC):
     def limit_row_cache(self, size: int) -> None:  # noqa: B027 - a default that a store may override
         """Do nothing: there is no row cache."""
 
-    def follow_binary_log(self, staleness: float) -> None:  # noqa: ARG002 - the protocol's
+    def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
         """Raise ConfigError: there is no binary log."""
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 needs a store mysql://, which has a binary log")
 

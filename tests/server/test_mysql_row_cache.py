@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -180,6 +181,66 @@ def test_a_table_with_cascades_is_not_cached_and_named(database: SQLServer, cach
             assert hits(client, "p") == 0
             time.sleep(FILL)
     assert "ON DELETE CASCADE" in cached.wait_for("rows of test.child are not cached")
+
+
+def test_what_is_not_cached_is_named_at_the_start_and_by_doctor(database: SQLServer, cached: Served) -> None:
+    with serving(database.dsn, *SERVE) as served:
+        assert "ON DELETE CASCADE" in served.wait_for("mapping 'child': rows of `test`.`child` are not cached")
+    examined = json.loads(kvref("doctor", "--store", database.dsn, "--json", "-").stdout)
+    reasons = {row["name"]: row["not_cached"] for row in examined["rows"]}
+    assert "ON DELETE CASCADE" in reasons["child"]
+    assert reasons["one"] == reasons["number"] == reasons["char"] == ""
+    assert "not with row_cache_binlog=1: a foreign key" in kvref("doctor", "--store", database.dsn).stdout
+
+
+@pytest.fixture
+def options(database: SQLServer) -> Iterator[Callable[[str, str], None]]:
+    def choose(name: str, value: str) -> None:
+        sql(database, f"REPLACE INTO innodb_memcache.config_options VALUES ('{name}', '{value}')")
+
+    yield choose
+    sql(database, "DELETE FROM innodb_memcache.config_options WHERE name LIKE 'row_cache%'")
+
+
+def test_an_option_chooses_how_a_mapping_is_cached(
+    database: SQLServer, cached: Served, options: Callable[[str, str], None]
+) -> None:
+    sql(
+        database,
+        "REPLACE INTO test.raced VALUES ('o', '1')",
+        "REPLACE INTO test.one (k, u, v) VALUES ('o', 'o', '1')",
+    )
+    with cached.connect() as raced, cached.connect() as one:
+        ask(raced, b"bind raced\r\n")
+        ask(one, b"bind one\r\n")
+        fill(raced, "o")
+        fill(one, "o")
+        options("row_cache.raced", "off")
+        options("row_cache.ONE", "strong")
+        fill(one, "o")
+        for _ in range(5):
+            assert hits(raced, "o") == 0
+            time.sleep(FILL)
+        options("row_cache", "off")
+        options("row_cache.raced", "fast")
+        fill(raced, "o")
+        fill(one, "o")
+        sql(database, "DELETE FROM innodb_memcache.config_options WHERE name = 'row_cache.ONE'")
+        for _ in range(5):
+            assert hits(one, "o") == 0
+            time.sleep(FILL)
+        sql(database, "UPDATE test.raced SET v = '2' WHERE k = 'o'")
+        time.sleep(0.1)  # ten times what `fast` allows
+        assert ask(raced, b"get o\r\n") == b"VALUE o 0 1\r\n2\r\nEND\r\n"
+
+
+def test_an_option_that_is_none_of_the_words_is_named(database: SQLServer, options: Callable[[str, str], None]) -> None:
+    options("row_cache.one", "maybe")
+    options("row_cache.two", "off")
+    with serving(database.dsn, *SERVE) as served:
+        line = served.wait_for("mapping 'one'")
+        assert "option row_cache.one is 'maybe': write strong, fast or off" in line
+        assert "option row_cache.two is off" in served.wait_for("mapping 'two'")
 
 
 def test_memory_is_bounded(database: SQLServer) -> None:

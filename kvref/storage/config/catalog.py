@@ -47,6 +47,8 @@ class Kept(Protocol):
         """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
 
 
+# The option of kvref's own: how rows are cached, for all mappings or, as `row_cache.NAME`, for one.
+ROW_CACHE: Final = "row_cache"
 BUILT_IN: Final = {"table_map_delimiter": DEFAULT_DELIMITER, "separator": DEFAULT_SEPARATOR}
 
 

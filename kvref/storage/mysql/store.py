@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import fields
 from typing import Any, Final
@@ -17,6 +17,7 @@ from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.config.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
+from kvref.storage.mysql.binlog.eligibility import terms
 from kvref.storage.mysql.binlog.follower import check
 from kvref.storage.mysql.binlog.row_cache import RowCache
 from kvref.storage.mysql.connection import MySQLConnection
@@ -94,10 +95,17 @@ class MySQLStore(Database):
             self.row_cache.clear()
             self.row_cache.limit = size
 
-    def follow_binary_log(self, staleness: float) -> None:
+    def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
         """See `Store`."""
         check(self.login)
         self.row_cache = RowCache(self._row_cache_bytes, staleness)
+        with closing(self.connect()) as opened:
+            found = [(mapping, terms(opened.say, mapping, staleness)) for mapping in mappings]
+        return [
+            f"mapping {mapping.name!r}: rows of {mapping.source} are not cached: {each.refusal}"
+            for mapping, each in found
+            if each.refusal
+        ]
 
     def row_cache_rows(self) -> dict[str, str]:
         """See `Store`."""

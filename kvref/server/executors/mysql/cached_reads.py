@@ -15,7 +15,7 @@ from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import CellsOfWords, Rows, SQLReader
 from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql.binlog.eligibility import refusal
+from kvref.storage.mysql.binlog.eligibility import Terms, terms
 from kvref.storage.mysql.binlog.events import KeyTypes, Table
 from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.binlog.positions import LogError, Position, executed
@@ -53,10 +53,10 @@ class _Batch(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What a batch has read: the position if it was queried, a refusal if the table was examined, and rows."""
+    """What a batch has read: the position if it was queried, the terms if the mapping was examined, and rows."""
 
     executed: Position | None
-    refusal: str | None
+    terms: Terms | None
     rows: tuple[dict[Any, Any], bool]
 
 
@@ -107,11 +107,12 @@ class CachingReader:
 
     async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> CellsOfWords:
         """See `RowReader`."""
-        cached = self._open(self._cache.table(table.select, _table(table.mapping), _types(table.mapping)))
+        mapping = table.mapping
+        cached = self._open(self._cache.table((mapping.name, table.select), _table(mapping), _types(mapping)))
         if cached is None:
             self._cache.misses += len(words)
             return await self._reader.cells(table, words, turn)
-        batch = _Batch(table.mapping, cached, partial(_cells, table), lambda cells: cells[0], turn)
+        batch = _Batch(mapping, cached, partial(_cells, table), lambda cells: cells[0], turn)
         return await self._answer(batch, words)
 
     async def close(self) -> None:
@@ -121,7 +122,7 @@ class CachingReader:
 
     def _rows_of(self, mapping: Mapping) -> CachedTable | None:
         columns = mapping.key, mapping.values, mapping.flags, mapping.cas, mapping.expiry
-        form = self._store.statements(mapping).select, columns
+        form = mapping.name, self._store.statements(mapping).select, columns
         return self._open(self._cache.table(form, _table(mapping), _types(mapping)))
 
     def _open(self, cached: CachedTable) -> CachedTable | None:
@@ -146,9 +147,9 @@ class CachingReader:
         """Read rows, and what the server has executed where that is not known well enough."""
         now, cache, cached = time.monotonic(), self._cache, batch.cached
         known = self._executed
-        outdated = known is None or now - self._executed_at > (cache.staleness or MAX_AGE)
+        outdated = known is None or now - self._executed_at > (cached.staleness or MAX_AGE)
         if for_hits and known is not None and batch.turn >= self._executed_in:
-            outdated = outdated or not cache.staleness or not cache.covers(known)
+            outdated = outdated or not cached.staleness or not cache.covers(known)
         if not (outdated or missing):
             return {}, True
         examines = cached.refusal is None
@@ -157,7 +158,7 @@ class CachingReader:
             self.turn += 1
         began = self.turn
         answer: _Found = await self._connection.call(
-            _look, batch, missing, cache.mariadb if queries else None, examines
+            _look, batch, missing, cache.mariadb if queries else None, cache.staleness if examines else None
         )
         if answer.executed is not None:
             if known is not None and not answer.executed.covers(known):
@@ -166,8 +167,8 @@ class CachingReader:
             self._executed, self._executed_at, self._executed_in = answer.executed, now, began
         if self._executed is None:
             return answer.rows
-        if answer.refusal is not None:
-            cache.examined(cached, answer.refusal, self._executed)
+        if answer.terms is not None:
+            cache.examined(cached, answer.terms, self._executed)
         kept = {key: row for key, row in answer.rows[0].items() if batch.spelled(row) == key}
         if kept:
             cache.keep(cached, kept, self._executed)
@@ -214,19 +215,26 @@ def _cells(table: PlainTable, connection: MySQLConnection, keys: list[bytes]) ->
 
 
 def _look(
-    connection: MySQLConnection, batch: _Batch, missing: list[Any], mariadb: bool | None, examines: bool
+    connection: MySQLConnection, batch: _Batch, missing: list[Any], mariadb: bool | None, staleness: float | None
 ) -> _Found:
-    """Return what the server has executed, whether a table may be cached, and then rows; in this order."""
-    position, why = None, None
+    """Return what the server has executed, whether a mapping may be cached, and then rows; in this order.
+
+    Args:
+        connection: outside a transaction.
+        batch: see `_Batch`.
+        missing: the keys to read.
+        mariadb: the server is MariaDB; None: the position is not needed.
+        staleness: see `terms`; None: the mapping is not examined.
+    """
+    position, found = None, None
     if mariadb is not None:
         try:
             position = executed(connection.say, mariadb=mariadb)
         except LogError:
-            examines = False  # it cannot be compared: nothing is kept
-    if examines:
+            staleness = None  # it cannot be compared: nothing is kept
+    if staleness is not None:
         try:
-            ((_, created, *_),) = connection.say(f"SHOW CREATE TABLE {batch.mapping.source}")
-            why = refusal(str(created), batch.mapping.key.name)
+            found = terms(connection.say, batch.mapping, staleness)
         except StoreError as error:
-            why = str(error)
-    return _Found(position, why, batch.read(connection, missing) if missing else ({}, True))
+            found = Terms(str(error))
+    return _Found(position, found, batch.read(connection, missing) if missing else ({}, True))

@@ -1,16 +1,67 @@
-"""Which tables may be cached: those whose every change names the key of the row in the binary log."""
+"""Which mappings are cached: those chosen whose table names the key of the row in the binary log with every change."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
-from kvref.storage.mysql.schema import quote
+from kvref.engine.mapping import Mapping
+from kvref.storage.config.catalog import ROW_CACHE
+from kvref.storage.mysql.schema import SCHEMA, quote
+
+OPTIONS_TABLE: Final = (SCHEMA, "config_options")
+STRONG, FAST, OFF = "strong", "fast", "off"
+FAST_STALENESS: Final = 0.01  # seconds, where `row_cache_staleness` is 0
+_THERE: Final = f"SHOW TABLES FROM {SCHEMA} LIKE 'config_options'"
+_OPTIONS: Final = f"SELECT name, value FROM {SCHEMA}.config_options WHERE name LIKE '{ROW_CACHE}%'"  # noqa: S608 - constant
 
 # The log of MySQL up to 9.5 and of MariaDB does not have what foreign keys change in a child's rows.
 _CASCADES: Final = re.compile(r"\bON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)\b", re.IGNORECASE)
 _KEY: Final = re.compile(r"(var)?char\(|varbinary\(|(tiny|small|medium|big)?int\b", re.IGNORECASE)
 _INNODB: Final = re.compile(r"\bENGINE=InnoDB\b", re.IGNORECASE)
+
+
+class Terms(NamedTuple):
+    """Whether the rows of a mapping are cached.
+
+    Args:
+        refusal: why they are not, empty if they are.
+        chosen: the refusal is the choice of an option.
+        staleness: seconds for which a row may be used after the server's position was queried; 0: none.
+    """
+
+    refusal: str
+    chosen: bool = False
+    staleness: float = 0.0
+
+
+def terms(say: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, staleness: float) -> Terms:
+    """Return whether the rows of a mapping are cached, by the options and its table.
+
+    Args:
+        say: returns the rows of a statement.
+        mapping: whose rows.
+        staleness: of a mapping without an option, see `Terms`.
+
+    Raises:
+        whatever `say` raises.
+    """
+    rows = say(_OPTIONS) if say(_THERE) else ()
+    options = {_text(name).lower(): _text(value) for name, value in rows}
+    name = f"{ROW_CACHE}.{mapping.name.lower()}"
+    name = name if name in options else ROW_CACHE
+    mode = options.get(name, FAST if staleness else STRONG)
+    if mode == OFF:
+        return Terms(f"option {name} is {OFF}", chosen=True)
+    if mode not in (STRONG, FAST):
+        return Terms(f"option {name} is {mode!r}: write {STRONG}, {FAST} or {OFF}")
+    ((_, created, *_),) = say(f"SHOW CREATE TABLE {mapping.source}")
+    return Terms(refusal(_text(created), mapping.key.name), staleness=(staleness or FAST_STALENESS) * (mode == FAST))
+
+
+def _text(cell: object) -> str:
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
 
 
 def refusal(created: str, key: str) -> str:

@@ -18,6 +18,7 @@ from operator import or_
 from typing import Final
 
 from kvref.engine.operations import Row
+from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.positions import FilePosition, Point, Position
 from kvref.storage.mysql.result_set import Cells
@@ -26,6 +27,7 @@ from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
 _log = logging.getLogger("kvref.storage")
 
+_OPTIONS: Final = {OPTIONS_TABLE: KeyTypes.NONE}
 Kept = Cells | Row  # a row as a SELECT returns it, or as the engine has it
 
 # Bytes in addition to key and cells: a list, a bytes object and a slot of it for each cell, and a slot in a dict.
@@ -44,7 +46,9 @@ class CachedTable:
 
     Attributes:
         rows: by the key as the table spells it.
-        refusal: why no row of it may be kept, empty if there is no reason; None: not examined since the last DDL.
+        refusal: why no row of it may be kept, empty if there is no reason; None: not examined since the last change of
+            definitions or options.
+        staleness: see `Terms`.
         live: it belongs to the cache.
     """
 
@@ -53,6 +57,7 @@ class CachedTable:
         self.types = types
         self.rows: dict[Spelling, Kept] = {}
         self.refusal: str | None = None
+        self.staleness = 0.0
         self.live = True
 
 
@@ -61,8 +66,7 @@ class RowCache:
 
     Args:
         limit: bytes of rows, keys and what keeping them takes; 0 keeps nothing.
-        staleness: seconds by which the position of the server that kept rows are compared with may be out of date; 0:
-            it is queried for each batch of gets.
+        staleness: of mappings for which no option is set, see `Terms`.
 
     Attributes:
         applied: the transactions whose changes are taken into account; None while no log is followed.
@@ -84,7 +88,7 @@ class RowCache:
         self.hits = self.misses = self.behind = self.evictions = 0
         self.lag = self.age = 0.0
         self.version = 0
-        self.wanted: Mapping[Table, KeyTypes] = {}
+        self.wanted: Mapping[Table, KeyTypes] = _OPTIONS
         self._tables: dict[Hashable, CachedTable] = {}
         self._of_table: dict[Table, list[CachedTable]] = {}
         self._recent: list[tuple[Point, Change]] = []
@@ -123,7 +127,7 @@ class RowCache:
             found = self._tables[form] = CachedTable((schema.lower(), name.lower()), types)
             self._of_table.setdefault(found.table, []).append(found)
             # The follower, in its thread, reads the version first.
-            self.wanted = {
+            self.wanted = _OPTIONS | {
                 each: reduce(or_, [cached.types for cached in forms]) for each, forms in self._of_table.items()
             }
             self.version += 1
@@ -155,9 +159,10 @@ class RowCache:
         """
         if self.applied is None:
             return
-        everything = change.everything or version != self.version
+        retires = change.everything or OPTIONS_TABLE in change.keys
+        everything = retires or version != self.version
         if everything:
-            self.clear(retire=change.everything)
+            self.clear(retire=retires)
         else:
             for table, keys in change.keys.items():
                 for cached in self._of_table.get(table, ()):
@@ -196,18 +201,18 @@ class RowCache:
                 self._waiting.remove(waiter)
         return self.covers(executed)
 
-    def examined(self, cached: CachedTable, refusal: str, executed: Position) -> None:
-        """Take the outcome of an examination of a table, unless its definition may have changed since.
+    def examined(self, cached: CachedTable, terms: Terms, executed: Position) -> None:
+        """Take the outcome of an examination of a mapping, unless definitions or options may have changed since.
 
         Args:
-            cached: of the table.
-            refusal: see `CachedTable`.
+            cached: of the mapping.
+            terms: the outcome.
             executed: before the examination.
         """
         if self._is_current(cached.table, None, executed):
-            if refusal:
-                _log.warning("rows of %s.%s are not cached: %s", *cached.table, refusal)
-            cached.refusal = refusal
+            if terms.refusal and not terms.chosen:
+                _log.warning("rows of %s.%s are not cached: %s", *cached.table, terms.refusal)
+            cached.refusal, cached.staleness = terms.refusal, terms.staleness
 
     def keep(self, cached: CachedTable, rows: Mapping[Spelling, Kept], executed: Position) -> None:
         """Keep rows that were read, those that no change has overtaken.
