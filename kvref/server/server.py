@@ -269,7 +269,9 @@ class Server:
             interval = lambda: self.settings["expired_rows_purge_interval"]  # noqa: E731
             sweeps.append(ExpiredRows(self.executor, self.shared, interval))
         if self.scope.tally.watched:
-            sweeps.append(LoopMonitor(self.tally, lambda: self.connections, self.executor.check))
+            sweeps.append(
+                LoopMonitor(self.tally, lambda: self.connections, self.executor.check, self.store.row_cache_numbers)
+            )
         await stop.wait()
         for each in sweeps:
             each.stop()
@@ -418,7 +420,7 @@ class Server:
             **self._limit_rows(),
             **(self._newer_rows() if self.shared.rules.beyond_plugin else {}),
             **self._cache_rows(),
-            **self.store.row_cache_rows(),
+            **{f"row_cache_{name}": str(number) for name, number in self.store.row_cache_numbers().items()},
             **self.scope.rows(),
         }
 

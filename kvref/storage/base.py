@@ -103,8 +103,8 @@ class Store(Protocol):
             StoreError: the store is not reached.
         """
 
-    def row_cache_rows(self) -> dict[str, str]:
-        """Return the rows of `stats` about the cache of `follow_binary_log`; none without it."""
+    def row_cache_numbers(self) -> dict[str, int]:
+        """Return what the cache of `follow_binary_log` counts, see `RowCache.numbers`; nothing without it."""
 
     def close(self) -> None:
         """Commit what is open and release files and connections."""
@@ -154,8 +154,8 @@ class DirectStore(ABC):
         """Raise ConfigError: there is no binary log."""
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 needs a store mysql://, which has a binary log")
 
-    def row_cache_rows(self) -> dict[str, str]:
-        """Return none."""
+    def row_cache_numbers(self) -> dict[str, int]:
+        """Return nothing."""
         return {}
 
     def close(self) -> None:  # noqa: B027 - a default that a store may override

@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 import row_cache_defects
 from database import database_or_skip, kvref, map_table, sql
+from http_client import AT, metrics
 from live import MYSQL_8, nightly
 from row_cache_checker import FILL, OPTIONS, SERVE, StaleError, Stepper, create_tables, race, statistics
 from serving import Served, ask, command, running, serving
+from waiting import until
 
 from kvref_testbed.targets import SQLServer
 
@@ -191,6 +193,21 @@ def test_what_is_not_cached_is_named_at_the_start_and_by_doctor(database: SQLSer
     assert "ON DELETE CASCADE" in reasons["child"]
     assert reasons["one"] == reasons["number"] == reasons["char"] == ""
     assert "not with row_cache_binlog=1: a foreign key" in kvref("doctor", "--store", database.dsn).stdout
+
+
+def test_metrics_show_what_stats_shows(database: SQLServer) -> None:
+    sql(database, "REPLACE INTO test.raced VALUES ('x', '1')")
+    with serving(database.dsn, *SERVE, *AT) as served, served.connect() as client:
+        served.wait_for("following the binary log")
+        ask(client, b"bind raced\r\n")
+        fill(client, "x")
+        found = statistics(client)
+        names = {f"kvref_row_cache_{name}_total": found[name] for name in ("hits", "misses", "behind", "evictions")}
+        until(lambda: {name: metrics(served)[name] for name in names} == names)  # updated once a second
+        assert metrics(served)["kvref_row_cache_following"] == 1
+        assert metrics(served)["kvref_row_cache_age_seconds"] == pytest.approx(found["age_us"] / 1e6)
+        assert metrics(served)["kvref_row_cache_lag_seconds"] == pytest.approx(found["lag_us"] / 1e6)
+        assert found["age_us"] > 0
 
 
 @pytest.fixture

@@ -47,9 +47,29 @@ class _Cell(IntEnum):
     ASKED = 5  # since when the store owes an answer
     WELL = 6  # when the store last answered as it should
     REASON = 7  # bytes of the text why it did not
-    COMMITS = 8  # the histogram of commits, from here on
+    # The row cache over a database server; of COUNTED the sums of this worker and those that it has replaced.
+    CACHE_HITS = 8
+    CACHE_MISSES = 9
+    CACHE_BEHIND = 10
+    CACHE_EVICTIONS = 11
+    CACHE_LAG = 12
+    CACHE_AGE = 13
+    CACHE_FOLLOWING = 14
+    COMMITS = 15  # the histogram of commits, from here on
 
 
+# Names of `RowCache.numbers`: those that only grow, and the others.
+COUNTED: Final = {
+    "hits": _Cell.CACHE_HITS,
+    "misses": _Cell.CACHE_MISSES,
+    "behind": _Cell.CACHE_BEHIND,
+    "evictions": _Cell.CACHE_EVICTIONS,
+}
+_MEASURED: Final = {
+    "lag_us": _Cell.CACHE_LAG,
+    "age_us": _Cell.CACHE_AGE,
+    "following": _Cell.CACHE_FOLLOWING,
+}
 _CELLS: Final = _Cell.COMMITS + cells_of(BOUNDS)
 
 
@@ -65,6 +85,7 @@ class ProcessEventCounters:
         self._reason = anonymous(_MAX_REASON)
         self.commits = Histogram(self._cells[_Cell.COMMITS :], BOUNDS)
         self._lock = threading.Lock()  # commits of several threads
+        self._cached = dict.fromkeys(COUNTED, 0)  # what this process has added to the cells
         self.commands = CommandDurations()
 
     @property
@@ -106,6 +127,11 @@ class ProcessEventCounters:
             return bytes(self._reason[:length]).decode(errors="replace")
         return "" if self._cells[_Cell.WELL] else None
 
+    @property
+    def row_cache(self) -> dict[str, int]:
+        """Return what `cached` has recorded, by its names."""
+        return {name: self._cells[cell] for name, cell in (COUNTED | _MEASURED).items()}
+
     def begin(self) -> None:
         """Record that this process serves."""
         self._cells[_Cell.BEAT] = _now()
@@ -113,7 +139,7 @@ class ProcessEventCounters:
 
     def end(self) -> None:
         """Record that the process has ended; its counters stay."""
-        for cell in (_Cell.PID, _Cell.BATCHES, _Cell.LAG, _Cell.ASKED, _Cell.WELL, _Cell.REASON):
+        for cell in (_Cell.PID, _Cell.BATCHES, _Cell.LAG, _Cell.ASKED, _Cell.WELL, _Cell.REASON, *_MEASURED.values()):
             self._cells[cell] = 0
 
     def beat(self, late: float, batches: int) -> None:
@@ -126,6 +152,19 @@ class ProcessEventCounters:
         self._cells[_Cell.BEAT] = _now()
         self._cells[_Cell.LAG] = max(0, int(late / MICROSECOND))
         self._cells[_Cell.BATCHES] = batches
+
+    def cached(self, numbers: dict[str, int]) -> None:
+        """Record the numbers of the row cache.
+
+        Args:
+            numbers: of this process since its start, see `RowCache.numbers`; empty without a cache.
+        """
+        for name, number in numbers.items():
+            if name in COUNTED:
+                self._cells[COUNTED[name]] += number - self._cached[name]
+                self._cached[name] = number
+            else:
+                self._cells[_MEASURED[name]] = number
 
     def asked(self) -> None:
         """Record that a store check has begun."""

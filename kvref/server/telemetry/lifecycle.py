@@ -151,14 +151,20 @@ class LoopMonitor:
         tally: counters of this process.
         clients: returns all connections.
         check: queries the store, and raises KvrefError if it does not answer.
+        row_cache: see `Store.row_cache_numbers`.
     """
 
     def __init__(
-        self, tally: ProcessEventCounters, clients: Callable[[], Iterable[Client]], check: Callable[[], Awaitable[None]]
+        self,
+        tally: ProcessEventCounters,
+        clients: Callable[[], Iterable[Client]],
+        check: Callable[[], Awaitable[None]],
+        row_cache: Callable[[], dict[str, int]],
     ) -> None:
         self._tally = tally
         self._clients = clients
         self._check = check
+        self._row_cache = row_cache
         self._loop = asyncio.get_running_loop()
         self._asking: asyncio.Task[None] | None = None
         self._due = self._loop.time()
@@ -172,6 +178,7 @@ class LoopMonitor:
         now = self._loop.time()
         open_now = sum(client.batch_since is not None for client in self._clients())
         self._tally.beat(now - self._due, open_now)
+        self._tally.cached(self._row_cache())
         if self._asking is None:
             self._tally.asked()
             self._asking = self._loop.create_task(self._ask())

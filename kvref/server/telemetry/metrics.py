@@ -16,8 +16,9 @@ from prometheus_client.registry import Collector
 
 from kvref.engine.stats import COUNTED, counters_of
 from kvref.protocol.command_table import TABLE, TIMED
-from kvref.server.telemetry.command_times import COMMAND_BOUNDS, Histogram, summed
+from kvref.server.telemetry.command_times import COMMAND_BOUNDS, MICROSECOND, Histogram, summed
 from kvref.server.telemetry.event_counters import BOUNDS, EventCounters, State
+from kvref.server.telemetry.event_counters import COUNTED as CACHE_COUNTED
 from kvref.server.telemetry.lifecycle import EVERY
 from kvref.server.telemetry.memcached_metrics import MemcachedMetrics
 from kvref.server.telemetry.sources import Row, Source
@@ -77,6 +78,28 @@ ROWS: Final = {
             "1 if the store answered the last health check, which runs each second; otherwise 0.", "process",
         ),
         Row("kvref_loop_lag_seconds", "gauge", "Delay of the event loop's one-second timer, in seconds.", "process"),
+        Row(
+            "kvref_row_cache_hits_total", "counter",
+            "Keys of gets answered from the row cache over MySQL or MariaDB (`row_cache_binlog=1`); like the other"
+            " numbers of that cache, updated each second.",
+        ),
+        Row("kvref_row_cache_misses_total", "counter", "Keys of gets for which that cache queried the database."),
+        Row(
+            "kvref_row_cache_behind_total", "counter",
+            "Those of kvref_row_cache_misses_total whose row was cached and not known to be current.",
+        ),
+        Row("kvref_row_cache_evictions_total", "counter", "Rows displaced by others because of `row_cache_bytes`."),
+        Row(
+            "kvref_row_cache_lag_seconds", "gauge",
+            "Time for which the last gets of cached rows waited for the binary log, in seconds; the longest of all"
+            " processes.",
+        ),
+        Row(
+            "kvref_row_cache_age_seconds", "gauge",
+            "Time by which the last replies with cached rows may have been out of date, in seconds; the longest of all"
+            " processes.",
+        ),
+        Row("kvref_row_cache_following", "gauge", "Processes that follow the binary log; the others cache no rows."),
         Row("kvref_reloads_total", "counter", "Configuration reloads on SIGHUP, taken or refused.", "result"),
         Row("kvref_worker_restarts_total", "counter", "Worker processes that ended and were restarted."),
         Row(
@@ -181,8 +204,18 @@ def _shared(tally: EventCounters) -> Iterator[Metric]:
             up.add_metric([str(number)], process.trouble == "")
             lag.add_metric([str(number)], round(max(process.lag, process.silence - EVERY), 6))
     yield from (up, lag)
+    yield from _row_cache([process.row_cache for process in processes])
     yield _labelled("kvref_reloads_total", dict(zip(("taken", "refused"), tally.reloads, strict=True)))
     yield _counter("kvref_worker_restarts_total", value=tally.restarts)
+
+
+def _row_cache(processes: list[dict[str, int]]) -> Iterator[Metric]:
+    for name in CACHE_COUNTED:
+        yield _counter(f"kvref_row_cache_{name}_total", value=sum(each[name] for each in processes))
+    for name in ("lag", "age"):
+        longest = max(each[f"{name}_us"] for each in processes)
+        yield _gauge(f"kvref_row_cache_{name}_seconds", value=longest * MICROSECOND)
+    yield _gauge("kvref_row_cache_following", value=sum(each["following"] for each in processes))
 
 
 def _processes(pids: list[int]) -> Iterator[Metric]:

@@ -107,9 +107,9 @@ class MySQLStore(Database):
             if each.refusal
         ]
 
-    def row_cache_rows(self) -> dict[str, str]:
+    def row_cache_numbers(self) -> dict[str, int]:
         """See `Store`."""
-        return {} if self.row_cache is None else self.row_cache.stats()
+        return {} if self.row_cache is None else self.row_cache.numbers()
 
     def close(self) -> None:
         """Stop monitoring the servers; the callers that opened connections close them."""

@@ -95,17 +95,17 @@ class RowCache:
         self._floor: Position | None = None  # nothing read before this was executed may be kept
         self._waiting: list[tuple[Position, asyncio.Future[None]]] = []
 
-    def stats(self) -> dict[str, str]:
-        """Return the rows of `stats`."""
-        numbers = {
+    def numbers(self) -> dict[str, int]:
+        """Return what is counted, by the names of the rows of `stats` without `row_cache_`, and `following`: 0 or 1."""
+        return {
             "hits": self.hits,
             "misses": self.misses,
             "behind": self.behind,
             "evictions": self.evictions,
             "lag_us": round(self.lag * 1e6),
             "age_us": round(self.age * 1e6),
+            "following": int(self.applied is not None),
         }
-        return {f"row_cache_{name}": str(number) for name, number in numbers.items()}
 
     def table(self, form: Hashable, table: Table, types: KeyTypes = KeyTypes.NONE) -> CachedTable:
         """Return the kept rows of a table in one form.
