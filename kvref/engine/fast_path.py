@@ -16,7 +16,7 @@ from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.session import Session
-from kvref.engine.stats import counted
+from kvref.engine.stats import STORED_ITEM, counted
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.engine.verbs import arithmetic, delete, meta, store
 from kvref.protocol import commands as c
@@ -68,10 +68,9 @@ class PlainVerbs:
         self.key: Callable[[bytes], Cell] = partial(values.key_cell, mapping.key, rules=session.rules)
         self.value: Callable[[bytes], Cell] = values.value_reader(mapping.values[0], session.rules)
         self._flags: dict[int, int | None] = {}  # what the column has of them
-        self._counted = {
-            stored: tuple(counted(_SET, Status.STORED if stored else _LOST, missing_counted=False))
-            for stored in (True, False)
-        }
+        self._stored = (*counted(_SET, Status.STORED, missing_counted=False), *STORED_ITEM)
+        self._lost = tuple(counted(_SET, _LOST, missing_counted=False))
+        self._next_cas = store.cas_numbers(self._session, mapping)
         self._never = store.fit_time(mapping, store.time_of(session, 0, 0))
 
     @property
@@ -171,9 +170,7 @@ class PlainVerbs:
 
     def count_sets(self, times: int, *, stored: bool) -> None:
         """Count sets, and the items where they are stored."""
-        self.counters.add(self._counted[stored], times)
-        if stored:
-            self.counters.item_stored(times)
+        self.counters.add(self._stored if stored else self._lost, times)
 
     def options(self, flags: int) -> tuple[int | None, int | None, int | None]:
         """Return flags, cas number and expiry that a set without a time writes, None for a column that is not mapped.
@@ -189,7 +186,7 @@ class PlainVerbs:
             if len(self._flags) >= MAX_FLAGS_KEPT:
                 self._flags.clear()
             cell = self._flags[flags] = store.fit_flags(self.mapping, flags)
-        return cell, store.new_cas(self._session, self.mapping), self._never
+        return cell, self._next_cas(), self._never
 
     def expiry(self, command: c.Store, now: int) -> int | None:
         """Return the expiry that a storage command writes.

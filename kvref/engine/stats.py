@@ -158,6 +158,11 @@ class Counters:
         self.prefixes.got(word, hit=hits > 0)
         self.looked_up(hits, misses)
 
+    def found(self) -> None:
+        """Count a key that a get looked up and found; no prefix of it."""
+        self.cmd_get += 1
+        self.get_hits += 1
+
     def looked_up(self, hits: int, misses: int) -> None:
         """Count keys that gets looked up; no prefixes of them."""
         self.cmd_get += hits + misses
@@ -169,9 +174,9 @@ class Counters:
         for name in names:
             setattr(self, name, getattr(self, name) + times)
 
-    def item_stored(self, times: int = 1) -> None:
-        """Count items that storage commands have stored."""
-        self.total_items += times
+    def item_stored(self) -> None:
+        """Count an item that a storage command has stored."""
+        self.add(STORED_ITEM)
 
     def touched(self, word: bytes, *, hit: bool) -> None:
         """Count what a word of a gat found."""
@@ -215,6 +220,7 @@ def counted(command: c.Command, reply: Reply, *, missing_counted: bool) -> Itera
     return () if counters is None else counters(command, reply, missing_counted)
 
 
+STORED_ITEM: Final = ("total_items",)  # what an item adds to that a storage command has stored
 _REFUSABLE: Final = (c.Store, c.Refused)
 
 

@@ -72,16 +72,20 @@ class ReplyQueue:
             self._executor.when_settled(number, self._settle)
 
     def _release(self, count: int) -> None:
-        ready = b"".join([reply for _, reply in self.replies[:count]])
-        del self.replies[:count]
+        if count == 1:
+            ready = self.replies.pop(0)[1]
+        else:
+            ready = b"".join([reply for _, reply in self.replies[:count]])
+            del self.replies[:count]
         self.owed -= len(ready)
         if self._times is not None:
             self._times.sending(count)
         self._send(ready)
 
     def _settle(self, lost: str) -> None:
-        (_, covered), *later = self._waits
-        self._waits = [(number, count - covered) for number, count in later]
+        _, covered = self._waits.pop(0)
+        if self._waits:
+            self._waits = [(number, count - covered) for number, count in self._waits]
         if lost:
             # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
             failed = [(command, encode(command, ServerError(lost), 0)) for command, _ in self.replies[:covered]]

@@ -18,7 +18,7 @@ def _cache(rows: int) -> tuple[RowCache, CachedTable]:
 
 
 def _keep(cache: RowCache, table: CachedTable, number: int) -> None:
-    cache.keep(table, b"%04d" % number, Kept(bytes(100), number, None, None, None))
+    cache.keep(table, b"%04d" % number, (bytes(100), number, None, None, None))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 40])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from kvref.engine.cache.memory import Policy
@@ -29,6 +30,7 @@ APPENDING: Final = ("append", "prepend")
 # Stored for a time that has passed already: every integer column holds this second, and every reader of the table,
 # the plugin included, takes it for over. memcached stores it too (realtime in memcached.c).
 OVER: Final = 1
+_LARGEST_CAS: Final = (1 << 63) - 1  # that a store counts up to
 
 
 def store(session: Session, command: c.Store, now: int) -> OperationGen:
@@ -191,6 +193,19 @@ def new_cas(session: Session, mapping: Mapping) -> int | None:
     """Take a cas number for a row of this mapping, in the range of its column; None without cas column."""
     number = session.next_cas()
     return None if mapping.cas is None else wrapped(mapping.cas, number)
+
+
+def cas_numbers(session: Session, mapping: Mapping) -> Callable[[], int | None]:
+    """Return what `new_cas` does for one mapping, for commands whose replies show no cas number.
+
+    Args:
+        session: whose numbers.
+        mapping: of the rows.
+    """
+    column = mapping.cas
+    if column is None or column.low > 0 or column.high < _LARGEST_CAS:
+        return partial(new_cas, session, mapping)
+    return session.shared.cas.__next__  # the column has every number as it is
 
 
 def fit_flags(mapping: Mapping, flags: int) -> int | None:

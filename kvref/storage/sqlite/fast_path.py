@@ -17,8 +17,8 @@ from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import KvrefError
 from kvref.storage.rows import take_sets
 from kvref.storage.sqlite.errors import StatementError
-from kvref.storage.sqlite.row_cache import CachedTable, Kept
-from kvref.storage.sqlite.statements import ROWID
+from kvref.storage.sqlite import statements
+from kvref.storage.sqlite.row_cache import ROWID, CachedTable, Kept
 from kvref.storage.sqlite.store import SQLiteStore
 
 # Declared types of columns that keep any text as it is (TEXT affinity, sqlite.org/datatype3.html, 3.1).
@@ -26,7 +26,7 @@ _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOT
 _DECLARED: Final = "SELECT type FROM pragma_table_xinfo(?) WHERE name = ?"
 # In others text that begins so may be kept as a number.
 _LIKE_NUMBERS: Final = frozenset(bytes([each]) for each in b"0123456789+-. \t\n\v\f\r")
-NOTHING: Final = Kept(b"", 0, None, None, None)  # there is no row
+NOTHING: Final[Kept] = (b"", 0, None, None, None)  # there is no row
 
 
 _Options = tuple[int | None, int | None, int | None]  # flags, cas number and expiry
@@ -87,7 +87,7 @@ class PlainRows:
                 return None
             spelled = row.key == cell and key == word
             rowid = self._rowid_of(row.key) if spelled and self.writable else 0
-            kept = Kept(self._verbs.hit(word, row), rowid, row.flags, row.cas, row.expiry)
+            kept = self._verbs.hit(word, row), rowid, row.flags, row.cas, row.expiry
         except (KvrefError, RefusedError):
             return None  # the verb says why
         if spelled:
@@ -107,14 +107,15 @@ class PlainRows:
         kept = table.items.get(word) or table.changed.get(word) or table.syncing.get(word)
         try:
             value = self._verbs.value(data)
-            key = "" if kept is not None and kept.rowid else self._key(word)
+            rowid = 0 if kept is None else kept[ROWID]
+            key = "" if rowid else self._key(word)
             if key is None:
                 return False
             if kept is None:
                 row, options = self._put(word, key, value, flags, expiry)
             else:
                 options = self._verbs.options(flags) if expiry is None else self._options(flags, expiry)
-                row = (word, kept.rowid) if self._overwrite(kept.rowid, key, value, options) else None
+                row = (word, rowid) if self._overwrite(rowid, key, value, options) else None
         except (KvrefError, RefusedError):
             return False  # the verb says why, or can do it
         if row is None:
@@ -153,9 +154,9 @@ class PlainRows:
             return False
 
     def _wrote(self, stored: bytes, word: bytes, rowid: int, value: Cell, options: _Options) -> None:
-        kept = None
+        kept: Kept | None = None
         if stored == word and not (self._may_change and to_bytes(value)[:1] in _LIKE_NUMBERS):
-            kept = Kept(self._verbs.written(word, value, options[0]), rowid, *options)
+            kept = self._verbs.written(word, value, options[0]), rowid, *options
         self._store.cache.change(self._mapping, stored, kept)
 
     def _options(self, flags: int, expiry: int | None) -> _Options:
@@ -211,7 +212,7 @@ class PlainRows:
 
     def _has_rowid(self, text: str) -> bool:
         """Return whether SQLite finds the table's rows by a number of its own, and under that name."""
-        if ROWID in {name.lower() for name in self._mapping.columns}:
+        if statements.ROWID in {name.lower() for name in self._mapping.columns}:
             return False
         try:
             self._store.ask(text, [None])

@@ -6,7 +6,6 @@ committed (`PRAGMA data_version`), and takes out what is written through it unti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kvref.engine.mapping import Mapping
@@ -15,25 +14,17 @@ from kvref.engine.values import to_bytes
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
 
-@dataclass(slots=True)
-class Kept:
-    """A row with one value column.
+# A row with one value column: the reply to a get without END, expired or not; the row's number in the file, 0 if
+# unknown; flags, cas number and expiry, see `Row`. A tuple, since each set makes one: it takes a tenth of an object's
+# time, and the garbage collector does not look at tuples of bytes and numbers again.
+Kept = tuple[bytes, int, int | None, int | None, int | None]
+# Places in it.
+HIT: Final = 0
+ROWID: Final = 1
+EXPIRY: Final = 4
 
-    Args:
-        hit: the reply to a get without END, expired or not.
-        rowid: its number in the file, 0 if unknown.
-        flags, cas, expiry: see `Row`.
-    """
-
-    hit: bytes
-    rowid: int
-    flags: int | None
-    cas: int | None
-    expiry: int | None
-
-
-# Without key and item: headers of two bytes objects, an object, three numbers, and a slot in a dict.
-OVERHEAD: Final = 2 * 33 + 80 + 3 * 32 + 100
+# Without key and item: headers of two bytes objects, a tuple, three numbers, and a slot in a dict.
+OVERHEAD: Final = 2 * 33 + 96 + 3 * 32 + 100
 
 
 class CachedTable:
@@ -84,7 +75,7 @@ class RowCache:
 
     def keep(self, table: CachedTable, word: bytes, item: Kept) -> None:
         """Keep an item that is committed; the oldest ones of its table, or all, make room for it."""
-        size = len(word) + len(item.hit) + OVERHEAD
+        size = len(word) + len(item[HIT]) + OVERHEAD
         if not table.live or size > self.limit:
             return
         if word in table.items:
@@ -105,7 +96,7 @@ class RowCache:
         """Forget one item."""
         item = table.items.pop(word, None)
         if item is not None:
-            self.size -= len(word) + len(item.hit) + OVERHEAD
+            self.size -= len(word) + len(item[HIT]) + OVERHEAD
 
     def wrote(self, operation: Insert | Update | Remove | Clear | PurgeExpired, *, elsewhere: bool) -> None:
         """Note a write.
@@ -139,7 +130,7 @@ class RowCache:
             if other.mapping is mapping:
                 old = other.items.pop(word, None)
                 if old is not None:
-                    self.size -= len(word) + len(old.hit) + OVERHEAD
+                    self.size -= len(word) + len(old[HIT]) + OVERHEAD
                 other.changed[word] = None if other.unsure else item
             else:
                 self._doubt(other)

@@ -67,6 +67,7 @@ class SQLiteExecutor:
         self._loop = asyncio.get_running_loop()
         self._isolation = isolation
         self._commits = GroupCommit(store, self._committed, lambda: self._commands)
+        self.when_settled = self._commits.when_settled  # no method around it: each write calls it
         self._transactions = Transactions(store, isolation, self._commits.commit_store)
         self._parked: deque[_Command] = deque()  # for the file's write lock
         self._retrying = False
@@ -171,10 +172,6 @@ class SQLiteExecutor:
 
     def _forget_look(self) -> None:
         self._looked = False
-
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:
-        """Call back when the commit that `unsettled` named is on the disk, or with the reason why it is lost."""
-        self._commits.when_settled(number, settled)
 
     def commit(self) -> None:
         """Commit the pending writes; commands that wait for them are notified when they are on disk."""

@@ -24,7 +24,7 @@ from kvref.protocol.text import encode, parse_line
 from kvref.server.executors.base import Later, Wait
 from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
-from kvref.storage.sqlite.row_cache import CachedTable, Kept
+from kvref.storage.sqlite.row_cache import EXPIRY, HIT, ROWID, CachedTable, Kept
 from kvref.storage.sqlite.store import SQLiteStore
 
 ANSWER_BYTES: Final = 256 << 10  # for one get
@@ -86,15 +86,14 @@ class SQLiteFastPath:
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to `get WORD` of a row that is kept, alone in the input; None for anything else."""
-        if len(data) <= 6 or not data.startswith(b"get ") or not data.endswith(b"\r\n"):
-            return None  # mypyc: no slice that ends before it begins
-        kept = self._items.get(data[4:-2])
-        if kept is None or kept.expiry:
+        kept = self._items.get(data[4:-2]) if len(data) > 6 else None  # mypyc: no slice that ends before it begins
+        if kept is None or kept[EXPIRY] or data[:4] != b"get " or data[-2:] != b"\r\n":
             return None
-        if self._counters.prefixes.counting or not self._table.live:
+        counters = self._counters
+        if counters.prefixes.counting or not self._table.live:
             return None
-        self._counters.looked_up(1, 0)
-        return kept.hit + END
+        counters.found()
+        return kept[HIT] + END
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
         """Run the simple commands at the beginning of the input, see `FastPath`; all replies are available at once."""
@@ -111,17 +110,13 @@ class SQLiteFastPath:
             waits = waits or late
             owed += len(reply)
             out.append(reply)
-        self._count()
-        return at, Wait.COMMIT if waits else Wait.NOTHING
-
-    def _count(self) -> None:
-        """Count what was carried out."""
         if self._hits or self._misses:
             self._counters.looked_up(self._hits, self._misses)
             self._hits = self._misses = 0
         if self._sets:
             self._verbs.count_sets(self._sets, stored=True)
             self._sets = 0
+        return at, Wait.COMMIT if waits else Wait.NOTHING
 
     def _get(self, data: bytes, at: int) -> _Taken:
         """Take a get or gets."""
@@ -130,12 +125,31 @@ class SQLiteFastPath:
         if end < 0:
             return None
         with_cas = start - at == len("gets ")
-        kept = self._items.get(data[start:end])
-        if kept is not None and not (kept.expiry or with_cas):
+        rest = data[start:end]
+        kept = self._items.get(rest) if len(rest) <= MAX_KEY else None  # else it is several words
+        if kept is not None and not (kept[EXPIRY] or with_cas):
             self._hits += 1
-            return end + 2, kept.hit + END, False
-        found = self._found(data[start:end].split(b" "), with_cas=with_cas)
+            return end + 2, kept[HIT] + END, False
+        words = rest.split(b" ")
+        found = None if with_cas else self._cached(words)
+        found = found or self._found(words, with_cas=with_cas)
         return None if found is None else (end + 2, found[0], found[1])
+
+    def _cached(self, words: list[bytes]) -> tuple[bytes, bool] | None:
+        """Return what `_found` does of rows that are all cached and never expire; None for any others."""
+        cached = self._items.get
+        hits: list[bytes] = []
+        for word in words:
+            kept = cached(word)
+            if kept is None or kept[EXPIRY]:
+                return None
+            hits.append(kept[HIT])
+        hits.append(END)
+        reply = b"".join(hits)
+        if len(reply) > ANSWER_BYTES:
+            return None
+        self._hits += len(words)
+        return reply, False
 
     def _found(self, words: list[bytes], *, with_cas: bool) -> tuple[bytes, bool] | None:
         """Return the reply to a get, and whether it must wait; None if the slow path must run it."""
@@ -148,16 +162,16 @@ class SQLiteFastPath:
                 return None
             found.append((word, key, kept))
             waits = waits or late
-            size += len(kept.hit)
+            size += len(kept[HIT])
             if size > ANSWER_BYTES:
                 return None
         items = []
         for word, key, kept in found:
             row = self._row(key, kept) if with_cas or key is not word else None
-            if kept.expiry and self._verbs.expired(kept.expiry, int(time.time())):
+            if kept[EXPIRY] and self._verbs.expired(kept[EXPIRY], int(time.time())):
                 items.append(b"")
             else:
-                items.append(kept.hit if row is None else self._verbs.hit(word, row, with_cas=with_cas))
+                items.append(kept[HIT] if row is None else self._verbs.hit(word, row, with_cas=with_cas))
         misses = items.count(b"")
         self._misses += misses
         self._hits += len(items) - misses
@@ -247,7 +261,7 @@ class SQLiteFastPath:
             return None
         command = c.Arithmetic(head[1] == b"incr", head[2], int(head[3]))
         reply, row = self._verbs.summed(command, self._row(key, found), int(time.time()))
-        if row is not None and not self._rows.update(key, found.rowid, row):
+        if row is not None and not self._rows.update(key, found[ROWID], row):
             return None
         return head.end(), encode(command, self._verbs.count(command, reply)), True
 
@@ -302,7 +316,8 @@ class SQLiteFastPath:
     def _row(self, key: bytes, kept: Kept) -> Row | None:
         if kept is NOTHING:
             return None
-        return self._verbs.row(key, kept.hit, kept.flags, kept.cas, kept.expiry)
+        hit, _, flags, cas, expiry = kept
+        return self._verbs.row(key, hit, flags, cas, expiry)
 
     def _begin(self) -> bool:
         """Take the file's write lock; return whether it is taken."""
