@@ -24,6 +24,10 @@ TABLES = (
     " c BIGINT UNSIGNED) WITHOUT ROWID",
     "CREATE TABLE binary1 (k VARCHAR(20) NOT NULL COLLATE latin1_bin PRIMARY KEY, v BLOB, _rowid_ INT DEFAULT 3)",
     "CREATE TABLE bytes1 (k VARBINARY(20) NOT NULL PRIMARY KEY, v LONGBLOB, f INT UNSIGNED, c BIGINT UNSIGNED, e BIGINT)",
+    "CREATE TABLE filled (k VARCHAR(20) NOT NULL COLLATE latin1_bin PRIMARY KEY, v VARCHAR(30) NOT NULL, f INT NOT NULL,"
+    " c BIGINT UNSIGNED NOT NULL, e INT NOT NULL, kind VARCHAR(9) NOT NULL DEFAULT 'page')",
+    "CREATE TABLE numbered (id INTEGER PRIMARY KEY, k VARCHAR(20) NOT NULL, v BLOB NOT NULL, e BIGINT)",
+    "CREATE TABLE needy (k VARCHAR(20) NOT NULL PRIMARY KEY, v BLOB, owner INT NOT NULL, at INT NOT NULL DEFAULT (1 + 1))",
     "CREATE TRIGGER twice AFTER UPDATE ON ruled BEGIN UPDATE plain SET v = 'by trigger' WHERE k = new.k; END",
 )
 ROWS = (
@@ -35,8 +39,12 @@ ROWS = (
     ("western", "western", "k", "v", "f", "c", "0"),
     ("binary1", "binary1", "k", "v", "0", "0", "0"),
     ("bytes1", "bytes1", "k", "v", "f", "c", "e"),
+    ("filled", "filled", "k", "v", "f", "c", "e"),
+    ("numbered", "numbered", "k", "v", "0", "0", "e"),
+    ("needy", "needy", "k", "v", "0", "0", "0"),
     ("ruled", "ruled", "k", "v", "0", "0", "0"),
 )
+INDEXES = {"plain2": "another", "numbered": "by_key"}
 # But those of cas numbers.
 COLUMNS = {
     "names": "k, v, f, e",
@@ -46,6 +54,9 @@ COLUMNS = {
     "western": "k, v, f",
     "binary1": "k, v, _rowid_",
     "bytes1": "k, v, f, e",
+    "filled": "k, v, f, e, kind",
+    "numbered": "k, v, e, id",
+    "needy": "k, v, owner, at",
 }
 SQL = (
     "UPDATE names SET v = 'sql' || v WHERE k = 'a'",
@@ -59,6 +70,9 @@ SQL = (
     "DELETE FROM binary1 WHERE k < 'b'",
     "UPDATE bytes1 SET v = x'00', e = 1 WHERE k = x'61'",
     "INSERT OR REPLACE INTO bytes1 VALUES (x'62', 'sql', 1, 2, 0)",
+    "UPDATE filled SET v = 'sql', kind = 'post'",
+    "INSERT OR REPLACE INTO needy VALUES ('a', 'sql', 1, 2)",
+    "DELETE FROM numbered WHERE k > 'b'",
     "VACUUM",
     "DROP INDEX IF EXISTS another",
     "CREATE UNIQUE INDEX IF NOT EXISTS another ON plain (other)",
@@ -76,9 +90,9 @@ def _prepared(path: Path) -> Path:
         for statement in TABLES:
             connection.execute(statement)
         connection.execute("CREATE UNIQUE INDEX another ON plain (other)")
+        connection.execute("CREATE UNIQUE INDEX by_key ON numbered (k)")
         for name, table, key, value, *options in ROWS:
-            index = "another" if key == "other" else "PRIMARY"
-            row = (name, "test", table, key, value, *options, index)
+            row = (name, "test", table, key, value, *options, INDEXES.get(name, "PRIMARY"))
             connection.execute("INSERT INTO containers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     connection.close()
     return path

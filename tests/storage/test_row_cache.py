@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.storage.sqlite.row_cache import OVERHEAD, CachedTable, Kept, RowCache
+from kvref.storage.sqlite.row_cache import OVERHEAD, CachedTable, RowCache
 
 KEY = Column("k", Kind.BYTES)
 SIZE = len(b"0000") + OVERHEAD + 100  # bytes of each row here

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -245,3 +246,31 @@ def test_cas_numbers_go_on_where_a_block_could_not_be_reserved(tmp_path: Path) -
     connection.execute("PRAGMA query_only = OFF")
     assert [next(numbers), next(numbers)] == [1, 2]
     connection.close()
+
+
+@pytest.mark.parametrize(
+    ("columns", "kept", "cleared"),
+    [
+        ("v BLOB NOT NULL, f INT NOT NULL", False, False),
+        ("v BLOB, f INT, other INT", False, False),
+        ("v BLOB, f INT, other INT NOT NULL", True, True),
+        ("v BLOB, f INT, other INT NOT NULL DEFAULT -1", False, True),
+        ("v BLOB, f INT, other TEXT NOT NULL DEFAULT 'it''s'", False, True),
+        ("v BLOB, f INT, other TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP", False, True),
+        ("v BLOB, f INT, other INT NOT NULL DEFAULT NULL", True, True),
+        ("v BLOB, f INT, other INT NOT NULL DEFAULT (nullif(1, 1))", True, True),
+        ("v BLOB NOT NULL CHECK (v <> 'x'), f INT", True, True),
+        ("v BLOB, f INT, id INTEGER PRIMARY KEY", False, True),
+    ],
+)
+def test_a_column_that_may_not_be_null_matters_where_a_set_could_leave_it_null(
+    store: SQLiteStore, columns: str, kept: bool, cleared: bool
+) -> None:
+    with closing(sqlite3.connect(store.path)) as connection, connection:
+        connection.execute(f"CREATE TABLE t (k VARBINARY(20) NOT NULL, {columns})")
+        connection.execute("CREATE UNIQUE INDEX by_key ON t (k)")
+        connection.execute("DELETE FROM containers")
+        connection.execute("INSERT INTO containers VALUES ('m', 'test', 't', 'k', 'v', 'f', '0', '0', 'by_key')")
+    mapping = store.read_directory().default
+    assert store.has_rules_for_sets(mapping, clear_unmapped=False) == kept
+    assert store.has_rules_for_sets(mapping, clear_unmapped=True) == cleared

@@ -16,8 +16,8 @@ from kvref.engine.operations import Cell, Remove, Row
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import KvrefError
 from kvref.storage.rows import take_sets
-from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite import statements
+from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite.row_cache import ROWID, CachedTable, Kept
 from kvref.storage.sqlite.store import SQLiteStore
 
@@ -64,7 +64,9 @@ class PlainRows:
         # Where a write gives the row another spelling of its key too, the old one would have to be known.
         self._upsert = sql.upsert(clear_unmapped=clear_unmapped) if self._rowid and not rules.renames_key else ""
         # Rows that a set writes as the command has them, and nothing else happens.
-        self.writable = take_sets(mapping, _as_it_is) and not store.has_rules(mapping)
+        self.writable = take_sets(mapping, _as_it_is) and not store.has_rules_for_sets(
+            mapping, clear_unmapped=clear_unmapped
+        )
 
     def read(self, word: bytes) -> Kept | None:
         """Return a row of the file, NOTHING if there is none, and cache it; None if the slow path must read it.

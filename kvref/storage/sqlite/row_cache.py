@@ -13,7 +13,6 @@ from kvref.engine.operations import Clear, Insert, PurgeExpired, Remove, Update
 from kvref.engine.values import to_bytes
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
-
 # A row with one value column: the reply to a get without END, expired or not; the row's number in the file, 0 if
 # unknown; flags, cas number and expiry, see `Row`. A tuple, since each set makes one: it takes a tenth of an object's
 # time, and the garbage collector does not look at tuples of bytes and numbers again.

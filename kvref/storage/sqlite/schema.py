@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import replace
 from functools import cmp_to_key
@@ -29,10 +30,17 @@ from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
 # Words of a definition that make a table refuse rows, or change them.
 _RULES: Final = re.compile(r"\b(CHECK|STRICT|CONFLICT|GENERATED|AS)\b", re.IGNORECASE)
+# Defaults that are never NULL (lang_createtable.html, 3.2). PRAGMA table_xinfo shows expressions without brackets.
+_LITERAL: Final = re.compile(r"[+-]?\d+(\.\d+)?|'([^']|'')*'|CURRENT_(TIME|DATE|TIMESTAMP)", re.IGNORECASE)
 _VIRTUAL_TABLE: Final = re.compile(r"\s*CREATE\s+VIRTUAL\s", re.IGNORECASE)
 _MEMBERS: Final = re.compile(r"'([^']*)'")
 _SHOWN: Final = 5  # names of tables in a message
 VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column
+
+
+def _is_literal(default: str | None) -> bool:
+    """Return whether a column's default, as PRAGMA table_xinfo shows it, is certainly not NULL."""
+    return default is not None and _LITERAL.fullmatch(default) is not None
 
 
 def quote(identifier: str) -> str:
@@ -199,6 +207,25 @@ class SQLiteCatalog:
 
     def has_rules(self, source: str) -> bool:
         """Return whether a table can refuse a row for more than its key, or does something of its own with it."""
+        return self._acts(source) or any(row[3] and not row[5] for row in self._pragma("table_xinfo", source))
+
+    def has_rules_for_sets(self, source: str, filled: Collection[str], *, clear_unmapped: bool) -> bool:
+        """Return what `has_rules` does for sets only.
+
+        Args:
+            source: the table.
+            filled: columns that a set never leaves NULL.
+            clear_unmapped: a set writes NULL into the other ones; otherwise a new row has their defaults.
+        """
+        others = [row for row in self._pragma("table_xinfo", source) if row[1] not in filled]
+        refuses = any(
+            (not_null or position) if clear_unmapped else (not_null and not position and not _is_literal(default))
+            for _, _, _, not_null, default, position, _ in others
+        )
+        return refuses or self._acts(source)
+
+    def _acts(self, source: str) -> bool:
+        """Return what `has_rules` does, but for columns that are NOT NULL."""
         definitions = self._connection.execute(
             "SELECT type, sql FROM sqlite_master WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'trigger')",
             (source,),
@@ -206,7 +233,6 @@ class SQLiteCatalog:
         return (
             any(kind == "trigger" or _RULES.search(definition) for kind, definition in definitions)
             or sum(bool(row[2]) for row in self._pragma("index_list", source)) > 1
-            or any(row[3] and not row[5] for row in self._pragma("table_xinfo", source))
             or bool(self._pragma("foreign_key_list", source))
             or self.referenced(source)
         )

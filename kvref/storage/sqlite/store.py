@@ -301,6 +301,17 @@ class SQLiteStore:
         """Return whether a table can refuse a row for more than its key, or does something of its own with it."""
         return self._rules(mapping)
 
+    def has_rules_for_sets(self, mapping: Mapping, *, clear_unmapped: bool) -> bool:
+        """Return what `has_rules` does for sets, which fill all mapped columns.
+
+        Args:
+            mapping: of the table; its columns take all numbers of a set.
+            clear_unmapped: a set writes NULL into the other columns.
+        """
+        options = (each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None)
+        filled = {each.name for each in (mapping.key, *mapping.values, *options)}
+        return self._catalog.has_rules_for_sets(mapping.source, filled, clear_unmapped=clear_unmapped)
+
     def can_roll_back(self, mapping: Mapping) -> bool:
         """Return whether a write of a table can end the whole transaction: RAISE(ROLLBACK), ON CONFLICT ROLLBACK."""
         if self._rolls_back is None:
