@@ -11,12 +11,14 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, closing
-from typing import Any
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
+from typing import Any, Self
 
+import psutil
+import pymysql
 from database import map_table, sql
-from serving import Served, ask
+from serving import Served, ask, serving
 
 from kvref_testbed.targets import SQLServer
 
@@ -31,6 +33,7 @@ FILL = 0.015  # seconds after which a row that was read is kept, whatever was wr
 TEXT = "CHARACTER SET latin1 COLLATE latin1_swedish_ci"
 
 
+SOON = 20.0  # seconds in which kvref has a connection again
 NAMES = ("one", "two", "child", "number", "char", "binary", "small")
 NUMBERS = (-(1 << 62), -3, 0, 7, 1 << 40)  # keys of the mapping `number`
 
@@ -73,36 +76,137 @@ def statistics(client: socket.socket) -> dict[str, int]:
     return {name.decode(): int(number) for name, number in found}
 
 
+class Servers:
+    """Processes of kvref over one database: each with its own cache, all killed and started again at any time.
+
+    Args:
+        database: with the tables of `create_tables`.
+        options: of each.
+    """
+
+    def __init__(self, database: SQLServer, options: Sequence[tuple[str, ...]]) -> None:
+        self._database = database
+        self._options = options
+        self._stacks = [ExitStack() for _ in options]
+        self._served = [self._start(number) for number in range(len(options))]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in self._stacks:
+            each.close()
+
+    def __len__(self) -> int:
+        return len(self._served)
+
+    def connect(self, number: int, mapping: str) -> socket.socket:
+        """Return a connection to one of them that is bound to a mapping and closed with it."""
+        client = self._stacks[number].enter_context(self._served[number].connect())
+        ask(client, b"bind %s\r\n" % mapping.encode())
+        return client
+
+    def kill(self, number: int) -> None:
+        """Send SIGKILL to all processes of one of them, and start it again."""
+        served = self._served[number]
+        processes = [psutil.Process(served.process.pid), *psutil.Process(served.process.pid).children(recursive=True)]
+        for each in processes:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        self._stacks[number].close()
+        self._served[number] = self._start(number)
+
+    def _start(self, number: int) -> Served:
+        served = self._stacks[number].enter_context(serving(self._database.dsn, *self._options[number]))
+        served.wait_for("following the binary log")
+        return served
+
+
 class Stepper:
     """Takes random steps and compares every reply.
 
     Args:
         database: with the tables of `create_tables`.
-        served: serves them.
+        connect: opens a connection of one of the servers to a mapping, in the order of `servers`.
         seed: of the steps.
-        stack: closes the connections.
+        stack: closes the connections to the database.
+        servers: which are compared, by numbers from 0.
+        crashes: what kills one of the servers, None: nothing is killed.
+
+    Attributes:
+        compared: keys that were read and compared.
     """
 
-    def __init__(self, database: SQLServer, served: Served, seed: int, stack: ExitStack) -> None:
+    def __init__(
+        self,
+        database: SQLServer,
+        connect: Callable[[int, str], socket.socket],
+        seed: int,
+        stack: ExitStack,
+        servers: int = 1,
+        crashes: Callable[[int], None] | None = None,
+    ) -> None:
         self._random = random.Random(seed)
-        self._clients = {name: stack.enter_context(served.connect()) for name in NAMES}
-        for name, client in self._clients.items():
-            ask(client, b"bind %s\r\n" % name.encode())
-        self._connection = stack.enter_context(closing(database.connect(60)))
-        self._other = stack.enter_context(closing(database.connect(60)))
+        self._database = database
+        self._connect = connect
+        self._servers = servers
+        self._crashes = crashes
+        self._stack = stack
+        self._clients: dict[tuple[int, str], socket.socket] = {}
+        self._connection, self._other = self._sql_connection(), self._sql_connection()
         self._open = False  # the other connection has written what is not committed
+        self._patient = False  # a reply may be an error for a while
         self._rows: dict[str, list[str]] = {}  # by k: k, u, v
         self._children: dict[str, str] = {}
         self._numbers: dict[int, list[str]] = {}  # by i: v and w; what the other keys are follows from i
         self._number = 0
+        self.compared = 0
         self._steps: list[Callable[[], None]] = [
             self._update, self._update, self._update, self._insert, self._insert, self._delete, self._rename_key,
             self._rename_other_key, self._set, self._set, self._several, self._roll_back, self._begin, self._finish,
             self._truncate, self._alter, self._rename_table, self._flush, self._kill, self._spell, self._cascade, self._cascade,
             self._change_number, self._change_number, self._change_number, self._set_number,
         ]  # fmt: skip
-        self._sql("DELETE FROM test.one", "DELETE FROM test.parent", "DELETE FROM test.number")
-        ask(self._clients["one"], b"get a\r\n")
+        self._sql(*[f"DELETE FROM test.{table}" for table in ("one", "parent", "number")])
+        for name in NAMES:
+            for server in range(servers):
+                ask(self._client(server, name), b"get a\r\n")
+
+    def crash(self) -> None:
+        """Kill a server, or the database, and start it again."""
+        assert self._crashes is not None
+        self._finish()
+        server = self._random.randrange(self._servers + 1)
+        if server < self._servers:
+            self._crashes(server)
+            self._clients = {at: client for at, client in self._clients.items() if at[0] != server}
+        else:
+            self._database.kill()
+            self._database.start()
+            self._connection, self._other = self._sql_connection(), self._sql_connection()
+            self._patient = True
+        self.compare("crash")
+        self._patient = False
+        self._update()
+
+    def _sql_connection(self) -> Any:
+        connection = self._database.connect(60)
+
+        def close() -> None:
+            with suppress(pymysql.err.Error):  # it was lost
+                connection.close()
+
+        self._stack.callback(close)
+        return connection
+
+    def _client(self, server: int, name: str) -> socket.socket:
+        if (server, name) not in self._clients:
+            self._clients[server, name] = self._connect(server, name)
+        return self._clients[server, name]
+
+    def _any(self, name: str) -> socket.socket:
+        """Return a connection to one of the servers."""
+        return self._client(self._random.randrange(self._servers), name)
 
     def run(self, steps: int) -> None:
         """Take some steps; raises StaleError."""
@@ -131,9 +235,10 @@ class Stepper:
         }
         others = {"number": str, "char": _char, "binary": _binary, "small": lambda i: str(_small(i))}
         form = self._random.choice(("get", "get", "several", "gets", "named"))
-        for name, client in self._clients.items():
+        for name in NAMES:
             read = [others[name](i) for i in NUMBERS] if name in others else keys
-            self._compare(step, form, name, client, read, wanted[name])
+            self._compare(step, form, name, self._any(name), read, wanted[name])
+            self.compared += len(read)
 
     def _compare(
         self, step: str, form: str, name: str, client: socket.socket, keys: list[str], values: dict[str, str]
@@ -150,6 +255,10 @@ class Stepper:
             asked = f"{'gets' if form == 'gets' else 'get'} {' '.join(keys)}\r\n"
             right = "".join(items) + "END\r\n"
         said = ask(client, asked.encode())
+        deadline = time.monotonic() + SOON
+        while self._patient and b"SERVER_ERROR" in said and time.monotonic() < deadline:
+            time.sleep(0.05)
+            said = ask(client, asked.encode())
         if said != right.encode():
             raise StaleError(f"after {step}, {form} of {name}: {said!r}, not {right!r}")
 
@@ -217,7 +326,7 @@ class Stepper:
             i = self._random.choice(list(self._numbers))
             self._numbers[i] = [self._value(), self._value()]
             data = "|".join(self._numbers[i]).encode()
-            said = ask(self._clients["number"], b"set %d 0 0 %d\r\n%s\r\n" % (i, len(data), data))
+            said = ask(self._any("number"), b"set %d 0 0 %d\r\n%s\r\n" % (i, len(data), data))
             assert said == b"STORED\r\n", said
 
     def _rename_key(self) -> None:
@@ -246,9 +355,7 @@ class Stepper:
         if row := self._some():
             self._finish()
             row[2] = self._value()
-            said = ask(
-                self._clients["two"], b"set %s 0 0 %d\r\n%s\r\n" % (row[1].encode(), len(row[2]), row[2].encode())
-            )
+            said = ask(self._any("two"), b"set %s 0 0 %d\r\n%s\r\n" % (row[1].encode(), len(row[2]), row[2].encode()))
             assert said == b"STORED\r\n", said
 
     def _several(self) -> None:
@@ -317,7 +424,7 @@ class Stepper:
     def _flush(self) -> None:
         if self._random.random() < 0.3:
             self._finish()
-            assert ask(self._clients["one"], b"flush_all\r\n") == b"OK\r\n"
+            assert ask(self._any("one"), b"flush_all\r\n") == b"OK\r\n"
             self._rows.clear()
 
     def _kill(self) -> None:

@@ -16,7 +16,7 @@ import row_cache_defects
 from database import database_or_skip, kvref, map_table, sql
 from http_client import AT, metrics
 from live import MYSQL_8, nightly
-from row_cache_checker import FILL, OPTIONS, SERVE, StaleError, Stepper, create_tables, race, statistics
+from row_cache_checker import FILL, OPTIONS, SERVE, Servers, StaleError, Stepper, create_tables, race, statistics
 from serving import Served, ask, command, running, serving
 from waiting import until
 
@@ -42,7 +42,13 @@ def cached(database: SQLServer) -> Iterator[Served]:
 def check(database: SQLServer, served: Served, seed: int, steps: int, seconds: float) -> dict[str, int]:
     """Take steps and race, and return what `stats` says of the row cache then."""
     with ExitStack() as stack:
-        Stepper(database, served, seed, stack).run(steps)
+
+        def connect(_: int, mapping: str) -> socket.socket:
+            client = stack.enter_context(served.connect())
+            ask(client, b"bind %s\r\n" % mapping.encode())
+            return client
+
+        Stepper(database, connect, seed, stack).run(steps)
         race(database, served, seconds)
         return statistics(stack.enter_context(served.connect()))
 
@@ -348,11 +354,41 @@ def test_few_privileges_are_enough(database: SQLServer) -> None:
         fill(client, "p")
 
 
+# A process, several workers, and a process whose reads have another isolation level: each has a cache of its own.
+PROCESSES = (
+    SERVE,
+    (*SERVE, "--workers", "2"),
+    ("--set", "row_cache_binlog=1", "--set", "innodb_api_trx_level=2", "--set", "row_cache_bytes=4000"),
+)
+
+
+def crashing(database: SQLServer, seed: int, steps: int, rounds: int) -> int:
+    """Take steps on several processes, kill one of them or the database after each round; return the compared keys."""
+    with Servers(database, PROCESSES) as servers, ExitStack() as stack:
+        stepper = Stepper(database, servers.connect, seed, stack, len(servers), servers.kill)
+        for _ in range(rounds):
+            stepper.run(steps)
+            stepper.crash()
+        stepper.run(steps)
+    return stepper.compared
+
+
+def test_no_get_is_older_after_a_crash_of_kvref_or_of_the_database(database: SQLServer) -> None:
+    assert crashing(database, 3, 15, 3) > 1000
+
+
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_get_is_older_in_many_steps(database: SQLServer, cached: Served, seed: int) -> None:
     check(database, cached, seed, 3000, 60)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_get_is_older_in_many_steps_with_crashes(database: SQLServer, seed: int) -> None:
+    assert crashing(database, seed, 100, 20) > 100_000
 
 
 @pytest.mark.parametrize("defect", row_cache_defects.DEFECTS)
