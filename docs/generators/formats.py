@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SCHEMAS: Final = (
     ("kvref_bench.runs", "run.schema.json", "`run.json` of a folder that `kvref bench run` writes"),
     ("kvref_conformance.matrix", "matrix.schema.json", "`kvref matrix --json FILE`"),
+    ("kvref_conformance.history", "history.schema.json", "`history.json` of `kvref matrix --history DIR`"),
     (
         "kvref_conformance.corpus",
         "schema.json",

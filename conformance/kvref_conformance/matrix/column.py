@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict
@@ -16,7 +17,7 @@ from kvref_conformance.typed import mismatch
 from kvref_conformance.verdict import NOT_RUN, SUITE_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 # What reports called them before there were levels.
 OLD: Final = {"not judged": NOT_RUN, "suite error": SUITE_ERROR}
@@ -65,11 +66,23 @@ class _Verdict(_Judged, total=False):
     conversation: tuple[_WholeExchange, ...]
 
 
-class _Footer(TypedDict):
-    """The last line of a report, as far as it is read."""
+class _Level(TypedDict):
+    level: str
+    verdict: str
+    tried: int
+    applicable: int
+    totals: Mapping[str, int]
 
+
+class _WholeFooter(TypedDict):
     complaints: tuple[str, ...]
     exit_code: int
+
+
+class _Footer(_WholeFooter, total=False):
+    """The last line of a report, as far as it is read."""
+
+    conformance_levels: tuple[_Level, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +152,8 @@ class Column:
         outcomes: by case.
         complaints: problems of the endpoint other than its cases.
         exit_code: of the run.
+        path: of report.jsonl, or of the same in gzip.
+        levels: of conformance, as `LevelVerdict.told` returns them; empty in older reports.
     """
 
     name: str
@@ -146,6 +161,8 @@ class Column:
     outcomes: Mapping[str, Outcome]
     complaints: tuple[str, ...]
     exit_code: int
+    path: Path
+    levels: tuple[Mapping[str, Any], ...]
 
     def about(self) -> str:
         """Say in a line who was judged, by what and when."""
@@ -212,6 +229,8 @@ def read(path: Path, name: str = "") -> Column:
         {outcome.case: outcome for outcome in outcomes},
         tuple(map(printable, footer["complaints"])),
         footer["exit_code"],
+        file,
+        tuple(footer.get("conformance_levels", ())),
     )
 
 

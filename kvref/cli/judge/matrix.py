@@ -9,12 +9,15 @@ import click
 from rich.table import Table
 
 from kvref.cli import output
+from kvref.cli.judge.history import update
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.matrix import column, forms, found, markdown, page
 from kvref_conformance.matrix.grid import ANSWERS, VERDICTS_DIFFER, grid
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kvref_conformance.matrix.grid import Grid
 
 FORMS = {
@@ -28,7 +31,7 @@ FORMS = {
 
 
 @click.command("matrix")
-@click.argument("reports", metavar="[NAME=]REPORT...", nargs=-1, required=True)
+@click.argument("reports", metavar="[NAME=]REPORT...", nargs=-1)
 @click.option("--html", metavar="FILE", help="HTML page with filters, search and the conversations of every case.")
 @click.option(
     "--markdown", metavar="FILE", help="Markdown summary for a pull request: counts, failures, differing verdicts."
@@ -46,12 +49,47 @@ FORMS = {
     metavar="DIR",
     help="Directory for one NAME.json per report, in the format of the shields.io endpoint badge.",
 )
-def command(reports: tuple[str, ...], badges: str | None, **files: str | None) -> None:
+@click.option(
+    "--history",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Keep the reports in DIR by endpoint NAME, date and version, and write DIR/index.html with trends and"
+    " regressions, history.json, and a badge for each endpoint and level. Without a REPORT: write them again.",
+)
+@click.option(
+    "--judge",
+    is_flag=True,
+    help="With --history: first judge the endpoints of DIR/endpoints.toml and keep their reports.",
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    /,
+    reports: tuple[str, ...],
+    badges: str | None,
+    history: Path | None,
+    *,
+    judge: bool,
+    **files: str | None,
+) -> None:
     """Compare reports side by side: requirements by endpoint.
 
     A REPORT is the report.jsonl of `kvref conform --report DIR`, the same file in gzip format, or DIR. NAME is its
     heading; the default is the name of the folder. FILE can be `-` for standard output.
+
+    With --history, exit code 2: a report could not be kept or read, or an endpoint could not be judged.
     """
+    if judge and history is None:
+        raise KvrefError("--judge needs the folder that keeps the reports: add --history DIR")
+    if reports:
+        _side_by_side(reports, badges, files)
+    elif history is None or badges is not None or any(files.values()):
+        raise click.UsageError("Missing argument '[NAME=]REPORT...'.")
+    if history is not None:
+        context.exit(update(history, reports, judge=judge))
+
+
+def _side_by_side(reports: tuple[str, ...], badges: str | None, files: Mapping[str, str | None]) -> None:
     if list(files.values()).count("-") > 1:
         raise KvrefError("only one FILE can be `-`, standard output")
     try:

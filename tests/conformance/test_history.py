@@ -1,0 +1,274 @@
+"""Reports over time: each is kept once, what is wrong is named and loses nothing, and a regression shows both sides."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from dataclasses import replace
+from importlib.resources import files
+from pathlib import Path
+
+import browser
+import jsonschema
+import pytest
+from click.testing import CliRunner, Result
+from reports import HEADER
+
+from kvref.cli import main
+from kvref.errors import SuiteError
+from kvref_conformance.conversation import Exchange
+from kvref_conformance.history import archive, forms, page
+from kvref_conformance.history.changes import FIXED, LOST, REGRESSION, changes
+from kvref_conformance.report import jsonl
+from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
+
+
+def verdict(case: str, requirement: str, word: str, got: str = "STORED\r\n") -> Verdict:
+    exchange = Exchange("a", f"set {case} 0 0 1\r\n<\r\n", ("STORED\r\n",), got, written=("set {k}\r\n", got))
+    return Verdict(case, "cas", (requirement,), word, f"{word}!" if word != HOLDS else "", 0.1, (exchange,))
+
+
+def report(
+    folder: Path, day: int, *verdicts: Verdict, profile: str = "kvref", complaints: tuple[str, ...] = ()
+) -> Path:
+    """Write a report of a day as a run does."""
+    folder.mkdir(parents=True)
+    started = f"2026-01-{day:02}T12:00:00Z"
+    header = replace(HEADER, started=started, profile=profile, version=f"1.6.{day} <b>")
+    jsonl.write(folder / "report.jsonl", header, Tally(list(verdicts), list(complaints)))
+    return folder
+
+
+def history(folder: Path, *words: str) -> Result:
+    return CliRunner().invoke(main, ["matrix", *words, "--history", str(folder)])
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(each for each in (folder / "reports").rglob("*") if each.is_file())
+
+
+@pytest.fixture
+def three_days(tmp_path: Path) -> Path:
+    """Three runs of `one`; the second is of other cases, the third has a regression against the first."""
+    folder = tmp_path / "history"
+    first = [verdict("a", "KV-CAS-001", HOLDS), verdict("b", "KV-CAS-002", FAILS), verdict("c", "KV-CAS-003", QUIRK)]
+    second = [verdict("d", "KV-CAS-004", HOLDS)]
+    third = [
+        verdict("a", "KV-CAS-001", FAILS, "<script>\r\n"),
+        verdict("b", "KV-CAS-002", HOLDS),
+        verdict("c", "KV-CAS-003", HOLDS),
+        verdict("d", "KV-CAS-004", NOT_RUN),
+        verdict("e", "KV-CAS-005", CRASH),
+    ]
+    reports = [report(tmp_path / f"r{day}", day, *each) for day, each in enumerate((first, second, third), 1)]
+    for each in reports:
+        assert history(folder, f"one={each}").exit_code == 0
+    return folder
+
+
+def test_a_case_is_compared_with_the_last_run_that_tried_it(three_days: Path) -> None:
+    (runs,) = archive.read(three_days).values()
+    assert [run.started[:10] for run in runs] == ["2026-01-01", "2026-01-02", "2026-01-03"]
+    found = changes(runs)
+    # From quirk to holds is none, and `e` was never tried before.
+    assert [(each.kind, each.case) for each in found] == [(REGRESSION, "a"), (LOST, "d"), (FIXED, "b")]
+    regression = found[0]
+    assert (regression.before.verdict, regression.before.run, regression.before.got) == (HOLDS, runs[0], "STORED\r\n")
+    assert (regression.after.verdict, regression.after.run, regression.after.got) == (FAILS, runs[2], "<script>\r\n")
+    assert found[1].before.run == runs[1]
+
+
+def test_shares_are_of_all_requirements_of_levels_and_of_keywords(three_days: Path) -> None:
+    (runs,) = archive.read(three_days).values()
+    shares = {part: (share.kept, share.judged) for part, share in runs[0].shares.items()}
+    assert shares["all"] == (2, 3)
+    assert sum(judged for part, (_, judged) in shares.items() if part in forms.conformance_levels.NAMES) == 3
+    assert sum(judged for part, (_, judged) in shares.items() if part in archive.LEVELS) == 3
+    assert runs[2].shares["all"].judged == 4  # not-run is not judged
+
+
+def test_the_page_has_regressions_first_and_needs_nothing_else(three_days: Path) -> None:
+    text = (three_days / "index.html").read_text()
+    assert "<script>\\r\\n" not in text
+    assert "&lt;script&gt;\\r\\n" in text
+    assert "1.6.3 &lt;b&gt;" in text
+    assert text.index(">regression</span> one: a") < text.index(">no longer judged</span> one: d")
+    assert text.count('class="change"') == 3
+    assert not re.findall(r"""(?:src|href)=["'](?!#)|url\(|@import|https?://""", text)
+    for word in ("prefers-color-scheme: dark", "position: sticky", "max-width: 60rem", "@media print"):
+        assert word in text
+    assert '<polyline points="3.0,8.3 36.0,3.0 69.0,11.0"/>' in text
+
+
+@pytest.mark.nightly
+def test_the_page_works_in_a_browser(three_days: Path, tmp_path: Path) -> None:
+    chromium = browser.browser_or_skip()
+    file = tmp_path / "page.html"
+    text = (three_days / "index.html").read_text()
+    file.write_text(text.replace("</body>", "<script>form.text.value = 'kv-cas-004'; filter();</script></body>"))
+    shown = browser.opened(chromium, file, tmp_path)
+    assert shown.count('data-item="" data-kind="no longer judged"') == 1
+    assert "1 of 3 changes" in shown
+    assert len(re.findall(r'<article [^>]*hidden=""', shown)) == 2
+
+
+def test_json_fits_its_schema(three_days: Path) -> None:
+    found = json.loads((three_days / "history.json").read_text())
+    schema = json.loads(files("kvref_conformance.history").joinpath("history.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(found)
+    (endpoint,) = found["endpoints"]
+    assert endpoint["runs"][0]["cases"] == {"holds": 1, "fails": 1, "quirk": 1}
+    assert [change["kind"] for change in endpoint["changes"]] == ["regression", "no longer judged", "fixed"]
+    for run in endpoint["runs"]:
+        assert (three_days / run["report"]).is_file()
+
+
+def test_each_level_has_a_badge_of_the_last_run_that_judged_it(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    for day, requirement in ((1, "KV-CORE-001"), (2, "KV-MAP-001")):
+        assert (
+            history(folder, f"one={report(tmp_path / str(day), day, verdict('set-new', requirement, HOLDS))}").exit_code
+            == 0
+        )
+    (runs,) = archive.read(folder).values()
+    levels = {each.level: each for each in forms.levels(runs)}
+    assert levels["core"].tried == 1
+    badge = json.loads((folder / "badges" / "one" / "core.json").read_text())
+    assert (badge["label"], badge["color"], badge["schemaVersion"]) == ("one core", "yellow", 1)
+    assert badge["message"] == f"incomplete, 1 of {levels['core'].applicable} cases"
+    assert "one core: incomplete" in (folder / "badges" / "one" / "core.svg").read_text()
+
+
+def test_another_profile_is_not_compared(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    for day, profile, word in ((1, "kvref", HOLDS), (2, "mysql-8.0", FAILS)):
+        given = report(tmp_path / str(day), day, verdict("a", "KV-CAS-001", word), profile=profile)
+        assert history(folder, f"one={given}").exit_code == 0
+    assert changes(archive.read(folder)["one"]) == []
+
+
+def test_a_lost_feature_is_a_change(tmp_path: Path) -> None:
+    folder = tmp_path / "history"
+    for day, word in ((1, HOLDS), (2, UNSUPPORTED)):
+        assert (
+            history(folder, f"one={report(tmp_path / str(day), day, verdict('a', 'KV-CAS-001', word))}").exit_code == 0
+        )
+    ((change,),) = [changes(each) for each in archive.read(folder).values()]
+    assert (change.kind, change.after.verdict) == (LOST, UNSUPPORTED)
+
+
+def test_the_same_report_is_kept_once(three_days: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in kept(three_days)}
+    again = history(three_days, f"one={tmp_path / 'r1'}")
+    assert again.exit_code == 0
+    assert "is kept already" in again.output
+    assert {path: path.read_bytes() for path in kept(three_days)} == before
+
+
+def test_another_report_of_the_same_second_replaces_nothing(three_days: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in kept(three_days)}
+    other = report(tmp_path / "other", 1, verdict("a", "KV-CAS-001", CRASH))
+    refused = history(three_days, f"one={other}")
+    assert refused.exit_code == 2
+    assert f"{other / 'report.jsonl'}: another report of one from the same second is kept" in refused.output
+    assert "give it another NAME" in refused.output
+    assert {path: path.read_bytes() for path in kept(three_days)} == before
+    assert history(three_days, f"two={other}").exit_code == 0
+
+
+def test_nothing_is_kept_if_one_of_the_reports_is_half_written(three_days: Path, tmp_path: Path) -> None:
+    before = kept(three_days)
+    whole = report(tmp_path / "whole", 5, verdict("a", "KV-CAS-001", HOLDS))
+    half = report(tmp_path / "half", 6, verdict("a", "KV-CAS-001", HOLDS)) / "report.jsonl"
+    half.write_bytes(half.read_bytes()[:-30])
+    refused = history(three_days, f"new={whole}", f"one={half}")
+    assert refused.exit_code == 2
+    assert f"{half}: no whole report" in refused.output
+    assert "run `kvref conform --report DIR` again" in refused.output
+    assert kept(three_days) == before
+
+
+def test_every_bad_report_of_the_folder_is_named_and_the_page_stays(three_days: Path, tmp_path: Path) -> None:
+    page_before = (three_days / "index.html").read_bytes()
+    first, second, third = kept(three_days)
+    first.write_bytes(first.read_bytes()[:-9])
+    (second.parent / "note.txt").write_text("mine")
+    third.with_name("twice.jsonl.gz").write_bytes(gzip.compress(gzip.decompress(third.read_bytes()), 1))
+    new = report(tmp_path / "new", 7, verdict("a", "KV-CAS-001", HOLDS))
+    refused = history(three_days, f"one={new}")
+    assert refused.exit_code == 2
+    assert f"{first}: no whole report" in refused.output
+    assert "note.txt: no report" in refused.output
+    assert f"the same report as {third.name}: remove one of the two" in refused.output
+    assert (three_days / "index.html").read_bytes() == page_before
+    # What was given is kept, and nothing else is touched.
+    assert len(kept(three_days)) == 6
+    first.unlink()
+    (second.parent / "note.txt").unlink()
+    third.with_name("twice.jsonl.gz").unlink()
+    assert history(three_days).exit_code == 0
+    assert (three_days / "index.html").read_bytes() != page_before
+
+
+def test_what_an_interrupted_run_left_is_no_report(three_days: Path) -> None:
+    (kept(three_days)[0].parent / ".keep-x").write_bytes(b"half")
+    assert history(three_days).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["", "../up", "a b", ".hidden", "x" * 101])
+def test_a_name_that_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
+    given = report(tmp_path / "r", 1, verdict("a", "KV-CAS-001", HOLDS))
+    if not name:
+        (tmp_path / "-").mkdir()
+        given = given.rename(tmp_path / "-" / "-x")
+    refused = history(tmp_path / "history", f"{name}={given}" if name else str(given))
+    assert refused.exit_code == 2
+    assert not (tmp_path / "history").exists()
+
+
+def test_a_level_of_a_report_cannot_leave_the_folder_of_badges(tmp_path: Path) -> None:
+    given = report(tmp_path / "r", 1, verdict("set-new", "KV-CORE-001", HOLDS)) / "report.jsonl"
+    lines = given.read_text().splitlines()
+    footer = json.loads(lines[-1])
+    footer["conformance_levels"][0]["level"] = "../../out"
+    given.write_text("\n".join([*lines[:-1], json.dumps(footer)]) + "\n")
+    assert history(tmp_path / "history", f"one={given}").exit_code == 0
+    assert not list(tmp_path.rglob("out.*"))
+
+
+def test_without_reports_and_history_there_is_nothing_to_do(tmp_path: Path) -> None:
+    assert CliRunner().invoke(main, ["matrix"]).exit_code == 2
+    empty = history(tmp_path / "history")
+    assert empty.exit_code == 2
+    assert "no reports: give a REPORT of `kvref conform --report DIR`" in empty.output
+    assert "add --history DIR" in CliRunner().invoke(main, ["matrix", "--judge"]).output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "No such file or directory: write it with [NAME]"),
+        ("[", "endpoints.toml: "),
+        ("[one]\n", "one: no conform"),
+        ("[one]\nconform = 'x'\n", "one.conform: 'x' is not a list"),
+        ("[one]\nconform = []\nmore = 1\n", "one: unknown key"),
+        ('["../up"]\nconform = []\n', "no name"),
+    ],
+)
+def test_a_list_of_endpoints_that_cannot_be_read_is_named(tmp_path: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / "endpoints.toml").write_text(text)
+    refused = history(tmp_path, "--judge")
+    assert refused.exit_code == 2
+    assert said in refused.output
+
+
+def test_a_trend_has_no_point_where_nothing_was_judged(three_days: Path) -> None:
+    (runs,) = archive.read(three_days).values()
+    assert page.trend(runs, "batches") == ""
+
+
+def test_a_history_that_is_no_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SuiteError, match="no reports"):
+        archive.read(tmp_path)
