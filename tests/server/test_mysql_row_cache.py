@@ -407,3 +407,31 @@ def test_each_defect_is_found(database: SQLServer, defect: str) -> None:
         with pytest.raises(StaleError):
             for seed in range(20):
                 check(database, served, seed, 60, 2)
+
+
+def test_a_process_sees_its_own_writes_in_fast_mode(database: SQLServer) -> None:
+    with serving(database.dsn, *SERVE, "--set", "row_cache_staleness=60000") as served, served.connect() as client:
+        served.wait_for("following the binary log")
+        ask(client, b"bind raced\r\n")
+        for number in range(30):
+            value = str(number).encode()
+            assert ask(client, b"set own 0 0 %d\r\n%b\r\n" % (len(value), value)) == b"STORED\r\n"
+            for _ in range(3):
+                assert ask(client, b"get own\r\n") == b"VALUE own 0 %d\r\n%b\r\nEND\r\n" % (len(value), value)
+            if number % 3 == 0:
+                assert ask(client, b"delete own\r\n") == b"DELETED\r\n"
+                assert ask(client, b"get own\r\n") == b"END\r\n"
+
+
+def test_fast_mode_needs_no_query(database: SQLServer) -> None:
+    sql(database, "REPLACE INTO test.raced VALUES ('q', '1')")
+    with serving(database.dsn, *SERVE, "--set", "row_cache_staleness=60000") as served, served.connect() as client:
+        served.wait_for("following the binary log")
+        ask(client, b"bind raced\r\n")
+        fill(client, "q")
+        before, found = queries(database), statistics(client)["hits"]
+        for _ in range(50):
+            client.sendall(b"get q\r\n")
+            assert client.recv(100) == b"VALUE q 0 1\r\n1\r\nEND\r\n"
+        assert queries(database) - before - 2 < 50
+        assert statistics(client)["hits"] == found + 50

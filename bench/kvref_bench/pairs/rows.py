@@ -13,7 +13,7 @@ from kvref_bench.scenario.records import Table
 
 ServerName = Literal[
     "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached",
-    "floor",
+    "kvref-cached", "kvref-uncached", "plugin-logged", "floor",
 ]  # fmt: skip
 COUNT: Final = 100_000
 VALUE: Final = 100  # bytes
@@ -82,7 +82,7 @@ class Row:
 
 def rows() -> tuple[Row, ...]:
     """Return all rows, in the order of the table."""
-    return (*_over_sqlite(), *_over_mysql(), _floor(), *_of_parts())
+    return (*_over_sqlite(), *_over_mysql(), *_cached(), _floor(), *_of_parts())
 
 
 @cache
@@ -143,6 +143,21 @@ def _over_mysql() -> tuple[Row, ...]:
     )  # fmt: skip
 
 
+def _cached() -> tuple[Row, ...]:
+    """Return what the row cache over MySQL makes of gets, all on one mysqld with a binary log."""
+    get, keys = _ours("get", 128), _ours("get", 64, multiget=100)
+    get_work, keys_work = "get over MySQL with a binary log, 128 connections", "get of 100 keys over it, 64 connections"
+    plugin = "plugin, same server"
+    return (
+        Row("cached-get", get_work, _row_cache(get), Side("kvref-uncached", get, "itself without a cache"), 1.0),
+        Row("cached-get-plugin", get_work, _row_cache(get), Side("plugin-logged", get, plugin), 1.0),
+        Row(
+            "cached-multiget-plugin", keys_work, _row_cache(keys), Side("plugin-logged", keys, plugin), 2.0,
+            unit="keys",
+        ),
+    )  # fmt: skip
+
+
 def _floor() -> Row:
     """Return what any server on uvloop could reach of the row that is furthest from its target."""
     mixed = Memcaslap(32, 0.9)
@@ -192,6 +207,10 @@ def _handlersocket(load: Load) -> Side:
 
 def _mysql(load: Load) -> Side:
     return Side("kvref-mysql", load, "kvref over MySQL")
+
+
+def _row_cache(load: Load) -> Side:
+    return Side("kvref-cached", load, "kvref, row_cache_binlog=1")
 
 
 def _plugin(load: Load, what: str = "plugin") -> Side:

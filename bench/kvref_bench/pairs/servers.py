@@ -13,6 +13,7 @@ import sys
 import threading
 import urllib.request
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 PLUGIN: Final = "mysql-8.0-plugin"
 # More than any table here needs; otherwise the disk would be measured.
 OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
+# What the row cache needs of a server, and of kvref.
+LOGGED: Final = ("--server-id=1", "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
+ROW_CACHE: Final = ("--set", "row_cache_binlog=1", "--set", "innodb_api_trx_level=1")
 LOOPBACK: Final = "127.0.0.1"
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
 # Not visible from outside: kvref/storage/sqlite/wal.py itself does what FULL does in each commit.
@@ -90,6 +94,9 @@ class Servers:
             "mysql": self._mysql,
             "memcached": self._memcached,
             "kvref-handlersocket": self._kvref_handlersocket,
+            "plugin-logged": partial(self._plugin, "plugin-logged", LOGGED),
+            "kvref-cached": partial(self._kvref_logged, "kvref-cached", ROW_CACHE),
+            "kvref-uncached": partial(self._kvref_logged, "kvref-uncached", ()),
             "floor": self._floor,
         }
 
@@ -141,8 +148,8 @@ class Servers:
         self._stack.callback(process.terminate)
         return Server("floor", address, None, {"floor": process.pid}, {"durable": "no: it keeps nothing"})
 
-    def _plugin(self) -> Server:
-        peer = self._filled(PLUGIN, OPTIONS)
+    def _plugin(self, name: ServerName = "plugin", options: tuple[str, ...] = ()) -> Server:
+        peer = self._filled(PLUGIN, (*OPTIONS, *options))
         address = _address(peer)
         assert peer.sql_dsn is not None, "the plugin's server has a SQL port"
         sql = login.parse(peer.sql_dsn)
@@ -152,22 +159,24 @@ class Servers:
             name: variables[name]
             for name in (*DURABLE, "sync_binlog", "innodb_buffer_pool_size", "innodb_flush_method")
         }
-        return Server("plugin", address, sql, _listening(mysqld=address), _facts(address) | facts)
+        return Server(name, address, sql, _listening(mysqld=address), _facts(address) | facts)
 
     def _mysql(self) -> Server:
-        plugin = self.get("plugin")
-        assert plugin.sql is not None, "the plugin's server has a SQL port"
-        socket = str(MySQLTables(plugin.sql).query("SELECT @@socket")[0][0])
-        return replace(plugin, name="mysql", address=None, sql=replace(plugin.sql, socket=socket))
+        return _sql_only(self.get("plugin"))
 
     def _kvref_mysql(self) -> Server:
-        behind = self.get("mysql")
-        kvref = self._stack.enter_context(kvref_server("kvref", self._options, behind.dsn))
+        return self._kvref_over("kvref-mysql", self.get("mysql"), ())
+
+    def _kvref_logged(self, name: ServerName, options: tuple[str, ...]) -> Server:
+        return self._kvref_over(name, _sql_only(self.get("plugin-logged")), options)
+
+    def _kvref_over(self, name: ServerName, behind: Server, options: tuple[str, ...]) -> Server:
+        kvref = self._stack.enter_context(kvref_server("kvref", (*self._options, *options), behind.dsn))
         if not kvref.start():
             raise BenchError("kvref serve refuses the tables of the plugin's server: see its log")
         address = "{}:{}".format(*kvref.address)
         pids = _listening(kvref=address) | dict(behind.pids)
-        return Server("kvref-mysql", address, behind.sql, pids, dict(behind.facts) | _facts(address))
+        return Server(name, address, behind.sql, pids, dict(behind.facts) | _facts(address))
 
     def _kvref_handlersocket(self) -> Server:
         peer = self._filled("kvref-mariadb-hs", self._options)
@@ -180,6 +189,13 @@ class Servers:
         return Server(
             "kvref-handlersocket", address, sql, _listening(kvref=address, mariadbd=f"127.0.0.1:{port}"), facts
         )
+
+
+def _sql_only(plugin: Server) -> Server:
+    """Return the SQL of the plugin's server, through its socket."""
+    assert plugin.sql is not None, "the plugin's server has a SQL port"
+    socket = str(MySQLTables(plugin.sql).query("SELECT @@socket")[0][0])
+    return replace(plugin, name="mysql", address=None, sql=replace(plugin.sql, socket=socket))
 
 
 def boot(

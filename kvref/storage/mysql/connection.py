@@ -223,6 +223,8 @@ class MySQLConnection:
         except LostError:
             self.lost = True
             raise
+        finally:
+            self._database.note_commit()
         self.lost = self.lost or reason is not None
         if reason is None and self._database.when_committed is not None:
             self._database.when_committed(time.monotonic() - started)

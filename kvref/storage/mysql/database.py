@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -33,11 +34,17 @@ class Database:
         self.patience = login.patience(lock_wait)
         self.kept: Kept | None = None
         self.when_committed: Callable[[float], None] | None = None  # gets the seconds of a COMMIT, in its thread
+        self._commits = itertools.count(1)
+        self.last_commit = 0  # another number after each commit of any connection, before anyone learns of it
         self.naming = Naming()
         self.known = KnownTables()
         refuses = profile["table.fulltext"] == "refuses-rows"
         self.statements = PerMapping(partial(Statements, refuses_hidden=refuses))
         self._shapes: WeakKeyDictionary[Mapping, dict[str, object]] = WeakKeyDictionary()
+
+    def note_commit(self) -> None:
+        """Record that a connection has committed, or may have; any thread may."""
+        self.last_commit = next(self._commits)
 
     def record_and_compare_columns(self, mapping: Mapping, part: str, shape: object) -> bool:
         """Record how a part of a table is described, and return whether it was so before; a new width cuts values."""

@@ -115,6 +115,10 @@ class Batching:
         """Return whether simple sets are batched."""
         return not self._fallback.avoids(mapping)
 
+    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
+        """Return what a get replies, without END, if that is known without a query."""
+        return self._reader.hit(table, word)
+
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""
         get.turn = self._reader.turn

@@ -9,19 +9,22 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from kvref.engine.mapping import Kind, Mapping
-from kvref.engine.operations import Cell
+from kvref.engine.operations import Cell, Row
+from kvref.engine.values import shown_flags
 from kvref.errors import StoreError
+from kvref.protocol.fast_path import shown
 from kvref.server.executors.mysql.pool import DedicatedConnection
-from kvref.server.executors.mysql.reads import CellsOfWords, Rows, SQLReader
+from kvref.server.executors.mysql.reads import CellsOfWords, Rows, Shown, SQLReader
 from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.eligibility import Terms, terms
 from kvref.storage.mysql.binlog.events import KeyTypes, Table
 from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.binlog.positions import LogError, Position, executed
-from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
+from kvref.storage.mysql.binlog.row_cache import CachedTable, Kept, RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
 
@@ -42,6 +45,7 @@ class _Batch(NamedTuple):
         cached: its kept rows.
         read: reads those that are not kept.
         spelled: returns the key of a row as the table spells it.
+        kept: returns what is kept of a row.
         turn: see `RowReader`.
     """
 
@@ -49,6 +53,7 @@ class _Batch(NamedTuple):
     cached: CachedTable
     read: _Read
     spelled: Callable[[Any], Spelling | None]
+    kept: Callable[[Any], Kept]
     turn: int
 
 
@@ -92,6 +97,9 @@ class CachingReader:
         self._executed: Position | None = None
         self._executed_at = 0.0
         self._executed_in = 0  # the turn that began with the query for it
+        self._covered: Position | None = None  # the last one that kept rows were found to be as new as
+        self._commit = -1  # the store's last commit before that query
+        self._plain: tuple[PlainTable, CachedTable] | None = None  # of the last batch
         self.turn = 0
 
     async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:
@@ -102,17 +110,36 @@ class CachingReader:
             return await self._reader.rows(mapping, keys, turn)
         identities = self._store.identities(mapping)
         read = self._reader.rows_of(mapping, keys)
-        batch = _Batch(mapping, cached, read, lambda row: identities.spelled(row.key), turn)
+        batch = _Batch(mapping, cached, read, lambda row: identities.spelled(row.key), _same, turn)
         return await self._answer(batch, [*keys])
 
-    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> CellsOfWords:
+    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
+        """See `RowReader`: a row of a mapping for which the position may be out of date, and is not too much."""
+        cached = self._cells_of(table)
+        if not cached.staleness or self._store.last_commit != self._commit:
+            return None
+        age = time.monotonic() - self._executed_at
+        if age > cached.staleness or self._executed is None or self._open(cached) is None:
+            return None
+        if self._covered is not self._executed:
+            if not self._cache.covers(self._executed):
+                return None
+            self._covered = self._executed
+        found = cached.rows.get(word)
+        if not isinstance(found, bytes):
+            return None
+        self._cache.hits += 1
+        self._cache.age = age
+        return found
+
+    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:
         """See `RowReader`."""
         mapping = table.mapping
-        cached = self._open(self._cache.table((mapping.name, table.select), _table(mapping), _types(mapping)))
+        cached = self._open(self._cells_of(table))
         if cached is None:
             self._cache.misses += len(words)
             return await self._reader.cells(table, words, turn)
-        batch = _Batch(mapping, cached, partial(_cells, table), lambda cells: cells[0], turn)
+        batch = _Batch(mapping, cached, partial(_cells, table), lambda cells: cells[0], partial(_reply, table), turn)
         return await self._answer(batch, words)
 
     async def close(self) -> None:
@@ -124,6 +151,14 @@ class CachingReader:
         columns = mapping.key, mapping.values, mapping.flags, mapping.cas, mapping.expiry
         form = mapping.name, self._store.statements(mapping).select, columns
         return self._open(self._cache.table(form, _table(mapping), _types(mapping)))
+
+    def _cells_of(self, table: PlainTable) -> CachedTable:
+        if self._plain is not None and self._plain[0] is table and self._plain[1].live:
+            return self._plain[1]
+        mapping = table.mapping
+        cached = self._cache.table((mapping.name, table.select), _table(mapping), _types(mapping))
+        self._plain = table, cached
+        return cached
 
     def _open(self, cached: CachedTable) -> CachedTable | None:
         """Return the kept rows of a table, None where none may be used just now."""
@@ -147,9 +182,10 @@ class CachingReader:
         """Read rows, and what the server has executed where that is not known well enough."""
         now, cache, cached = time.monotonic(), self._cache, batch.cached
         known = self._executed
+        commit = self._store.last_commit
         outdated = known is None or now - self._executed_at > (cached.staleness or MAX_AGE)
         if for_hits and known is not None and batch.turn >= self._executed_in:
-            outdated = outdated or not cached.staleness or not cache.covers(known)
+            outdated = outdated or not cached.staleness or commit != self._commit or not cache.covers(known)
         if not (outdated or missing):
             return {}, True
         examines = cached.refusal is None
@@ -165,11 +201,12 @@ class CachingReader:
                 cache.end()  # the log was reset, and numbers come again
                 self._follower.reconnect()
             self._executed, self._executed_at, self._executed_in = answer.executed, now, began
+            self._commit = commit
         if self._executed is None:
             return answer.rows
         if answer.terms is not None:
             cache.examined(cached, answer.terms, self._executed)
-        kept = {key: row for key, row in answer.rows[0].items() if batch.spelled(row) == key}
+        kept = {key: batch.kept(row) for key, row in answer.rows[0].items() if batch.spelled(row) == key}
         if kept:
             cache.keep(cached, kept, self._executed)
         return answer.rows
@@ -208,6 +245,18 @@ def _types(mapping: Mapping) -> KeyTypes:
         return KeyTypes.INTEGER
     # CHAR has a codec, and so have the texts of some character sets.
     return KeyTypes.NONE if mapping.key.codec is None else KeyTypes.CHAR
+
+
+def _same(row: Row) -> Row:
+    return row
+
+
+def _reply(table: PlainTable, cells: Cells) -> Kept:
+    """Return what a get replies with a row, or its cells if that depends on the time."""
+    flags, value, expiry = table.parts(cells)
+    word = cells[0]
+    assert word is not None, "a row without a key is not found"
+    return cells if expiry else shown(word, shown_flags(flags), value)
 
 
 def _cells(table: PlainTable, connection: MySQLConnection, keys: list[bytes]) -> CellsOfWords:

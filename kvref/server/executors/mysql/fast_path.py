@@ -94,32 +94,41 @@ class _PlainLookup(Plain):
 
 
 class PlainRead(_PlainLookup):
-    """A get of a plain word, answered with cells as the server writes them."""
+    """A get of a plain word, answered with cells as the server writes them, or with the reply."""
 
-    __slots__ = ("_found", "_now")
+    __slots__ = ("_found", "_now", "_shown")
 
     _found: tuple[int | None, bytes, int | None] | None
     _now: int
+    _shown: bytes | None
 
-    def answer(self, table: PlainTable, cells: Cells | None, now: int) -> None:
+    def answer(self, table: PlainTable, cells: Cells | bytes | None, now: int) -> None:
         """Take the cells of the row, None where there is none.
 
         Args:
             table: whose they are.
-            cells: of the row.
+            cells: of the row; bytes: the reply without END.
             now: UNIX time in whole seconds.
         """
-        self._found = None if cells is None else table.parts(cells)
-        self._now = now
+        if isinstance(cells, bytes):
+            self._shown, self._found = cells, None
+        else:
+            self._shown = None
+            self._found = None if cells is None else table.parts(cells)
+            self._now = now
         self.answered()
 
     def shown(self) -> bytes:
         """See `_PlainLookup`."""
+        if self._shown is not None:
+            return self._shown
         return b"" if self._found is None else self.verbs.reply_of_cells(self.word, *self._found, self._now)
 
     @property
     def size(self) -> int:
         """See `_PlainLookup`."""
+        if self._shown is not None:
+            return len(self._shown)
         return 0 if self._found is None else len(self._found[1])
 
 
@@ -259,6 +268,9 @@ class PlainBatcher(Protocol):
     def takes_writes(self, mapping: Mapping) -> bool:
         """Return whether simple sets are batched."""
 
+    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
+        """Return what a get replies, without END, if that is known without a query."""
+
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""
 
@@ -297,9 +309,18 @@ class MySQLFastPath:
         """See `FastPath`."""
         return self.live and self._verbs.unobserved and self._batcher.up_to_date
 
-    def hit(self, data: bytes) -> bytes | None:  # noqa: ARG002 - see `FastPath`
-        """Return None: no row is kept."""
-        return None
+    def hit(self, data: bytes) -> bytes | None:
+        """Return the reply to `get WORD` of a kept row that may be used without a query; None for other input."""
+        table = self._table
+        if table is None or not table.version.live or len(data) <= 6:
+            return None
+        if not data.startswith(b"get ") or not data.endswith(b"\r\n"):
+            return None
+        shown = self._batcher.hit(table, data[4:-2])
+        if shown is None:
+            return None
+        self._verbs.counters.looked_up(1, 0)
+        return shown + END
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
         """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""

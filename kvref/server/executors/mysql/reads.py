@@ -26,6 +26,7 @@ from kvref.storage.mysql.store import MySQLStore
 # What is found, and whether there is no more for certain.
 Rows = tuple[dict[Spelling, Row], bool]
 CellsOfWords = tuple[dict[bytes, Cells], bool]
+Shown = tuple[dict[bytes, Cells | bytes], bool]
 
 
 class RowReader(Protocol):
@@ -51,8 +52,11 @@ class RowReader(Protocol):
             KvrefError, LockWaitError: as `MySQLConnection.look_up_all`.
         """
 
-    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> CellsOfWords:
-        """Return the rows of some words, see `PlainTable.read`; `turn` as above."""
+    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:
+        """Return the rows of some words, see `PlainTable.read`, or what a get replies; `turn` as above."""
+
+    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
+        """Return what a get replies, without END, if that is known without a query."""
 
     async def close(self) -> None:
         """Close the resources; no read may be running."""
@@ -93,9 +97,13 @@ class SQLReader:
         found: Rows = await self._connection.call(self.rows_of(mapping, keys), [*keys])
         return found
 
-    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> CellsOfWords:  # noqa: ARG002
+    def hit(self, table: PlainTable, word: bytes) -> bytes | None:  # noqa: ARG002
+        """Return None: no row is kept."""
+        return None
+
+    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:  # noqa: ARG002
         """See `RowReader`."""
-        found: CellsOfWords = await self._connection.call(_read, table, words)
+        found: Shown = await self._connection.call(_read, table, words)
         return found
 
     async def close(self) -> None:
@@ -129,7 +137,11 @@ class HandlerSocketReader:
         found: dict[Spelling, Row] | None = await self._ask(self._handler.look_up, mapping, [*keys])
         return await self._sql.rows(mapping, keys, turn) if found is None else (found, True)
 
-    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> CellsOfWords:
+    def hit(self, table: PlainTable, word: bytes) -> bytes | None:  # noqa: ARG002
+        """Return None: no row is kept."""
+        return None
+
+    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:
         """See `RowReader`."""
         answer: tuple[Opened, list[Cells | None]] | None = await self._ask(self._handler.ask, table.mapping, words)
         if answer is None:

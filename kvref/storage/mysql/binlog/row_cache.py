@@ -28,7 +28,8 @@ from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 _log = logging.getLogger("kvref.storage")
 
 _OPTIONS: Final = {OPTIONS_TABLE: KeyTypes.NONE}
-Kept = Cells | Row  # a row as a SELECT returns it, or as the engine has it
+# A row as a SELECT returns it, as the engine has it, or what a get replies.
+Kept = Cells | Row | bytes
 
 # Bytes in addition to key and cells: a list, a bytes object and a slot of it for each cell, and a slot in a dict.
 OVERHEAD: Final = 33 + 56 + 100
@@ -297,8 +298,11 @@ class RowCache:
 
 
 def _size(word: Spelling, row: Kept) -> int:
-    if isinstance(row, Row):
-        cells: Iterable[object] = (row.key, *row.values, row.flags, row.cas, row.expiry)
+    if isinstance(row, bytes):
+        cells: Iterable[object] = (row,)
+        size = OVERHEAD
+    elif isinstance(row, Row):
+        cells = (row.key, *row.values, row.flags, row.cas, row.expiry)
         size = OVERHEAD + OVERHEAD_OF_ROW
     else:
         cells, size = row, OVERHEAD
