@@ -50,10 +50,12 @@ class Patience:
 
     Args:
         budget: of the run.
+        seconds: time in which one thing is shortened.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, seconds: float = SHORTENING_SECONDS) -> None:
         self._budget = budget
+        self._seconds = seconds
         self._found: float | None = None
 
     def begin(self) -> None:
@@ -61,10 +63,10 @@ class Patience:
         self._found = None
 
     def check(self) -> None:
-        """Raise Enough where the thing was found SHORTENING_SECONDS ago, OverTime at the time limit of the run."""
+        """Raise Enough where the thing was found too long ago, OverTime at the time limit of the run."""
         if self._budget.spent():
             raise OverTime
-        if self._found is not None and time.monotonic() - self._found > SHORTENING_SECONDS:
+        if self._found is not None and time.monotonic() - self._found > self._seconds:
             raise Enough
 
     def found(self) -> None:

@@ -29,8 +29,11 @@ Rows: TypeAlias = "tuple[tuple[str, str, str], ...]"
 PATIENCE: Final = 8.0
 # Seconds without a reply to a command that waits: long for an endpoint without the lock.
 SILENT: Final = 0.02
-# For what a failed history leaves open: a connection that waits is not closed before the others.
-LEAVING: Final = 0.2
+# For each connection that a history leaves open to be closed by the endpoint.
+CLOSE_SECONDS: Final = 1.0
+# After a failure, the endpoint has so many times as long as for its slowest reply so far, and at least MIN_PATIENCE.
+PATIENCE_FACTOR: Final = 20
+MIN_PATIENCE: Final = 0.1
 # Between two looks at what follows soon.
 PAUSE: Final = 0.002
 # Seconds without a new row after which what was judged before has nothing left to commit.
@@ -104,7 +107,7 @@ class Player:
     Args:
         stage: where.
         model: makes a model with these rows.
-        short_patience: what follows a failure, as `patience`: a history that hangs does so many times.
+        short_patience: maximum of `patience` after a failure: a history that hangs does so many times.
 
     patience: seconds in which what has to come comes.
     """
@@ -114,6 +117,7 @@ class Player:
         self._model = model
         self._short_patience = short_patience
         self.patience = PATIENCE
+        self._slowest = 0.0
         self._settled = False
         self._thread = ThreadPoolExecutor(1)
         self._waiting: Future[None] | None = None
@@ -144,7 +148,7 @@ class Player:
 
     def shorten(self) -> None:
         """Wait less from now on."""
-        self.patience = self._short_patience
+        self.patience = min(self._short_patience, max(MIN_PATIENCE, PATIENCE_FACTOR * self._slowest))
 
     def run(self, rows: Rows, steps: Iterable[s.Step]) -> Course:
         """Run a history from its first row to the end of its last connection."""
@@ -211,9 +215,11 @@ class Player:
             case Closed():
                 return "" if lines.pop(expected.on).hang_up(self.patience) else "it is not closed"
             case Answer():
+                began = time.monotonic()
                 answer = _answer(lines[expected.on], self.patience)
                 if answer is None:
                     return f"no answer came within {self.patience:g} s"
+                self._slowest = max(self._slowest, time.monotonic() - began)
                 return "" if model.numbers.answers(expected, answer) else repr(answer)
             case Refill():
                 self._stage.observer.execute(self._insert(expected.table, dict(expected.rows)))
@@ -316,8 +322,11 @@ class Player:
         if self._stage.transaction is not None:
             with suppress(pymysql.MySQLError):  # the server may be what failed
                 self._stage.transaction.execute("ROLLBACK")
+        # All at once: a connection that waits for a lock of another one is not closed before that one.
         for line in lines.values():
-            line.hang_up(LEAVING)
+            line.send(b"", half=True)
+        for line in lines.values():
+            line.drain(CLOSE_SECONDS)
         if self._waiting is not None:
             with suppress(pymysql.MySQLError, TimeoutError):
                 self._waiting.result(self.patience)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # Seconds, while a history is shrunk: one that hangs does so many times. A lock wait that ends takes longer.
 SHORT_PATIENCE: Final = {False: 0.6, True: 4.0}
+# Seconds in which a history is shortened; a case has one, and each try takes longer than one of a few commands.
+SHORTENING_SECONDS: Final = 60.0
 
 
 class Histories:
@@ -90,7 +92,7 @@ class Histories:
         Raises:
             OverTime: the time limit of the run is reached.
         """
-        limit = Patience(budget or Budget(0))
+        limit = Patience(budget or Budget(0), SHORTENING_SECONDS)
         own = {"player": self.player, "names": self._names, "limit": limit}
         machine: type[HistoryMachine] = type(name, (HistoryMachine,), own)
         try:
