@@ -51,22 +51,26 @@ class Patience:
     Args:
         budget: of the run.
         seconds: time in which one thing is shortened.
+
+    over: the time was over: hypothesis, interrupted, may call its examples inconsistent.
     """
 
     def __init__(self, budget: Budget, seconds: float = SHORTENING_SECONDS) -> None:
         self._budget = budget
         self._seconds = seconds
         self._found: float | None = None
+        self.over = False
 
     def begin(self) -> None:
         """Look for another thing."""
-        self._found = None
+        self._found, self.over = None, False
 
     def check(self) -> None:
         """Raise Enough where the thing was found too long ago, OverTime at the time limit of the run."""
         if self._budget.spent():
             raise OverTime
         if self._found is not None and time.monotonic() - self._found > self._seconds:
+            self.over = True
             raise Enough
 
     def found(self) -> None:

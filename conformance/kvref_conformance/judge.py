@@ -97,8 +97,11 @@ class Judge:
         return Names({**given, "version": self.endpoint.version}, self.fresh_key)
 
     def fresh_key(self, name: str) -> str:
-        """Return an unused key: short, because a key column of the demo shape has 32 characters."""
-        key = f"{self.tag}{len(self.keys):x}{name}"
+        """Return an unused key: short, because a key column of the demo shape has 32 characters.
+
+        Keys of one name are equally long, so that the same commands have the same bytes at the same places.
+        """
+        key = f"{self.tag}{len(self.keys):04x}{name}"
         self.keys.append(key)
         return key
 

@@ -61,10 +61,9 @@ def judge_examples(
             run()
         except CaseFailed:
             note = ""
-        except Enough:
-            note = "; perhaps not the shortest"
-        except Flaky:
-            note = "; the same bytes, sent again, were answered otherwise"
+        except (Enough, Flaky) as error:
+            flaky = isinstance(error, Flaky) and not search.patience.over
+            note = f"; {'the same bytes, sent again, were answered otherwise' if flaky else 'perhaps not the shortest'}"
         else:
             return None
         return search.finding(f"seed {start}{note}\n{render(search.last)}", script())

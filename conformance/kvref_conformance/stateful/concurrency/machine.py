@@ -7,13 +7,15 @@ looked up, then contains no other odd key.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.model import steps as s
+from kvref_conformance.stateful.command_rules import KEY, MAPPING, ON, SELDOM, VALUE, CommandRules, real_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,19 +27,12 @@ CONNECTIONS: Final = ("a", "b", "c")
 TABLES: Final = {"m1": "t1", "m1b": "t1", "m2": "t2"}
 KEYS: Final = ("k1", "k3", "k5")
 FENCES: Final = ("k0", "k2", "k4", "k6")
-NO_MAPPING: Final = "no-such-mapping"
 VALUES: Final = ("1", "22", "7", "305")
 # Rules of a history; what does nothing counts.
 STEPS: Final = 40
 
-ON = st.sampled_from(CONNECTIONS)
-# The first key is drawn most often: what meets, waits.
-KEY = st.sampled_from(("k1",) * 5 + ("k3",) * 3 + ("k5",) * 2)
-MAPPING = st.sampled_from(("m1", "m1", "m1b", "m2"))
 TABLE = st.sampled_from(("t1", "t1", "t2"))
-VALUE = st.sampled_from(VALUES)
-FLAGS = st.integers(0, 3)
-SELDOM = st.sampled_from((False, False, False, True))
+CHANGES = st.sampled_from(("update", "delete", "insert"))
 
 
 def has_closed(machine: HistoryMachine) -> bool:
@@ -50,7 +45,7 @@ def has_transaction(machine: HistoryMachine) -> bool:
     return machine.course.model.sql_open
 
 
-class HistoryMachine(RuleBasedStateMachine):
+class HistoryMachine(CommandRules):
     """One history.
 
     player: runs it.
@@ -64,144 +59,80 @@ class HistoryMachine(RuleBasedStateMachine):
     limit: ClassVar[Patience]
     names: ClassVar[Mapping[str, str]]
     last: ClassVar[Course | None] = None
+    connections, keys, values = CONNECTIONS, KEYS, VALUES
     finished: bool = False
 
     @initialize(
         rows=st.fixed_dictionaries({}, optional={(table, key): VALUE for table in ("t1", "t2") for key in KEYS}),
         mappings=st.tuples(MAPPING, MAPPING, MAPPING),
     )
-    def begin(self, *, rows: dict[tuple[str, str], str], mappings: tuple[str, str, str]) -> None:
+    def begin(self, *, rows: dict[tuple[str, str], int], mappings: tuple[int, int, int]) -> None:
         """Fill the tables and open the connections."""
         self.limit.check()
+        self.mappings = real_names(self.names, TABLES)
         self.course = self.player.begin(
-            tuple((self.names[table], key, rows[table, key]) for table, key in sorted(rows))
+            tuple((self.names[table], key, self.value(rows[table, key])) for table, key in sorted(rows))
         )
         for on, mapping in zip(CONNECTIONS, mappings, strict=True):
-            self.do(s.Open(on, self.names[mapping]))
-
-    @rule(on=ON, key=KEY, value=VALUE, flags=FLAGS, silent=SELDOM)
-    def set_key(self, *, on: str, key: str, value: str, flags: int, silent: bool) -> None:
-        """Store without conditions."""
-        self.do(s.Store(on, "set", key, value, flags, silent=silent))
-
-    @rule(on=ON, verb=st.sampled_from(s.STORES), key=KEY, value=VALUE, flags=FLAGS, silent=SELDOM)
-    def store(self, *, on: str, verb: str, key: str, value: str, flags: int, silent: bool) -> None:
-        """Store by any verb."""
-        self.do(s.Store(on, verb, key, value, flags, silent=silent))
-
-    @rule(on=ON, mapping=MAPPING, key=KEY, value=VALUE)
-    def store_mapped(self, *, on: str, mapping: str, key: str, value: str) -> None:
-        """Store under the name of a mapping."""
-        self.do(s.Store(on, "set", f"@@{self.names[mapping]}.{key}", value))
-
-    @rule(on=ON, key=KEY)
-    def get(self, *, on: str, key: str) -> None:
-        """Read a key."""
-        self.do(s.Get(on, (key,)))
-
-    @rule(on=ON, key=KEY, value=VALUE, flags=FLAGS)
-    def set_again(self, *, on: str, key: str, value: str, flags: int) -> None:
-        """Store: most histories need writes."""
-        self.do(s.Store(on, "set", key, value, flags))
-
-    @rule(on=ON, key=KEY)
-    def get_again(self, *, on: str, key: str) -> None:
-        """Read a key: most histories need reads."""
-        self.do(s.Get(on, (key,)))
-
-    @rule(on=ON, keys=st.lists(st.sampled_from(KEYS), min_size=2, max_size=3, unique=True), cas=st.booleans())
-    def get_several(self, *, on: str, keys: list[str], cas: bool) -> None:
-        """Read several keys."""
-        self.do(s.Get(on, tuple(keys), cas))
-
-    @rule(on=ON, mapping=MAPPING, key=KEY)
-    def get_mapped(self, *, on: str, mapping: str, key: str) -> None:
-        """Read under the name of a mapping."""
-        self.do(s.Get(on, (f"@@{self.names[mapping]}.{key}",)))
-
-    @rule(on=ON, key=KEY)
-    def gets(self, *, on: str, key: str) -> None:
-        """Read a key with its number."""
-        self.do(s.Get(on, (key,), cas=True))
-
-    @rule(on=ON, key=KEY, value=VALUE, stale=SELDOM)
-    def cas(self, *, on: str, key: str, value: str, stale: bool) -> None:
-        """Store with the number seen."""
-        self.do(s.Store(on, "cas", key, value, stale=stale))
-
-    @rule(on=ON, key=KEY, amount=st.integers(0, 20))
-    def incr(self, *, on: str, key: str, amount: int) -> None:
-        """Count."""
-        self.do(s.Count(on, "incr", key, str(amount)))
-
-    @rule(on=ON, key=KEY, silent=SELDOM)
-    def delete(self, *, on: str, key: str, silent: bool) -> None:
-        """Delete."""
-        self.do(s.Delete(on, key, silent))
-
-    @rule(on=ON, mapping=st.sampled_from(("m1", "m1b", "m2", NO_MAPPING)), word=st.booleans())
-    def bind(self, *, on: str, mapping: str, word: bool) -> None:
-        """Bind a mapping by its command or by its word."""
-        name = self.names.get(mapping, mapping)
-        self.do(s.Get(on, (f"@@{name}",)) if word else s.Bind(on, name))
+            self.do(s.Open(on, self.mappings[mapping]))
 
     @rule(on=ON, quits=st.booleans())
-    def close(self, *, on: str, quits: bool) -> None:
+    def close(self, *, on: int, quits: bool) -> None:
         """Close a connection."""
-        self.do(s.Close(on, quits))
+        self.do(s.Close(self.on(on), quits))
 
     @rule(on=ON, commit=st.booleans(), really=SELDOM)
-    def flush(self, *, on: str, commit: bool, really: bool) -> None:
+    def flush(self, *, on: int, commit: bool, really: bool) -> None:
         """Let the others go first, which flush_all would wait for, and empty the table."""
-        model = self.course.model
-        if really and on in model.open:
+        model, name = self.course.model, self.on(on)
+        if really and name in model.open:
             self.do(s.End(commit))
-            table = model.tables[model.open[on].mapping]
-            for other in [each for each in model.open if each != on and table in model.open[each].touched]:
+            table = model.tables[model.open[name].mapping]
+            for other in [each for each in model.open if each != name and table in model.open[each].touched]:
                 self.do(s.Close(other))
-            self.do(s.Flush(on))
+            self.do(s.Flush(name))
 
     @rule(ends=st.sampled_from((True, *(False,) * 19)))
     def close_all(self, *, ends: bool) -> None:
-        """End the history before its last rule.
-
-        Hypothesis prefers the rule with the fewest arguments and the first name. Without such a rule a failure that is
-        seen at the end needs all STEPS rules.
-        """
+        """End the history before its last rule."""
         if ends:
             self.finish()
 
     @precondition(has_closed)
     @rule(on=ON, mapping=MAPPING)
-    def connect(self, *, on: str, mapping: str) -> None:
+    def connect(self, *, on: int, mapping: int) -> None:
         """Connect again."""
-        self.do(s.Open(on, self.names[mapping]))
+        self.do(s.Open(self.on(on), self.mappings[mapping]))
 
     @rule(dirty=SELDOM)
     def look(self, *, dirty: bool) -> None:
         """Read all rows over SQL."""
         self.do(s.Look(dirty))
 
-    @rule(verb=st.sampled_from(("update", "delete", "insert")), table=TABLE, key=KEY, value=VALUE)
-    def change(self, *, verb: str, table: str, key: str, value: str) -> None:
+    @rule(verb=CHANGES, table=TABLE, key=KEY, value=VALUE)
+    def change(self, *, verb: str, table: str, key: int, value: int) -> None:
         """Change a row over SQL, which may wait for a connection."""
-        self.do(s.Change(verb, self.names[table], key, "" if verb == "delete" else value))
+        self.do(self.changed(verb, table, key, value))
 
     @rule(table=TABLE, key=KEY, value=VALUE)
-    def update(self, *, table: str, key: str, value: str) -> None:
+    def update(self, *, table: str, key: int, value: int) -> None:
         """Change a row that is there."""
-        self.do(s.Change("update", self.names[table], key, value))
+        self.do(self.changed("update", table, key, value))
 
-    @rule(verb=st.sampled_from(("update", "insert", "delete")), table=TABLE, key=KEY, value=VALUE)
-    def change_in_transaction(self, *, verb: str, table: str, key: str, value: str) -> None:
+    @rule(verb=CHANGES, table=TABLE, key=KEY, value=VALUE)
+    def change_in_transaction(self, *, verb: str, table: str, key: int, value: int) -> None:
         """Change a row over SQL in a transaction, for which connections wait."""
-        self.do(s.Change(verb, self.names[table], key, "" if verb == "delete" else value, within=True))
+        self.do(replace(self.changed(verb, table, key, value), within=True))
 
     @precondition(has_transaction)
     @rule(commit=st.booleans())
     def end(self, *, commit: bool) -> None:
         """End the SQL transaction."""
         self.do(s.End(commit))
+
+    def changed(self, verb: str, table: str, key: int, value: int) -> s.Change:
+        """Return a change of a row over SQL."""
+        return s.Change(verb, self.names[table], self.keys[key], "" if verb == "delete" else self.value(value))
 
     def do(self, step: s.Step) -> None:
         """Do a step if it may be done now."""

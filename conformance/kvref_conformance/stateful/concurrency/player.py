@@ -31,9 +31,6 @@ PATIENCE: Final = 8.0
 SILENT: Final = 0.02
 # For each connection that a history leaves open to be closed by the endpoint.
 CLOSE_SECONDS: Final = 1.0
-# After a failure, the endpoint has so many times as long as for its slowest reply so far, and at least MIN_PATIENCE.
-PATIENCE_FACTOR: Final = 20
-MIN_PATIENCE: Final = 0.1
 # Between two looks at what follows soon.
 PAUSE: Final = 0.002
 # Seconds without a new row after which what was judged before has nothing left to commit.
@@ -107,7 +104,7 @@ class Player:
     Args:
         stage: where.
         model: makes a model with these rows.
-        short_patience: maximum of `patience` after a failure: a history that hangs does so many times.
+        short_patience: what follows a failure, as `patience`: a history that hangs does so many times.
 
     patience: seconds in which what has to come comes.
     """
@@ -117,7 +114,6 @@ class Player:
         self._model = model
         self._short_patience = short_patience
         self.patience = PATIENCE
-        self._slowest = 0.0
         self._settled = False
         self._thread = ThreadPoolExecutor(1)
         self._waiting: Future[None] | None = None
@@ -148,7 +144,7 @@ class Player:
 
     def shorten(self) -> None:
         """Wait less from now on."""
-        self.patience = min(self._short_patience, max(MIN_PATIENCE, PATIENCE_FACTOR * self._slowest))
+        self.patience = self._short_patience
 
     def run(self, rows: Rows, steps: Iterable[s.Step]) -> Course:
         """Run a history from its first row to the end of its last connection."""
@@ -215,11 +211,9 @@ class Player:
             case Closed():
                 return "" if lines.pop(expected.on).hang_up(self.patience) else "it is not closed"
             case Answer():
-                began = time.monotonic()
                 answer = _answer(lines[expected.on], self.patience)
                 if answer is None:
                     return f"no answer came within {self.patience:g} s"
-                self._slowest = max(self._slowest, time.monotonic() - began)
                 return "" if model.numbers.answers(expected, answer) else repr(answer)
             case Refill():
                 self._stage.observer.execute(self._insert(expected.table, dict(expected.rows)))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
-    from kvref_conformance.stateful.concurrency.player import Rows
+    from kvref_conformance.stateful.concurrency.player import Course, Rows
 
 # Seconds, while a history is shrunk: one that hangs does so many times. A lock wait that ends takes longer.
 SHORT_PATIENCE: Final = {False: 0.6, True: 4.0}
@@ -46,7 +46,8 @@ class Histories:
         settings: its settings, by the plugin's names.
         exercised: collects the requests; None: they are not collected.
 
-    repeated: how often the last failure was repeated.
+    failed: the smallest history that failed.
+    repeated: how often it was repeated.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Histories:
         settings: Mapping[str, int],
         exercised: Exercised | None = None,
     ) -> None:
+        self.failed: Course | None = None
         self.repeated = Repeated(0, 0)
         self.limits = Limits.of(settings)
         self._stack = ExitStack()
@@ -98,7 +100,7 @@ class Histories:
         try:
             run_machine(machine, example_settings(examples, database, stateful_step_count=STEPS), start)
         except (CaseFailed, Enough, Flaky):
-            course = machine.last
+            course = self.failed = machine.last
             assert course is not None, "a history has failed"
             self.player.patience = PATIENCE
             again = Repeats(DEFAULT_TIMES)

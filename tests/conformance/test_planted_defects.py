@@ -1,0 +1,150 @@
+"""Generated conversations find planted defects, and no step of the conversation that they report can be left out.
+
+The numbers of examples are the default ones. The time in which a conversation is shortened is longer: how far it gets in
+the default time depends on the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis.errors import Flaky
+from live import nightly
+
+from kvref_conformance.cases.batches import COMMITTED, SNAPSHOT, WRITES
+from kvref_conformance.errors import CaseFailed
+from kvref_conformance.findings import Enough, Patience, Search
+from kvref_conformance.judge import Judge
+from kvref_conformance.model import steps as s
+from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES
+from kvref_conformance.stateful.commands import STEPS, rules
+from kvref_conformance.stateful.concurrency import Histories, run
+from kvref_conformance.stateful.concurrency.machine import CONNECTIONS
+from kvref_conformance.stateful.player import Player
+from kvref_conformance.stateful.run import example_settings, run_machine
+from kvref_conformance.trial import judging
+from kvref_testbed import targets
+from kvref_testbed.targets.kvref_server import KvrefSQLite
+
+pytestmark = pytest.mark.live
+SEEDS = (1, 2, 3, 4, 5)
+SECONDS = 200.0
+# Found by commands on two connections.
+OF_COMMANDS = (
+    "answers_a_repeated_key_once",
+    "shares_the_binding",
+    "counts_below_zero",
+    "counts_on_text",
+    "forgets_the_switch_of_a_silent_store",
+    "stores_whatever_the_cas_number",
+    "takes_unknown_for_default",
+)
+# Found by histories of three connections with batches.
+OF_HISTORIES = {"takes_one_write_more": WRITES, "hides_own_writes": SNAPSHOT, "keeps_one_view_at_level_1": COMMITTED}
+
+
+def sample(defects: Iterable[str]) -> list[Any]:
+    """Return a case for each defect and seed; the first of all is in the default tier."""
+    each = [(defect, seed) for defect in defects for seed in SEEDS]
+    return [each[0], *(nightly(*one) for one in each[1:])]
+
+
+class Recorder(Player):
+    """Keeps the commands of the shortest conversation that failed."""
+
+    shortest: ClassVar[Recorder | None]
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.keys: list[str] = arguments[-1]
+        self.sent: list[s.Request] = []
+
+    def say(self, *steps: s.Request, opening: bool = False) -> None:
+        """Send commands; those of the set-up are not kept."""
+        self.sent += steps if not self.failed and not opening else ()
+        super().say(*steps, opening=opening)
+
+    def _fail(self, request: str, allowed: Iterable[str], got: str) -> None:
+        if self.shortest is None or len(self.sent) <= len(self.shortest.sent):
+            type(self).shortest = self
+        super()._fail(request, allowed, got)
+
+
+@contextmanager
+def judged(defect: str, settings: dict[str, int] | None = None) -> Iterator[Judge]:
+    """Serve the default profile with a defect, and yield a judge of it."""
+    recipe = KvrefSQLite(defect, program=("kvref_testbed.mutants", defect))
+    named = {**(settings or {}), "innodb_api_bk_commit_interval": 100000}
+    options = [word for name, value in named.items() for word in ("--set", f"{name}={value}")]
+    with targets.booted(recipe, options if settings else ()) as instance:
+        store = instance.target.store
+        assert store is not None
+        with judging(instance.target.memcached(), store, lambda: None, instance.restart) as judge:
+            yield judge
+
+
+def renamed(step: s.Request, keys: dict[str, str]) -> s.Request:
+    """Return a command with other keys."""
+
+    def word(old: str) -> str:
+        for key, other in keys.items():
+            old = old.replace(key, other)
+        return old
+
+    if isinstance(step, s.Get):
+        return replace(step, words=tuple(map(word, step.words)))
+    return replace(step, word=word(step.word)) if isinstance(step, s.Store | s.Count | s.Delete | s.Touch) else step
+
+
+def fails(machine: type[rules.CommandMachine], steps: list[s.Request], keys: list[str]) -> bool:
+    """Return whether a reply to these commands, or a row behind them, is not allowed."""
+    machine.search = Search(machine.judge)
+    run = machine()
+    try:
+        for step in steps:
+            run.do(renamed(step, dict(zip(keys, run.keys, strict=True))))
+        run.compare_rows()
+    except CaseFailed:
+        return True
+    finally:
+        run.player.close()
+    return False
+
+
+@pytest.mark.parametrize(("defect", "seed"), sample(OF_COMMANDS))
+def test_commands_find_a_defect_and_need_each_step(defect: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "Player", Recorder)
+    Recorder.shortest = None
+    with judged(defect) as judge:
+        search = Search(judge)
+        search.patience = Patience(judge.budget, SECONDS)
+        machine = type("planted-defect", (rules.CommandMachine,), {"judge": judge, "search": search})
+        with pytest.raises((CaseFailed, Enough, Flaky)):
+            run_machine(machine, example_settings(DEFAULT_EXAMPLES, stateful_step_count=STEPS), seed)
+        assert Recorder.shortest is not None
+        steps, keys = Recorder.shortest.sent, Recorder.shortest.keys
+        shown = "\n".join(map(str, steps))
+        assert fails(machine, steps, keys), f"does not repeat:\n{shown}"
+        unneeded = [n for n in range(len(steps)) if fails(machine, steps[:n] + steps[n + 1 :], keys)]
+        assert not unneeded, f"steps {unneeded} of\n{shown}"
+
+
+@pytest.mark.parametrize(("defect", "seed"), sample(OF_HISTORIES))
+def test_histories_find_a_defect_and_need_each_step(defect: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = OF_HISTORIES[defect]
+    monkeypatch.setattr(run, "SHORTENING_SECONDS", SECONDS)
+    with judged(defect, settings) as judge:
+        assert judge.world is not None
+        with Histories(judge.endpoint, judge.world, settings) as histories:
+            assert histories.explore("planted-defect", DEFAULT_HISTORIES, seed)
+            course, again = histories.failed, histories.player.run
+            assert course is not None
+            opens, steps = course.steps[: len(CONNECTIONS)], course.steps[len(CONNECTIONS) :]
+            assert again(course.rows, course.steps).failed, f"does not repeat:\n{course}"
+            tries = [opens + steps[:n] + steps[n + 1 :] for n in range(len(steps))]
+            unneeded = [str(steps[n]) for n, left in enumerate(tries) if again(course.rows, left).failed]
+            assert not unneeded, f"{unneeded} of\n{course}"
