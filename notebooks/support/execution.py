@@ -10,12 +10,15 @@ from __future__ import annotations
 import argparse
 import base64
 import os
+import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import nbformat
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
+from traitlets.config import Config
 
 from kvref_bench.errors import BenchError
 
@@ -45,11 +48,10 @@ def execute(paths: Iterable[Path], runs: Path | None = None) -> Iterator[tuple[P
     its standard error.
     """
     files = sorted(paths)
-    client = NotebookClient(nbformat.v4.new_notebook(), kernel_name="python3", timeout=LIMIT)  # type: ignore[no-untyped-call]
     environment = dict(os.environ)
     if runs is not None:
         environment["KVREF_RUNS"] = str(runs.resolve())
-    with client.setup_kernel(cwd=str(files[0].parent.resolve()), env=environment):
+    with _client() as client, client.setup_kernel(cwd=str(files[0].parent.resolve()), env=environment):
         for path in files:
             notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
             notebook.cells.insert(0, nbformat.v4.new_code_cell(EMPTY))  # type: ignore[no-untyped-call]
@@ -62,6 +64,15 @@ def execute(paths: Iterable[Path], runs: Path | None = None) -> Iterator[tuple[P
             yield path, notebook
         client.nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CALM)])  # type: ignore[no-untyped-call]
         client.execute_cell(client.nb.cells[0], 0)
+
+
+@contextmanager
+def _client() -> Iterator[NotebookClient]:
+    """Yield a client whose kernel listens on Unix sockets: over TCP it warns that other accounts could read along."""
+    with tempfile.TemporaryDirectory() as folder:
+        sockets = Config(KernelManager={"transport": "ipc", "ip": f"{folder}/kernel"})
+        empty = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+        yield NotebookClient(empty, kernel_name="python3", timeout=LIMIT, config=sockets)
 
 
 def _refuse_complaints(path: Path, notebook: NotebookNode) -> None:
