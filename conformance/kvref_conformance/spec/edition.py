@@ -165,7 +165,7 @@ def pages(profile: str) -> Mapping[str, str]:
     Args:
         profile: name of the profile.
     """
-    made = {f"{each.name}.md": f"# {each.title}\n\n{each.about}\n\n{each.body}" for each in tables.chapters()}
+    made = {f"{each.name}.md": f"# {each.title}\n\n{each.about}\n\n{each.body}" for each in tables.chapters(profile)}
     rows = []
     for chapter in requirements.specification():
         found = obligations(chapter, profile)
@@ -188,6 +188,14 @@ def pages(profile: str) -> Mapping[str, str]:
 
 
 _NOTATION: Final = """
+## How to read
+
+Statements use the keywords of RFC 2119, and the keyword is the level. A QUIRK is a MUST that contradicts a published
+text. What a command does and what it replies under one condition is one obligation. A reply in backticks is exact,
+without the CR LF that ends it; words in capitals are placeholders, and TEXT is any text without a line end. A
+requirement without a condition about columns applies to a mapping with columns for flags, cas number and expiry. A
+known deviation is what the endpoint of the profile does instead.
+
 In an exchange, `>` is what the client sends and `<` the reply; `\\r\\n` is CR LF. `{k}` is a key, `{m1}` and `{m2}` are
 mappings to tables of the form of the demo table, `{t}` is the table of the exchange and `{m}` its mapping. `<number>`,
 `<cas>` and `<text>` are free parts. Binary frames are in words: opcode, fields, status, value.

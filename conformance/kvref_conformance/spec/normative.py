@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref.specification import normative
+from kvref.specification import normative, requirements
 from kvref_conformance.spec import replies
 
 if TYPE_CHECKING:
@@ -29,10 +29,15 @@ class NormativeChapter:
     body: str
 
 
-def chapters() -> tuple[NormativeChapter, ...]:
-    """Return the chapters in the order of the specification."""
+def chapters(profile: str = "") -> tuple[NormativeChapter, ...]:
+    """Return the chapters in the order of the specification.
+
+    Args:
+        profile: name of the only one whose errors and requirements the table of replies has; empty: of all.
+    """
     return tuple(
-        NormativeChapter(name, title, about, "\n\n".join(body()) + "\n") for name, title, about, body in _CHAPTERS
+        NormativeChapter(name, title, about, "\n\n".join(body(profile)) + "\n")
+        for name, title, about, body in _CHAPTERS
     )
 
 
@@ -47,7 +52,7 @@ def code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-def _grammar() -> Iterator[str]:
+def _grammar(_profile: str) -> Iterator[str]:
     told = normative.table("grammar")
     yield told["text"]["lines"]
     yield f"```text\n{normative.grammar().strip()}\n```"
@@ -71,7 +76,7 @@ def _range(low: int, high: int, low_bits_from: int | None = None, low_bits_to: i
     return f"{low} to {high}{bits}"
 
 
-def _binary() -> Iterator[str]:
+def _binary(_profile: str) -> Iterator[str]:
     told = normative.table("binary")
     yield told["text"]["header"]
     yield "## Header"
@@ -101,7 +106,7 @@ def _opcode(row: dict[str, Any]) -> tuple[str, ...]:
     return f"0x{row['number']:02x}", row["name"], row["extras"], row["key"], row["value"], quiet, profiles
 
 
-def _data_model() -> Iterator[str]:
+def _data_model(_profile: str) -> Iterator[str]:
     told = normative.table("data_model")
     text = told["text"]
     yield text["tables"]
@@ -131,7 +136,7 @@ def _integer(row: dict[str, Any]) -> tuple[str, ...]:
     return row["type"], *(f"{row[sign][0]} to {row[sign][1]}" for sign in ("signed", "unsigned"))
 
 
-def _defaults() -> Iterator[str]:
+def _defaults(_profile: str) -> Iterator[str]:
     told = normative.table("defaults")
     yield "## Options"
     yield told["text"]["options"]
@@ -144,7 +149,7 @@ def _defaults() -> Iterator[str]:
     yield table(("table", "row"), [(code(name), ", ".join(map(str, row))) for name, row in told["rows"].items()])
 
 
-def _states() -> Iterator[str]:
+def _states(_profile: str) -> Iterator[str]:
     told = normative.table("states")
     yield told["text"]["about"]
     for machine in told["machine"]:
@@ -169,7 +174,7 @@ def diagram(machine: dict[str, Any]) -> str:
     return "\n".join(["stateDiagram-v2", *lines])
 
 
-def _statistics() -> Iterator[str]:
+def _statistics(_profile: str) -> Iterator[str]:
     rows = normative.table("statistics")
     yield "The reply to `stats` has these rows in this order; the rows of a profile are those that name it."
     yield table(
@@ -178,8 +183,8 @@ def _statistics() -> Iterator[str]:
     )
 
 
-def _replies() -> Iterator[str]:
-    demanding = replies.demanding()
+def _replies(profile: str) -> Iterator[str]:
+    demanding = {text: _of_profile(names, profile) for text, names in replies.demanding().items()}
     yield normative.table("success")["text"]["about"]
     yield "## Success"
     rows = {text: row for text, row in normative.table("success").items() if text != "text"}
@@ -191,7 +196,7 @@ def _replies() -> Iterator[str]:
         [
             (code(text), row["cause"], ", ".join(demanding.get(text, ())))
             for text, row in errors.items()
-            if not row.get("own")
+            if not row.get("own") and demanding.get(text, ("",))
         ],
     )
     yield "## Errors whose text is free"
@@ -201,7 +206,12 @@ def _replies() -> Iterator[str]:
     )
 
 
-_CHAPTERS: Final[tuple[tuple[str, str, str, Callable[[], Iterator[str]]], ...]] = (
+def _of_profile(names: Iterable[str], profile: str) -> tuple[str, ...]:
+    known = requirements.load()
+    return tuple(name for name in names if not profile or known[name].applies_to(profile))
+
+
+_CHAPTERS: Final[tuple[tuple[str, str, str, Callable[[str], Iterator[str]]], ...]] = (
     ("data_model", "Data model", "The tables of an endpoint, their types, ranges and names.", _data_model),
     ("defaults", "Defaults", "Options, settings and rows where nothing else is configured.", _defaults),
     ("grammar", "Grammar", "The lines of the text protocol in ABNF, with the ranges of their numbers.", _grammar),
