@@ -39,6 +39,10 @@ CASES = (
     case(
         "decr-wraps-twice", "KV-ARITH-004", stored("3"), say("decr {k} 18446744073709551615\r\n", "0\r\n"), shows("0")
     ),
+    *(
+        case(f"decr-of-{amount}", "KV-ARITH-004", stored("100"), say(f"decr {{k}} {amount}\r\n", "0\r\n"), stays(0))
+        for amount in (1 << 31, (1 << 32) + 50, (1 << 63) - 1)
+    ),
     case(
         "decr-of-2-63",
         "KV-ARITH-004",
