@@ -204,10 +204,10 @@ class Connection:
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived and answer every complete command."""
-        self.heard_at = self._loop.time()
+        self.heard_at = now = self._loop.time()
         self._host.shared.counters.bytes_read += len(data)
         fast = self._fast_path
-        if fast is not None and self._command is None and fast.usable():
+        if fast is not None and self._command is None and fast.usable(now):
             times = self._times
             if times is not None:
                 times.start()
@@ -439,7 +439,7 @@ class Connection:
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
         fast = self._host.executor.fast_path(self._session, self._host.wire_rules)
-        if fast is None or not fast.usable():
+        if fast is None or not fast.usable(self._loop.time()):
             return False
         data = self._parser.take_all()
         rest = self._take(fast, data)

@@ -30,8 +30,12 @@ class FastPath(Protocol):
     One serves all connections that have the same mapping in force and the same rights.
     """
 
-    def usable(self) -> bool:
-        """Return whether commands can be run now; called before each `hit` and `take`."""
+    def usable(self, now: float) -> bool:
+        """Return whether commands can be run now; called before each `hit` and `take`.
+
+        Args:
+            now: loop time.
+        """
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a single get of a cached row; None for any other input."""

@@ -165,7 +165,7 @@ class SQLiteStore:
         return {}
 
     def refresh(self) -> None:
-        """Detect commits and DDL by other processes, or the loss of the file. Runs once before a tick's operations.
+        """Detect commits and DDL by other processes, or the loss of the file. Runs before operations.
 
         Mappings in use are updated in place, see `check_again`.
 
@@ -177,6 +177,8 @@ class SQLiteStore:
             now = self.watch.look()
         except sqlite3.Error as error:
             raise self.translated(error) from error
+        if now is self.watch.seen:
+            return
         written, altered = self.watch.changes(now)
         if written:
             self.cache.clear()

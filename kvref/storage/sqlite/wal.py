@@ -43,9 +43,9 @@ class Watch:
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._path = path
+        self._path = str(path)
         self._connection = connection
-        self._identity = identity(path)
+        self._identity = identity(self._path)
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # makes the wal-index
         (_, _, name), *_ = connection.execute("PRAGMA database_list").fetchall()
         # SQLite's locks are on this file, and a process that closes it anywhere loses them (POSIX): see `close`.
@@ -54,8 +54,8 @@ class Watch:
         except OSError as error:
             raise StoreError(f"cannot read the wal-index {name}-shm: {error.strerror}") from error
         self._index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
-        self._seen: Seen | None = None
-        self._header = b""  # that of `_seen`
+        self.seen: Seen | None = None  # the state that `accept` recorded
+        self._header = b""  # of it
 
     def unchanged(self) -> bool:
         """Return whether no connection has committed since the state that `accept` recorded."""
@@ -65,12 +65,12 @@ class Watch:
         """Return the current state of the file; raises sqlite3.Error, and StoreError if it was deleted or replaced."""
         if identity(self._path) != self._identity:
             raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
-        if self._seen is not None and self.unchanged():
-            return self._seen
+        if self.seen is not None and self.unchanged():
+            return self.seen
         header = self._index[:HEADER]
         data = self.data_version()
-        if self._seen is not None and data == self._seen.data:
-            return self._seen._replace(header=header)
+        if self.seen is not None and data == self.seen.data:
+            return self.seen._replace(header=header)
         (schema,) = self._connection.execute("PRAGMA schema_version").fetchone()
         return Seen(header, data, schema)
 
@@ -82,18 +82,18 @@ class Watch:
 
     def changes(self, now: Seen) -> tuple[bool, bool]:
         """Return whether other connections have committed, and whether tables differ, since the state of `accept`."""
-        before = self._seen
+        before = self.seen
         return before is None or now.data != before.data, before is None or now.schema != before.schema
 
     def accept(self, now: Seen) -> None:
         """Take what `look` returned for known."""
-        self._seen = now
+        self.seen = now
         self._header = now.header
 
     @property
     def known_data(self) -> int | None:
         """Return the `data_version` of what `accept` took."""
-        return None if self._seen is None else self._seen.data
+        return None if self.seen is None else self.seen.data
 
     def close(self) -> None:
         """Close the file; only when no connection of this process to it is open."""

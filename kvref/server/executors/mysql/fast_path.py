@@ -305,7 +305,7 @@ class MySQLFastPath:
         """Return whether the mapping is still in force."""
         return self._directory.generation == self._generation and not self._mapping.fault
 
-    def usable(self) -> bool:
+    def usable(self, now: float) -> bool:  # noqa: ARG002 - see `FastPath`
         """See `FastPath`."""
         return self.live and self._verbs.unobserved and self._batcher.up_to_date
 

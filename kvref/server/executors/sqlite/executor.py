@@ -7,6 +7,7 @@ their replies, and `when_settled` reports whether the tick became durable.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
@@ -35,6 +36,8 @@ from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import LockedError, Transaction, Transactions
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
+# Seconds between two looks whether the file was deleted or replaced, or can be read again. Commits show at once.
+LOOK_EVERY: Final = 0.001
 RETRY_AFTER: Final = 0.005  # seconds between two tries for SQLite's write lock
 
 
@@ -74,8 +77,8 @@ class SQLiteExecutor:
         self._locked: list[_Command] = []  # for another transaction
         self._waking = False
         self._unchanged = store.watch.unchanged
-        self._looked = False  # this tick has looked at what others did to the file
-        self._valid = False  # and nothing is kept that they changed
+        self._looked_at = -math.inf  # loop time of the last look at what others did to the file
+        self._valid = False  # then nothing was kept that they changed
         self._commands = 0  # so far
         self._fast_paths: dict[tuple[CachedTable, bool, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
@@ -102,7 +105,7 @@ class SQLiteExecutor:
         Returns:
             The reply, or None when `done` will be called.
         """
-        self.look()
+        self.look(self._loop.time())
         command = _Command(begin, done, transaction)
         return self._advance(command) if command.start() else command.reply
 
@@ -139,7 +142,7 @@ class SQLiteExecutor:
 
     async def check(self) -> None:
         """Look at the file; raises StoreError where it cannot be read."""
-        self.look()
+        self.look(self._loop.time())
         if self._down:
             raise StoreError(self._down)
 
@@ -148,17 +151,18 @@ class SQLiteExecutor:
         self._commits.close()
         self._transactions.close()
 
-    def look(self) -> bool:
+    def look(self, now: float) -> bool:
         """Detect changes to the file by other processes; return whether its cached rows are valid.
 
-        Called whenever bytes arrive: a commit may happen between two reads of one tick, and the second must see it.
+        Called whenever bytes arrive: the next command must see a commit that another process has made before it.
+
+        Args:
+            now: loop time.
         """
         self._commands += 1
-        if self._looked and (not self._valid or self._unchanged()):
+        if now - self._looked_at < LOOK_EVERY and (not self._valid or self._unchanged()):
             return self._valid
-        if not self._looked:
-            self._looked = True
-            self._loop.call_soon(self._forget_look)
+        self._looked_at = now
         self._valid = False
         try:
             self.store.refresh()
@@ -169,9 +173,6 @@ class SQLiteExecutor:
         else:
             self._down, self._valid = "", True
         return self._valid
-
-    def _forget_look(self) -> None:
-        self._looked = False
 
     def commit(self) -> None:
         """Commit the pending writes; commands that wait for them are notified when they are on disk."""

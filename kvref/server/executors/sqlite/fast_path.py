@@ -52,7 +52,7 @@ class SQLiteFastPath:
         table: CachedTable,
         verbs: PlainVerbs,
         wire_rules: WireRules,
-        usable: Callable[[], bool],
+        usable: Callable[[float], bool],
         queued: Callable[[], bool],
     ) -> None:
         self.usable = usable

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from threading import Thread
 from typing import Final
 
 from kvref.errors import StoreError
@@ -33,7 +34,8 @@ class GroupCommit:
         self._committed = committed
         self._commands = commands
         self._loop = asyncio.get_running_loop()
-        self._disk = ThreadPoolExecutor(1, thread_name_prefix="kvref-sync")
+        self._disk: Thread | None = None  # waits for the disk, from the first commit on
+        self._requests: SimpleQueue[Callable[[], str] | None] = SimpleQueue()  # of it; None ends it
         self._waiting: list[Settled] = []  # for the next commit
         self._until = 0.0  # when the first of them has waited long enough (loop time)
         self._syncing: list[Settled] | None = None  # for the disk; None: nothing is on its way there
@@ -98,12 +100,17 @@ class GroupCommit:
             return
         self._unsynced = False
         self._syncing = waiting
-        self._disk.submit(self._sync)
+        if self._disk is None:
+            self._disk = Thread(target=self._sync, name="kvref-sync", daemon=True)
+            self._disk.start()
+        self._requests.put(self._to_disk)
 
     def close(self) -> None:
         """Commit what is open, and wait for the disk."""
         self._closed = True
-        self._disk.shutdown()
+        if self._disk is not None:
+            self._requests.put(None)
+            self._disk.join()
         self.commit_store()
         waiting = [*(self._syncing or []), *self._waiting]
         self._syncing, self._waiting = None, []
@@ -120,7 +127,8 @@ class GroupCommit:
             self.commit()
 
     def _sync(self) -> None:
-        self._loop.call_soon_threadsafe(self._synced, self._to_disk())
+        while (sync := self._requests.get()) is not None:
+            self._loop.call_soon_threadsafe(self._synced, sync())
 
     def _to_disk(self) -> str:
         try:
