@@ -15,6 +15,7 @@ from kvref.errors import SuiteError
 from kvref_conformance.connection import MAX_ANSWER_BYTES, beyond
 from kvref_conformance.corpus.conversation import Conversation, Query, Sleep, Talk
 from kvref_conformance.corpus.holes import cas_number, cas_spans
+from kvref_conformance.differential.requests import MARK_OPAQUE
 from kvref_conformance.frames import CAS, OPCODES, Request, split
 
 if TYPE_CHECKING:
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
     from kvref_conformance.differential.world import Table, World
 
 MARK: Final = b"version\r\n"
-OPAQUE: Final = b"mark"
-NOOP: Final = b"".join(part for part in Request(OPCODES["noop"], opaque=OPAQUE).parts() if isinstance(part, bytes))
-_MARKED_BY: Final = OPAQUE + bytes(CAS.stop - CAS.start)
+NOOP: Final = b"".join(part for part in Request(OPCODES["noop"], opaque=MARK_OPAQUE).parts() if isinstance(part, bytes))
+_MARKED_BY: Final = MARK_OPAQUE + bytes(CAS.stop - CAS.start)
 _MARKED: Final = re.compile(rb"VERSION [0-9][0-9A-Za-z.+-]*\r\n\Z")
 # flush_all of 8.0 may wait for the plugin's background thread, which wakes every five seconds.
 PATIENCE: Final = 8.0
@@ -193,7 +193,7 @@ def _end_of_frames(data: bytes) -> int | None:
     if len(data) < len(NOOP) or not data.endswith(_MARKED_BY):
         return None
     found, rest = split(data)
-    marked = found and not rest and found[-1].opaque == OPAQUE
+    marked = found and not rest and found[-1].opaque == MARK_OPAQUE
     return len(data) - len(NOOP) if marked else None
 
 
