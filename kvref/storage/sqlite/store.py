@@ -409,6 +409,7 @@ class SQLiteStore:
         if self._lost:
             raise StoreError(self._lost)
         if not self.dirty:
+            self.watch.check()  # nothing is written into a file that is gone
             self._connection.execute("BEGIN IMMEDIATE")
             self.dirty = True
             self._holds_writes = False

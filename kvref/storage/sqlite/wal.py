@@ -61,10 +61,14 @@ class Watch:
         """Return whether no connection has committed since the state that `accept` recorded."""
         return self._index[:HEADER] == self._header
 
-    def look(self) -> Seen:
-        """Return the current state of the file; raises sqlite3.Error, and StoreError if it was deleted or replaced."""
+    def check(self) -> None:
+        """Raise StoreError if the file was deleted or replaced."""
         if identity(self._path) != self._identity:
             raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
+
+    def look(self) -> Seen:
+        """Return the current state of the file; raises sqlite3.Error, and as `check`."""
+        self.check()
         if self.seen is not None and self.unchanged():
             return self.seen
         header = self._index[:HEADER]

@@ -36,7 +36,8 @@ from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import LockedError, Transaction, Transactions
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
-# Seconds between two looks whether the file was deleted or replaced, or can be read again. Commits show at once.
+# Seconds between two looks whether the file was deleted or replaced, or can be read again. Commits show at once, and
+# each transaction begins with a look.
 LOOK_EVERY: Final = 0.001
 RETRY_AFTER: Final = 0.005  # seconds between two tries for SQLite's write lock
 
