@@ -24,6 +24,7 @@ from kvref.errors import ConfigError, StoreError
 from kvref.storage.config import catalog
 from kvref.storage.config.containers import checked
 from kvref.storage.isolation import Isolation
+from kvref.storage.mysql import result_set
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import (
     LOCKED,
@@ -207,6 +208,11 @@ class MySQLConnection:
         """
         with self._errors():
             return self._say(sql)
+
+    def cells(self, sql: str) -> list[Cells]:
+        """Return the rows of a statement as the server writes them; otherwise as `say`, and faster."""
+        with self._errors():
+            return result_set.ask(self._connection, sql)[1]
 
     def commit(self) -> str | None:
         """Make the transaction durable; returns why it is lost, or that its outcome is not known.

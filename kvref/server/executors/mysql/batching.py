@@ -16,7 +16,7 @@ from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
 from kvref.server.executors.mysql.cached_reads import CachingReader
 from kvref.server.executors.mysql.command import BatchQueue, Command, Fallback, Runner
-from kvref.server.executors.mysql.fast_path import Plain, PlainGet, PlainRead, PlainWrite
+from kvref.server.executors.mysql.fast_path import Plain, PlainGet, PlainRead, PlainReads, PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
 from kvref.server.executors.mysql.writes import WriteBatcher
@@ -124,10 +124,14 @@ class Batching:
         get.turn = self._reader.turn
         self._reads.add(self._store.alike(mapping), get)
 
-    def add_read(self, table: PlainTable, read: PlainRead) -> None:
-        """Queue a get of a plain word."""
+    def add_read(self, table: PlainTable, read: PlainRead | PlainReads) -> None:
+        """Queue a get of a plain word, or of several."""
         read.turn = self._reader.turn
-        self._reads.add(table, read)
+        self._reads.add(table, read, len(read.words) if isinstance(read, PlainReads) else 1)
+
+    def together(self, table: PlainTable) -> int:
+        """Return how many words one `PlainReads` may have."""
+        return self._reads.width(table)
 
     def add_write(self, table: PlainTable, write: PlainWrite) -> None:
         """Queue a set."""
@@ -173,13 +177,13 @@ class _Work:
     ) -> None:
         self.queue: BatchQueue[About, Command | Plain] = BatchQueue()
         self._carry_out = carry_out
-        self._width = width
+        self.width = width
         self._runner = runner
         self._running = False
 
-    def add(self, about: About, command: Command | Plain) -> None:
-        """Queue a command behind the others of its kind."""
-        self.queue.add(about, command)
+    def add(self, about: About, command: Command | Plain, weight: int = 1) -> None:
+        """Queue a command behind the others of its kind, see `BatchQueue`."""
+        self.queue.add(about, command, weight)
         if not self._running:
             self._running = True
             self._runner.start(self._run())
@@ -187,7 +191,7 @@ class _Work:
     async def _run(self) -> None:
         try:
             while self.queue:
-                await self._carry_out(*self.queue.take(self._width))
+                await self._carry_out(*self.queue.take(self.width))
                 # Clients that just received a reply send the next command: give the loop a turn, so that the next
                 # statement serves all of them.
                 await asyncio.sleep(0)

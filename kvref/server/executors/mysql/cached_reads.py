@@ -223,14 +223,9 @@ class CachingReader:
             cache.behind += len(hits)
             return hits
         cache.age = now - self._executed_at
-        late = []
-        for key in hits:
-            row = cached.rows.get(key)
-            if row is None:
-                late.append(key)
-            else:
-                found[key] = row
-        return late
+        rows = cached.rows
+        found.update({key: rows[key] for key in hits if key in rows})
+        return [key for key in hits if key not in found]
 
 
 def _table(mapping: Mapping) -> Table:
@@ -278,7 +273,7 @@ def _look(
     position, found = None, None
     if mariadb is not None:
         try:
-            position = executed(connection.say, mariadb=mariadb)
+            position = executed(connection.cells, mariadb=mariadb)
         except LogError:
             staleness = None  # it cannot be compared: nothing is kept
     if staleness is not None:

@@ -129,7 +129,7 @@ class Runner(Protocol):
 
 
 K = TypeVar("K", bound=Hashable)
-C = TypeVar("C")
+C = TypeVar("C", bound=Hashable)
 
 
 class BatchQueue(Generic[K, C]):
@@ -140,12 +140,15 @@ class BatchQueue(Generic[K, C]):
 
     def __init__(self) -> None:
         self._waiting: dict[K, deque[C]] = {}
+        self._heavy: dict[C, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def add(self, about: K, command: C) -> None:
-        """Let a command wait behind the others of its kind."""
+    def add(self, about: K, command: C, weight: int = 1) -> None:
+        """Let a command wait behind the others of its kind, with the weight of so many."""
+        if weight > 1:
+            self._heavy[command] = weight
         waiting = self._waiting.get(about)
         if waiting is None:
             waiting = self._waiting[about] = deque()
@@ -156,18 +159,24 @@ class BatchQueue(Generic[K, C]):
         self._waiting.setdefault(about, deque()).extendleft(reversed(list(commands)))
 
     def take(self, most: Callable[[K], int]) -> tuple[K, list[C]]:
-        """Take the commands of the kind whose turn it is, at least one and at most as many as `most` says of it."""
+        """Take the commands of the kind whose turn it is, at least one and no heavier than `most` says of it."""
         about = next(iter(self._waiting))
         waiting = self._waiting.pop(about)
         width = most(about)
-        if len(waiting) <= width:
+        if not self._heavy and len(waiting) <= width:
             return about, list(waiting)
-        self._waiting[about] = waiting
-        return about, [waiting.popleft() for _ in range(width)]
+        taken: list[C] = []
+        while waiting and (not taken or width >= self._heavy.get(waiting[0], 1)):
+            taken.append(waiting.popleft())
+            width -= self._heavy.pop(taken[-1], 1)
+        if waiting:
+            self._waiting[about] = waiting
+        return about, taken
 
     def take_all(self) -> list[C]:
         """Take all commands that wait."""
         waiting, self._waiting = self._waiting, {}
+        self._heavy.clear()
         return [each for commands in waiting.values() for each in commands]
 
 

@@ -7,11 +7,11 @@ All other commands use the slow path, also those that common statements cannot a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from kvref.engine import mapping as m
 from kvref.engine.fast_path import PlainVerbs
-from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.protocol.fast_path import END, STORED, PlainLines
@@ -171,6 +171,63 @@ class PlainGet(_PlainLookup):
         return sum([MAX_CHARACTER * len(each) if isinstance(each, str) else len(to_bytes(each)) for each in values])
 
 
+class PlainReads(Plain):
+    """A get of several plain words, answered as `PlainRead` is.
+
+    Args:
+        verbs, data: see `Plain`.
+        words: in the order of the reply.
+    """
+
+    __slots__ = ("_now", "_rows", "_table", "words")
+
+    _rows: list[Cells | bytes | None]
+    _table: PlainTable
+    _now: int
+
+    def __init__(self, verbs: PlainVerbs, data: bytes, words: list[bytes]) -> None:
+        super().__init__(verbs, b"", data)
+        self.words = words
+
+    def answer(self, table: PlainTable, found: Mapping[bytes, Cells | bytes], now: int, *, certain: bool) -> None:
+        """Take the rows.
+
+        Args:
+            table: whose they are.
+            found: by word: the cells of the row, or bytes: the reply without END.
+            now: UNIX time in whole seconds.
+            certain: the other words have no row.
+        """
+        self._rows = rows = [found.get(word) for word in self.words]
+        if None in rows and not certain:
+            self.give_up()
+            return
+        self._table, self._now = table, now
+        self.left = sum([_length(each) for each in rows]) > MAX_VALUES
+        self.answered()
+
+    def reply(self) -> bytes | ServerError:
+        """See `Plain`."""
+        if self.error is not None:
+            return self.error
+        shown = [
+            each if isinstance(each, bytes) else b"" if each is None else self._shown(word, each)
+            for word, each in zip(self.words, self._rows, strict=True)
+        ]
+        self.verbs.count_gets(shown)
+        return b"".join([*shown, END])
+
+    def _shown(self, word: bytes, cells: Cells) -> bytes:
+        return self.verbs.reply_of_cells(word, *self._table.parts(cells), self._now)
+
+
+def _length(row: Cells | bytes | None) -> int:
+    """Return how many bytes the value of a row has, at most."""
+    if row is None:
+        return 0
+    return len(row if isinstance(row, bytes) else row[1] or b"")
+
+
 class PlainGets(Plain):
     """A get, or gets, of several keys.
 
@@ -256,26 +313,29 @@ class PlainBatcher(Protocol):
     def up_to_date(self) -> bool:
         """Return whether plain commands may be taken just now."""
 
-    def table(self, mapping: Mapping) -> PlainTable:
+    def table(self, mapping: m.Mapping) -> PlainTable:
         """Return the table of a mapping, as long as its version is live."""
 
-    def spelling(self, mapping: Mapping, key: Cell) -> Spelling | None:
+    def spelling(self, mapping: m.Mapping, key: Cell) -> Spelling | None:
         """Return the identity of a key; None if only the server can compare it with others."""
 
-    def takes_reads(self, mapping: Mapping) -> bool:
+    def takes_reads(self, mapping: m.Mapping) -> bool:
         """Return whether simple gets are batched."""
 
-    def takes_writes(self, mapping: Mapping) -> bool:
+    def takes_writes(self, mapping: m.Mapping) -> bool:
         """Return whether simple sets are batched."""
 
     def hit(self, table: PlainTable, word: bytes) -> bytes | None:
         """Return what a get replies, without END, if that is known without a query."""
 
-    def add_get(self, mapping: Mapping, get: PlainGet) -> None:
+    def add_get(self, mapping: m.Mapping, get: PlainGet) -> None:
         """Queue a get."""
 
-    def add_read(self, table: PlainTable, read: PlainRead) -> None:
-        """Queue a get of a plain word."""
+    def add_read(self, table: PlainTable, read: PlainRead | PlainReads) -> None:
+        """Queue a get of a plain word, or of several."""
+
+    def together(self, table: PlainTable) -> int:
+        """Return how many words one `PlainReads` may have."""
 
     def add_write(self, table: PlainTable, write: PlainWrite) -> None:
         """Queue a set."""
@@ -335,6 +395,8 @@ class MySQLFastPath:
         for each in taken:
             if isinstance(each, PlainWrite):
                 self._batcher.add_write(table, each)
+            elif isinstance(each, PlainReads):
+                self._batcher.add_read(table, each)
             elif isinstance(each, PlainGets):
                 for lookup in each.lookups:
                     self._add(table, lookup)
@@ -375,6 +437,9 @@ class MySQLFastPath:
         """Return a get of any words, None where the slow path must run it."""
         if len(words) > MAX_WORDS:
             return None
+        plain = table.readable and not with_cas and b"@" not in data and data.isascii()
+        if plain and len(words) <= self._batcher.together(table) and max(map(len, words)) <= table.longest_key:
+            return PlainReads(self._verbs, data, words)
         lookups = []
         for word in words:
             key: bytes | None = word

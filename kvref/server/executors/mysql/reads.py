@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Lookup, Row, Scan
 from kvref.server.executors.mysql.command import Command, Fallback
-from kvref.server.executors.mysql.fast_path import PlainGet, PlainRead
+from kvref.server.executors.mysql.fast_path import PlainGet, PlainRead, PlainReads
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
@@ -215,19 +215,27 @@ class ReadBatcher:
             else:
                 self._fallback.runner.alone(each)
 
-    async def _read_cells(self, table: PlainTable, reads: list[PlainRead]) -> None:
+    async def _read_cells(self, table: PlainTable, reads: list[PlainRead | PlainReads]) -> None:
         if not table.version.live:
             for each in reads:
                 each.give_up()  # it was altered
             return
-        words = list(dict.fromkeys([each.word for each in reads]))
+        words: dict[bytes, None] = {}
+        for each in reads:
+            if isinstance(each, PlainReads):
+                words.update(dict.fromkeys(each.words))
+            else:
+                words[each.word] = None
         try:
-            found, certain = await self._reader.cells(table, words, reads[-1].turn)
+            found, certain = await self._reader.cells(table, [*words], reads[-1].turn)
         except Exception as error:  # noqa: BLE001 - as above
             self._fallback.give_up(table.mapping, reads, error)
             return
         now = int(time.time())
         for each in reads:
+            if isinstance(each, PlainReads):
+                each.answer(table, found, now, certain=certain)
+                continue
             cells = found.get(each.word)
             if cells is None and not certain:
                 each.give_up()

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import socket
 import struct
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, Final
 
 import pymysql
@@ -155,6 +156,13 @@ class _Source:
         """Close the connection without a word: the server may be sending."""
         self._raw._force_close()
 
+    def interrupt(self) -> None:
+        """Let `packet` raise, in the thread that waits for it."""
+        sending = self._raw._sock
+        if sending is not None:
+            with suppress(OSError):  # it was closed meanwhile
+                sending.shutdown(socket.SHUT_RDWR)
+
     @property
     def _raw(self) -> Any:
         return self.connection
@@ -211,7 +219,7 @@ class Follower:
     def reconnect(self) -> None:
         """Begin again on another connection."""
         if self._source is not None:
-            self._source.close()
+            self._source.interrupt()
 
     def _run(self) -> None:
         pause = MIN_PAUSE

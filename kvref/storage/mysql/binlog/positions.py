@@ -168,11 +168,15 @@ _OF_MYSQL: Final = "SELECT @@GLOBAL.gtid_executed"
 _OF_MARIADB: Final = "SHOW STATUS WHERE Variable_name IN ('Binlog_snapshot_file', 'Binlog_snapshot_position')"
 
 
+def _text(cell: object) -> str:
+    return cell.decode() if isinstance(cell, bytes) else str(cell)
+
+
 def executed(query: Callable[[str], Iterable[Sequence[object]]], *, mariadb: bool) -> Position:
     """Query what a server has executed.
 
     Args:
-        query: returns the rows of a statement.
+        query: returns the rows of a statement, text as str or bytes.
         mariadb: the server is MariaDB.
 
     Raises:
@@ -182,8 +186,8 @@ def executed(query: Callable[[str], Iterable[Sequence[object]]], *, mariadb: boo
     rows = query(_OF_MARIADB if mariadb else _OF_MYSQL)
     if not mariadb:
         ((gtids,),) = rows
-        return GtidSet(str(gtids))
-    values = {str(name).lower(): str(value) for name, value in rows}
+        return GtidSet(_text(gtids))
+    values = {_text(name).lower(): _text(value) for name, value in rows}
     name, offset = values["binlog_snapshot_file"], values["binlog_snapshot_position"]
     if not name:
         raise LogError("Binlog_snapshot_file is empty: the server writes no binary log")
