@@ -10,7 +10,8 @@ import pytest
 from database import database_or_skip, map_table, sql
 from live import MYSQL_8
 from server.at_once import answer
-from serving import Served
+from serving import Served, serving
+from serving import ask as serving_ask
 
 from kvref_testbed.targets import SQLServer
 
@@ -109,3 +110,35 @@ def test_a_lost_connection_is_made_anew_for_them(database: SQLServer, served: Se
         for (number,) in others:
             sql(database, f"KILL {number}")
         assert b"HELLO, HELLO" in ask(client, b"get AA\r\n")
+
+
+GETS = [
+    b"get a b none a\r\n", b"gets a b over\r\n", b"get over a\r\n", b"get none none2\r\n", b"get a \xc3\xa9 b\r\n",
+    b"get @@aaa.AA\r\n", b"gets @@aaa.AA\r\n", b"get a @@several.b a\r\n", b"get @@several.a b\r\n", b"gets a\r\n",
+    b"get big a big\r\n", b"get " + b" ".join([b"a", b"b"] * 200) + b"\r\n", b"get a  b\r\n", b"get A a\r\n",
+    b"get a b\r\nget b\r\nget none a\r\nset z 0 0 1\r\n1\r\nget z a\r\n",
+]  # fmt: skip
+
+
+def test_gets_of_several_keys_are_those_of_the_slow_path(database: SQLServer, served: Served) -> None:
+    columns = "f INT", "c BIGINT UNSIGNED", "e INT"
+    map_table(database, "several", "v", "k VARCHAR(250) PRIMARY KEY", "v MEDIUMTEXT", *columns)
+    sql(
+        database,
+        "UPDATE innodb_memcache.containers SET flags = 'f', cas_column = 'c', expire_time_column = 'e'"
+        " WHERE name = 'several'",
+        "INSERT INTO test.several VALUES ('a', '1', 5, 7, 0), ('b', NULL, NULL, NULL, NULL), ('over', 'v', 0, 1, 1),"
+        " ('\u00e9', 'v', 1, 2, 0), ('big', REPEAT('x', 600000), 0, 0, 0)",
+    )
+    with serving(f"{database.dsn}?coalesce=0") as alone:
+        for line in GETS:
+            found = []
+            for each in (served, alone):
+                with each.connect() as client:
+                    assert serving_ask(client, b"bind several\r\nget AA\r\nstats reset\r\n").endswith(b"RESET\r\n")
+                    replies = [serving_ask(client, line)]
+                    said = serving_ask(client, b"stats\r\n")
+                    names = (b"cmd_get", b"get_hits", b"get_misses", b"get_expired")
+                    replies += [said.split(b"STAT " + name + b" ")[1].split()[0] for name in names]
+                    found.append(replies)
+            assert found[0] == found[1], line
