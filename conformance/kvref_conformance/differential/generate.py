@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
@@ -19,7 +19,7 @@ from kvref_conformance.differential.requests import Caller
 from kvref_conformance.differential.shapes import BINARY, MIXED
 from kvref_conformance.differential.world import CONFIGURATION, Container, World, literal
 from kvref_conformance.differential.worlds import draw_world
-from kvref_conformance.stateful.run import named
+from kvref_conformance.stateful.run import example_settings, run_examples
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,24 +82,11 @@ def run_one(
         SuiteError: the example has more draws than hypothesis allows.
         what the test raises for the smallest failing example, and what hypothesis raises.
     """
-
-    def run(example: Any) -> None:
-        test(example)
-
-    named(run, f"{kind.decode()} {start}")
-    phases = [Phase.reuse, Phase.generate, Phase.shrink] if database is not None else [Phase.generate, Phase.shrink]
-    limits = settings(
-        max_examples=SIMPLEST_AND_ONE,
-        phases=phases,
-        database=database,
-        derandomize=False,  # as hypothesis has it where CI is set: neither seed nor database would count
-        deadline=None,
-        print_blob=False,
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
+    phases = [*([Phase.reuse] if database is not None else []), Phase.generate, Phase.shrink]
+    every = list(HealthCheck)
+    limits = example_settings(SIMPLEST_AND_ONE, database, phases=phases, suppress_health_check=every)
     try:
-        limits(seed(start)(given(draws)(run)))()
+        run_examples(f"{kind.decode()} {start}", draws, test, limits, start)
     except Unsatisfiable as error:
         raise SuiteError("a conversation has too many draws: --steps with a smaller number makes fewer") from error
 

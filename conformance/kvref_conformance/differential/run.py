@@ -21,6 +21,7 @@ from kvref_conformance.differential.generate import (
     world_of,
 )
 from kvref_conformance.differential.player import Difference, Outcome, hold
+from kvref_conformance.findings import Enough
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,10 +48,6 @@ PARTS_TRIED: Final = 12
 
 class _DifferenceFoundError(Exception):
     """A try differs, in the way that is looked for."""
-
-
-class _Enough(BaseException):
-    """No smaller one is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +208,7 @@ class Run:
                 # Several choices of hypothesis may be the same conversation.
                 told = repr((script.steps, script.rows))
                 if time.monotonic() > until:
-                    raise _Enough
+                    raise Enough
                 if told in same or not self._try(script, small):
                     same.add(told)
                     return
@@ -221,7 +218,7 @@ class Run:
         try:
             draws = conversations(number, self._steps, self._ground, world)
             run_one(draws, start_of(seed, number), test, self._database, self._kept_under)
-        except (_DifferenceFoundError, _Enough, Flaky):
+        except (_DifferenceFoundError, Enough, Flaky):
             assert small is not None, "something differs"
             self._in_part_of_world(small)
             again = self._hold(small.script)
@@ -261,13 +258,13 @@ class Run:
             nonlocal tries
             tries += 1
             if tries > PARTS_TRIED:
-                raise _Enough
+                raise Enough
             if part.usable and part != script.world and self._try(in_world(script, part), small):
                 raise _DifferenceFoundError
 
         try:
             run_one(parts_of(script.world), f"parts of {script.number}", test)
-        except (_DifferenceFoundError, _Enough, Flaky):
+        except (_DifferenceFoundError, Enough, Flaky):
             return  # the smallest is in `small`
 
     def _try(self, script: Script, small: _Small) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
+    from hypothesis.database import ExampleDatabase
     from hypothesis.stateful import RuleBasedStateMachine
     from hypothesis.strategies import SearchStrategy
 
@@ -53,37 +54,34 @@ def run_examples(
     def run(example: Any) -> None:
         test(example)
 
-    named(run, name)
+    # An example database knows tests by their source. Hypothesis itself does this for state machines.
+    vars(run)["_hypothesis_internal_add_digest"] = name.encode()
     with _no_folder_left_behind():
         examples(seed(start)(given(draws)(run)))()  # seed, applied last, would take the database away
 
 
-def named(test: Callable[[Any], None], name: str) -> None:
-    """Let a name distinguish a test in an example database, which knows tests by their source."""
-    # As hypothesis itself does for state machines, and its pytest plugin for parameters.
-    vars(test)["_hypothesis_internal_add_digest"] = name.encode()
-
-
-def example_settings(examples: int, database: Path | None = None, **more: Any) -> settings:
+def example_settings(examples: int, database: Path | ExampleDatabase | None = None, **more: Any) -> settings:
     """Return the settings of a run.
 
     Args:
         examples: maximum number of examples.
-        database: folder with the failing examples of earlier runs, which are tried first; None for none.
-        more: further settings of hypothesis.
+        database: failing examples of earlier runs, which are tried first, or their folder; None for none.
+        more: further settings of hypothesis, in place of these.
     """
-    return settings(
-        max_examples=examples,
-        derandomize=False,  # as hypothesis has it where CI is set: neither seed nor database would count
-        deadline=None,
-        database=DirectoryBasedExampleDatabase(database) if database is not None else None,
-        print_blob=False,
-        report_multiple_bugs=False,
-        verbosity=Verbosity.quiet,
+    if isinstance(database, Path):
+        database = DirectoryBasedExampleDatabase(database)
+    own: dict[str, Any] = {
+        "max_examples": examples,
+        "derandomize": False,  # as hypothesis has it where CI is set: neither seed nor database would count
+        "deadline": None,
+        "database": database,
+        "print_blob": False,
+        "report_multiple_bugs": False,
+        "verbosity": Verbosity.quiet,
         # The endpoint sets the pace; everything else hypothesis warns of would be a fault of the strategies.
-        suppress_health_check=[HealthCheck.too_slow],
-        **more,
-    )
+        "suppress_health_check": [HealthCheck.too_slow],
+    }
+    return settings(**own | more)
 
 
 @contextmanager
