@@ -14,6 +14,7 @@ from kvref_conformance.model.schema import REFUSED, TOO_LARGE, Schema
 from kvref_conformance.model.words import Mappings
 from kvref_conformance.sql.columns import Column
 from kvref_conformance.stateful.schemas import strategies
+from kvref_conformance.strategies.tables import MappedTable
 
 TEXT = Column("k", "VARCHAR", 4, "utf8_general_ci", nullable=False)
 VALUES = (Column("v0", "VARCHAR", 3, "utf8mb4_bin"), Column("v1", "TINYINT"), Column("v2", "VARCHAR", 3, "latin1_bin"))
@@ -102,13 +103,25 @@ def test_null_is_an_empty_part() -> None:
 
 @settings(max_examples=50, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(strategies.tables().flatmap(lambda drawn: st.tuples(st.just(drawn), strategies.commands(drawn))))
-def test_what_is_drawn_can_be_sent(example: tuple[strategies.Drawn, list[s.Request]]) -> None:
+def test_what_is_drawn_can_be_sent(example: tuple[MappedTable, list[s.Request]]) -> None:
     drawn, commands = example
-    assert sorted(drawn.order) == sorted(["k", "f", *(column.name for column in drawn.values)])
+    assert sorted(column.name for column in drawn.table.columns) == sorted(["k", "f", *drawn.values])
     for command in commands:
         assert isinstance(command, s.Get | s.Store | s.Delete)
         words = [word.encode("latin-1") for word in (command.words if isinstance(command, s.Get) else [command.word])]
         assert all(0 < len(word) <= 250 and not set(word) & set(b" \r\n\0") for word in words)
+
+
+@settings(max_examples=200, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(strategies.tables())
+def test_a_drawn_table_is_one_that_the_model_knows(drawn: MappedTable) -> None:
+    for column in (drawn.key_column, *drawn.value_columns):
+        assert column.kind == "integer" or column.type == "VARCHAR"
+        assert column.kind == "text" or column.name == "k" or "UNSIGNED" not in column.type
+        assert column.kind == "integer" or column.charset("8.0.33") in {"latin1", "utf8", "utf8mb4"}
+    texts = "".join(cell for row in drawn.table.rows for cell in row if isinstance(cell, str))
+    assert not set(texts) - set("aAbeEéÉ1")
+    assert (drawn.table.primary, drawn.table.indexes) == ("k", ())
 
 
 @settings(max_examples=50, database=None, deadline=None)

@@ -11,7 +11,7 @@ import pytest
 from kvref_conformance.corpus.conversation import Talk
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.generate import script_of, world_of
-from kvref_conformance.differential.shapes import Ground
+from kvref_conformance.differential.ground import Ground
 
 ROWS = tomllib.loads(files("kvref_conformance.differential").joinpath("exclusions.toml").read_text())["care"]
 

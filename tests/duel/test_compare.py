@@ -7,8 +7,8 @@ import pytest
 from kvref.errors import SuiteError
 from kvref_conformance.differential import known_differences
 from kvref_conformance.differential.compare import Counted, differing_rows, explained, same
-from kvref_conformance.differential.world import Container, Table, World
 from kvref_conformance.sql.columns import Column
+from kvref_conformance.strategies.world import Container, Table, World
 
 TABLE = Table("t", (Column("k", "VARCHAR", 8), Column("v", "INT"), Column("c", "BIGINT"), Column("e", "INT")), "k")
 WORLD = World(0, (TABLE,), (Container(("m", "test", "t", "k", "v", "0", "c", "e", "PRIMARY"), TABLE),))

@@ -17,8 +17,8 @@ from kvref_conformance.differential import known_differences
 from kvref_conformance.differential import run as run_of_duel
 from kvref_conformance.differential.exchange import Side
 from kvref_conformance.differential.exclusions import care_for
+from kvref_conformance.differential.ground import Ground
 from kvref_conformance.differential.run import Found, Run, Tally
-from kvref_conformance.differential.shapes import Ground
 from kvref_testbed import targets
 
 KVREF = "kvref-sqlite"

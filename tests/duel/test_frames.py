@@ -12,7 +12,7 @@ from kvref_conformance.differential import exclusions, known_differences
 from kvref_conformance.differential.compare import Counted
 from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
 from kvref_conformance.differential.generate import script_of, world_of
-from kvref_conformance.differential.shapes import Ground
+from kvref_conformance.differential.ground import Ground
 from kvref_conformance.frames import OPCODES, REPLY, Request, frames, split
 
 

@@ -11,7 +11,7 @@ from kvref.translation.translate import Translator
 from kvref_conformance.corpus.conversation import Query, Talk
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.generate import IN_ONE_WORLD, Script, script_of, world_of
-from kvref_conformance.differential.shapes import Ground
+from kvref_conformance.differential.ground import Ground
 
 GROUNDS = {
     "mysql-8.0": Ground("8.0.33", exclusions.care_for(["mysql-8.0"])),

@@ -9,9 +9,9 @@ from kvref_conformance.corpus import conversation
 from kvref_conformance.corpus.conversation import Query, Talk
 from kvref_conformance.differential import report
 from kvref_conformance.differential.generate import Script, world_of
+from kvref_conformance.differential.ground import Ground
 from kvref_conformance.differential.player import Difference, Outcome
 from kvref_conformance.differential.run import Found, Tally
-from kvref_conformance.differential.shapes import Ground
 
 STEPS = (
     Talk("a", "gets k\r\n"),

@@ -10,7 +10,7 @@ import pytest
 from kvref_conformance.corpus.conversation import Talk
 from kvref_conformance.differential.exclusions import sent
 from kvref_conformance.differential.generate import Script, conversations, parts_of, run_one, start_of, world_of
-from kvref_conformance.differential.shapes import Ground
+from kvref_conformance.differential.ground import Ground
 
 pytestmark = pytest.mark.long
 GROUND = Ground("8.0.33", frozenset())

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.differential.known_differences import Known
-    from kvref_conformance.differential.world import Table, World
+    from kvref_conformance.strategies.world import Table, World
 
 Row: TypeAlias = "list[Json]"
 Rows: TypeAlias = "list[Row]"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.player import ReplayTarget
     from kvref_conformance.differential.generate import Script
-    from kvref_conformance.differential.world import Table, World
+    from kvref_conformance.strategies.world import Table, World
 
 MARK: Final = b"version\r\n"
 NOOP: Final = b"".join(part for part in Request(OPCODES["noop"], opaque=MARK_OPAQUE).parts() if isinstance(part, bytes))

@@ -12,14 +12,14 @@ from hypothesis.errors import Unsatisfiable
 from kvref.errors import SuiteError
 from kvref_conformance.corpus.conversation import Query, Sleep, Talk
 from kvref_conformance.differential import exclusions
-from kvref_conformance.differential.cells import draw_cell, draw_row
-from kvref_conformance.differential.draw import between, chance, pick, weighted
+from kvref_conformance.differential.ground import BINARY, MIXED
 from kvref_conformance.differential.lines import Speaker
 from kvref_conformance.differential.requests import Caller
-from kvref_conformance.differential.shapes import BINARY, MIXED
-from kvref_conformance.differential.world import CONFIGURATION, Container, World, literal
 from kvref_conformance.differential.worlds import draw_world
 from kvref_conformance.stateful.run import example_settings, run_examples
+from kvref_conformance.strategies.cells import draw_cell, draw_row
+from kvref_conformance.strategies.draw import between, chance, pick, weighted
+from kvref_conformance.strategies.world import CONFIGURATION, Container, World, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
-    from kvref_conformance.differential.shapes import Ground
+    from kvref_conformance.differential.ground import Ground
     from kvref_conformance.frames import Parts
 
 T = TypeVar("T")
@@ -277,16 +277,16 @@ class _Conversation:
         assert table is not None, "a usable row maps a table"
         key = container.key
         keys = [row[table.columns.index(key)] for row in table.rows]
-        chosen = pick(self._draw, keys) if keys else draw_cell(self._draw, key, self._world.version)
+        chosen = pick(self._draw, keys) if keys else draw_cell(self._draw, key, self._world.palette)
         where = f"{key.name} IS NULL" if chosen is None else f"{key.name} = {literal(chosen)}"
         kind = weighted(self._draw, {"UPDATE": 4.0, "DELETE": 2, "INSERT": 3})
         if kind == "DELETE":
             return Query(SQL, f"DELETE FROM test.{table.name} WHERE {where}")
         if kind == "INSERT":
-            row = draw_row(self._draw, table, self._world.version, between(self._draw, 100, 999))
+            row = draw_row(self._draw, table, self._world.palette, between(self._draw, 100, 999))
             return Query(SQL, f"INSERT INTO test.{table.name} VALUES ({', '.join(map(literal, row))})")
         column = pick(self._draw, [column for column in table.columns if column.name not in {key.name, "id"}])
-        cell = literal(draw_cell(self._draw, column, self._world.version))
+        cell = literal(draw_cell(self._draw, column, self._world.palette))
         return Query(SQL, f"UPDATE test.{table.name} SET {column.name} = {cell} WHERE {where}")
 
     def _containers(self) -> Query:

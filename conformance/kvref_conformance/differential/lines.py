@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.differential import exclusions
-from kvref_conformance.differential.draw import between, chance, pick, some, weighted
-from kvref_conformance.differential.pools import NUMBERS, ODD_LINES
-from kvref_conformance.differential.words import TIMES, draw_name, draw_value, draw_word
+from kvref_conformance.strategies.draw import between, chance, pick, some, weighted
+from kvref_conformance.strategies.pools import NUMBERS, ODD_LINES
+from kvref_conformance.strategies.words import TIMES, draw_name, draw_value, draw_word
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.differential.shapes import Ground
-    from kvref_conformance.differential.world import Container, World
+    from kvref_conformance.differential.ground import Ground
     from kvref_conformance.frames import Parts
+    from kvref_conformance.strategies.world import Container, World
 
 STORAGE: Final = {"set": 5.0, "add": 1.5, "replace": 1, "append": 1, "prepend": 1, "cas": 2.5}
 
@@ -39,6 +39,11 @@ class Speaker:
     def meant(self, bound: Container) -> Container:
         """Draw the mapping a word is meant for."""
         return bound if chance(self._draw, 0.5) else pick(self._draw, self.favourites)
+
+    def value(self, target: Container) -> bytes:
+        """Draw a value for a mapping."""
+        value = draw_value(self._draw, target.values, self._world.separator, self._world.palette)
+        return value[:255] if "long values" in self.barred else value
 
     def bind(self) -> tuple[Container, bytes]:
         """Draw a bind and the mapping it is meant for."""
@@ -88,7 +93,9 @@ class Speaker:
             verb = "set"
         target = self.meant(bound)
         word = draw_word(draw, self._world, target, prefixed=0.4 if target is bound else 0.9, ranges=chance(draw, 0.1))
-        value = draw_value(draw, self._world, target)[: None if "long values" not in self.barred else 255]
+        value = draw_value(draw, target.values, self._world.separator, self._world.palette)[
+            : None if "long values" not in self.barred else 255
+        ]
         line: Parts = [b" ".join([verb.encode(), word, self._flags(), weighted(draw, TIMES), self._length(value)])]
         if verb == "cas":
             line += [b" ", self._cas()]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kvref_conformance.differential.exchange import Side
     from kvref_conformance.differential.generate import Script
     from kvref_conformance.differential.known_differences import Known
-    from kvref_conformance.differential.world import Table
+    from kvref_conformance.strategies.world import Table
 
 Sides = tuple["Side", "Side"]
 # The kind of a difference where a server could not be talked to.

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 
-from kvref_conformance.differential.draw import between, chance, pick, weighted
-from kvref_conformance.differential.words import RANGES, draw_name, draw_value, draw_word
 from kvref_conformance.frames import OPCODES, SIZE, Request
+from kvref_conformance.strategies.draw import between, chance, pick, weighted
+from kvref_conformance.strategies.words import RANGES, draw_name, draw_value, draw_word
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from kvref_conformance.differential.lines import Speaker
-    from kvref_conformance.differential.world import Container, World
     from kvref_conformance.frames import Parts
+    from kvref_conformance.strategies.world import Container, World
 
 _KINDS: Final = {
     "get": 30.0, "row of gets": 6, "store": 34, "arithmetic": 12, "delete": 7, "small": 4, "stat": 2, "other": 3,
@@ -145,7 +145,9 @@ class Caller:
         key = self._odd(
             draw_word(draw, self._world, target, prefixed=0.4 if target is bound else 0.9, ranges=chance(draw, 0.1))
         )
-        value = draw_value(draw, self._world, target)[: None if "long values" not in self._speaker.barred else 255]
+        value = draw_value(draw, target.values, self._world.separator, self._world.palette)[
+            : None if "long values" not in self._speaker.barred else 255
+        ]
         extras = b""
         if name not in {"append", "prepend"}:
             flags = 0 if chance(draw, 0.6) else pick(draw, _FLAGS)

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from hypothesis.database import ExampleDatabase
 
+    from kvref_conformance.differential.ground import Ground
     from kvref_conformance.differential.known_differences import Known
     from kvref_conformance.differential.player import Sides
-    from kvref_conformance.differential.shapes import Ground
-    from kvref_conformance.differential.world import World
+    from kvref_conformance.strategies.world import World
 
 # A difference counts when it comes again so often.
 CONFIRMATIONS: Final = 2

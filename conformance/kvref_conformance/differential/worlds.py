@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 
-from kvref_conformance.differential.draw import chance, pick, weighted
-from kvref_conformance.differential.pools import DELIMITERS, FAULTS, NAMES, SEPARATORS
-from kvref_conformance.differential.shapes import Ground, Shape, draw_shape, second_view
-from kvref_conformance.differential.world import DEMO, Container, Table, World
+from kvref_conformance.differential import exclusions
+from kvref_conformance.differential.ground import Ground
 from kvref_conformance.sql.columns import Column
+from kvref_conformance.strategies.draw import chance, pick, some, weighted
+from kvref_conformance.strategies.pools import DELIMITERS, FAULTS, NAMES, SEPARATORS
+from kvref_conformance.strategies.tables import MappedTable, draw_shape
+from kvref_conformance.strategies.world import DEMO, Container, Table, World
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
@@ -35,8 +37,8 @@ DEMO_TABLE: Final = Table(
 
 def draw_world(draw: DrawFn, number: int, ground: Ground) -> World:
     """Draw a world in which at least one mapping works."""
-    closed, count = chance(draw, 0.75), weighted(draw, {1: 1.0, 2: 3, 3: 3, 4: 1})
-    shapes = [draw_shape(draw, f"t{n}", ground, closed=closed) for n in range(1, count + 1)]
+    palette, closed, count = ground.palette, chance(draw, 0.75), weighted(draw, {1: 1.0, 2: 3, 3: 3, 4: 1})
+    shapes = [draw_shape(draw, f"t{n}", palette, closed=closed) for n in range(1, count + 1)]
     names = _names(draw, weighted(draw, {2: 1.0, 3: 2, 4: 3, 5: 3, 6: 2, 7: 1, 8: 1}))
     containers = [_container(draw, names.pop(), shape) for shape in shapes if names]
     while names and chance(draw, 0.85):
@@ -45,13 +47,13 @@ def draw_world(draw: DrawFn, number: int, ground: Ground) -> World:
             containers.append(_wrong(draw, names.pop()))
         else:
             containers.append(
-                _container(draw, names.pop(), second_view(draw, view, ground) if chance(draw, 0.6) else view)
+                _container(draw, names.pop(), _second_view(draw, view, ground) if chance(draw, 0.6) else view)
             )
     if chance(draw, 0.5):
         containers.append(Container(("aaa", "test", DEMO, "c1", "c2", "c3", "c4", "c5", "PRIMARY"), DEMO_TABLE))
     containers = draw(st.permutations(containers))
     tables = (DEMO_TABLE, *(shape.table for shape in shapes), *_plain_tables(containers))
-    return World(number, tables, tuple(containers), _options(draw), ground.version)
+    return World(number, tables, tuple(containers), _options(draw), palette)
 
 
 def _options(draw: DrawFn) -> dict[str, str]:
@@ -65,7 +67,7 @@ def _names(draw: DrawFn, count: int) -> list[str]:
     return draw(st.lists(st.sampled_from(NAMES), min_size=count, max_size=count, unique_by=str.lower))
 
 
-def _container(draw: DrawFn, name: str, shape: Shape) -> Container:
+def _container(draw: DrawFn, name: str, shape: MappedTable) -> Container:
     separator = pick(draw, [",", ",", ",", ";", "|", " ", ", "])
     cells = (
         name,
@@ -105,3 +107,23 @@ def _plain_tables(containers: list[Container]) -> list[Table]:
         rows=(("k1", "one", None, None, None),),
     )
     return [plain, replace(plain, name="tm", engine="MYISAM", indexes=(), unique=frozenset())]
+
+
+def _second_view(draw: DrawFn, shape: MappedTable, ground: Ground) -> MappedTable:
+    """Draw another way to map the same table: other value columns, features off."""
+    table = shape.table
+    # Cas numbers and times are excluded: as text they look like values that a client wrote.
+    out = {shape.key, shape.cas, shape.expiry, "id", *(["f"] if exclusions.UNSIGNED_VALUES in ground.care else [])}
+    free = [column.name for column in table.columns if column.name not in out]
+    values = tuple(some(draw, free, 3))
+    if len(values) > 1:
+        values = tuple(name for name in values if table.column(name).type != "VARBINARY")
+    return MappedTable(
+        table,
+        shape.key,
+        values,
+        shape.flags if shape.flags not in values and chance(draw, 0.6) else "",
+        shape.cas if chance(draw, 0.6) else "",
+        shape.expiry if chance(draw, 0.6) else "",
+        shape.index,
+    )

@@ -25,8 +25,8 @@ from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_conformance.differential import known_differences, report
 from kvref_conformance.differential.exchange import Side
 from kvref_conformance.differential.exclusions import INNODB, care_for
+from kvref_conformance.differential.ground import BATCHES, PROTOCOLS, TEXT, Ground
 from kvref_conformance.differential.run import Run
-from kvref_conformance.differential.shapes import BATCHES, PROTOCOLS, TEXT, Ground
 from kvref_testbed import targets
 
 if TYPE_CHECKING:

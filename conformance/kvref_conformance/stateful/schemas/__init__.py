@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
     from kvref_conformance.sql.world import World
-    from kvref_conformance.stateful.schemas.strategies import Cells, Drawn
+    from kvref_conformance.stateful.schemas.strategies import Cells
+    from kvref_conformance.strategies.tables import MappedTable
     from kvref_conformance.verdict import Verdict
 
 Example = Any
@@ -111,14 +112,16 @@ class _Tables:
             self._shown = self._search.last
             self._failed = self._setup, self._shape, self._own
 
-    def _run_table(self, table: Drawn, commands: Sequence[s.Request]) -> None:
+    def _run_table(self, table: MappedTable, commands: Sequence[s.Request]) -> None:
         """Create the table, insert its rows, send the commands, compare the rows."""
-        names = self._begin(None, table.shape)
+        names = self._begin(None, _shape(table))
         self._converse(table, s.Bind(ON, names["m"]), commands, names)
 
-    def _run_configuration(self, delimiter: str, separator: str, table: Drawn, commands: Sequence[s.Request]) -> None:
+    def _run_configuration(
+        self, delimiter: str, separator: str, table: MappedTable, commands: Sequence[s.Request]
+    ) -> None:
         """Apply the options, name the table by `@@`, send the commands."""
-        names = self._begin(Setup(delimiter, separator=separator), table.shape)
+        names = self._begin(Setup(delimiter, separator=separator), _shape(table))
         bind = s.Get(ON, (f"@@{names['m']}{delimiter}",))
         self._converse(table, bind, commands, names, delimiter, separator)
 
@@ -165,23 +168,27 @@ class _Tables:
 
     def _converse(
         self,
-        table: Drawn,
+        table: MappedTable,
         bind: s.Bind | s.Get,
         commands: Sequence[s.Request],
         names: Mapping[str, str],
         delimiter: str = ".",
         separator: str = "|",
     ) -> None:
-        mapping, name = names["m"], names["t"]
-        profile, columns = self._judge.endpoint.profile, ", ".join(("k", *(each.name for each in table.values), "f"))
-        schemas = {name: Schema(profile, table.key, table.values, separator)}
+        mapping, name, key, values = names["m"], names["t"], table.key_column, table.value_columns
+        profile, columns = self._judge.endpoint.profile, ", ".join((key.name, *table.values, table.flags))
+        schemas = {name: Schema(profile, key, values, separator)}
         default = self._world.default_words()
         model = Model(profile, Mappings.of(profile, {mapping: name}, default, schemas=schemas, delimiter=delimiter))
         player = self._player(model)
         try:
-            for key, cells, flags in table.rows:
-                if model.insert(name, key, cells, flags):
-                    literals = ", ".join(map(literal, (key, *cells, flags)))
+            for row in table.table.rows:
+                cells = dict(zip((column.name for column in table.table.columns), row, strict=True))
+                given = [cells[part] for part in (table.key, *table.values, table.flags)]
+                flags = given[-1]
+                assert flags is None or isinstance(flags, int), "its column is an integer"
+                if model.insert(name, given[0], tuple(given[1:-1]), flags):
+                    literals = ", ".join(map(literal, given))
                     player.change(f"INSERT INTO {name} ({columns}) VALUES ({literals})")  # noqa: S608 - own names
             player.say(bind, opening=isinstance(bind, s.Bind))
             for command in commands:
@@ -189,3 +196,8 @@ class _Tables:
             player.compare_rows(name, columns)
         finally:
             player.close()
+
+
+def _shape(table: MappedTable) -> Shape:
+    """Return a table as a case has it."""
+    return Shape(table.table.definition, ",".join(table.values), table.key, table.flags, cas="0", expiry="0")

@@ -5,29 +5,28 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.differential.draw import between, chance, pick
-from kvref_conformance.differential.pools import STORED_BYTES, STORED_KEYS, STORED_VALUES
+from hypothesis import strategies as st
+
 from kvref_conformance.sql.columns import CODECS
+from kvref_conformance.strategies.draw import between, chance, pick
+from kvref_conformance.strategies.pools import STORED_BYTES, STORED_KEYS, STORED_VALUES
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.differential.world import Table
     from kvref_conformance.sql.columns import Cell, Column
+    from kvref_conformance.strategies.palette import Palette
+    from kvref_conformance.strategies.world import Table
 
-# Beyond what a counter of cas numbers reaches in any run, so that no rule has to tell the two apart.
-CAS: Final = (0, 1_000_000_001, 2_000_000_000, -5, (1 << 63) - 1, (1 << 64) - 1)
-# Far enough from now, either way.
-TIMES: Final = (0, -1, 1_000_000_000, 2_147_483_647, 4_000_000_000, 1)
 NUMBERS: Final = (0, 1, 2, 5, 7, 9, 10, 99, -1, -5, 2020)
 
 
-def row_pool(draw: DrawFn, table: Table, version: str) -> tuple[tuple[Cell, ...], ...]:
+def row_pool(draw: DrawFn, table: Table, palette: Palette) -> tuple[tuple[Cell, ...], ...]:
     """Draw rows for a table; their keys differ in every collation."""
     rows: list[tuple[Cell, ...]] = []
     taken: set[str] = set()
     for number in range(between(draw, 0, 8)):
-        row = draw_row(draw, table, version, number)
+        row = draw_row(draw, table, palette, number)
         key = _distinct(row[_place(table, "k")], table.column("k"))
         if key not in taken:
             taken.add(key)
@@ -35,23 +34,26 @@ def row_pool(draw: DrawFn, table: Table, version: str) -> tuple[tuple[Cell, ...]
     return tuple(rows)
 
 
-def draw_row(draw: DrawFn, table: Table, version: str, identity: int) -> tuple[Cell, ...]:
+def draw_row(draw: DrawFn, table: Table, palette: Palette, identity: int) -> tuple[Cell, ...]:
     """Draw a row that SQL takes, unless its key is there already; `identity` goes into a column `id`."""
-    return tuple(identity if column.name == "id" else draw_cell(draw, column, version) for column in table.columns)
+    return tuple(identity if column.name == "id" else draw_cell(draw, column, palette) for column in table.columns)
 
 
-def draw_cell(draw: DrawFn, column: Column, version: str) -> Cell:
+def draw_cell(draw: DrawFn, column: Column, palette: Palette) -> Cell:
     """Draw a cell that SQL takes; a column's name says what it is for."""
     if column.nullable and chance(draw, 0.12):
         return None
     if column.kind == "integer":
         low, high = column.limits
-        pool = {"c": CAS, "e": TIMES}.get(column.name, (*NUMBERS, *NUMBERS, low, high, low + 1, high - 1))
+        pool = palette.numbers.get(column.name, (*NUMBERS, *NUMBERS, low, high, low + 1, high - 1))
         return pick(draw, [number for number in pool if low <= number <= high])
     if column.kind == "bytes":
         return pick(draw, [cell for cell in STORED_BYTES if column.width is None or len(cell) <= column.width])
-    texts = STORED_KEYS if column.name == "k" else STORED_VALUES
-    return pick(draw, [text for text in texts if fits(text, column, version)])
+    if palette.letters:
+        texts = st.text(palette.letters, min_size=0 if column.nullable else 1, max_size=column.width)
+        return draw(texts | st.just(palette.letters[0] * (column.width or 1)))
+    stored = STORED_KEYS if column.name == "k" else STORED_VALUES
+    return pick(draw, [text for text in stored if fits(text, column, palette.version)])
 
 
 def fits(text: str, column: Column, version: str) -> bool:

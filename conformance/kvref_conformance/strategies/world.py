@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.translation.ddl import server_charset
 from kvref_conformance.sql.columns import CODECS
+from kvref_conformance.strategies.palette import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from kvref_conformance.sql.columns import Cell, Column
+    from kvref_conformance.strategies.palette import Palette
 
 CONFIGURATION: Final = "innodb_memcache"
 DEMO: Final = "demo_test"
@@ -53,14 +55,19 @@ class Table:
         """Return a column by name."""
         return next(column for column in self.columns if column.name == name)
 
-    def create(self) -> str:
-        """Return CREATE TABLE."""
+    @property
+    def definition(self) -> str:
+        """Return what is inside the parentheses of CREATE TABLE."""
         parts = [column.sql() for column in self.columns]
         if self.primary is not None:
             parts.append(f"PRIMARY KEY ({self.primary})")
         for name, column in self.indexes:
             parts.append(f"{'UNIQUE ' if name in self.unique else ''}KEY {name} ({column})")
-        return f"CREATE TABLE test.{self.name} ({', '.join(parts)}) ENGINE={self.engine}"
+        return ", ".join(parts)
+
+    def create(self) -> str:
+        """Return CREATE TABLE."""
+        return f"CREATE TABLE test.{self.name} ({self.definition}) ENGINE={self.engine}"
 
     def fill(self) -> Iterator[str]:
         """Yield the statements that give the table its rows and no other."""
@@ -116,14 +123,14 @@ class World:
         tables: with the plugin's own `demo_test`.
         containers: rows of `containers`, in order of insertion.
         options: rows of `config_options`.
-        version: of the MySQL server whose defaults the tables take.
+        palette: what it was drawn from.
     """
 
     number: int
     tables: tuple[Table, ...]
     containers: tuple[Container, ...]
     options: Mapping[str, str] = field(default_factory=dict)
-    version: str = "8.0.33"
+    palette: Palette = EVERYTHING
 
     @property
     def delimiter(self) -> bytes:
@@ -153,7 +160,7 @@ class World:
 
     def _option(self, name: str, builtin: str) -> bytes:
         # The plugin takes the bytes as they are stored, and the table has the server's default character set.
-        return (self.options.get(name) or builtin).encode(CODECS[server_charset(self.version)])
+        return (self.options.get(name) or builtin).encode(CODECS[server_charset(self.palette.version)])
 
     def volatile(self, position: int) -> frozenset[tuple[str, str]]:
         """Return table and column of every cell in which the plugin writes by itself.

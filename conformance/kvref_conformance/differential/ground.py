@@ -1,0 +1,60 @@
+"""The configuration of a run: the servers' version, protocol and options, and what is not drawn for their sake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kvref_conformance.differential import exclusions
+from kvref_conformance.strategies.palette import EVERYTHING, Palette
+
+# Protocols of the connections of a conversation.
+TEXT: Final = "text"
+BINARY: Final = "binary"
+MIXED: Final = "mixed"
+PROTOCOLS: Final = (TEXT, BINARY, MIXED)
+# Options of servers on which several writes and reads make a transaction; no background commit ends it.
+BATCHES: Final = (
+    "--daemon_memcached_w_batch_size=4",
+    "--daemon_memcached_r_batch_size=7",
+    "--innodb_api_bk_commit_interval=100000",
+)
+_SHORT_INDEX_BYTES: Final = 767
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The configuration of a run.
+
+    Args:
+        version: version of the MySQL server whose defaults the tables use.
+        care: names of the active rules of `exclusions.toml`.
+        protocol: one of PROTOCOLS; mixed: each connection uses one or the other.
+        batches: the servers run with `BATCHES`.
+    """
+
+    version: str
+    care: frozenset[str]
+    protocol: str = TEXT
+    batches: bool = False
+
+    @property
+    def palette(self) -> Palette:
+        """Return everything but what the active rules exclude."""
+        charsets = dict(EVERYTHING.charsets)
+        if exclusions.WELL_FORMED in self.care:
+            charsets["latin1"] += charsets.pop("ascii")
+        integers = EVERYTHING.value_integers
+        if exclusions.UNSIGNED_VALUES in self.care:
+            integers = [each for each in integers if "UNSIGNED" not in each or "BIG" in each]
+        old = self.version.startswith("5.")
+        return replace(
+            EVERYTHING,
+            version=self.version,
+            charsets=charsets,
+            collations={name: each for name, each in EVERYTHING.collations.items() if not (old and name == "newer")},
+            value_integers=integers,
+            signed_not_null=exclusions.UNSIGNED_NOT_NULL in self.care,
+            nullable_integer_keys=exclusions.INTEGER_KEY_NULL not in self.care,
+            max_index_bytes=_SHORT_INDEX_BYTES if exclusions.SHORT_INDEX in self.care else None,
+        )
