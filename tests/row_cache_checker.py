@@ -57,7 +57,7 @@ def create_tables(database: SQLServer) -> None:
         "FOREIGN KEY (k) REFERENCES parent (k) ON DELETE CASCADE ON UPDATE CASCADE",
     )  # fmt: skip
     map_table(
-        database, "number", "v,w", "i BIGINT PRIMARY KEY", f"c CHAR(10) {TEXT} UNIQUE", "b VARBINARY(9) UNIQUE",
+        database, "number", "v,w", "i BIGINT PRIMARY KEY", "c CHAR(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci UNIQUE", "b VARBINARY(9) UNIQUE",
         "s SMALLINT UNSIGNED UNIQUE", "v VARCHAR(200)", "w VARCHAR(200)",
     )  # fmt: skip
     sql(
@@ -454,7 +454,7 @@ class Stepper:
 
 
 def _char(i: int) -> str:
-    return f"c{NUMBERS.index(i)}"
+    return f"\u00fc{NUMBERS.index(i)}"
 
 
 def _binary(i: int) -> str:

@@ -236,10 +236,8 @@ def _table(mapping: Mapping) -> Table:
 
 def _types(mapping: Mapping) -> KeyTypes:
     """Return which cells of a table's rows may be keys, in addition to VARCHAR and VARBINARY."""
-    if mapping.key.kind is Kind.INTEGER:
-        return KeyTypes.INTEGER
-    # CHAR has a codec, and so have the texts of some character sets.
-    return KeyTypes.NONE if mapping.key.codec is None else KeyTypes.CHAR
+    of = {Kind.INTEGER: KeyTypes.INTEGER, Kind.TEXT: KeyTypes.CHAR}  # a text column may be VARCHAR or CHAR
+    return of.get(mapping.key.kind, KeyTypes.NONE)
 
 
 def _same(row: Row) -> Row:
