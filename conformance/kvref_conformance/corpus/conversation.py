@@ -32,6 +32,8 @@ class Talk:
         close: close the connection after sending.
         half: close the sending side only.
         abort: close with a reset.
+        at: in recorded traffic, seconds after the beginning of the recording at which it was sent.
+        took: in recorded traffic, seconds until the answer was complete.
         got: by version, the answer.
     """
 
@@ -43,6 +45,8 @@ class Talk:
     close: bool = False
     half: bool = False
     abort: bool = False
+    at: float | None = None
+    took: float | None = None
     got: Got = field(default_factory=dict)
 
 
@@ -133,6 +137,8 @@ class Conversation:
         steps: in order.
         port: by version, `closed` if the port did not open with this set-up, `server died` if mysqld ended.
         crash: by version, mysqld's exit status (negative: signal) if it ended during the conversation.
+        traffic: of a part of recorded traffic, `began`: UTC, `part`: its number from 1, `masked`: whether keys and
+            values are masked. Its steps continue the connections and the cas numbers of the part before it.
     """
 
     id: str
@@ -143,6 +149,7 @@ class Conversation:
     sql: tuple[str, ...] = ()
     port: Mapping[str, str] = field(default_factory=dict)
     crash: Mapping[str, int] = field(default_factory=dict)
+    traffic: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def set_up(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -156,7 +163,7 @@ class Conversation:
 
 
 # The order of keys in a line: what a reader needs first comes first.
-ORDER: Final = ("id", "group", "title", "options", "sql", "port", "crash", "steps")
+ORDER: Final = ("id", "group", "title", "options", "sql", "port", "crash", "traffic", "steps")
 
 
 def from_json(line: Mapping[str, Any]) -> Conversation:

@@ -13,12 +13,13 @@ from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from kvref.cli.judge import traffic
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance import corpus
 from kvref_conformance.corpus.record import asked, record
@@ -37,24 +38,64 @@ MEMCACHED: Final = "memcached"
 
 
 @click.command("record")
-@click.argument("scripts", metavar="SCRIPTS.jsonl", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--target", "names", multiple=True, required=True, metavar="NAME", help="Target to record. Repeatable.")
+@click.argument("what", metavar="SCRIPTS.jsonl | HOST:PORT | unix:PATH")
+@click.option(
+    "--target",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Target to record. Repeatable. Required with SCRIPTS.jsonl.",
+)
 @click.option("--only", metavar="GLOB", default="*", help="Only conversations whose ID or group matches.")
 @click.option("--missing", is_flag=True, help="Only conversations that have no recording of the target's version.")
 @click.option(
     "--out",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Output file. Recordings of other versions in it are kept.  [default: SCRIPTS.jsonl]",
+    help="Output file. Recordings of other versions in it stay. With --proxy: a new file.  [default: SCRIPTS.jsonl]",
+)
+@click.option(
+    "--proxy",
+    metavar="LISTEN",
+    help="Listen on this HOST:PORT or unix:PATH, pass all bytes on to the server, and record them.",
+)
+@click.option(
+    "--mask-key",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="With --proxy: mask keys and values by a hash with the secret in FILE. Lengths stay the same.",
 )
 @click.pass_context
 def command(
-    context: click.Context, /, scripts: Path, names: tuple[str, ...], only: str, missing: bool, out: Path | None
+    context: click.Context,
+    /,
+    what: str,
+    names: tuple[str, ...],
+    only: str,
+    out: Path | None,
+    **options: Any,
 ) -> None:
-    """Run the conversations of SCRIPTS.jsonl twice on each target and record the replies.
+    """Run the conversations of SCRIPTS.jsonl twice on each target and record the replies, or record real traffic.
+
+    With --proxy, clients connect to LISTEN instead of the server, with the text or the binary protocol, not with TLS.
+    Ctrl-C ends the recording, and what is recorded is kept. `kvref replay FILE HOST:PORT` replays it.
 
     Exit code: 0 all recorded, 1 some failed, 2 none could be run.
     """
+    proxy, mask_key, missing = (options[name] for name in ("proxy", "mask_key", "missing"))
+    if proxy is not None:
+        if names or missing or only != "*":
+            raise KvrefError(
+                "--proxy cannot be combined with --target, --only and --missing: they select conversations"
+            )
+        context.exit(traffic.record(proxy, what, out, mask_key))
+    if mask_key is not None:
+        raise KvrefError("--mask-key masks recorded traffic: add --proxy LISTEN")
+    scripts = Path(what)
+    if not names or not scripts.is_file():
+        raise click.UsageError(
+            f"{what}: give a file of conversations and --target NAME, or an address and --proxy LISTEN"
+        )
     try:
         notebook = _Notebook(scripts, out or scripts)
     except SuiteError as error:

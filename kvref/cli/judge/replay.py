@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kvref import profiles
 from kvref.addresses import is_address, parse_address
 from kvref.cli import output
+from kvref.cli.judge import traffic
 from kvref.cli.judge.conform import judge
 from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.cli.output import print_results
@@ -32,6 +33,7 @@ from kvref_conformance.corpus.replay import Script, recorded_with, sample
 from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_conformance.corpus.targets.running_plugin import RunningPlugin
 from kvref_conformance.errors import CannotJudge
+from kvref_conformance.traffic.replay import is_traffic
 from kvref_conformance.triage import replay_file
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
@@ -72,6 +74,7 @@ SAME_SQL: Final = ("kvref-mysql-8.0", "8.0.33")
 @click.option(
     "--allow-destructive", is_flag=True, help="Allow dropping the databases behind HOST:PORT. Required with HOST:PORT."
 )
+@click.option("--timed", is_flag=True, help="For recorded traffic: send each command no earlier than it was recorded.")
 @click.option("--reload", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
 @click.option("--restart", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
 @output.json_option
@@ -81,6 +84,9 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
 
     FAILURE.json is a file written by `kvref conform`: its conversation is replayed on fresh keys. --sql and the other
     options have the same meaning as in that command.
+
+    If FILE.jsonl is traffic recorded by `kvref record --proxy`, it is replayed on HOST:PORT or --target NAME alone, and
+    the differences are grouped by requirement. The endpoint should be empty; its items are changed.
 
     Exit code: 0 all replies match or their difference is documented, 1 some differ, 2 none could be run.
     """
@@ -94,6 +100,10 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
             )
         address = next(iter(addresses), None)
         context.exit(max(_failure(each, address, options) for each in failures))
+    if recordings := [word for word in words if _is_file(word) and is_traffic(Path(word))]:
+        context.exit(_traffic(recordings, words, addresses, file, options))
+    if options["timed"]:
+        raise KvrefError("--timed replays recorded traffic: give a FILE.jsonl of `kvref record --proxy`")
     try:
         scripts = [each for each in _scripts(words, options["sets"]) if _fits(each, options["only"])]
         jobs = _jobs(
@@ -123,6 +133,28 @@ def _failure(file: str, address: str | None, options: dict[str, Any]) -> int:
         raise KvrefError(str(error)) from error
     given = {name: options[name] for name in ("sql", "reload", "restart", "allow_destructive")}
     return judge(address, options["target"], {**given, "profile": profile, "replay": str(path), "level": "quirk"})
+
+
+def _traffic(
+    recordings: Sequence[str],
+    words: Sequence[str],
+    addresses: Sequence[str],
+    file: Path | None,
+    options: dict[str, Any],
+) -> int:
+    """Replay one recording of traffic; return the exit code."""
+    target, timed = options["target"], options["timed"]
+    if list(recordings) != list(words) or len(words) > 1 or len(addresses) + (target is not None) != 1:
+        raise KvrefError(
+            "recorded traffic is replayed alone: give one FILE.jsonl, and HOST:PORT, unix:PATH or --target NAME"
+        )
+    path = Path(recordings[0])
+    if target is not None:
+        with targets.running(target) as running:
+            return traffic.replay_file(path, (running.host, running.port), file, timed=timed)
+    if not options["allow_destructive"]:
+        raise KvrefError(f"items of {addresses[0]} would be changed: add --allow-destructive to allow it")
+    return traffic.replay_file(path, parse_address(addresses[0]).socket_address, file, timed=timed)
 
 
 def _scripts(words: Sequence[str], sets: Sequence[str]) -> list[Script]:

@@ -1,0 +1,383 @@
+"""Traffic: which reply belongs to which command, what a mask keeps, and what a recording and a replay have of it."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import threading
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvref.cli import main
+from kvref.errors import SuiteError
+from kvref_conformance.frames import encode
+from kvref_conformance.traffic import grouping, recorder, show
+from kvref_conformance.traffic.dialogue import Dialogue, NotRecordableError
+from kvref_conformance.traffic.mask import Mask
+from kvref_conformance.traffic.recorder import Recorder, Source
+from kvref_conformance.traffic.replay import is_traffic, read, replay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MASK = Mask(b"0123456789abcdef")
+SOURCE = Source("127.0.0.1:1", "server-1.6.18", "2026-01-01T00:00:00Z")
+
+# What a client sends, and what a server answers to each command; None: to none.
+TALK = [
+    (b"set k 0 0 5\r\nEND\r\n\r\n", b"STORED\r\n"),
+    (b"get k missing\r\n", b"VALUE k 0 5\r\nEND\r\n\r\nEND\r\n"),
+    (b"set k 0 0 1 noreply\r\nx\r\n", None),
+    (b"gets k\r\n", b"VALUE k 0 1 77\r\nx\r\nEND\r\n"),
+    (b"cas k 0 0 1 77\r\ny\r\n", b"STORED\r\n"),
+    (b"stats\r\n", b"STAT pid 1\r\nSTAT version END\r\nEND\r\n"),
+    (b"mg k v\r\n", b"VA 4\r\nEN\r\n\r\n"),
+    (b"mg k v q\r\n", None),
+    (b"ms k 2 q\r\nMN\r\n", None),
+    (b"mn\r\n", b"MN\r\n"),
+    (b"incr k 1\r\n", b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+    (b"nonsense\r\n", b"ERROR\r\n"),
+    (b"lru_crawler metadump all\r\n", b"key=k exp=-1 la=1 cas=1 fetch=no cls=1 size=1\r\nEND\r\n"),
+    (b"quit\r\n", None),
+]
+FRAMES = [
+    (encode("set key=k flags=1 value=v"), bytes.fromhex("810100000000000000000000000000000000000000000011")),
+    (encode("getq key=gone opaque=7"), None),
+    (encode("setq key=k opaque=8 value=w"), None),
+    (encode("noop opaque=9"), bytes.fromhex("810a000000000000000000000000000900000000000000ff")[:24]),
+]
+FRAMES[3] = (FRAMES[3][0], bytes.fromhex("810a00000000000000000000") + FRAMES[3][0][12:16] + bytes(8))
+
+
+def cut(data: bytes, size: int) -> list[bytes]:
+    return [data[place : place + size] for place in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1 << 20])
+@pytest.mark.parametrize("talk", [TALK, FRAMES], ids=["text", "binary"])
+def test_each_reply_belongs_to_its_command_however_bytes_are_split(
+    talk: list[tuple[bytes, bytes | None]], size: int
+) -> None:
+    dialogue, found = Dialogue(), []
+    for data in cut(b"".join(sent for sent, _ in talk), size):
+        found += dialogue.sent(data, 1.5)
+    for data in cut(b"".join(reply or b"" for _, reply in talk), size):
+        found += dialogue.received(data)
+    assert [(each.command.data, each.reply or None) for each in found if each.command] == talk
+    assert dialogue.closed() == []
+    assert dialogue.size == 0
+
+
+def test_commands_one_by_one_have_the_same_replies() -> None:
+    dialogue, found = Dialogue(), []
+    for sent, reply in TALK:
+        found += dialogue.sent(sent)
+        if reply is not None:
+            found += dialogue.received(reply)
+    assert [(each.command.data, each.reply or None) for each in found if each.command] == TALK
+
+
+def test_what_no_command_asked_for_has_none() -> None:
+    dialogue = Dialogue()
+    (exchange,) = dialogue.received(b"ERROR\r\n")
+    assert (exchange.command, exchange.reply) == (None, b"ERROR\r\n")
+
+
+def test_a_reply_that_was_cut_off_belongs_to_the_first_command() -> None:
+    dialogue = Dialogue()
+    dialogue.sent(b"get a\r\nget b\r\n")
+    assert dialogue.received(b"VALUE a 0 5\r\nab") == []
+    assert [(each.command and each.command.keys, each.reply) for each in dialogue.closed()] == [
+        ((b"a",), b"VALUE a 0 5\r\nab"),
+        ((b"b",), b""),
+    ]
+
+
+@pytest.mark.parametrize("data", [b"x" * 70_000, b"set k 0 0 999999999\r\n", b"watch fetchers\r\n"])
+def test_what_exceeds_a_limit_is_not_recorded(data: bytes) -> None:
+    with pytest.raises(NotRecordableError):
+        Dialogue().sent(data)
+
+
+@given(st.lists(st.text("ab01AB:.-", min_size=1, max_size=6), min_size=2, max_size=40, unique=True))
+def test_a_mask_keeps_lengths_classes_and_differences_of_keys(keys: list[str]) -> None:
+    masked = [MASK.key(key.encode()) for key in keys]
+    assert len(set(masked)) == len(keys)
+    for key, mask in zip(keys, masked, strict=True):
+        assert len(mask) == len(key)
+        for one, other in zip(key, mask.decode(), strict=True):
+            assert (one.isdigit(), one.islower(), one.isupper()) == (other.isdigit(), other.islower(), other.isupper())
+
+
+def test_a_mask_depends_on_the_secret_and_hides_keys_and_values() -> None:
+    other = Mask(b"another secret of 16 bytes")
+    key, value = b"customer:4711", b'{"name": "Ada"}'
+    assert MASK.key(key) == MASK.key(key)
+    assert len({key, MASK.key(key), other.key(key)}) == 3
+    assert len({value, MASK.value(value), other.value(value)}) == 3
+    assert len(MASK.value(value)) == len(value)
+    assert MASK.key(b"@@orders.x17")[:9] == b"@@orders."
+    assert MASK.key(b"@@orders") == b"@@orders"
+
+
+@given(st.integers(0, 10**19))
+def test_a_masked_number_is_a_number_of_the_same_length(number: int) -> None:
+    masked = MASK.value(str(number).encode())
+    assert len(str(int(masked))) == len(str(number))
+
+
+def recorded(talk: list[tuple[bytes, bytes | None]], mask: Mask | None = None) -> list[dict[str, object]]:
+    """Record a conversation on one connection; return its parts."""
+    file = io.StringIO()
+    writer, dialogue = Recorder(file, SOURCE, mask), Dialogue()
+    for number, (sent, reply) in enumerate(talk):
+        exchanges = dialogue.sent(sent, float(number))
+        exchanges += [] if reply is None else dialogue.received(reply)
+        for exchange in exchanges:
+            at = 0.0 if exchange.command is None else exchange.command.at
+            writer.exchange("c1", exchange, at, 0.25 if exchange.reply else 0.0)
+    writer.closed("c1", 99.0)
+    writer.flush()
+    return [json.loads(line) for line in file.getvalue().splitlines()]
+
+
+def test_a_recording_has_the_one_format_with_times_and_holes() -> None:
+    schema = json.loads(files("kvref_conformance.corpus").joinpath("schema.json").read_text())
+    for talk in (TALK, FRAMES):
+        (part,) = recorded(talk)
+        jsonschema.Draft202012Validator(schema).validate(part)
+    (part,) = recorded(TALK)
+    steps = part["steps"]
+    assert isinstance(steps, list)
+    assert steps[3] == {
+        "mc": "c1",
+        "send": "gets k\r\n",
+        "at": 3.0,
+        "took": 0.25,
+        "got": {"server-1.6.18": ["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"]},
+    }
+    assert steps[4]["send"] == ["cas k 0 0 1 ", {"cas": 1}, "\r\ny\r\n"]
+    assert steps[2] == {"mc": "c1", "send": "set k 0 0 1 noreply\r\nx\r\n", "quiet": True, "at": 2.0}
+    assert steps[-1] == {"mc": "c1", "close": True, "at": 99.0}
+
+
+def test_a_recording_is_written_in_parts_of_bounded_size() -> None:
+    parts = recorded([(b"get k\r\n", b"END\r\n")] * (2 * recorder.MAX_STEPS))
+    assert [len(part["steps"]) for part in parts] == [recorder.MAX_STEPS, recorder.MAX_STEPS, 1]  # type: ignore[arg-type]
+    assert [part["id"] for part in parts] == ["traffic-1", "traffic-2", "traffic-3"]
+    big = b"x" * (1 << 19)
+    sets = [(b"set k 0 0 %d\r\n%s\r\n" % (len(big), big), b"STORED\r\n")] * 5
+    assert len(recorded(sets)) == 3
+
+
+SECRETS = (b"customer17", b"Ada Lovelace", b"hunter2hunter2", b"Zm9vYmFyYmF6")
+SECRET_TALK = [
+    (b"set customer17 0 0 12\r\nAda Lovelace\r\n", b"STORED\r\n"),
+    (b"get customer17\r\n", b"VALUE customer17 0 12\r\nAda Lovelace\r\nEND\r\n"),
+    (b"mg customer17 k v\r\n", b"VA 12 kcustomer17\r\nAda Lovelace\r\n"),
+    (b"mg Zm9vYmFyYmF6 b k\r\n", b"HD kZm9vYmFyYmF6 b\r\n"),
+    (b"me customer17\r\n", b"ME customer17 exp=-1\r\n"),
+    (b"add customer17 0 0 12\r\nAda Lovelace\r\n", b"SERVER_ERROR Duplicate entry 'customer17' for key\r\n"),
+    (b"lru_crawler metadump all\r\n", b"key=customer17 exp=-1\r\nEND\r\n"),
+    (b"unknown customer17\r\n", b"ERROR\r\n"),
+    (b"append customer17 0 0 14\r\nhunter2hunter2\r\n", b"STORED\r\n"),
+    (b"get customer17\r\n", b"VALUE customer17 0 26\r\nAda Lovelacehunter2hunter2\r\nEND\r\n"),
+]
+
+
+def test_a_masked_recording_has_no_key_and_no_value_anywhere() -> None:
+    (part,) = recorded(SECRET_TALK, MASK)
+    text = json.dumps(part).encode()
+    assert [secret for secret in SECRETS if secret in text] == []
+    steps = part["steps"]
+    assert isinstance(steps, list)
+    masked = MASK.key(b"customer17").decode()
+    assert steps[0]["send"].startswith(f"set {masked} 0 0 12\r\n")
+    assert steps[1]["got"]["server-1.6.18"] == f"VALUE {masked} 0 12\r\n{MASK.value(SECRETS[1]).decode()}\r\nEND\r\n"
+    assert steps[9]["got"]["server-1.6.18"] == {"bytes": "masked"}
+    frames = [
+        (encode("set key=customer17 value=Ada"), None),
+        (encode("sasl_auth key=PLAIN value=%00customer17%00hunter2hunter2"), None),
+    ]
+    dialogue = Dialogue()
+    for sent, _ in frames:
+        dialogue.sent(sent)
+    for command in dialogue.waiting:
+        shown = MASK.command(command)
+        assert len(shown) == len(command.data)
+        assert [secret for secret in (*SECRETS, b"Ada") if secret in shown] == []
+
+
+# A server that knows enough for these tests: each line that it gets, with its data, has a reply from a table.
+@contextmanager
+def answering(replies: dict[bytes, bytes]) -> Iterator[tuple[str, int]]:
+    """Serve one reply for each command, `STORED` where the table has none; close on `quit`."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=talk, args=(connection,), daemon=True).start()
+
+    def talk(connection: socket.socket) -> None:
+        dialogue = Dialogue()
+        with connection:
+            while data := connection.recv(1 << 16):
+                done = dialogue.sent(data)
+                for command in (*(each.command for each in done), *dialogue.waiting):
+                    if command is None or command.verb == "quit":
+                        return
+                    if not command.silent:
+                        reply = replies.get(
+                            command.data, b"VERSION 1\r\n" if command.verb == "version" else b"STORED\r\n"
+                        )
+                        connection.sendall(reply)
+                        dialogue.received(reply)
+
+    threading.Thread(target=serve, daemon=True).start()
+    with listener:
+        yield listener.getsockname()[:2]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def recording(folder: Path, talk: list[tuple[bytes, bytes | None]]) -> Path:
+    file = folder / "traffic.jsonl"
+    file.write_text("".join(json.dumps(part) + "\n" for part in recorded(talk)))
+    return file
+
+
+PLAIN = [
+    (b"set k 0 0 1\r\nx\r\n", b"STORED\r\n"),
+    (b"get k\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n"),
+    (b"set k 0 0 1 noreply\r\ny\r\n", None),
+    (b"delete k\r\n", b"DELETED\r\n"),
+    (b"delete k\r\n", b"NOT_FOUND\r\n"),
+    (b"gets old\r\n", b"VALUE old 0 1 5\r\nx\r\nEND\r\n"),
+]
+
+
+def test_a_difference_names_the_requirement_that_the_recorded_reply_is_about(tmp_path: Path) -> None:
+    file = recording(tmp_path, PLAIN)
+    replies = {
+        b"get k\r\n": b"VALUE k 0 1\r\nx\r\nEND\r\n",
+        b"delete k\r\n": b"DELETED\r\n",
+        b"gets old\r\n": b"END\r\n",
+    }
+    with answering(replies) as address:
+        result = replay(read(file), address)
+    assert (result.commands, result.same, result.earlier, result.counts.total()) == (6, 4, 1, 1)
+    (cause,) = result.counts
+    assert (cause.verb, cause.recorded, cause.observed) == ("delete", "NOT_FOUND", "DELETED")
+    assert cause.requirements()[0].startswith("KV-")
+    assert "delete" in show.text(result)
+    found = show.as_json(result)
+    assert found["groups"][0]["causes"][0]["examples"][0]["where"] == "traffic-1, step 5"
+
+
+def test_requirements_of_a_reply_are_those_that_state_it() -> None:
+    assert grouping.of("delete", "NOT_FOUND")
+    assert grouping.of("incr", "DELETED") == ()
+    assert grouping.kind_of("VALUE k 0 1\r\nx\r\nEND\r\n", hexadecimal=False) == "VALUE {key} {flags} {length}"
+    assert grouping.kind_of("", hexadecimal=False) == grouping.NOTHING
+    assert grouping.kind_of(FRAMES[0][1].hex(), hexadecimal=True) == "ok"  # type: ignore[union-attr]
+
+
+def test_a_number_of_the_endpoint_takes_the_place_of_a_recorded_cas_number(tmp_path: Path) -> None:
+    talk = [
+        (b"set k 0 0 1\r\nx\r\n", b"STORED\r\n"),
+        (b"gets k\r\n", b"VALUE k 0 1 77\r\nx\r\nEND\r\n"),
+        (b"cas k 0 0 1 77\r\ny\r\n", b"STORED\r\n"),
+    ]
+    replies = {
+        b"gets k\r\n": b"VALUE k 0 1 123456\r\nx\r\nEND\r\n",
+        b"cas k 0 0 1 123456\r\ny\r\n": b"STORED\r\n",
+        b"cas k 0 0 1 77\r\ny\r\n": b"EXISTS\r\n",
+    }
+    with answering(replies) as address:
+        result = replay(read(recording(tmp_path, talk)), address)
+    assert (result.same, result.counts.total()) == (3, 0)
+
+
+def test_simultaneous_changes_are_not_compared(tmp_path: Path) -> None:
+    (part,) = recorded([(b"set k 0 0 1\r\nx\r\n", b"STORED\r\n"), (b"get k\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n")])
+    steps = part["steps"]
+    assert isinstance(steps, list)
+    other = {"mc": "c2", "send": "set k 0 0 1\r\ny\r\n", "at": 0.1, "took": 0.1, "got": {"server-1.6.18": "STORED\r\n"}}
+    steps.insert(1, other)
+    file = tmp_path / "traffic.jsonl"
+    file.write_text(json.dumps(part) + "\n")
+    with answering({b"get k\r\n": b"VALUE k 0 1\r\ny\r\nEND\r\n"}) as address:
+        result = replay(read(file), address)
+    assert (result.same, result.concurrent, result.counts.total()) == (2, 1, 0)
+
+
+def test_a_recording_that_was_cut_off_is_named(tmp_path: Path) -> None:
+    file = recording(tmp_path, PLAIN)
+    assert is_traffic(file)
+    whole = file.read_bytes()
+    file.write_bytes(whole + whole[:-40])
+    with pytest.raises(
+        SuiteError, match=r"traffic\.jsonl, line 2: cut off, .* remove it: the lines before it are whole"
+    ):
+        list(read(file))
+    file.write_bytes(whole + b"{}\n")
+    with pytest.raises(SuiteError, match=r"traffic\.jsonl, line 2: no recording"):
+        list(read(file))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["record", "127.0.0.1:1", "--proxy", "127.0.0.1:0"], "add --out FILE"),
+        (["record", "here.jsonl", "--proxy", "127.0.0.1:0", "--out", "x"], "followed by the address of the server"),
+        (
+            ["record", "127.0.0.1:1", "--proxy", "127.0.0.1:0", "--out", "x", "--target", "memcached"],
+            "cannot be combined",
+        ),
+        (["record", "127.0.0.1:1", "--target", "memcached"], "give a file of conversations"),
+        (["record", "127.0.0.1:1", "--mask-key", "x"], "add --proxy LISTEN"),
+        (["record", "127.0.0.1:1", "--proxy", "127.0.0.1:0", "--out", "x", "--mask-key", "none"], "No such file"),
+        (["record", "127.0.0.1:1", "--proxy", "127.0.0.1:0", "--out", "x"], "cannot reach the server"),
+        (["replay", "core:map-001", "--timed"], "--timed replays recorded traffic"),
+    ],
+)
+def test_options_that_cannot_be_combined_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert said in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recorded_traffic_needs_one_endpoint_and_consent(tmp_path: Path) -> None:
+    file = recording(tmp_path, PLAIN)
+    assert "give one FILE.jsonl, and HOST:PORT" in CliRunner().invoke(main, ["replay", str(file)]).output
+    refused = CliRunner().invoke(main, ["replay", str(file), "127.0.0.1:1"])
+    assert "add --allow-destructive" in refused.output
+    gone = CliRunner().invoke(main, ["replay", str(file), "127.0.0.1:1", "--allow-destructive"])
+    assert gone.exit_code == 2
+    assert "cannot reach 127.0.0.1:1" in gone.output
+
+
+def test_an_earlier_recording_is_never_replaced(tmp_path: Path) -> None:
+    file = recording(tmp_path, PLAIN)
+    before = file.read_bytes()
+    with answering({}) as (host, port):
+        done = CliRunner().invoke(main, ["record", f"{host}:{port}", "--proxy", "127.0.0.1:0", "--out", str(file)])
+    assert done.exit_code == 2
+    assert "exists: give --out another name" in done.output
+    assert file.read_bytes() == before
