@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref_conformance.steps import (
     PATIENCE,
     SILENT_SECONDS,
-    Answers,
-    Asks,
+    AwaitReply,
+    AwaitSql,
     By,
-    Ends,
     Eventually,
     Logged,
     Mark,
     Reload,
-    Say,
+    Send,
     Sql,
-    Starts,
+    StartRequest,
+    StartSql,
     innermost,
 )
 from kvref_conformance.template import names_in
@@ -54,27 +54,27 @@ def logged(*allow: str) -> Logged:
     return Logged(allow)
 
 
-def asks(request: str, on: str, *, silent: float = SILENT_SECONDS, binary: bool = False) -> Asks:
+def asks(request: str, on: str, *, silent: float = SILENT_SECONDS, binary: bool = False) -> StartRequest:
     """Send a request that has to wait."""
-    return Asks((request,), on, silent, binary)
+    return StartRequest((request,), on, silent, binary)
 
 
-def answers(allow: str | tuple[str, ...] | By, on: str, *, patience: float = PATIENCE) -> Answers:
+def answers(allow: str | tuple[str, ...] | By, on: str, *, patience: float = PATIENCE) -> AwaitReply:
     """Allow one answer (several: any of them, or by a fact) to what waits on that connection."""
-    return Answers((allow,) if isinstance(allow, str) else allow, on, patience)
+    return AwaitReply((allow,) if isinstance(allow, str) else allow, on, patience)
 
 
-def starts(statement: str, on: str) -> Starts:
+def starts(statement: str, on: str) -> StartSql:
     """Start a statement that may have to wait."""
-    return Starts(statement, on)
+    return StartSql(statement, on)
 
 
-def ends(on: str, *, fails: bool = False, patience: float = PATIENCE) -> Ends:
+def ends(on: str, *, fails: bool = False, patience: float = PATIENCE) -> AwaitSql:
     """Wait for a statement that was started."""
-    return Ends(on, refused=fails, patience=patience)
+    return AwaitSql(on, refused=fails, patience=patience)
 
 
-def eventually(step: Say | Sql, within: float = PATIENCE) -> Eventually:
+def eventually(step: Send | Sql, within: float = PATIENCE) -> Eventually:
     """Want a step to be answered so no later than in `within` seconds."""
     return Eventually(step, within)
 
@@ -154,16 +154,16 @@ class Case:
 
     def needs_sql(self) -> bool:
         """Return whether a step looks behind the protocol or changes the configuration."""
-        behind = (Sql, Reload, Starts, Mark)
+        behind = (Sql, Reload, StartSql, Mark)
         return self.needs_mappings() or self.settings is not None or any(isinstance(s, behind) for s in self.steps)
 
     def _texts(self) -> Iterator[str]:
         for step in map(innermost, self.steps):
-            if isinstance(step, Say | Asks):
+            if isinstance(step, Send | StartRequest):
                 yield from step.packets
-            elif isinstance(step, Sql | Starts):
+            elif isinstance(step, Sql | StartSql):
                 yield step.statement
-            if isinstance(step, Say | Answers):
+            if isinstance(step, Send | AwaitReply):
                 answers = step.allow.answers.values() if isinstance(step.allow, By) else [step.allow]
                 yield from (text for allowed in answers for text in allowed)
 
@@ -179,34 +179,34 @@ def case(
     settings: Mapping[str, int] | None = None,
 ) -> Case:
     """Write a case; `requirements` are ids with blanks between, `bind` is `m` with a shape and `m1` without."""
-    flushes = any(_flushes(step) for step in map(innermost, steps) if isinstance(step, Say))
+    flushes = any(_flushes(step) for step in map(innermost, steps) if isinstance(step, Send))
     first = bind if bind is not None else "m" if shape is not None else "m1"
     return Case(id_, tuple(requirements.split()), steps, setup, shape, first, flushes, engine, settings)
 
 
-def _flushes(step: Say) -> bool:
+def _flushes(step: Send) -> bool:
     return re.search(r"(^|; )flush" if step.binary else "flush_all", "".join(step.packets)) is not None
 
 
-def say(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: Any) -> Say:
+def say(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: Any) -> Send:
     """Send a text (several: one packet each) and allow one answer (several: any of them, or by a fact)."""
     pieces = (send,) if isinstance(send, str) else send
-    return Say(pieces, (allow,) if isinstance(allow, str) else allow, **how)
+    return Send(pieces, (allow,) if isinstance(allow, str) else allow, **how)
 
 
-def ask(send: str, allow: str | tuple[str, ...] | By, **how: Any) -> Say:
+def ask(send: str, allow: str | tuple[str, ...] | By, **how: Any) -> Send:
     """Send binary frames and allow one answer (several: any, or by a fact), both in the words of `frames.py`."""
-    return Say((send,), (allow,) if isinstance(allow, str) else allow, binary=True, **how)
+    return Send((send,), (allow,) if isinstance(allow, str) else allow, binary=True, **how)
 
 
-def waits(send: str, on: str = "a", cuts: tuple[int, ...] = ()) -> Say:
+def waits(send: str, on: str = "a", cuts: tuple[int, ...] = ()) -> Send:
     """Send binary frames to which nothing may be answered yet."""
-    return Say((send,), ("",), on, quiet=True, binary=True, cuts=cuts)
+    return Send((send,), ("",), on, quiet=True, binary=True, cuts=cuts)
 
 
-def quiet(send: str, on: str = "a") -> Say:
+def quiet(send: str, on: str = "a") -> Send:
     """Send a text to which nothing may be answered yet."""
-    return Say((send,), ("",), on, quiet=True)
+    return Send((send,), ("",), on, quiet=True)
 
 
 def by(fact: str, **answers: str | tuple[str, ...]) -> By:

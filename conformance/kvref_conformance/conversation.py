@@ -12,7 +12,7 @@ from kvref_conformance.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.frames import decode
 from kvref_conformance.player import Player
-from kvref_conformance.steps import Answers, Asks, By, Ends, Logged, Mark, Reload, Say, Sql, innermost
+from kvref_conformance.steps import AwaitReply, AwaitSql, By, Logged, Mark, Reload, Send, Sql, StartRequest, innermost
 from kvref_conformance.triage.repeat import slowed
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Conversation:
             self._judge(Exchange("log", "(binary log)", step.allow, got, "", got in step.allow))
             return
         inner = innermost(step)
-        if isinstance(inner, Say | Asks):
+        if isinstance(inner, Send | StartRequest):
             self._open(case, inner)
         seen: list[Exchange] = []
 
@@ -132,15 +132,15 @@ class Conversation:
         elif shown is not None:
             self._judge(seen[0] if seen else self._exchange(inner, shown))
 
-    def _open(self, case: Case, step: Say | Asks) -> None:
+    def _open(self, case: Case, step: Send | StartRequest) -> None:
         if step.on in self._player.connections:
             return
         self._player.connections[step.on] = self._endpoint.connect(binary=step.binary)
         if case.bind not in self.names.texts:
             return
-        bind = Say((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on)
+        bind = Send((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on)
         if step.binary:
-            bind = Say((f"get key=@@{{{case.bind}}}",), ("get ok flags=0 value=<value>",), step.on, binary=True)
+            bind = Send((f"get key=@@{{{case.bind}}}",), ("get ok flags=0 value=<value>",), step.on, binary=True)
         shown = self._player.take(bind)
         assert shown is not None, "a request shows something"
         self._judge(replace(self._exchange(bind, shown), opening=True))
@@ -151,7 +151,7 @@ class Conversation:
             self.failed = exchange
             raise CaseFailed(render(self.exchanges))
 
-    def say(self, connection: Connection, step: Say, packets: tuple[bytes, ...]) -> Reply:
+    def say(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return the reply, see `player.Replies`."""
         connection.allow(self._longest(step.allow))
         if step.quiet:
@@ -160,11 +160,11 @@ class Conversation:
             return connection.tell(packets, step.patience)
         return connection.ask(packets, _versions(self._texts(step.allow)), step.patience)
 
-    def ask(self, connection: Connection, step: Asks, packets: tuple[bytes, ...]) -> Reply:
+    def ask(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
         """Send a packet and return what comes although the endpoint should wait."""
         return Reply(connection.begin(b"".join(packets), step.silent))
 
-    def answer(self, connection: Connection, step: Answers) -> Reply:
+    def answer(self, connection: Connection, step: AwaitReply) -> Reply:
         """Return the reply to what `ask` sent."""
         return connection.end(step.patience)
 
@@ -176,17 +176,17 @@ class Conversation:
             connection.close(reset=how == "reset")
 
     def _exchange(self, step: Step, shown: Shown) -> Exchange:
-        if isinstance(step, Sql | Ends):
+        if isinstance(step, Sql | AwaitSql):
             return self._of_sql(step, shown)
-        assert isinstance(step, Say | Asks | Answers), f"{step} shows nothing"
+        assert isinstance(step, Send | StartRequest | AwaitReply), f"{step} shows nothing"
         assert shown.reply is not None, "a request has a reply"
-        if isinstance(step, Answers):
+        if isinstance(step, AwaitReply):
             asked = self._asked.pop(step.on)
             note = f"hang: no answer within {step.patience:g} s" if shown.reply.hang else ""
             note = beyond(shown.reply.limit) if shown.reply.limit else note
             return self._compared(step.on, asked, step.allow, shown.reply, note)
         asked = "".join(step.packets), shown.sent
-        if isinstance(step, Say):
+        if isinstance(step, Send):
             return self._compared(step.on, asked, step.allow, shown.reply, _note(step, shown.reply))
         self._asked[step.on] = asked
         early = self._text(step.on, shown.reply.data)
@@ -216,10 +216,10 @@ class Conversation:
     def _text(self, on: str, data: bytes) -> str:
         return decode(data) if self._player.connections[on].binary else data.decode("latin-1")
 
-    def _of_sql(self, step: Sql | Ends, shown: Shown) -> Exchange:
+    def _of_sql(self, step: Sql | AwaitSql, shown: Shown) -> Exchange:
         on = step.on or "sql"
         rows = step.rows if isinstance(step, Sql) else None
-        got = f"still runs after {step.patience:g} s" if isinstance(step, Ends) else ""
+        got = f"still runs after {step.patience:g} s" if isinstance(step, AwaitSql) else ""
         if shown.result is not None:
             error = shown.result.get("error")
             got = f"{REFUSED}{error[1]}" if error else DONE if rows is None else str(shown.result["rows"])
@@ -241,7 +241,7 @@ def _versions(texts: tuple[str, ...]) -> int:
     return max((text.count("VERSION ") for text in texts), default=0)
 
 
-def _note(step: Say, reply: Reply) -> str:
+def _note(step: Send, reply: Reply) -> str:
     if step.closes and not reply.limit:
         return f"hang: no close within {step.patience:g} s" if reply.hang else ""
     return reply.note(step.patience)

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kvref_conformance.frames import encode
 from kvref_conformance.steps import (
-    Answers,
-    Asks,
-    Ends,
+    AwaitReply,
+    AwaitSql,
+    Disconnect,
     Eventually,
-    Hangup,
     Pause,
     Reload,
     Restart,
-    Say,
+    Send,
     Sql,
-    Starts,
+    StartRequest,
+    StartSql,
     Tick,
 )
 
@@ -58,13 +58,13 @@ class Target(Protocol):
 class Replies(Protocol):
     """How replies are read."""
 
-    def say(self, connection: Connection, step: Say, packets: tuple[bytes, ...]) -> Reply:
+    def say(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return the reply."""
 
-    def ask(self, connection: Connection, step: Asks, packets: tuple[bytes, ...]) -> Reply:
+    def ask(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return what comes although the server should wait."""
 
-    def answer(self, connection: Connection, step: Answers) -> Reply:
+    def answer(self, connection: Connection, step: AwaitReply) -> Reply:
         """Return the reply to what `ask` sent, or what has come meanwhile."""
 
     def hang_up(self, connection: Connection, how: str) -> Reply | None:
@@ -114,19 +114,19 @@ class Player:
             None for a step that shows nothing.
         """
         match step:
-            case Say() | Asks() | Answers():
+            case Send() | StartRequest() | AwaitReply():
                 return self._talk(step)
             case Sql():
                 statement = self._names.render(step.statement)
                 return Shown(statement, result=self._target.execute(step.on, statement))
-            case Starts():
+            case StartSql():
                 statement = self._names.render(step.statement)
                 self._running[step.on] = statement, self._threads.submit(self._target.execute, step.on, statement)
-            case Ends():
+            case AwaitSql():
                 return self._end(step)
             case Eventually():
                 return self._repeat(step, is_allowed)
-            case Hangup():
+            case Disconnect():
                 return self._hang_up(step)
             case Reload():
                 self.hang_up_all()
@@ -160,21 +160,21 @@ class Player:
             self.connections[name] = self._target.connect()
         return self.connections[name]
 
-    def _talk(self, step: Say | Asks | Answers) -> Shown:
-        if isinstance(step, Answers):
+    def _talk(self, step: Send | StartRequest | AwaitReply) -> Shown:
+        if isinstance(step, AwaitReply):
             return Shown("", self._replies.answer(self.open(step.on), step))
         connection = self.open(step.on)
         texts = [self._names.render(packet) for packet in step.packets]
         packets = tuple(text.encode("latin-1") for text in texts)
         if step.binary:
-            cuts = step.cuts if isinstance(step, Say) else ()
+            cuts = step.cuts if isinstance(step, Send) else ()
             data = encode("".join(texts))
             packets = tuple(data[start:end] for start, end in zip((0, *cuts), (*cuts, len(data)), strict=True))
-        if isinstance(step, Asks):
+        if isinstance(step, StartRequest):
             return Shown("".join(texts), self._replies.ask(connection, step, packets))
         return Shown("".join(texts), self._replies.say(connection, step, packets))
 
-    def _hang_up(self, step: Hangup) -> Shown | None:
+    def _hang_up(self, step: Disconnect) -> Shown | None:
         if step.on not in self.connections and step.how != "half":
             return None
         reply = self._replies.hang_up(self.open(step.on), step.how)
@@ -182,7 +182,7 @@ class Player:
             del self.connections[step.on]
         return None if reply is None else Shown("", reply)
 
-    def _end(self, step: Ends) -> Shown:
+    def _end(self, step: AwaitSql) -> Shown:
         statement, running = self._running.pop(step.on)
         return Shown(statement, result=running.result() if _ended(running, step.patience) else None)
 

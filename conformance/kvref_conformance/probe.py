@@ -18,7 +18,7 @@ from kvref.errors import printable
 from kvref_conformance.connection import BINARY_ANSWER, Connection
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
-from kvref_conformance.steps import Asks, By, Say, innermost
+from kvref_conformance.steps import By, Send, StartRequest, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -211,11 +211,11 @@ def _beginning(reply: Reply) -> str:
 
 
 def _needed(step: Step, profile: Profile) -> Iterator[str]:
-    if isinstance(step, Say | Asks) and step.binary:
+    if isinstance(step, Send | StartRequest) and step.binary:
         yield "binary"
-    elif isinstance(step, Asks):
+    elif isinstance(step, StartRequest):
         yield from _of_words("".join(step.packets), profile)
-    elif isinstance(step, Say):
+    elif isinstance(step, Send):
         texts = step.allow.of(profile) if isinstance(step.allow, By) else step.allow
         refusals = sum(text.startswith(REFUSAL) for text in texts)
         if refusals in (0, len(texts)):

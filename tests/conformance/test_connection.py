@@ -24,7 +24,7 @@ from kvref_conformance.corpus.silences import NORMAL, Silences
 from kvref_conformance.differential import exchange
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
-from kvref_conformance.steps import Say
+from kvref_conformance.steps import Send
 
 VERSION = b"VERSION 9.9.9\r\n"
 Make = Callable[..., Any]
@@ -133,7 +133,7 @@ def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
     connection.send(b"get a\r\n", ask=True)
     assert connection.answer(60) == Reply(FLOOD[:KEPT_BYTES], limit=MAX_ANSWER_BYTES)
     recording, silences = Connection(server.address), Silences(NORMAL)
-    assert silences.say(recording, Say(("get a",), ()), (b"get a\r\n",)) == Reply(begin)
+    assert silences.say(recording, Send(("get a",), ()), (b"get a\r\n",)) == Reply(begin)
     assert silences.ending(recording) == f"<{said}>"
     duelling = Connection(server.address)
     duelling.send(b"get a\r\n")

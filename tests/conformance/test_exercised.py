@@ -32,7 +32,7 @@ from kvref_conformance.matrix import column
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.sql.world import World
 from kvref_conformance.stateful.concurrency import Histories
-from kvref_conformance.steps import Hangup, Reload
+from kvref_conformance.steps import Disconnect, Reload
 from kvref_conformance.verdict import Tally
 from kvref_testbed import targets
 
@@ -166,7 +166,7 @@ def test_a_literal_case_is_followed_step_by_step() -> None:
         sql("SELECT 1", (1,)),
         asks("delete {k}\r\n", "b"),
         answers("DELETED\r\n", "b"),
-        Hangup("a"),
+        Disconnect("a"),
         say("incr {k} 1\r\n", "NOT_FOUND\r\n"),
         Reload(),
         ask("get key={k}", "get ok", on="b"),

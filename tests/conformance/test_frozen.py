@@ -16,7 +16,7 @@ from kvref import profiles
 from kvref.profiles import Profile
 from kvref_conformance.case import by, case, say
 from kvref_conformance.cases import all_cases
-from kvref_conformance.steps import Answers, By, Eventually, Say, Sql, Step
+from kvref_conformance.steps import AwaitReply, By, Eventually, Send, Sql, Step
 from kvref_conformance.triage import replay_file
 from kvref_conformance.verdict import FAILS, Verdict
 
@@ -49,11 +49,11 @@ def test_every_literal_case_survives_its_replay_file(profile: str, tmp_path: Pat
 def _of(step: Step, facts: Profile) -> Step:
     if isinstance(step, Eventually):
         inner = _of(step.step, facts)
-        assert isinstance(inner, Say | Sql)
+        assert isinstance(inner, Send | Sql)
         return replace(step, step=inner)
-    if isinstance(step, Say | Answers) and isinstance(step.allow, By):
+    if isinstance(step, Send | AwaitReply) and isinstance(step.allow, By):
         step = replace(step, allow=step.allow.of(facts))
-    return replace(step, packets=("".join(step.packets),)) if isinstance(step, Say) and step.binary else step
+    return replace(step, packets=("".join(step.packets),)) if isinstance(step, Send) and step.binary else step
 
 
 def test_a_missing_feature_is_unsupported_and_a_frozen_one_disabled(in_folder: Kvref, tmp_path: Path) -> None:

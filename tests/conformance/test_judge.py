@@ -16,7 +16,7 @@ from kvref_conformance.case import Case, Setup, by, case, quiet, say, sql
 from kvref_conformance.connection import KEPT_BYTES, MAX_ANSWER_BYTES
 from kvref_conformance.conversation import MAX_WRONG_CHARACTERS
 from kvref_conformance.judge import Judge
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 from kvref_conformance.verdict import (
     COULD_NOT_JUDGE,
     DEVIATES,
@@ -176,7 +176,7 @@ def test_a_hang_and_a_close_are_said(judging: Judging) -> None:
 
 
 def test_a_connection_that_was_hung_up_is_opened_anew(judging: Judging) -> None:
-    again = case("again", "KV-CORE-041", say("get x\r\n", "END\r\n"), Hangup(), say("get x\r\n", "END\r\n"))
+    again = case("again", "KV-CORE-041", say("get x\r\n", "END\r\n"), Disconnect(), say("get x\r\n", "END\r\n"))
     assert judging(again, {b"get x": b"END\r\n"}).verdict == HOLDS
 
 

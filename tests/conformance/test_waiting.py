@@ -14,7 +14,7 @@ from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint
 from kvref_conformance.case import answers, asks, case, eventually, say
 from kvref_conformance.judge import Judge
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 from kvref_conformance.verdict import FAILS, HOLDS, Verdict
 
 VERSION = b"VERSION 9.9.9\r\n"
@@ -124,7 +124,7 @@ def test_what_never_comes_fails_at_the_deadline(judged: Callable[..., Verdict]) 
 def test_connections_end_in_several_ways(slow: Slow, judged: Callable[..., Verdict], how: str, seen: str) -> None:
     judged(say("count\r\n", "0\r\n"))  # the connection that read the version is closed by now
     before = len(slow.ended)
-    assert judged(say("count\r\n", "1\r\n"), Hangup(how=how)).verdict == HOLDS
+    assert judged(say("count\r\n", "1\r\n"), Disconnect(how=how)).verdict == HOLDS
     deadline = time.monotonic() + 5
     while seen not in slow.ended[before:] and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from kvref_conformance.case import case
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.stateful.as_case import as_case
-from kvref_conformance.steps import Say, Sql
+from kvref_conformance.steps import Send, Sql
 from kvref_conformance.template import Names
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def test_keys_mappings_and_tables_get_names() -> None:
     bound = Exchange("a", "bind zm1\r\n", ("SUCCEED\r\n",), "SUCCEED\r\n")
     rows = Exchange("sql", "SELECT c1 FROM kvc_one_z WHERE c1 IN ('zk1')", ("[('zk1', 'x', 0)]",), "[]", "", kept=False)
     assert written(bound, rows) == (
-        Say(("bind {m1}\r\n",), ("SUCCEED\r\n",), "a"),
+        Send(("bind {m1}\r\n",), ("SUCCEED\r\n",), "a"),
         Sql("SELECT c1 FROM {t1} WHERE c1 IN ('{k0}')", (("{k0}", "x", 0),)),
     )
 
@@ -49,15 +49,15 @@ def test_keys_mappings_and_tables_get_names() -> None:
 def test_a_number_that_was_shown_is_sent_by_its_name() -> None:
     swap = Exchange("a", "cas zk0 0 0 1 17\r\ny\r\n", ("STORED\r\n",), "EXISTS\r\n", "", kept=False)
     first, second = written(gets(17), swap)
-    assert first == Say(("gets {k0}\r\n",), ("VALUE {k0} 0 1 <cas n0>\r\nx\r\nEND\r\n",), "a")
-    assert second == Say(("cas {k0} 0 0 1 {n0}\r\ny\r\n",), ("STORED\r\n",), "a")
+    assert first == Send(("gets {k0}\r\n",), ("VALUE {k0} 0 1 <cas n0>\r\nx\r\nEND\r\n",), "a")
+    assert second == Send(("cas {k0} 0 0 1 {n0}\r\ny\r\n",), ("STORED\r\n",), "a")
 
 
 def test_a_number_that_should_be_new_is_wanted_new() -> None:
     store = Exchange("a", "set zk0 0 0 1\r\nx\r\n", ("STORED\r\n",), "STORED\r\n")
     first, _, last = written(gets(1), store, gets(1, kept=False))
-    assert first == Say(("gets {k0}\r\n",), ("VALUE {k0} 0 1 <cas o0>\r\nx\r\nEND\r\n",), "a")
-    assert last == Say(("gets {k0}\r\n",), ("VALUE {k0} 0 1 <new cas z>\r\nx\r\nEND\r\n",), "a")
-    assert written(gets(1), store, gets(2))[2] == Say(
+    assert first == Send(("gets {k0}\r\n",), ("VALUE {k0} 0 1 <cas o0>\r\nx\r\nEND\r\n",), "a")
+    assert last == Send(("gets {k0}\r\n",), ("VALUE {k0} 0 1 <new cas z>\r\nx\r\nEND\r\n",), "a")
+    assert written(gets(1), store, gets(2))[2] == Send(
         ("gets {k0}\r\n",), ("VALUE {k0} 0 1 <cas>\r\nx\r\nEND\r\n",), "a"
     )

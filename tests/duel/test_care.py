@@ -8,7 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.corpus.conversation import MemcachedStep
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.generate import script_of, world_of
 from kvref_conformance.differential.ground import Ground
@@ -69,18 +69,18 @@ def test_rules_are_in_force_where_their_endpoint_takes_part() -> None:
     ],
 )
 def test_a_rule_keeps_out_what_it_says(rule: str, data: bytes, safe: bool) -> None:
-    step = Talk("a", data.decode("latin-1"))
+    step = MemcachedStep("a", data.decode("latin-1"))
     assert exclusions.are_safe([step], frozenset({rule})) is safe
     assert exclusions.are_safe([step], frozenset())
 
 
 def test_offsets_count_from_the_first_part_and_are_unknown_behind_a_cas_number() -> None:
     rule = frozenset({exclusions.ADDRESS_OF_NEXT_WORD})
-    first, rest = Talk("a", "get a67890", quiet=True), Talk("a", "12345 @@m.k\r\n")
+    first, rest = MemcachedStep("a", "get a67890", quiet=True), MemcachedStep("a", "12345 @@m.k\r\n")
     assert not exclusions.are_safe([first, rest], rule)
     assert exclusions.are_safe([rest], rule)
     assert not exclusions.are_safe(
-        [Talk("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\nget a @@m.k\r\n"])], rule, secondary=False
+        [MemcachedStep("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\nget a @@m.k\r\n"])], rule, secondary=False
     )
 
 
@@ -98,7 +98,11 @@ def test_every_byte_of_the_delimiter_ends_a_name() -> None:
 
 def test_flush_all_waits_for_the_other_connections() -> None:
     rule = frozenset({exclusions.FLUSH_BESIDE_READERS})
-    read, flush, close = Talk("b", "get a\r\n"), Talk("a", "flush_all\r\n"), Talk("b", close=True)
+    read, flush, close = (
+        MemcachedStep("b", "get a\r\n"),
+        MemcachedStep("a", "flush_all\r\n"),
+        MemcachedStep("b", close=True),
+    )
     assert not exclusions.are_safe([read, flush], rule)
     assert exclusions.are_safe([read, close, flush], rule)
 
@@ -111,7 +115,9 @@ def test_nothing_is_counted_where_a_table_is_open_ended() -> None:
         world = world_of(1, number, ground)
         closed = all(each.table.is_closed for each in world.usable if each.table)
         for place in range(number, number + 8):
-            said = [step.send for step in script_of(1, place, 30, ground, world).steps if isinstance(step, Talk)]
+            said = [
+                step.send for step in script_of(1, place, 30, ground, world).steps if isinstance(step, MemcachedStep)
+            ]
             counted[closed] += sum(len(re.findall(r"(?:incr|decr) \S+ \S", str(text))) for text in said)
     assert counted[True] > 20
     assert counted[False] == 0

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.corpus.conversation import MemcachedStep
 from kvref_conformance.differential import exclusions, known_differences
 from kvref_conformance.differential.compare import Counted
 from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
@@ -109,21 +109,21 @@ def test_a_failed_sum_of_5_6_may_be_any_number_where_the_other_side_says_0() -> 
     ],
 )
 def test_a_rule_of_care_keeps_frames_out(rule: str, requests: list[Request], safe: bool) -> None:
-    step = Talk("a", hex=sent(*requests).hex())
+    step = MemcachedStep("a", hex=sent(*requests).hex())
     assert exclusions.are_safe([step], frozenset({rule})) is safe
     assert exclusions.are_safe([step], frozenset())
 
 
 def test_a_binary_flush_waits_for_the_other_connections_and_a_bound_for_no_secondary_index() -> None:
-    read, flush = Talk("b", "get a\r\n"), Talk("a", hex=sent(request("flushq")).hex())
+    read, flush = MemcachedStep("b", "get a\r\n"), MemcachedStep("a", hex=sent(request("flushq")).hex())
     assert not exclusions.are_safe([read, flush], frozenset({exclusions.FLUSH_BESIDE_READERS}))
     assert exclusions.are_safe([flush], frozenset({exclusions.FLUSH_BESIDE_READERS}))
-    bound, rule = [Talk("a", hex=sent(request("getkq", b"@<k")).hex())], frozenset({exclusions.UPPER_BOUND})
+    bound, rule = [MemcachedStep("a", hex=sent(request("getkq", b"@<k")).hex())], frozenset({exclusions.UPPER_BOUND})
     assert not exclusions.are_safe(bound, rule, secondary=True)
     assert exclusions.are_safe(bound, rule)
 
 
-def talks(protocol: str, plugin: str, count: int) -> list[Talk]:
+def talks(protocol: str, plugin: str, count: int) -> list[MemcachedStep]:
     version = {"mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14"}[plugin]
     ground = Ground(version, exclusions.care_for([plugin]), protocol)
     worlds = [world_of(5, 100 * n, ground) for n in range(16)]
@@ -131,7 +131,7 @@ def talks(protocol: str, plugin: str, count: int) -> list[Talk]:
     for script in scripts:
         world = script.world
         assert exclusions.are_safe(script.steps, ground.care, secondary=world.secondary, delimiter=world.delimiter)
-    return [step for script in scripts for step in script.steps if isinstance(step, Talk) and not step.close]
+    return [step for script in scripts for step in script.steps if isinstance(step, MemcachedStep) and not step.close]
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from kvref.translation.translate import Translator
-from kvref_conformance.corpus.conversation import Query, Talk
+from kvref_conformance.corpus.conversation import MemcachedStep, SqlStep
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.generate import IN_ONE_WORLD, Script, script_of, world_of
 from kvref_conformance.differential.ground import Ground
@@ -54,7 +54,7 @@ def test_a_conversation_says_nothing_that_care_keeps_out(seed: int, number: int,
     world = script.world
     assert exclusions.are_safe(script.steps, GROUNDS[plugin].care, secondary=world.secondary, delimiter=world.delimiter)
     integers = any(column.kind == "integer" for each in script.world.usable for column in each.values)
-    verbs = b"\n".join(exclusions.sent(step) for step in script.steps if isinstance(step, Talk))
+    verbs = b"\n".join(exclusions.sent(step) for step in script.steps if isinstance(step, MemcachedStep))
     if integers:
         assert not re.search(rb"(?m)^prepend ", verbs)
     if not all(each.table.is_closed for each in script.world.usable if each.table) and plugin == "mysql-8.0":
@@ -104,7 +104,7 @@ def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
         for number in (*range(0, 20 * IN_ONE_WORLD, 17), IN_ONE_WORLD - 1)
     ]
     steps = [step for script in scripts for step in script.steps]
-    said = Counter(exclusions.sent(step).split(b" ")[0] for step in steps if isinstance(step, Talk))
+    said = Counter(exclusions.sent(step).split(b" ")[0] for step in steps if isinstance(step, MemcachedStep))
     verbs = {
         b"get",
         b"gets",
@@ -121,9 +121,9 @@ def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
     }
     assert all(said[verb] > 10 for verb in verbs)
     assert said[b"bind"] > 10
-    assert any(step.quiet for step in steps if isinstance(step, Talk))
-    assert any(isinstance(step.send, list) for step in steps if isinstance(step, Talk))
-    words = Counter(step.exec.split()[0] for step in steps if isinstance(step, Query) and step.exec)
+    assert any(step.quiet for step in steps if isinstance(step, MemcachedStep))
+    assert any(isinstance(step.send, list) for step in steps if isinstance(step, MemcachedStep))
+    words = Counter(step.exec.split()[0] for step in steps if isinstance(step, SqlStep) and step.exec)
     assert words.keys() >= {"INSERT", "UPDATE", "DELETE"}
     assert any(script.restless for script in scripts)
     assert {column.kind for world in worlds for each in world.usable for column in each.values} == {

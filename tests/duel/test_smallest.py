@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.corpus.conversation import MemcachedStep
 from kvref_conformance.differential.exclusions import sent
 from kvref_conformance.differential.generate import Script, conversations, parts_of, run_one, start_of, world_of
 from kvref_conformance.differential.ground import Ground
@@ -40,7 +40,7 @@ def smallest(protocol: str, differs: Callable[[Script], bool]) -> Script:
 
 
 def said(script: Script) -> list[bytes]:
-    return [sent(step) for step in script.steps if isinstance(step, Talk)]
+    return [sent(step) for step in script.steps if isinstance(step, MemcachedStep)]
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ from kvref.protocol.text import parse_line
 from kvref.specification import normative
 from kvref_conformance import corpus
 from kvref_conformance.cases import all_cases
-from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.corpus.conversation import MemcachedStep
 from kvref_conformance.spec import grammar
 from kvref_conformance.spec.abnf import Abnf
-from kvref_conformance.steps import Asks, Say, innermost
+from kvref_conformance.steps import Send, StartRequest, innermost
 
 VERSIONS = {"mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14"}
 PROFILES = ("kvref", *VERSIONS)
@@ -53,10 +53,12 @@ def is_refused(line: str, profile: str) -> bool:
     return isinstance(command, c.Foreign) or (isinstance(command, c.Get) and command.refused)
 
 
-def talks() -> Iterator[Talk]:
+def talks() -> Iterator[MemcachedStep]:
     for name in corpus.SETS:
         for conversation in corpus.load(name).values():
-            yield from (step for step in conversation.steps if isinstance(step, Talk) and isinstance(step.send, str))
+            yield from (
+                step for step in conversation.steps if isinstance(step, MemcachedStep) and isinstance(step.send, str)
+            )
 
 
 @cache
@@ -68,7 +70,7 @@ def recorded_lines() -> frozenset[str]:
 @cache
 def lines_of_cases() -> frozenset[str]:
     steps = (innermost(step) for case in all_cases() for step in case.steps)
-    sent = ["".join(step.packets) for step in steps if isinstance(step, Say | Asks) and not step.binary]
+    sent = ["".join(step.packets) for step in steps if isinstance(step, Send | StartRequest) and not step.binary]
     return frozenset(line for text in sent for line in re.split(r"\r?\n", text)[:-1])
 
 
@@ -90,7 +92,7 @@ def first_answers(version: str) -> Iterator[tuple[str, str]]:
         for conversation in corpus.load(name).values():
             seen = set()
             for step in conversation.steps:
-                if not isinstance(step, Talk) or step.mc in seen:
+                if not isinstance(step, MemcachedStep) or step.mc in seen:
                     continue
                 seen.add(step.mc)
                 answer = step.got.get(version)

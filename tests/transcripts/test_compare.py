@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kvref_conformance.corpus.compare import Asked, Difference, differences
-from kvref_conformance.corpus.conversation import Conversation, Query, Server, Sleep, Talk
+from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, Server, Sleep, SqlStep
 from kvref_conformance.corpus.player import Observed, Played
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ OTHER = Asked.KVREF_OVER_OTHER_SQL
 
 
 def talked(recorded: Json, observed: Json, asked: Asked = Asked.PLUGIN) -> list[Difference]:
-    return compared(Talk("a", send="x\r\n", got={V: recorded}), observed, asked)
+    return compared(MemcachedStep("a", send="x\r\n", got={V: recorded}), observed, asked)
 
 
 def compared(step: Any, observed: Json, asked: Asked = Asked.PLUGIN) -> list[Difference]:
@@ -28,7 +28,7 @@ def compared(step: Any, observed: Json, asked: Asked = Asked.PLUGIN) -> list[Dif
 
 
 def rows(recorded: Json, observed: Json, asked: Asked) -> list[Difference]:
-    step = Query("s", "SELECT 1", got={V: {"rows": recorded}})
+    step = SqlStep("s", "SELECT 1", got={V: {"rows": recorded}})
     return compared(step, {"rows": observed}, asked)
 
 
@@ -50,7 +50,7 @@ def test_answer_is_the_same_up_to_its_holes(recorded: Json, observed: str, same:
 
 def test_one_cas_number_is_one_number_all_through_the_conversation() -> None:
     hole: Json = ["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"]
-    steps = tuple(Talk("a", send="gets k\r\n", got={V: hole}) for _ in range(3))
+    steps = tuple(MemcachedStep("a", send="gets k\r\n", got={V: hole}) for _ in range(3))
     seen = [f"VALUE k 0 1 {number}\r\nx\r\nEND\r\n" for number in (7, 7, 8)]
     played = Played("", tuple(Observed(answer, 0.0, 0.0) for answer in seen), None, late=False)
     found = differences(Conversation("c", "c", "", steps=steps), played, V, OTHER)
@@ -58,7 +58,7 @@ def test_one_cas_number_is_one_number_all_through_the_conversation() -> None:
 
 
 def test_step_without_an_answer_of_the_version_is_not_compared() -> None:
-    step = Talk("a", send="x\r\n", got={"5.6.14": "END\r\n"})
+    step = MemcachedStep("a", send="x\r\n", got={"5.6.14": "END\r\n"})
     conversation = Conversation("c", "c", "", steps=(step, Sleep(0.1), Server("reload")))
     played = Played("", tuple(Observed(answer, 0.0, 0.0) for answer in ("ERROR\r\n", None, "closed")), None, late=False)
     assert differences(conversation, played, V, Asked.PLUGIN) == []
@@ -102,13 +102,13 @@ def test_live_rows_are_compared_to_the_letter() -> None:
 
 
 def test_counts_and_error_texts_are_mysqls_alone() -> None:
-    affected = Query("s", "UPDATE", got={V: {"affected": 1}})
+    affected = SqlStep("s", "UPDATE", got={V: {"affected": 1}})
     assert compared(affected, {"affected": 2}, OTHER) == []
     assert compared(affected, {"affected": 2}, Asked.PLUGIN) != []
     assert compared(affected, {"rows": []}, OTHER) != []
-    error = Query("s", "UPDATE", got={V: {"error": [1062, "Duplicate entry 'a' for key 't.PRIMARY'"]}})
+    error = SqlStep("s", "UPDATE", got={V: {"error": [1062, "Duplicate entry 'a' for key 't.PRIMARY'"]}})
     assert compared(error, {"error": [1062, "UNIQUE constraint failed"]}, OTHER) == []
-    holed = Query("s", "UPDATE", got={V: {"error": [1690, ["out of range in '", {"time": 0}, "'"]]}})
+    holed = SqlStep("s", "UPDATE", got={V: {"error": [1690, ["out of range in '", {"time": 0}, "'"]]}})
     assert compared(holed, {"error": [1690, "raised"]}, OTHER) == []
     assert compared(error, {"error": [1205, "database is locked"]}, OTHER) != []
     assert compared(error, {"affected": 1}, OTHER) != []

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from kvref.errors import SuiteError
 from kvref_conformance import corpus
-from kvref_conformance.corpus.conversation import Crowd, Query, Server, Sleep, Talk, from_json, to_json
+from kvref_conformance.corpus.conversation import CrowdStep, MemcachedStep, Server, Sleep, SqlStep, from_json, to_json
 from kvref_conformance.corpus.detect import unexplained
 
 if TYPE_CHECKING:
@@ -60,9 +60,14 @@ def test_every_conversation_has_the_answers_of_both_plugins(name: str) -> None:
             match step:
                 case Sleep():
                     continue
-                case Talk(close=True) | Talk(abort=True) | Query(asynchronous=True) | Crowd(close=True):
+                case (
+                    MemcachedStep(close=True)
+                    | MemcachedStep(abort=True)
+                    | SqlStep(asynchronous=True)
+                    | CrowdStep(close=True)
+                ):
                     assert not step.got, (conversation.id, number)
-                case Talk() | Query() | Server() | Crowd():
+                case MemcachedStep() | SqlStep() | Server() | CrowdStep():
                     assert step.got.keys() - {"memcached-1.6.18"} == plugins, (conversation.id, number)
 
 

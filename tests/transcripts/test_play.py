@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref_conformance.connection import Connection
-from kvref_conformance.corpus.conversation import Conversation, Crowd, Query, Sleep, Talk
+from kvref_conformance.corpus.conversation import Conversation, CrowdStep, MemcachedStep, Sleep, SqlStep
 from kvref_conformance.corpus.player import Played, play
 from kvref_conformance.corpus.silences import Pace
 
@@ -112,21 +112,26 @@ def got(played: Played) -> list[Json]:
 
 def test_an_answer_is_read_until_silence(peer: Callable[..., Peer]) -> None:
     target = peer(lambda _: ["VALUE k 0 2\r\n", 0.2, "xx\r\n", 0.2, "END\r\n"])
-    played = held(target, Talk("a", send="get k\r\n"), Talk("a", send="get k\r\n"))
+    played = held(target, MemcachedStep("a", send="get k\r\n"), MemcachedStep("a", send="get k\r\n"))
     assert got(played) == ["VALUE k 0 2\r\nxx\r\nEND\r\n"] * 2
     assert not played.late
     assert target.finished == 1
 
 
-@pytest.mark.parametrize("second", [Talk("a", send="b\r\n"), Sleep(0.2)])
+@pytest.mark.parametrize("second", [MemcachedStep("a", send="b\r\n"), Sleep(0.2)])
 def test_bytes_behind_a_whole_answer_are_noticed(peer: Callable[..., Peer], second: Step) -> None:
     target = peer(lambda line: ["END\r\n", 0.15, "END\r\n"] if line == "a\r\n" else ["OK\r\n"])
-    assert held(target, Talk("a", send="a\r\n"), Sleep(0.2), second).late
+    assert held(target, MemcachedStep("a", send="a\r\n"), Sleep(0.2), second).late
 
 
 def test_what_was_not_answered_yet_comes_with_a_later_step(peer: Callable[..., Peer]) -> None:
     target = peer(lambda line: [0.3, "STORED\r\n"])
-    played = held(target, Talk("a", send="set\r\n", quiet=True), Talk("a", first=1.0), Talk("a", first=0.05))
+    played = held(
+        target,
+        MemcachedStep("a", send="set\r\n", quiet=True),
+        MemcachedStep("a", first=1.0),
+        MemcachedStep("a", first=0.05),
+    )
     assert got(played) == ["", "STORED\r\n", ""]
     assert not played.late
 
@@ -134,11 +139,11 @@ def test_what_was_not_answered_yet_comes_with_a_later_step(peer: Callable[..., P
 def test_a_closed_connection_stays_closed(peer: Callable[..., Peer]) -> None:
     target = peer(lambda line: None)
     steps = [
-        Talk("a", send="quit\r\n"),
-        Talk("a", send="x\r\n"),
-        Talk("a", send="x\r\n"),
-        Talk("a"),
-        Talk("b", send="x\r\n"),
+        MemcachedStep("a", send="quit\r\n"),
+        MemcachedStep("a", send="x\r\n"),
+        MemcachedStep("a", send="x\r\n"),
+        MemcachedStep("a"),
+        MemcachedStep("b", send="x\r\n"),
     ]
     assert got(held(target, *steps)) == ["<EOF>", "<EOF>", "<BrokenPipeError>", "<EOF>", "<EOF>"]
 
@@ -146,23 +151,23 @@ def test_a_closed_connection_stays_closed(peer: Callable[..., Peer]) -> None:
 def test_nobody_listens(peer: Callable[..., Peer]) -> None:
     target = peer()
     target.close()
-    assert got(held(target, Talk("a", send="x\r\n"), Talk("a"))) == ["<ConnectionRefusedError>"] * 2
+    assert got(held(target, MemcachedStep("a", send="x\r\n"), MemcachedStep("a"))) == ["<ConnectionRefusedError>"] * 2
 
 
 def test_a_closing_step_has_no_answer_and_the_name_is_free_again(peer: Callable[..., Peer]) -> None:
     target = peer()
     steps = [
-        Talk("a", send="x\r\n"),
-        Talk("a", close=True),
-        Talk("a", send="y\r\n"),
-        Talk("a", abort=True),
-        Talk("a", send="z\r\n"),
+        MemcachedStep("a", send="x\r\n"),
+        MemcachedStep("a", close=True),
+        MemcachedStep("a", send="y\r\n"),
+        MemcachedStep("a", abort=True),
+        MemcachedStep("a", send="z\r\n"),
     ]
     assert got(held(target, *steps)) == ["x?\r\n", None, "y?\r\n", None, "z?\r\n"]
 
 
 def test_half_closed_connections_are_still_read(peer: Callable[..., Peer]) -> None:
-    assert got(held(peer(), Talk("a", send="x\r\n", half=True))) == ["x?\r\n<EOF>"]
+    assert got(held(peer(), MemcachedStep("a", send="x\r\n", half=True))) == ["x?\r\n<EOF>"]
 
 
 def test_cas_numbers_answered_before_are_sent(peer: Callable[..., Peer]) -> None:
@@ -170,8 +175,14 @@ def test_cas_numbers_answered_before_are_sent(peer: Callable[..., Peer]) -> None
     target = peer(
         lambda line: [f"VALUE k 0 1 {numbers[line.strip()]}\r\n1\r\nEND\r\n"] if line.strip() in numbers else ["OK\r\n"]
     )
-    cas = [Talk("b", send=["cas k 0 0 1 ", {"cas": n}, "\r\n"]) for n in (2, 1, 3)]
-    held(target, Talk("a", send="gets k\r\n"), Talk("a", send="gets k\r\n"), Talk("a", send="gets l\r\n"), *cas)
+    cas = [MemcachedStep("b", send=["cas k 0 0 1 ", {"cas": n}, "\r\n"]) for n in (2, 1, 3)]
+    held(
+        target,
+        MemcachedStep("a", send="gets k\r\n"),
+        MemcachedStep("a", send="gets k\r\n"),
+        MemcachedStep("a", send="gets l\r\n"),
+        *cas,
+    )
     assert [line for line in target.heard if line.startswith("cas")] == [
         "cas k 0 0 1 4712\r\n",
         "cas k 0 0 1 4711\r\n",
@@ -181,12 +192,14 @@ def test_cas_numbers_answered_before_are_sent(peer: Callable[..., Peer]) -> None
 
 def test_binary_answers_are_hexadecimal(peer: Callable[..., Peer]) -> None:
     target = peer(lambda line: ["\x81\x00\xff"])
-    assert got(held(target, Talk("a", hex=b"\x80\n".hex()))) == ["8100ff"]
+    assert got(held(target, MemcachedStep("a", hex=b"\x80\n".hex()))) == ["8100ff"]
 
 
 def test_a_crowd_counts_answers(peer: Callable[..., Peer]) -> None:
     target = peer(lambda line: [f"VALUE {line.strip()} {int(line[1:]) % 2} 1\r\n7\r\nEND\r\n"])
-    played = held(target, Crowd(5, "c", "k{i}\r\n"), Talk("c3", send="k1\r\n"), Crowd(5, "c", close=True))
+    played = held(
+        target, CrowdStep(5, "c", "k{i}\r\n"), MemcachedStep("c3", send="k1\r\n"), CrowdStep(5, "c", close=True)
+    )
     assert got(played) == [
         {"VALUE k{i} 0 1\r\n7\r\nEND\r\n": 3, "VALUE k{i} 1 1\r\n7\r\nEND\r\n": 2},
         "VALUE k1 1 1\r\n7\r\nEND\r\n",
@@ -201,9 +214,9 @@ def test_rows_are_polled_watched_cut_and_masked(peer: Callable[..., Peer]) -> No
         "SELECT 2": [{"rows": [[1]]}, {"rows": [[1]]}, {"rows": [[2]]}],
         "SELECT 3": [{"rows": [["a", "xid=12 ver: 5.6"]]}],
     }
-    poll = Query("s", exec="SELECT 1", poll={"until": [[1]], "every": 0.01, "timeout": 5})
-    watch = Query("s", exec="SELECT 2", watch={"for": 0.2, "every": 0.01})
-    cut = Query("s", exec="SELECT 3", cols=(1,), mask=r"xid=(\d+)|ver: (.*)")
+    poll = SqlStep("s", exec="SELECT 1", poll={"until": [[1]], "every": 0.01, "timeout": 5})
+    watch = SqlStep("s", exec="SELECT 2", watch={"for": 0.2, "every": 0.01})
+    cut = SqlStep("s", exec="SELECT 3", cols=(1,), mask=r"xid=(\d+)|ver: (.*)")
     assert got(held(target, poll, watch, cut)) == [
         {"rows": [[1]]},
         {"seen": [[[1]], [[2]]]},
@@ -214,14 +227,19 @@ def test_rows_are_polled_watched_cut_and_masked(peer: Callable[..., Peer]) -> No
 def test_a_statement_runs_beside_the_next_steps(peer: Callable[..., Peer]) -> None:
     target = peer()
     target.results = {"UPDATE": [{"affected": 1}]}
-    played = held(target, Query("s", exec="UPDATE", asynchronous=True), Talk("a", send="x\r\n"), Query("s", join=True))
+    played = held(
+        target,
+        SqlStep("s", exec="UPDATE", asynchronous=True),
+        MemcachedStep("a", send="x\r\n"),
+        SqlStep("s", join=True),
+    )
     assert got(played) == [None, "x?\r\n", {"affected": 1}]
     assert target.statements == [("s", "UPDATE")]
 
 
 def test_every_step_says_when_it_ran(peer: Callable[..., Peer]) -> None:
     before = time.time()
-    first, second = held(peer(), Sleep(0.05), Talk("a", send="x\r\n")).steps
+    first, second = held(peer(), Sleep(0.05), MemcachedStep("a", send="x\r\n")).steps
     assert before <= first.began <= first.ended <= second.began <= second.ended <= time.time()
     assert first.ended - first.began >= 0.05
     assert re.fullmatch(r"x\?\r\n", str(second.got))

@@ -17,7 +17,7 @@ from kvref_conformance import corpus
 from kvref_conformance import player as steps_player
 from kvref_conformance.corpus import listing, player, silences
 from kvref_conformance.corpus.compare import Asked, differences
-from kvref_conformance.corpus.conversation import Conversation, Crowd, Query, Talk
+from kvref_conformance.corpus.conversation import Conversation, CrowdStep, MemcachedStep, SqlStep
 from kvref_conformance.corpus.targets.kvref_process import SETTINGS
 
 if TYPE_CHECKING:
@@ -39,12 +39,12 @@ SAMPLES = [
 def needs_a_server(conversation: Conversation) -> bool:
     def of_a_step(step: object) -> bool:
         match step:
-            case Query(exec=str(statement)):
+            case SqlStep(exec=str(statement)):
                 return TRANSACTION.search(statement) is not None
-            case Talk(send=str(sent)) | Talk(hex=str(sent)):
+            case MemcachedStep(send=str(sent)) | MemcachedStep(hex=str(sent)):
                 return COUNTERS.match(sent) is not None
             case _:
-                return isinstance(step, Crowd)
+                return isinstance(step, CrowdStep)
 
     options = {option.removeprefix("--").partition("=")[0] for option in conversation.options}
     return bool(conversation.port or options & SETTINGS) or any(map(of_a_step, conversation.steps))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.case import say, sql
 
 if TYPE_CHECKING:
-    from kvref_conformance.steps import By, Say, Sql
+    from kvref_conformance.steps import By, Send, Sql
 
 R: Final = "daemon_memcached_r_batch_size"
 W: Final = "daemon_memcached_w_batch_size"
@@ -39,12 +39,12 @@ COMMIT: Final = sql("COMMIT", on="s")
 ROLLBACK: Final = sql("ROLLBACK", on="s")
 
 
-def put(name: int | str, on: str = "a", value: str = "x") -> Say:
+def put(name: int | str, on: str = "a", value: str = "x") -> Send:
     """Set {k}NAME and want it stored."""
     return say(f"set {{k}}{name} 0 0 {len(value)}\r\n{value}\r\n", "STORED\r\n", on=on)
 
 
-def puts(first: int, last: int, on: str = "a") -> tuple[Say, ...]:
+def puts(first: int, last: int, on: str = "a") -> tuple[Send, ...]:
     """Set {k}FIRST to {k}LAST, one request each."""
     return tuple(put(n, on) for n in range(first, last + 1))
 
@@ -79,7 +79,7 @@ def holds(name: int | str, value: str, on: str = "") -> Sql:
     return sql(f"SELECT c2 FROM {{t1}} WHERE c1 = '{{k}}{name}'", (value,), on=on)  # noqa: S608 - a template
 
 
-def reads(name: int | str, value: str | By, on: str = "a", verb: str = "get") -> Say:
+def reads(name: int | str, value: str | By, on: str = "a", verb: str = "get") -> Send:
     """Get {k}NAME and want that value."""
     return say(f"{verb} {{k}}{name}\r\n", value if not isinstance(value, str) else item(name, value), on=on)
 
@@ -89,6 +89,6 @@ def item(name: int | str, value: str) -> str:
     return f"VALUE {{k}}{name} 0 {len(value)}\r\n{value}\r\nEND\r\n"
 
 
-def nothing(name: int | str, on: str = "a") -> Say:
+def nothing(name: int | str, on: str = "a") -> Send:
     """Get {k}NAME and want a miss."""
     return say(f"get {{k}}{name}\r\n", "END\r\n", on=on)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref_conformance.case import ask, by, say
 
 if TYPE_CHECKING:
-    from kvref_conformance.steps import By, Say
+    from kvref_conformance.steps import By, Send
 
 NOT_FOUND: Final = '0x01 "Not found"'
 EXISTS: Final = '0x02 "Data exists for key"'
@@ -17,23 +17,23 @@ NOT_STORED: Final = '0x05 "Not stored"'
 NO_NUMBER: Final = '0x06 "Non-numeric server-side value for incr or decr"'
 
 
-def stored(key: str, value: str, verb: str = "set", *, flags: int = 0, on: str = "a") -> Say:
+def stored(key: str, value: str, verb: str = "set", *, flags: int = 0, on: str = "a") -> Send:
     """Store a value under a key."""
     given = "" if verb.startswith(("append", "prepend")) else f" flags={flags}"
     return ask(f"{verb} key={key}{given} value={value}", f"{verb} ok cas=<cas>", on=on)
 
 
-def shows(key: str, value: str, *, flags: int = 0, on: str = "a") -> Say:
+def shows(key: str, value: str, *, flags: int = 0, on: str = "a") -> Send:
     """Get a key and want that value; the row has a cas number."""
     return ask(f"get key={key}", f"get ok cas=<cas> flags={flags} value={value}", on=on)
 
 
-def misses(key: str, on: str = "a") -> Say:
+def misses(key: str, on: str = "a") -> Send:
     """Get a key and want nothing."""
     return ask(f"get key={key}", f"get {NOT_FOUND}", on=on)
 
 
-def told(frames: str, answer: str, **how: Any) -> Say:
+def told(frames: str, answer: str, **how: Any) -> Send:
     """Send frames and want an answer, of which two texts end in a full stop where the profile says so."""
     return ask(frames, texts(answer), **how)
 
@@ -49,17 +49,17 @@ def unknown(opcode: str) -> By:
     return by("binary.unknown_opcode", empty=f"{opcode} 0x81", text=f'{opcode} 0x81 "Unknown command"')
 
 
-def refused(frame: str, on: str = "a") -> Say:
+def refused(frame: str, on: str = "a") -> Send:
     """Send frames of which the first has wrong lengths, and want the connection closed."""
     opcode = frame.partition(";")[0].split()[0]
     return ask(frame, f'{opcode} 0x04 "Invalid arguments"', on=on, closes=True)
 
 
-def each_refused(*frames: str) -> tuple[Say, ...]:
+def each_refused(*frames: str) -> tuple[Send, ...]:
     """Send frames with wrong lengths, each on a connection of its own."""
     return tuple(refused(frame, on=f"c{number}") for number, frame in enumerate(frames))
 
 
-def in_text(request: str, answer: str) -> Say:
+def in_text(request: str, answer: str) -> Send:
     """Send a request on a text connection that is open in addition to the binary one."""
     return say(request, answer, on="text")

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.case import Shape, say, sql
 
 if TYPE_CHECKING:
-    from kvref_conformance.steps import Say, Sql
+    from kvref_conformance.steps import Send, Sql
 
 
 # Columns for flags, cas number and expiry, as a Shape names them.
 OPTIONS: Final = "f INT, c BIGINT UNSIGNED, e INT"
 
 
-def told(word: str, value: str, answer: str | tuple[str, ...], verb: str = "set", *, flags: int = 0) -> Say:
+def told(word: str, value: str, answer: str | tuple[str, ...], verb: str = "set", *, flags: int = 0) -> Send:
     """Store a value under a word and want that answer."""
     return say(f"{verb} {word} {flags} 0 {len(value)}\r\n{value}\r\n", answer)
 
 
-def stored(word: str, value: str, verb: str = "set", *, flags: int = 0) -> Say:
+def stored(word: str, value: str, verb: str = "set", *, flags: int = 0) -> Send:
     """Store a value under a word."""
     return told(word, value, "STORED\r\n", verb, flags=flags)
 
 
-def shows(word: str, value: str, on: str = "a", *, flags: int = 0) -> Say:
+def shows(word: str, value: str, on: str = "a", *, flags: int = 0) -> Send:
     """Get a word and want that value under it."""
     return say(f"get {word}\r\n", f"VALUE {word} {flags} {len(value)}\r\n{value}\r\nEND\r\n", on=on)
 
@@ -34,7 +34,7 @@ def inserted(key: str, *cells: str) -> Sql:
     return sql(f"INSERT INTO {{t}} VALUES ('{key}', {', '.join(cells)})")  # noqa: S608 - a template
 
 
-def misses(word: str) -> Say:
+def misses(word: str) -> Send:
     """Get a word and want nothing."""
     return say(f"get {word}\r\n", "END\r\n")
 
@@ -61,7 +61,7 @@ def row_removed(name: str) -> Sql:
     return sql(f"DELETE FROM {{containers}} WHERE name = '{name}'")  # noqa: S608 - a template
 
 
-def unknown(name: str) -> Say:
+def unknown(name: str) -> Send:
     """Want no mapping of that name: its row cannot be used."""
     return say(f"bind {name}\r\nget @@{name}.{{k}}\r\n", "NOT_FOUND\r\nEND\r\n")
 

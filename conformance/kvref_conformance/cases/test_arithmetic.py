@@ -10,23 +10,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 NOT_A_NUMBER = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 BAD_AMOUNT = "CLIENT_ERROR invalid numeric delta argument\r\n"
 
 
-def stored(text: str) -> Say:
+def stored(text: str) -> Send:
     """Store a text under {k} with flags 4."""
     return say(f"set {{k}} 4 0 {len(text)}\r\n{text}\r\n", "STORED\r\n")
 
 
-def shows(text: str) -> Say:
+def shows(text: str) -> Send:
     """Get {k} and want that text with flags 4."""
     return say("get {k}\r\n", f"VALUE {{k}} 4 {len(text)}\r\n{text}\r\nEND\r\n")
 
 
-def stays(number: int) -> Say:
+def stays(number: int) -> Send:
     """Want that number to be what is stored, whether it is padded or not."""
     return say("incr {k} 0\r\n", f"{number}\r\n")
 

@@ -22,7 +22,7 @@ from kvref_conformance.cases.batches import (
     row,
 )
 from kvref_conformance.cases.phrases import OPTIONS, row_added, row_removed
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,7 +204,7 @@ OVER = (
     ),
     batched("end-by-quit", "KV-BATCH-044", *puts(1, 3), say("quit\r\n", "", closes=True), eventually(committed(3))),
     *(
-        batched(f"end-by-{how}", "KV-BATCH-044", *puts(1, 3), Hangup(how=how), eventually(committed(3)))
+        batched(f"end-by-{how}", "KV-BATCH-044", *puts(1, 3), Disconnect(how=how), eventually(committed(3)))
         for how in ("half", "close", "reset")
     ),
     batched(
@@ -212,7 +212,7 @@ OVER = (
         "KV-BATCH-044",
         *puts(1, 3),
         quiet("set {k}4 0 0 10\r\nhalf"),
-        Hangup(how="close"),
+        Disconnect(how="close"),
         eventually(committed(3)),
     ),
     batched(
@@ -220,7 +220,7 @@ OVER = (
         "KV-BATCH-044",
         *puts(1, 2),
         *puts(3, 5, "b"),
-        Hangup("b"),
+        Disconnect("b"),
         eventually(committed(3)),
         *puts(6, 7),
         committed(7),
@@ -231,7 +231,7 @@ OVER = (
         UNCOMMITTED,
         put(1),
         dirty(1),
-        Hangup(),
+        Disconnect(),
         eventually(committed(1)),
         engine="mysql",
     ),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say, Sql
+    from kvref_conformance.steps import Send, Sql
 
 ROW = "SELECT c1, c2, c3, c5 FROM {t1} WHERE c1 = '{k}'"
 COUNT = "SELECT COUNT(*) FROM {t1} WHERE c1 = '{k}'"
@@ -23,7 +23,7 @@ def inserted(value: str, flags: str = "0", cas: str = "0", expiry: str = "0") ->
     return sql(f"INSERT INTO {{t1}} VALUES ('{{k}}', {value}, {flags}, {cas}, {expiry})")  # noqa: S608 - a template
 
 
-def shows(value: str, flags: int = 0) -> Say:
+def shows(value: str, flags: int = 0) -> Send:
     """Get {k} and want that value."""
     return say("get {k}\r\n", f"VALUE {{k}} {flags} {len(value)}\r\n{value}\r\nEND\r\n")
 

@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 ALL: Final = "abcdefgh"
 EACH: Final = tuple(enumerate(ALL))
 
 
-def put(word: str, value: str, on: str, verb: str = "set", answer: str = "STORED") -> Say:
+def put(word: str, value: str, on: str, verb: str = "set", answer: str = "STORED") -> Send:
     """Store a value on a connection and want that answer."""
     return say(f"{verb} {word} 0 0 {len(value)}\r\n{value}\r\n", f"{answer}\r\n", on=on)
 
 
-def everywhere(word: str, value: str) -> tuple[Say, ...]:
+def everywhere(word: str, value: str) -> tuple[Send, ...]:
     """Want a value on every connection."""
     return tuple(shows(word, value, on=on) for on in ALL)
 
 
-def nowhere(word: str) -> tuple[Say, ...]:
+def nowhere(word: str) -> tuple[Send, ...]:
     """Want nothing under a word on every connection."""
     return tuple(say(f"get {word}\r\n", "END\r\n", on=on) for on in ALL)
 
 
-def counted(on: str, name: str, number: int) -> Say:
+def counted(on: str, name: str, number: int) -> Send:
     """Want that number of `stats`, whatever the others."""
     return say("stats\r\n", f"<stats>STAT {name} {number}\r\n<stats>END\r\n", on=on)
 
 
-def prefixes(on: str, *answer: str) -> Say:
+def prefixes(on: str, *answer: str) -> Send:
     """Want that of `stats detail dump`."""
     return say("stats detail dump\r\n", "".join(f"{line}\r\n" for line in (*answer, "END")), on=on)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 ANY_CAS = "18446744073709551614"
 LARGEST = (1 << 64) - 1
@@ -23,7 +23,7 @@ TWO_NUMBERS = Shape(f"k VARCHAR(32) PRIMARY KEY, v BIGINT, w BIGINT, {OPTIONS}",
 TWO_TEXTS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(32), w VARCHAR(32), {OPTIONS}", values="v,w")
 
 
-def counts(frame: str, number: int) -> Say:
+def counts(frame: str, number: int) -> Send:
     """Send an incr or decr and want that sum."""
     return ask(frame, f"{frame.partition(' ')[0]} ok cas=<cas> number={number}")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kvref_conformance.case import ask, case, say, waits
 from kvref_conformance.cases.binary_phrases import in_text, misses, shows, stored, told, unknown
 from kvref_conformance.frames import encode
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,12 +126,12 @@ PACKETS = (
         "KV-BINFRAME-009",
         ask("noop opaque=1; noop opaque=2", "noop ok opaque=1; noop ok opaque=2", cuts=(30,)),
     ),
-    case("bin-header-then-close", "KV-BINFRAME-010", waits("raw %80%01%00%01"), Hangup(), misses("{k}", on="b")),
+    case("bin-header-then-close", "KV-BINFRAME-010", waits("raw %80%01%00%01"), Disconnect(), misses("{k}", on="b")),
     case(
         "bin-body-then-close",
         "KV-BINFRAME-010",
         waits("set key={k} longer=1 value=ab"),
-        Hangup(),
+        Disconnect(),
         misses("{k}", on="b"),
     ),
     case(

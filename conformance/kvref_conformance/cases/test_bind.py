@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case, say, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, row_added, row_removed, shows
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +109,7 @@ CASES = (
         "KV-BIND-017",
         say("get {k}\r\n", "END\r\n"),
         say("bind {m2}\r\nset {k} 0 0 1\r\n2\r\n", "SUCCEED\r\nSTORED\r\n"),
-        Hangup(),
+        Disconnect(),
         say("get {k}\r\n", "END\r\n"),
         bind="",
     ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kvref_conformance.case import Shape, case, eventually, logged, refused, say
 from kvref_conformance.cases.batches import LOGGED, SOON, WRITES, committed, nothing, put, puts, reads, row
 from kvref_conformance.cases.phrases import OPTIONS
-from kvref_conformance.steps import Hangup, Mark
+from kvref_conformance.steps import Disconnect, Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ CASES: tuple[Case, ...] = (
         nothing("none"),
         say("delete {k}none\r\n", "NOT_FOUND\r\n"),
         say("add {k}1 0 0 1\r\ny\r\n", "NOT_STORED\r\n"),
-        Hangup(),
+        Disconnect(),
         logged(""),
     ),
     log(
@@ -67,11 +67,11 @@ CASES: tuple[Case, ...] = (
         Mark(),
         *puts(1, 2),
         say("delete {k}none\r\n", "NOT_FOUND\r\n"),
-        Hangup(),
+        Disconnect(),
         committed(0),
         logged(""),
     ),
-    log("end-is-logged", "KV-BINLOG-006", Mark(), *puts(1, 2), Hangup(), eventually(committed(2)), logged("Write")),
+    log("end-is-logged", "KV-BINLOG-006", Mark(), *puts(1, 2), Disconnect(), eventually(committed(2)), logged("Write")),
     log(
         "two-batches-are-two",
         "KV-BINLOG-006",
@@ -79,9 +79,9 @@ CASES: tuple[Case, ...] = (
         *puts(1, 2),
         put(3, on="b"),
         logged(""),
-        Hangup("b"),
+        Disconnect("b"),
         eventually(committed(1)),
-        Hangup(),
+        Disconnect(),
         eventually(committed(3)),
         logged("Write; Write"),
     ),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say, Sql
+    from kvref_conformance.steps import Send, Sql
 
 
 def policies(get: str, set_: str = "", delete: str = "", flush: str = "", name: str = "cache_policy") -> Setup:
@@ -55,7 +55,7 @@ def updated(value: str) -> Sql:
     return sql(f"UPDATE {{t1}} SET c2 = '{value}' WHERE c1 = '{{k}}'")  # noqa: S608 - a template
 
 
-def deleted(word: str = "{k}", answer: str = "DELETED") -> Say:
+def deleted(word: str = "{k}", answer: str = "DELETED") -> Send:
     """Delete a word and want that answer."""
     return say(f"delete {word}\r\n", f"{answer}\r\n")
 

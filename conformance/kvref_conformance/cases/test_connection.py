@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case, quiet, say
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
 THERE = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
 GONE = say("get {k}\r\n", "END\r\n")
 
 
-def shows(value: str) -> Say:
+def shows(value: str) -> Send:
     """Get {k} and want that value."""
     return say("get {k}\r\n", f"VALUE {{k}} 0 {len(value)}\r\n{value}\r\nEND\r\n")
 
@@ -128,7 +128,7 @@ PACKETS = (
         "closed-inside-the-data",
         "KV-CONN-011",
         quiet("set {k} 0 0 5\r\nab"),
-        Hangup(),
+        Disconnect(),
         GONE,
     ),
     case(
@@ -223,7 +223,7 @@ HANDSHAKE = "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x03\r\n"
 HTTP = "POST / HTTP/1.1\r\nHost: 127.0.0.1:11211\r\n\r\nset {k} 0 0 1\r\ny\r\n"
 
 
-def opens_with(opening: str, reply: str = "") -> Say:
+def opens_with(opening: str, reply: str = "") -> Send:
     """Send the first bytes of another protocol and a set on a new connection, which must be closed after the reply."""
     return say(f"{opening}set {{k}} 0 0 1\r\ny\r\n", reply, on="b", closes=True)
 

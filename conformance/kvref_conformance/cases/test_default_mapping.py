@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Setup, case, say, sql
 from kvref_conformance.cases.phrases import row_added, row_removed
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 UNSORTED = Setup(containers=(("zeta", "t1"), ("beta", "t2"), ("gamma", "t3")))
 NAMED = Setup(containers=(("alpha", "t1"), ("default", "t3"), ("zeta", "t2")))
@@ -27,7 +27,7 @@ LETTERS = Setup(containers=(("b", "t1"), ("C", "t2"), ("A", "t3")))
 LIKE_DEFAULT = Setup(containers=(("defaults", "t1"), ("alpha", "t2")))
 
 
-def begins_with(table: str, on: str = "a") -> Say:
+def begins_with(table: str, on: str = "a") -> Send:
     """Want a connection to be with that table."""
     return say("get kvc-where\r\n", f"VALUE kvc-where 0 2\r\n{table}\r\nEND\r\n", on=on)
 
@@ -41,7 +41,7 @@ CASES = (
         say("bind zeta\r\n", "SUCCEED\r\n"),
         begins_with("t1"),
         begins_with("t2", on="b"),
-        Hangup(),
+        Disconnect(),
         begins_with("t2"),
         setup=UNSORTED,
         bind="",

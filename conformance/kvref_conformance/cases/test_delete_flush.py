@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, say, sql
 from kvref_conformance.cases.phrases import OPTIONS
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +124,7 @@ CASES = (
         say("bind {m2}\r\n", "SUCCEED\r\n"),
         say("flush_all\r\n", "OK\r\n", patience=FLUSH),
         say("set {k} 0 0 1\r\ny\r\n", "STORED\r\n"),
-        Hangup(),
+        Disconnect(),
         say("get {k}\r\n", "END\r\n"),
         say("get @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\ny\r\nEND\r\n"),
     ),

@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 COLON, ARROW, EMPTY, NO_ROW, AT, MARK, TILDES = (Setup(text) for text in (":", "->", "", None, "@@", "@>", "~" * 40))
 CAPITALS = Setup(None, others=(("TABLE_MAP_DELIMITER", ":"),))
 BOUND = {n: shows("{k}", str(n)) for n in (1, 2)}
 
 
-def everywhere() -> tuple[Say, ...]:
+def everywhere() -> tuple[Send, ...]:
     """Store {k} as 2 in {m2} and as 1 in {m1}, without any delimiter; the connection ends bound to {m1}."""
     return tuple(say(f"bind {{m{n}}}\r\nset {{k}} 0 0 1\r\n{n}\r\n", "SUCCEED\r\nSTORED\r\n") for n in (2, 1))
 
 
-def reaches(word: str) -> Say:
+def reaches(word: str) -> Send:
     """Get a word that reaches {k} of {m2}."""
     return say(f"get {word}\r\n", f"VALUE {word} 0 1\r\n2\r\nEND\r\n")
 
 
-def names_table(word: str) -> Say:
+def names_table(word: str) -> Send:
     """Get a switch word."""
     return say(f"get {word}\r\n", f"VALUE {word} 0 <number>\r\n<text>\r\nEND\r\n")
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
 ONE = Shape(COLUMNS)
@@ -27,7 +27,7 @@ OVER = inserted("{k}", "'5', 3, 5, 1000000000")
 EXPIRY = "SELECT e FROM {t} WHERE k = '{k}'"
 
 
-def timed(expiry: int, answer: str | tuple[str, ...] = "STORED\r\n", verb: str = "set") -> Say:
+def timed(expiry: int, answer: str | tuple[str, ...] = "STORED\r\n", verb: str = "set") -> Send:
     """Store {k} with that exptime."""
     return say(f"{verb} {{k}} 0 {expiry} 1\r\nx\r\n", answer)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case, eventually, say
 from kvref_conformance.cases.batches import WRITES, committed, nothing, put, puts, reads, row
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ UNDOES_ITSELF = (
         put(1),
         FAILS["delete"],
         *puts(2, 3),
-        Hangup(),
+        Disconnect(),
         eventually(committed(3)),
     ),
 )

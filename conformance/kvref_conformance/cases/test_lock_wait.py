@@ -24,7 +24,7 @@ from kvref_conformance.cases.batches import (
     vanishes,
 )
 from kvref_conformance.cases.phrases import OPTIONS
-from kvref_conformance.steps import PATIENCE, Hangup
+from kvref_conformance.steps import PATIENCE, Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,9 @@ def short(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
 
 def gives_up(id_: str, requirements: str, step: Step) -> Case:
     """Write a case where a command waits for a row of another connection's batch until the wait is over."""
-    return short(id_, requirements, row(1, "old"), put(1, value="held"), step, Hangup(), eventually(holds(1, "held")))
+    return short(
+        id_, requirements, row(1, "old"), put(1, value="held"), step, Disconnect(), eventually(holds(1, "held"))
+    )
 
 
 def waits_for_sql(id_: str, requirements: str, reply: str) -> Case:
@@ -95,7 +97,7 @@ GIVEN_UP = (
         row(1, "5"),
         put(1, value="6"),
         say("incr {k}1 1\r\n", ("SERVER_ERROR failed to store item\r\n", OVER), on="b", patience=PATIENCE),
-        Hangup(),
+        Disconnect(),
         eventually(holds(1, "6")),
     ),
     waits_for_sql("gives-up-a-row-of-sql", "KV-LOCK-030", OVER),
@@ -118,7 +120,7 @@ GIVEN_UP = (
         put(2, on="b"),
         say(f"set {TAIL}", NOT_STORED, on="b", patience=PATIENCE),
         nothing(2, on="b"),
-        Hangup(),
+        Disconnect(),
         eventually(holds(1, "held")),
     ),
     case(
@@ -175,7 +177,7 @@ FLUSHES = (
         "KV-LOCK-040",
         *puts(1, 2),
         asks("flush_all\r\n", "b"),
-        Hangup(),
+        Disconnect(),
         answers("OK\r\n", "b"),
         sql("SELECT COUNT(*) FROM {t}", (0,)),
         shape=OWN,
@@ -197,7 +199,7 @@ FLUSHES = (
         *puts(1, 2),
         say("flush_all\r\n", "OK\r\n", on="b", patience=PATIENCE),
         say("get {k}1\r\n", item(1, "x")),
-        Hangup(),
+        Disconnect(),
         eventually(sql("SELECT COUNT(*) FROM {t}", (2,))),
         shape=OWN,
         settings=WRITES,

@@ -26,7 +26,7 @@ from kvref_conformance.cases.batches import (
     row,
     vanishes,
 )
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,10 +57,10 @@ WAITS = (
         row(1, "old"),
         put(1, value="first"),
         asks(SET, "b"),
-        Hangup(how="close"),
+        Disconnect(how="close"),
         STORED,
         holds(1, "first"),
-        Hangup("b"),
+        Disconnect("b"),
         eventually(holds(1, "memc")),
     ),
     batched(
@@ -69,9 +69,9 @@ WAITS = (
         row(1, "old"),
         put(1, value="first"),
         asks("set key={k}1 value=memc", "b", binary=True),
-        Hangup(how="close"),
+        Disconnect(how="close"),
         answers("set ok cas=<cas>", "b"),
-        Hangup("b"),
+        Disconnect("b"),
         eventually(holds(1, "memc")),
     ),
     batched(
@@ -79,9 +79,9 @@ WAITS = (
         "KV-LOCK-001",
         put(1, value="first"),
         asks("append {k}1 0 0 1\r\n!\r\n", "b"),
-        Hangup(how="close"),
+        Disconnect(how="close"),
         STORED,
-        Hangup("b"),
+        Disconnect("b"),
         eventually(holds(1, "first!")),
     ),
     batched(
@@ -127,7 +127,7 @@ WAITS = (
         row(1, "old"),
         put(1, value="memc"),
         starts(UPDATE, "s"),
-        Hangup(),
+        Disconnect(),
         ends("s"),
         holds(1, "memc+sql"),
         settings=WRITES,
@@ -153,7 +153,7 @@ GOES_ON = (
         "KV-LOCK-014",
         put(1),
         asks("set {k}2 0 0 1\r\nx\r\n", "b"),
-        Hangup(),
+        Disconnect(),
         STORED,
         settings=SNAPSHOT,
         engine="mysql",
@@ -177,7 +177,7 @@ GOES_ON = (
         asks(SET, "b"),
         *(put(n, on=f"c{n}") for n in range(2, 9)),
         *(reads(n, "x", on=f"d{n}") for n in range(2, 9)),
-        Hangup(),
+        Disconnect(),
         STORED,
     ),
     batched(
@@ -186,8 +186,8 @@ GOES_ON = (
         row(1, "old"),
         put(1, value="first"),
         asks("set {k}1 0 0 4\r\nmemc\r\n", "b"),
-        Hangup("b", how="close"),
-        Hangup(how="close"),
+        Disconnect("b", how="close"),
+        Disconnect(how="close"),
         eventually(holds(1, "memc")),
     ),
     batched(
@@ -195,7 +195,7 @@ GOES_ON = (
         "KV-LOCK-008",
         row(1),
         put(1),
-        Hangup(),
+        Disconnect(),
         put(1, on="b"),
         say("quit\r\n", "", on="b", closes=True),
         put(1, on="c"),
@@ -212,8 +212,8 @@ DEADLOCK = tuple(
         asks("set {k}2 0 0 1\r\na\r\n", "a"),
         say("set {k}1 0 0 1\r\nb\r\n", ("STORED\r\n", lost), on="b"),
         answers(("STORED\r\n", lost), "a"),
-        Hangup("a"),
-        Hangup("b"),
+        Disconnect("a"),
+        Disconnect("b"),
         eventually(sql("SELECT COUNT(DISTINCT c2) FROM {t1} WHERE c1 IN ('{k}1', '{k}2') AND c2 <> 'old'", (1,))),
     )
     for id_, requirements, lost in (
@@ -254,9 +254,9 @@ WITHOUT = (
         row(1, "old"),
         put(1, value="first"),
         put(1, on="b", value="second"),
-        Hangup(),
+        Disconnect(),
         eventually(holds(1, "first")),
-        Hangup("b"),
+        Disconnect("b"),
         eventually(holds(1, "second")),
         settings=NO_ROW_LOCKS,
     ),

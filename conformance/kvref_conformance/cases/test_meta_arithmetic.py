@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 NUMBER = Shape(f"k VARCHAR(32) PRIMARY KEY, v BIGINT, {OPTIONS}")
 OTHER = 999999999999
@@ -22,12 +22,12 @@ MODE = "CLIENT_ERROR invalid mode for ma M token\r\n"
 NO_NUMBER = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 
 
-def ma(flags: str, *allow: str, key: str = "{k}") -> Say:
+def ma(flags: str, *allow: str, key: str = "{k}") -> Send:
     """Count {k} with those flags."""
     return say(f"ma {key} {flags}\r\n", allow)
 
 
-def counted(flags: str, number: int) -> Say:
+def counted(flags: str, number: int) -> Send:
     """Count {k} and want that number."""
     return ma(f"{flags} v", f"VA {len(str(number))}\r\n{number}\r\n")
 

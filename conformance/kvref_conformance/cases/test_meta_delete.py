@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
 NUMBERLESS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", cas="0")
@@ -25,12 +25,12 @@ STALE = "VA 1 X W\r\nx\r\n"
 TAKEN = "VA 1 Z X\r\nx\r\n"
 
 
-def md(flags: str, answer: str = DONE, key: str = "{k}") -> Say:
+def md(flags: str, answer: str = DONE, key: str = "{k}") -> Send:
     """Delete {k} with those flags."""
     return say(f"md {key} {flags}\r\n", answer)
 
 
-def mg(answer: str, on: str = "a") -> Say:
+def mg(answer: str, on: str = "a") -> Send:
     """Get the value of {k}."""
     return say("mg {k} v\r\n", answer, on=on)
 

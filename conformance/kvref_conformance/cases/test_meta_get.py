@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
 TIMELESS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", expiry="0")
@@ -27,17 +27,17 @@ NO_NUMBER = "CLIENT_ERROR bad token in command line format\r\n"
 BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 
 
-def timed(seconds: int, value: str = "x") -> Say:
+def timed(seconds: int, value: str = "x") -> Send:
     """Store {k} for so many seconds."""
     return say(f"set {{k}} 0 {seconds} {len(value)}\r\n{value}\r\n", "STORED\r\n")
 
 
-def asked(flags: str, *allow: str, key: str = "{k}") -> Say:
+def asked(flags: str, *allow: str, key: str = "{k}") -> Send:
     """Send mg for {k} with those flags."""
     return say(f"mg {key} {flags}\r\n", allow)
 
 
-def left(flags: str, before: str, seconds: int, behind: str = "\r\n") -> Say:
+def left(flags: str, before: str, seconds: int, behind: str = "\r\n") -> Send:
     """Send mg with flags and expect this number of seconds, or one less if a second has begun."""
     return asked(flags, *(f"{before}t{each}{behind}" for each in (seconds, seconds - 1)))
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 LATER = 2000000000
@@ -21,12 +21,12 @@ TOO_LARGE = "SERVER_ERROR object too large for cache\r\n"
 OTHER = 999999999999
 
 
-def ms(flags: str, answer: str, value: str = "x", key: str = "{k}") -> Say:
+def ms(flags: str, answer: str, value: str = "x", key: str = "{k}") -> Send:
     """Store a value with those flags."""
     return say(f"ms {key} {len(value)} {flags}\r\n{value}\r\n", answer)
 
 
-def refused(line: str, answer: str, mapped: str = "") -> Say:
+def refused(line: str, answer: str, mapped: str = "") -> Send:
     """Send a line with one byte of data, which must not be read as a command."""
     return say(f"{line}\r\nx\r\nmn\r\n", f"{answer}{mapped}MN\r\n")
 

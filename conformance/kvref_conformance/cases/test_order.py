@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 # Where the data block of a refused line runs as a command, its ERROR follows.
 BAD_FORMAT: Final = tuple("CLIENT_ERROR bad command line format\r\n" + more for more in ("", "ERROR\r\n"))
@@ -33,7 +33,7 @@ MALFORMED: Final = {"flags": "x 0 1", "expiry": "0 x 1", "length": "0 0 x"}
 HUGE: Final = "2097152\r\n{v~2097152}\r\n"  # the largest item has 1 MiB
 
 
-def two(name: str, requirement: str, step: Say, shape: Shape | None = None) -> Case:
+def two(name: str, requirement: str, step: Send, shape: Shape | None = None) -> Case:
     """Return a case whose line has two faults and leaves the stored item as it is."""
     return case(name, requirement, STORED, step, KEPT, shape=shape)
 

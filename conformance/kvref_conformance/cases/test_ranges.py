@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 # {k}a to {k}e hold A to E.
 LETTERS: Final = tuple(stored(f"{{k}}{letter}", letter.upper()) for letter in "abcde")
@@ -29,13 +29,13 @@ NULL_KEYS = (
 NUMBERED = Shape(f"k INT PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 
 
-def rows(words: str, *keys: str) -> Say:
+def rows(words: str, *keys: str) -> Send:
     """Get the words and want the rows of these keys, each with its key in capitals."""
     blocks = "".join(f"VALUE {key} 0 {len(key)}\r\n{key.upper()}\r\n" for key in keys)
     return say(f"get {words}\r\n", f"{blocks}END\r\n")
 
 
-def answers(words: str, letters: str) -> Say:
+def answers(words: str, letters: str) -> Send:
     """Get the words and want these rows, each under its own key."""
     rows = "".join(f"VALUE {{k}}{letter} 0 1\r\n{letter.upper()}\r\n" for letter in letters)
     return say(f"get {words}\r\n", f"{rows}END\r\n")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say, Sql
+    from kvref_conformance.steps import Send, Sql
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
 ONE = Shape(COLUMNS)
@@ -34,7 +34,7 @@ def leads(name: str, table: str) -> Sql:
     return sql(f"UPDATE {{containers}} SET db_table = '{table}' WHERE name = '{name}'")  # noqa: S608 - a template
 
 
-def where(table: str, word: str = "kvc-where", on: str = "a") -> Say:
+def where(table: str, word: str = "kvc-where", on: str = "a") -> Send:
     """Want a plain key, or a word, to be answered by that table."""
     return say(f"get {word}\r\n", f"VALUE {word} 0 2\r\n{table}\r\nEND\r\n", on=on)
 

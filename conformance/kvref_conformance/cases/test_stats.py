@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 NAMES = (
     "pid uptime time version libevent pointer_size rusage_user rusage_system daemon_connections curr_connections "
@@ -34,7 +34,7 @@ RESET = say("stats reset\r\n", "RESET\r\n")
 USAGE = "CLIENT_ERROR usage: stats detail on|off|dump\r\n"
 
 
-def counted(**numbers: int | str) -> Say:
+def counted(**numbers: int | str) -> Send:
     """Want `stats` with these numbers, whatever the others."""
     few, more = (
         "".join(f"STAT {name} {numbers.get(name, '<text>')}\r\n" for name in names) for names in (NAMES, MORE_NAMES)
@@ -42,7 +42,7 @@ def counted(**numbers: int | str) -> Say:
     return say("stats\r\n", by("verbs.beyond_plugin", no=f"{few}END\r\n", yes=f"{more}END\r\n"))
 
 
-def one_row(name: str, number: int) -> Say:
+def one_row(name: str, number: int) -> Send:
     """Want `stats` with this number among its rows."""
     return say("stats\r\n", f"<stats>STAT {name} {number}\r\n<stats>END\r\n")
 

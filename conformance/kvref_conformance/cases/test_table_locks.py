@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kvref_conformance.case import Shape, answers, asks, case, ends, eventually, refused, say, sql, starts
 from kvref_conformance.cases.batches import SOON, TABLE_LOCKS, WRITES, committed, put, puts, reads, row
 from kvref_conformance.cases.phrases import OPTIONS
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ CASES: tuple[Case, ...] = (
             SOON,
             starts("ALTER TABLE {t} ADD COLUMN other INT", "s"),
             ends("s", fails=True),
-            Hangup(),
+            Disconnect(),
             eventually(sql("SELECT COUNT(*) FROM {t}", (1,))),
             shape=OWN,
             settings=settings,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, say, sql
 from kvref_conformance.cases.phrases import OPTIONS, misses, row, row_removed, shows, stored
-from kvref_conformance.steps import Hangup, Pause
+from kvref_conformance.steps import Disconnect, Pause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ ONE = Shape(COLUMNS)
 MADE = (sql(f"CREATE TABLE {{t}}_{{k4}} ({COLUMNS})"), row("{k2}", "{t}_{k4}"), stored("@@{k2}.{k}", "x", flags=3))
 GONE = (sql("DROP TABLE {t}_{k4}"), row_removed("{k2}"))
 TO_OWN = say("bind {k2}\r\n", "SUCCEED\r\n")
-DROPPED = (*MADE, Hangup(), sql("DROP TABLE {t}_{k4}"), TO_OWN)
+DROPPED = (*MADE, Disconnect(), sql("DROP TABLE {t}_{k4}"), TO_OWN)
 SET = "set {k} 0 0 1\r\ny\r\n"
 
 CASES = (
@@ -37,7 +37,7 @@ CASES = (
         "table-truncated-by-sql",
         "KV-LIFE-017",
         stored("{k}", "x"),
-        Hangup(),
+        Disconnect(),
         sql("TRUNCATE TABLE {t}"),
         misses("{k}"),
         stored("{k}", "y"),
@@ -77,7 +77,7 @@ CASES = (
         "words-on-a-dropped-table",
         "KV-LIFE-019",
         *MADE,
-        Hangup(),
+        Disconnect(),
         Pause(0.5),  # the plugin closes the table of a lost connection a moment later
         sql("DROP TABLE {t}_{k4}"),
         TO_OWN,
@@ -109,7 +109,7 @@ CASES = (
         shows("{k}", "new", flags=7),
         stored("{k}", "y"),
         sql("SELECT v, k FROM {t}_{k4}", ("y", "{k}")),
-        Hangup(),
+        Disconnect(),
         *GONE,
         shape=ONE,
     ),
@@ -118,12 +118,12 @@ CASES = (
             f"column-{name}-dropped{suffix}",
             requirement,
             *MADE,
-            Hangup(),
+            Disconnect(),
             sql(f"ALTER TABLE {{t}}_{{k4}} DROP COLUMN {name}"),
             TO_OWN,
             say("get {k}\r\n", found),
             say(SET, told),
-            Hangup(),
+            Disconnect(),
             *GONE,
             shape=ONE,
         )
@@ -137,14 +137,14 @@ CASES = (
         "columns-moved",
         "KV-LIFE-023",
         *MADE,
-        Hangup(),
+        Disconnect(),
         sql("ALTER TABLE {t}_{k4} ADD COLUMN n INT FIRST"),
         sql("ALTER TABLE {t}_{k4} MODIFY v VARCHAR(50) FIRST"),
         TO_OWN,
         shows("{k}", "x", flags=3),
         stored("{k}", "y"),
         sql("SELECT v, f FROM {t}_{k4}", ("y", 0)),
-        Hangup(),
+        Disconnect(),
         *GONE,
         shape=ONE,
     ),

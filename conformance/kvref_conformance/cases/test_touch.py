@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say
+    from kvref_conformance.steps import Send
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
 NARROW = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED, e SMALLINT")
@@ -32,7 +32,7 @@ PASSED = Pause(3.1)
 ENDS = (("below-zero-ends", -1), ("4294967295-ends", 4294967295))
 
 
-def touched(time: int | str, answer: str = TOUCHED) -> Say:
+def touched(time: int | str, answer: str = TOUCHED) -> Send:
     """Touch {k}."""
     return say(f"touch {{k}} {time}\r\n", answer)
 
@@ -47,7 +47,7 @@ TOUCHES: tuple[Time, ...] = (
 )
 
 
-def kept(times: tuple[Time, ...]) -> tuple[Say | Pause, ...]:
+def kept(times: tuple[Time, ...]) -> tuple[Send | Pause, ...]:
     """Store each key, give it its time, wait, and see by `get` alone which are there."""
     return (
         *(say(f"set {key} 0 {time} 1\r\nx\r\n", "STORED\r\n") for key, time, *_ in times),

@@ -11,13 +11,13 @@ from kvref_conformance.case import Shape, ask, case, eventually, say, sql
 from kvref_conformance.cases.batches import SNAPSHOT, WRITES, committed, put, puts
 from kvref_conformance.cases.binary_phrases import NOT_FOUND, NOT_STORED
 from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say, Sql, Step
+    from kvref_conformance.steps import Send, Sql, Step
 
 NUMBERED: Final = Shape(f"k INT PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 COUNTERS: Final = Shape(f"k INT PRIMARY KEY, v INT, {OPTIONS}")
@@ -58,12 +58,12 @@ SUMS: Final = {
 PACKET: Final = "".join(f"set {key} 0 0 1\r\nx\r\n" for key in (1, "abc", 2, 3))
 
 
-def sets(first: int, last: int) -> tuple[Say, ...]:
+def sets(first: int, last: int) -> tuple[Send, ...]:
     """Store FIRST to LAST, one request each."""
     return tuple(stored(f"{n}", "7") for n in range(first, last + 1))
 
 
-def frames(first: int, last: int) -> tuple[Say, ...]:
+def frames(first: int, last: int) -> tuple[Send, ...]:
     """Store FIRST to LAST in the binary protocol, one frame each."""
     return tuple(ask(f"set key={n} value=7", "set ok cas=<cas>") for n in range(first, last + 1))
 
@@ -78,7 +78,7 @@ def numbered(id_: str, requirements: str, *steps: Step, shape: Shape = NUMBERED)
     return case(id_, requirements, *steps, shape=shape, settings=WRITES)
 
 
-def viewed(id_: str, requirements: str, request: Say, then: str) -> Case:
+def viewed(id_: str, requirements: str, request: Send, then: str) -> Case:
     """Write a case that reads `old`, makes it `new` by SQL, sends a request, and reads again in the same batch."""
     steps = (inserted("5", "'old', 0, 0, 0"), shows("5", "old"), sql("UPDATE {t} SET v = 'new' WHERE k = 5"))
     return case(id_, requirements, *steps, request, shows("5", then), shape=NUMBERED, settings=SNAPSHOT)
@@ -110,7 +110,7 @@ DISCARDS = (
         "KV-BATCH-026",
         say(PACKET, "STORED\r\nNOT_STORED\r\nSTORED\r\nSTORED\r\n"),
         misses("1"),
-        Hangup(),
+        Disconnect(),
         eventually(rows(2)),
     ),
     numbered(

@@ -22,13 +22,13 @@ from kvref_conformance.cases.batches import (
     reads,
     row,
 )
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.steps import Say, Step
+    from kvref_conformance.steps import Send, Step
 
 PIPELINED = "".join(f"set {{k}}{n} 0 0 1\r\nx\r\n" for n in range(3))
 TEN = "".join(f"set {{k}}{n} 0 0 1\r\nx\r\n" for n in range(10))
@@ -71,7 +71,7 @@ def batched(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case
     return case(id_, requirements, *steps, settings=WRITES, engine=engine)
 
 
-def binary(number: int) -> Say:
+def binary(number: int) -> Send:
     """Set a row of the case by a frame."""
     return ask(f"set key={{k}}{number} value=x", "set ok cas=<cas>")
 
@@ -182,7 +182,7 @@ COUNTED = (
         "KV-BATCH-008",
         say(TEN, "STORED\r\n" * 10),
         committed(8),
-        Hangup(),
+        Disconnect(),
         eventually(committed(10)),
     ),
     batched(

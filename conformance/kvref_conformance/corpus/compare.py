@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.corpus.conversation import Query, Sleep, Talk
+from kvref_conformance.corpus.conversation import MemcachedStep, Sleep, SqlStep
 from kvref_conformance.corpus.holes import CasNumbers, Clock, matches
 
 if TYPE_CHECKING:
@@ -90,9 +90,9 @@ def _differences(conversation: Conversation, played: Played, version: str, asked
             continue
         if (asked is not Asked.PLUGIN and _is_garbage(recorded)) or (other_sql and _agree(recorded, got)):
             continue
-        if other_sql and isinstance(step, Query):
+        if other_sql and isinstance(step, SqlStep):
             got = _as_mysql(recorded, got)
-        hexadecimal = isinstance(step, Talk) and step.hex is not None
+        hexadecimal = isinstance(step, MemcachedStep) and step.hex is not None
         if not matches(recorded, got, cas, Clock(observed.began, observed.ended), hexadecimal=hexadecimal):
             yield Difference(number, recorded, observed.got)
     if conversation.crash.get(version) != played.crash:

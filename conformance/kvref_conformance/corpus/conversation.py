@@ -20,7 +20,7 @@ Got: TypeAlias = "Mapping[str, Json]"
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class MemcachedStep:
     """Bytes on a memcached connection, and the answer.
 
     Args:
@@ -51,7 +51,7 @@ class Talk:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SqlStep:
     """A statement on a SQL connection that commits by itself.
 
     Args:
@@ -98,7 +98,7 @@ class Server:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class CrowdStep:
     """The same on many memcached connections: all send, then all read.
 
     Args:
@@ -118,10 +118,16 @@ class Crowd:
     got: Got = field(default_factory=dict)
 
 
-Step: TypeAlias = Talk | Query | Sleep | Server | Crowd
+Step: TypeAlias = MemcachedStep | SqlStep | Sleep | Server | CrowdStep
 
 # The key that identifies the kind of a step.
-KINDS: Final[Mapping[str, type[Step]]] = {"mc": Talk, "sql": Query, "sleep": Sleep, "server": Server, "many": Crowd}
+KINDS: Final[Mapping[str, type[Step]]] = {
+    "mc": MemcachedStep,
+    "sql": SqlStep,
+    "sleep": Sleep,
+    "server": Server,
+    "many": CrowdStep,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.corpus.conversation import Query, Talk
+from kvref_conformance.corpus.conversation import MemcachedStep, SqlStep
 from kvref_conformance.corpus.holes import Clock, cas_number, cas_spans
 from kvref_conformance.corpus.tokens import binary_tokens, body_tokens, text_tokens
 
@@ -88,7 +88,12 @@ class _Joint:
 
     def answer(self, step: Step, one: Observed, other: Observed) -> Json:
         self._clocks = Clock(one.began, one.ended), Clock(other.began, other.ended)
-        if isinstance(step, Talk) and step.hex is not None and isinstance(one.got, str) and isinstance(other.got, str):
+        if (
+            isinstance(step, MemcachedStep)
+            and step.hex is not None
+            and isinstance(one.got, str)
+            and isinstance(other.got, str)
+        ):
             return self._frames(one.got, other.got)
         return self._join(one.got, other.got)
 
@@ -205,7 +210,7 @@ def _cas_in_order(conversation: Conversation, played: Played) -> list[int]:
     """List the cas numbers answered on memcached connections as `player` counts them for `{"cas": n}` in a `send`."""
     numbers: list[int] = []
     for step, observed in zip(conversation.steps, played.steps, strict=True):
-        if isinstance(step, Talk) and isinstance(observed.got, str):
+        if isinstance(step, MemcachedStep) and isinstance(observed.got, str):
             hexadecimal = step.hex is not None
             for begin, end in cas_spans(observed.got, hexadecimal=hexadecimal):
                 number = cas_number(observed.got[begin:end], hexadecimal=hexadecimal)
@@ -215,11 +220,11 @@ def _cas_in_order(conversation: Conversation, played: Played) -> list[int]:
 
 
 def _sql(conversation: Conversation) -> list[str]:
-    return [*conversation.sql, *(step.exec or "" for step in conversation.steps if isinstance(step, Query))]
+    return [*conversation.sql, *(step.exec or "" for step in conversation.steps if isinstance(step, SqlStep))]
 
 
 def _sent(conversation: Conversation) -> list[str]:
-    sent = [step.send for step in conversation.steps if isinstance(step, Talk)]
+    sent = [step.send for step in conversation.steps if isinstance(step, MemcachedStep)]
     return [part for each in sent for part in (each if isinstance(each, list) else [each]) if isinstance(part, str)]
 
 

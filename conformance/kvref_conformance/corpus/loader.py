@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.conversation import Query, Server, Sleep, Talk
+from kvref_conformance.corpus.conversation import MemcachedStep, Server, Sleep, SqlStep
 from kvref_conformance.frames import encode, told
-from kvref_conformance.steps import Asks, Ends, Eventually, Hangup, Pause, Restart, Say, Sql, Starts
+from kvref_conformance.steps import AwaitSql, Disconnect, Eventually, Pause, Restart, Send, Sql, StartRequest, StartSql
 from kvref_conformance.template import Names
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ def steps_of(recorded: Recorded) -> tuple[Step, ...]:
         SuiteError: its frames cannot be written in words.
     """
     match recorded:
-        case Talk():
+        case MemcachedStep():
             return _talk(recorded)
-        case Query(join=True):
-            return (Ends(recorded.sql, patience=JOIN_SECONDS),)
-        case Query(exec=str(statement)):
+        case SqlStep(join=True):
+            return (AwaitSql(recorded.sql, patience=JOIN_SECONDS),)
+        case SqlStep(exec=str(statement)):
             text, poll = statement.replace("{", BRACE), recorded.poll
             if recorded.asynchronous:
-                return (Starts(text, recorded.sql),)
+                return (StartSql(text, recorded.sql),)
             step = Sql(text, on=recorded.sql)
             return (step if poll is None else Eventually(step, poll["timeout"], poll["every"]),)
         case Server():
@@ -64,15 +64,15 @@ def steps_of(recorded: Recorded) -> tuple[Step, ...]:
     raise TypeError(f"{recorded} is no step of the player")
 
 
-def _talk(recorded: Talk) -> tuple[Step, ...]:
+def _talk(recorded: MemcachedStep) -> tuple[Step, ...]:
     on, binary = recorded.mc, recorded.hex is not None
     text = _words(_parts(recorded.hex)) if binary else _template(_parts(recorded.send))
     how = "reset" if recorded.abort else "close" if recorded.close else "half" if recorded.half else ""
     if how:
-        sent = (Asks((text,), on, 0.0, binary),) if text and how != "reset" else ()
-        return (*sent, Hangup(on, how))
+        sent = (StartRequest((text,), on, 0.0, binary),) if text and how != "reset" else ()
+        return (*sent, Disconnect(on, how))
     # Without a text: what has come meanwhile.
-    return (Say((text,), (), on, quiet=recorded.quiet, patience=recorded.first or 0.0, binary=binary),)
+    return (Send((text,), (), on, quiet=recorded.quiet, patience=recorded.first or 0.0, binary=binary),)
 
 
 def _parts(sent: Json) -> list[str | int]:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.conversation import Crowd, Query, Talk
+from kvref_conformance.corpus.conversation import CrowdStep, MemcachedStep, SqlStep
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.corpus.loader import JOIN_SECONDS, CasNames, steps_of
 from kvref_conformance.corpus.silences import NORMAL, Pace, Silences
 from kvref_conformance.player import Player, Target
-from kvref_conformance.steps import Hangup
+from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
     from kvref_conformance.connection import Connection
@@ -124,20 +124,20 @@ class _Recorder:
 
     def _got(self, recorded: Step) -> Json:
         match recorded:
-            case Talk():
+            case MemcachedStep():
                 return self._talk(recorded)
-            case Query(watch=dict() as watch):
+            case SqlStep(watch=dict() as watch):
                 return self._watch(recorded, watch["for"], watch["every"])
-            case Query():
+            case SqlStep():
                 return self._query(recorded)
-            case Crowd():
+            case CrowdStep():
                 return self._crowd(recorded)
             case _:
                 (step,) = steps_of(recorded)
                 shown = self.player.take(step)
                 return None if shown is None else str(shown.result)
 
-    def _talk(self, recorded: Talk) -> Json:
+    def _talk(self, recorded: MemcachedStep) -> Json:
         try:
             shown = [self.player.take(step) for step in steps_of(recorded)][-1]
         except OSError as error:
@@ -159,7 +159,7 @@ class _Recorder:
             time.sleep(0.02)
         return answer
 
-    def _query(self, recorded: Query) -> Json:
+    def _query(self, recorded: SqlStep) -> Json:
         def came(shown: Shown) -> bool:
             assert recorded.poll is not None, "only a poll is repeated"
             return bool(_trimmed(recorded, shown.result).get("rows") == recorded.poll["until"])
@@ -172,7 +172,7 @@ class _Recorder:
             raise SuiteError(f"{shown.sent!r} still runs after {JOIN_SECONDS:g} s")
         return _trimmed(recorded, shown.result)
 
-    def _watch(self, recorded: Query, seconds: float, every: float) -> Json:
+    def _watch(self, recorded: SqlStep, seconds: float, every: float) -> Json:
         deadline = time.monotonic() + seconds
         seen: list[Json] = []
         while True:
@@ -185,12 +185,12 @@ class _Recorder:
                 return {"seen": seen}
             time.sleep(every)
 
-    def _crowd(self, recorded: Crowd) -> Json:
+    def _crowd(self, recorded: CrowdStep) -> Json:
         """Return how often each answer came, its own words of `send` spelt as there; None if the step closes them."""
         names = [f"{recorded.name}{number}" for number in range(recorded.many)]
         if recorded.close:
             for name in names:
-                self.player.take(Hangup(name, "close"))
+                self.player.take(Disconnect(name, "close"))
             return None
         answers: Counter[str] = Counter()
         opened: dict[Connection, int] = {}
@@ -214,7 +214,7 @@ def _as_sent(answer: str, template: str, number: int) -> str:
     return answer
 
 
-def _trimmed(step: Query, result: Result) -> Result:
+def _trimmed(step: SqlStep, result: Result) -> Result:
     rows = result.get("rows")
     if not isinstance(rows, list) or (step.cols is None and step.mask is None):
         return result

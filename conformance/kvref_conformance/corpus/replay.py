@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvref.errors import SuiteError
 from kvref_conformance.corpus import listing
 from kvref_conformance.corpus.compare import Asked, Difference, differences
-from kvref_conformance.corpus.conversation import Sleep, Talk
+from kvref_conformance.corpus.conversation import MemcachedStep, Sleep
 from kvref_conformance.corpus.player import play
 from kvref_conformance.corpus.silences import NORMAL, PATIENT, Pace
 
@@ -47,7 +47,7 @@ class Script:
         return sum(
             step.sleep if isinstance(step, Sleep) else step.first or 0.0
             for step in self.conversation.steps
-            if isinstance(step, Sleep | Talk)
+            if isinstance(step, Sleep | MemcachedStep)
         )
 
 

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from kvref_conformance.conversation import shown
-from kvref_conformance.corpus.conversation import Crowd, Query, Server, Sleep, Talk
+from kvref_conformance.corpus.conversation import CrowdStep, MemcachedStep, Server, Sleep, SqlStep
 from kvref_conformance.corpus.holes import is_hole
 from kvref_conformance.corpus.replay import DIFFERS, LISTED, SAME, UNLISTED
 
@@ -54,13 +54,13 @@ def _lines(outcome: Outcome) -> Iterator[str]:
 
 def _sent(step: Step) -> str:
     match step:
-        case Talk():
+        case MemcachedStep():
             sent = step.hex or step.send
             deeds = [word for word in ("close", "half", "abort") if getattr(step, word)]
             return " ".join([f"{step.mc}>", *([answer(sent)] if sent else [] if deeds else ["(listen)"]), *deeds])
-        case Query():
+        case SqlStep():
             return f"SQL {step.sql}> {step.exec or 'wait for the result'}"
-        case Crowd():
+        case CrowdStep():
             return f"{step.many} connections {step.name}> {answer(step.send)}"
         case Server():
             return f"server: {step.server}"

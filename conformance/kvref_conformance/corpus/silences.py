@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvref_conformance.connection import Connection
-    from kvref_conformance.steps import Answers, Asks, Say
+    from kvref_conformance.steps import AwaitReply, Send, StartRequest
 
 # An answer that is still coming so many seconds after the wait for its first byte is not read to its end.
 MAX_ANSWER_SECONDS: Final = 30.0
@@ -74,18 +74,18 @@ class Silences:
         self._states: dict[Connection, _State] = {}
         self._late = False
 
-    def say(self, connection: Connection, step: Say, packets: tuple[bytes, ...]) -> Reply:
+    def say(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return the reply; a step without patience has that of the pace."""
         self._send(connection, b"".join(packets))
         first = step.patience or (self._pace.quiet if step.quiet else self._pace.first)
         return self._read(connection, first, binary=step.binary)
 
-    def ask(self, connection: Connection, _step: Asks, packets: tuple[bytes, ...]) -> Reply:
+    def ask(self, connection: Connection, _step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and read nothing."""
         self._send(connection, b"".join(packets))
         return Reply(b"")
 
-    def answer(self, connection: Connection, step: Answers) -> Reply:
+    def answer(self, connection: Connection, step: AwaitReply) -> Reply:
         """Return what has come."""
         return self._read(connection, step.patience, binary=False)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvref_conformance.frames import encode
-from kvref_conformance.steps import Asks, Hangup, Mark, Pause, Reload, Say, Starts, Tick, innermost
+from kvref_conformance.steps import Disconnect, Mark, Pause, Reload, Send, StartRequest, StartSql, Tick, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kvref_conformance.steps import Step
 
 # They make no exchange.
-SILENT = (Hangup, Starts, Mark, Pause, Tick)
+SILENT = (Disconnect, StartSql, Mark, Pause, Tick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ def sent_in(steps: Sequence[Step], exchanges: Sequence[Exchange]) -> Iterator[Se
     """
     left = iter(exchanges)
     for step in steps:
-        if isinstance(step, Hangup):
+        if isinstance(step, Disconnect):
             yield Sent(step.on)
         if isinstance(step, SILENT):
             continue
         exchange = next(left, None)
         inner = innermost(step)
-        binary = isinstance(inner, Say | Asks) and inner.binary
+        binary = isinstance(inner, Send | StartRequest) and inner.binary
         if exchange is not None and exchange.opening:
             yield _sent(exchange, binary=binary)
             exchange = next(left, None)
@@ -60,9 +60,9 @@ def sent_in(steps: Sequence[Step], exchanges: Sequence[Exchange]) -> Iterator[Se
             return
         if isinstance(inner, Reload):
             yield Sent("")
-        elif isinstance(inner, Say):
+        elif isinstance(inner, Send):
             yield _sent(exchange, binary=binary, more=inner.quiet)
-        elif isinstance(inner, Asks):
+        elif isinstance(inner, StartRequest):
             yield Sent(exchange.on, _bytes(exchange, binary=binary), None, binary)
 
 

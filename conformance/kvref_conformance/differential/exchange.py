@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
 from kvref_conformance.connection import MAX_ANSWER_BYTES, beyond
-from kvref_conformance.corpus.conversation import Conversation, Query, Sleep, Talk
+from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, Sleep, SqlStep
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.differential.requests import MARK_OPAQUE
 from kvref_conformance.frames import CAS, OPCODES, Request, split
@@ -80,7 +80,7 @@ class Side:
                 raise SuiteError(f"{self.name}: {statement!r} failed: {error}")
         self.target.execute(OWN, "COMMIT")
 
-    def send(self, talk: Talk) -> None:
+    def send(self, talk: MemcachedStep) -> None:
         """Send what a step says, the mark behind it unless no answer is expected yet."""
         line = self._lines.get(talk.mc)
         if line is None:
@@ -89,7 +89,7 @@ class Side:
         sent = self._frames(talk.hex) if binary else self._bytes(talk.send)
         line.send(sent + (b"" if talk.quiet else NOOP if binary else MARK))
 
-    def receive(self, talk: Talk, patience: float) -> bytes:
+    def receive(self, talk: MemcachedStep, patience: float) -> bytes:
         """Return the answer to what was sent, without that to the mark."""
         binary = talk.hex is not None
         answer = _read(self._lines[talk.mc], patience, binary=binary)
@@ -200,15 +200,15 @@ def _end_of_frames(data: bytes) -> int | None:
 def take(step: Step, sides: tuple[Side, Side], patience: float) -> tuple[bytes | None, bytes | None]:
     """Take one step on both sides and return what each answered."""
     match step:
-        case Talk(close=True):
+        case MemcachedStep(close=True):
             for side in sides:
                 side.close(step.mc)
-        case Talk():
+        case MemcachedStep():
             for side in sides:
                 side.send(step)
             if not step.quiet:
                 return sides[0].receive(step, patience), sides[1].receive(step, patience)
-        case Query(exec=str() as statement):
+        case SqlStep(exec=str() as statement):
             return _result(sides[0], statement), _result(sides[1], statement)
         case Sleep():
             pass  # for players that cannot see the server close

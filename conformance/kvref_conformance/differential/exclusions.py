@@ -8,7 +8,7 @@ from importlib.resources import files
 from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.corpus.conversation import MemcachedStep
 from kvref_conformance.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
 from kvref_conformance.next_word import told_by_address
 
@@ -110,7 +110,7 @@ def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = F
     """Return whether the steps of a conversation may be taken; see `is_safe`."""
     begun: dict[str, bytes] = {}  # open connections, each with the first part of what its next step ends
     for step in steps:
-        if not isinstance(step, Talk):
+        if not isinstance(step, MemcachedStep):
             continue
         if step.close:
             begun.pop(step.mc, None)
@@ -168,7 +168,7 @@ def flushes(data: bytes, *, binary: bool) -> bool:
     return any(frame.opcode in FLUSHES for frame in frames(data)) if binary else bool(_FLUSH.search(data))
 
 
-def sent(step: Talk) -> bytes:
+def sent(step: MemcachedStep) -> bytes:
     """Return what a step sends, cas numbers as 0."""
     if step.hex is not None:
         parts = step.hex if isinstance(step.hex, list) else [step.hex]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.conversation import Query, Sleep, Talk
+from kvref_conformance.corpus.conversation import MemcachedStep, Sleep, SqlStep
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.ground import BINARY, MIXED
 from kvref_conformance.differential.lines import Speaker
@@ -197,21 +197,21 @@ class _Conversation:
         kind = weighted(self._draw, weights)
         if kind == "bind" and name not in self._binary:
             self._bound[name], line = self._speaker.bind()
-            return [Talk(name, line.decode("latin-1"))]
+            return [MemcachedStep(name, line.decode("latin-1"))]
         if kind == "sql":
             return [self._change()]
         if kind == "containers":
             return [self._containers()]
         if kind == "close":
             self._bound.pop(name)
-            return [Talk(name, close=True)]
+            return [MemcachedStep(name, close=True)]
         if kind == "quit":
             self._bound.pop(name)
             parts: Parts = self._caller.quit() if name in self._binary else [b"quit\r\n"]
-            return [self._talk(name, parts), Talk(name, close=True)]
+            return [self._talk(name, parts), MemcachedStep(name, close=True)]
         if kind == "flush":
             return self._flush(name)
-        others = [Talk(each, "") for each in self._bound if each != name]
+        others = [MemcachedStep(each, "") for each in self._bound if each != name]
         said = self._said(kind, name, bound)
         world = self._world
         taken = [*others, *said]
@@ -226,7 +226,7 @@ class _Conversation:
             return [self._talk(name, parts)]
         if kind == "wrong":
             wrong: list[Step] = [self._talk(name, self._caller.wrong(bound))]
-            return [*wrong, Talk(name, close=True)] if chance(self._draw, 0.8) else wrong
+            return [*wrong, MemcachedStep(name, close=True)] if chance(self._draw, 0.8) else wrong
         if kind == "split":
             return self._split(name, bound)
         speaker = self._caller if name in self._binary else self._speaker
@@ -249,10 +249,10 @@ class _Conversation:
         rest: Parts = [first[place:], *whole[1:]]
         return [replace(self._talk(name, [first[:place]]), quiet=True), self._talk(name, rest)]
 
-    def _talk(self, name: str, parts: Parts) -> Talk:
+    def _talk(self, name: str, parts: Parts) -> MemcachedStep:
         if name in self._binary:
-            return Talk(name, hex=_json(parts, bytes.hex))
-        return Talk(name, _json(parts, _latin))
+            return MemcachedStep(name, hex=_json(parts, bytes.hex))
+        return MemcachedStep(name, _json(parts, _latin))
 
     def _flush(self, name: str) -> list[Step]:
         if name in self._binary:
@@ -261,16 +261,16 @@ class _Conversation:
             line = weighted(self._draw, _FLUSHES)
             # A get that reads a number first decides whether a flush_all with a number is rejected, on any connection
             # (more:errno-001).
-            flush = Talk(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
+            flush = MemcachedStep(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
         if exclusions.FLUSH_BESIDE_READERS not in self._ground.care and not self._ground.batches:
             return [flush]
         others = [each for each in self._bound if each != name]
         for each in others:
             del self._bound[each]
-        closing: list[Step] = [Talk(each, close=True) for each in others]
+        closing: list[Step] = [MemcachedStep(each, close=True) for each in others]
         return [*closing, *([Sleep(UNTIL_CLOSED)] if closing else []), flush]
 
-    def _change(self) -> Query:
+    def _change(self) -> SqlStep:
         """Draw a change by SQL of a row that a mapping shows."""
         container = pick(self._draw, self._speaker.favourites)
         table = container.table
@@ -281,15 +281,15 @@ class _Conversation:
         where = f"{key.name} IS NULL" if chosen is None else f"{key.name} = {literal(chosen)}"
         kind = weighted(self._draw, {"UPDATE": 4.0, "DELETE": 2, "INSERT": 3})
         if kind == "DELETE":
-            return Query(SQL, f"DELETE FROM test.{table.name} WHERE {where}")
+            return SqlStep(SQL, f"DELETE FROM test.{table.name} WHERE {where}")
         if kind == "INSERT":
             row = draw_row(self._draw, table, self._world.palette, between(self._draw, 100, 999))
-            return Query(SQL, f"INSERT INTO test.{table.name} VALUES ({', '.join(map(literal, row))})")
+            return SqlStep(SQL, f"INSERT INTO test.{table.name} VALUES ({', '.join(map(literal, row))})")
         column = pick(self._draw, [column for column in table.columns if column.name not in {key.name, "id"}])
         cell = literal(draw_cell(self._draw, column, self._world.palette))
-        return Query(SQL, f"UPDATE test.{table.name} SET {column.name} = {cell} WHERE {where}")
+        return SqlStep(SQL, f"UPDATE test.{table.name} SET {column.name} = {cell} WHERE {where}")
 
-    def _containers(self) -> Query:
+    def _containers(self) -> SqlStep:
         """Draw a change of `containers`."""
         container, other = pick(self._draw, self._speaker.favourites), pick(self._draw, self._world.containers)
         name, kind = (
@@ -298,16 +298,16 @@ class _Conversation:
         )
         table = f"{CONFIGURATION}.containers"
         if kind == "DELETE":
-            return Query(SQL, f"DELETE FROM {table} WHERE name = {name}")
+            return SqlStep(SQL, f"DELETE FROM {table} WHERE name = {name}")
         if kind == "rename":
-            return Query(SQL, f"UPDATE {table} SET name = 'renamed' WHERE name = {name}")
+            return SqlStep(SQL, f"UPDATE {table} SET name = 'renamed' WHERE name = {name}")
         if kind == "UPDATE":
             columns = ("db_table", "key_columns", "value_columns", "unique_idx_name_on_key")
             cells = [literal(other.cells[place]) for place in (2, 3, 4, 8)]
             changes = ", ".join(f"{column} = {cell}" for column, cell in zip(columns, cells, strict=True))
-            return Query(SQL, f"UPDATE {table} SET {changes} WHERE name = {name}")
+            return SqlStep(SQL, f"UPDATE {table} SET {changes} WHERE name = {name}")
         new = pick(self._draw, ["nope", "new", "zz", *(each.name for each in self._world.containers)])
-        return Query(SQL, f"INSERT INTO {table} VALUES ({', '.join(map(literal, (new, *other.cells[1:])))})")
+        return SqlStep(SQL, f"INSERT INTO {table} VALUES ({', '.join(map(literal, (new, *other.cells[1:])))})")
 
 
 def _default(world: World) -> Container:

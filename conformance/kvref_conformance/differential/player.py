@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.corpus.conversation import MemcachedStep
 from kvref_conformance.differential import exchange
 from kvref_conformance.differential.compare import Counted, differing_rows, explained, same
 from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
@@ -82,10 +82,10 @@ def hold(script: Script, sides: Sides, known: Sequence[Known], patience: float =
             left, right = exchange.take(step, sides, patience)
             outcome.answers.append((left, right))
             if left is None or right is None:
-                if isinstance(step, Talk):
+                if isinstance(step, MemcachedStep):
                     begun[step.mc] = b"" if step.close else begun.get(step.mc, b"") + sent(step)
                 continue
-            whole = begun.pop(step.mc, b"") + sent(step) if isinstance(step, Talk) else b""
+            whole = begun.pop(step.mc, b"") + sent(step) if isinstance(step, MemcachedStep) else b""
             outcome.difference = _compare(number, step, whole, (left, right), known, counted, outcome)
             if outcome.difference is not None or exchange.SILENCE in left:
                 break
@@ -112,7 +112,7 @@ def _compare(
     counted: Counted,
     outcome: Outcome,
 ) -> Difference | None:
-    binary = isinstance(step, Talk) and step.hex is not None
+    binary = isinstance(step, MemcachedStep) and step.hex is not None
     if (same_frames if binary else same)(*answers, counted):
         return None
     ids = (explained_frames if binary else explained)(whole, *answers, known, counted)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from kvref_conformance.corpus.conversation import Conversation, Query, Talk, to_json
+from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, SqlStep, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.differential.compare import LARGEST_COUNTED
 from kvref_conformance.differential.exchange import CLOSED, SILENCE
@@ -41,7 +41,7 @@ def told(found: Found, names: tuple[str, str]) -> str:
     for number, step in enumerate(found.script.steps):
         answers = found.outcome.answers[number] if number < len(found.outcome.answers) else (None, None)
         lines.append(f"{number + 1:3}. {_shown(step)}")
-        text = _frames if isinstance(step, Talk) and step.hex is not None else _text
+        text = _frames if isinstance(step, MemcachedStep) and step.hex is not None else _text
         if answers[0] == answers[1]:
             lines += [f"     = {text(answers[0])}"] if answers[0] is not None else []
         else:
@@ -56,17 +56,17 @@ def told(found: Found, names: tuple[str, str]) -> str:
 
 
 def _shown(step: Step) -> str:
-    if isinstance(step, Talk):
+    if isinstance(step, MemcachedStep):
         said = "closes" if step.close else _text(step.send) if step.hex is None else _sent_frames(step)
         return f"{step.mc}> {said}{' (no answer yet)' if step.quiet else ''}"
-    return f"{step.sql}> {step.exec}" if isinstance(step, Query) else str(step)
+    return f"{step.sql}> {step.exec}" if isinstance(step, SqlStep) else str(step)
 
 
 def _text(said: bytes | Json) -> str:
     return ascii(said.decode("latin-1") if isinstance(said, bytes) else said)
 
 
-def _sent_frames(step: Talk) -> str:
+def _sent_frames(step: MemcachedStep) -> str:
     data = sent(step)
     numbers = [f"{part}" for part in step.hex if isinstance(part, dict)] if isinstance(step.hex, list) else []
     told = _frames(data) if data[:1] == b"\x80" else data.hex()
@@ -117,7 +117,7 @@ def save(found: Found, folder: Path, version: str, options: tuple[str, ...] = ()
 def _with_answers(found: Found, version: str) -> Iterator[Step]:
     numbers: list[int] = []
     for step, (answer, _) in zip(found.script.steps, found.outcome.answers, strict=False):
-        if isinstance(step, Talk) and answer is not None:
+        if isinstance(step, MemcachedStep) and answer is not None:
             if step.hex is None:
                 got = _with_holes(answer.decode("latin-1"), numbers)
             else:

@@ -51,7 +51,7 @@ SIGNS: Final = {
     SUITE_ERROR: "!",
 }
 # A conversation as the page shows it: connection, sent, got, note.
-Talk = tuple[tuple[str, ...], ...]
+MemcachedStep = tuple[tuple[str, ...], ...]
 PARTS: Final = (VERDICTS_DIFFER, ANSWERS, SAME)
 
 
@@ -76,7 +76,7 @@ def html(grid: Grid) -> str:
 
 def _data(grid: Grid) -> Markup:
     """Return what the lines show when they are opened, as JSON inside the page; equal conversations are there once."""
-    talks: dict[Talk, int] = {}
+    talks: dict[MemcachedStep, int] = {}
     cases = {
         case: _held([column.outcomes.get(case) for column in grid.columns], talks)
         for case in dict.fromkeys(case for row in grid.rows for case in row.cases)
@@ -92,7 +92,7 @@ def _data(grid: Grid) -> Markup:
     return Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))  # noqa: S704
 
 
-def _held(outcomes: Sequence[Outcome | None], talks: dict[Talk, int]) -> list[list[Any] | None]:
+def _held(outcomes: Sequence[Outcome | None], talks: dict[MemcachedStep, int]) -> list[list[Any] | None]:
     """Return for each endpoint [verdict, reason, conversation, step at which it parts from the first one, text].
 
     The keys and cas numbers of a run differ; where nothing else does, not even in a step that is never compared or in

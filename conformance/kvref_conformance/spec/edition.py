@@ -20,7 +20,19 @@ from kvref_conformance.export import cases as export
 from kvref_conformance.spec import normative as tables
 from kvref_conformance.spec.entry import VERSIONS
 from kvref_conformance.spec.example import example
-from kvref_conformance.steps import Answers, Asks, By, Ends, Eventually, Hangup, Pause, Reload, Say, Sql, Starts
+from kvref_conformance.steps import (
+    AwaitReply,
+    AwaitSql,
+    By,
+    Disconnect,
+    Eventually,
+    Pause,
+    Reload,
+    Send,
+    Sql,
+    StartRequest,
+    StartSql,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -125,23 +137,23 @@ def _setup(case: Case) -> str:
 
 def _lines(step: Step, profile: Profile) -> Iterator[str]:
     match step:
-        case Say():
+        case Send():
             yield f"{_on(step.on)}> {shown(''.join(step.packets))}"
             yield f"{_on(step.on)}< {_allowed(step.allow, profile)}{' (closes)' if step.closes else ''}"
-        case Asks():
+        case StartRequest():
             yield f"{_on(step.on)}> {shown(''.join(step.packets))} (waits)"
-        case Answers():
+        case AwaitReply():
             yield f"{_on(step.on)}< {_allowed(step.allow, profile)}"
         case Sql():
             rows = "" if step.rows is None else f": {', '.join(map(repr, step.rows)) or 'no row'}"
             yield f"SQL {step.on}{' ' if step.on else ''}{step.statement}{rows}{' (refused)' if step.refused else ''}"
-        case Starts():
+        case StartSql():
             yield f"SQL {step.on} {step.statement} (waits)"
-        case Ends():
+        case AwaitSql():
             yield f"SQL {step.on} ends{' (refused)' if step.refused else ''}"
         case Eventually():
             yield from _lines(step.step, profile)
-        case Hangup():
+        case Disconnect():
             yield f"{_on(step.on)}(connection closed by the client)"
         case Reload():
             yield "(the configuration is read again)"

@@ -14,7 +14,7 @@ from kvref_conformance import corpus
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import shown
 from kvref_conformance.spec.example import Example, example
-from kvref_conformance.steps import By, Say
+from kvref_conformance.steps import By, Send
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,7 +133,7 @@ def _tried(case: Case, profile: str) -> bool:
 
 
 def _wanted(case: Case, profile: str) -> tuple[tuple[str, str], ...]:
-    steps = [step for step in case.steps if isinstance(step, Say)]
+    steps = [step for step in case.steps if isinstance(step, Send)]
     if not steps:
         return ()
     last = steps[-1]

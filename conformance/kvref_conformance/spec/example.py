@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.conversation import shown
 from kvref_conformance.corpus import holes
-from kvref_conformance.corpus.conversation import Crowd, Query, Server, Sleep, Talk
+from kvref_conformance.corpus.conversation import CrowdStep, MemcachedStep, Server, Sleep, SqlStep
 from kvref_conformance.frames import decode, told
 
 if TYPE_CHECKING:
@@ -103,23 +103,23 @@ def _exchange(step: Step, versions: Sequence[str]) -> Exchange:
     if isinstance(step, Sleep):
         return Exchange("", f"waits {step.sleep:g} s", (), wire=False)
     answers = tuple(_grouped(_told(step), versions))
-    if isinstance(step, Talk):
+    if isinstance(step, MemcachedStep):
         ending = next((words for name, words in ENDINGS.items() if getattr(step, name)), "")
         sent = text(framed(step.hex, asked=True) if step.send is None else step.send)
         return Exchange(
             step.mc, f"{sent} ({ending})" if sent and ending else sent or ending or "listens", answers, wire=True
         )
-    if isinstance(step, Query):
+    if isinstance(step, SqlStep):
         return Exchange(f"sql {step.sql}", step.exec or "waits for its result", answers, wire=False)
-    if isinstance(step, Crowd):
+    if isinstance(step, CrowdStep):
         return Exchange(f"{step.many} of {step.name}", shown(step.send or "closes"), answers, wire=False)
     assert isinstance(step, Server)
     return Exchange("server", step.server, answers, wire=False)
 
 
-def _told(step: Talk | Query | Crowd | Server) -> Mapping[str, Json]:
+def _told(step: MemcachedStep | SqlStep | CrowdStep | Server) -> Mapping[str, Json]:
     """Return the answers to a step by version, those to frames in words."""
-    if not isinstance(step, Talk) or step.hex is None:
+    if not isinstance(step, MemcachedStep) or step.hex is None:
         return step.got
     return {version: framed(answer, asked=False) for version, answer in step.got.items()}
 

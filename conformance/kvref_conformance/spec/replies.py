@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.specification import normative
 from kvref_conformance.cases import all_cases
-from kvref_conformance.steps import Answers, Asks, By, Say, innermost
+from kvref_conformance.steps import AwaitReply, By, Send, StartRequest, innermost
 from kvref_conformance.template import HOLE
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def _allowed(case: Case) -> Iterator[tuple[bool, str]]:
     """Yield what is allowed, with whether it is in the binary protocol."""
     binary: dict[str, bool] = {}
     for step in map(innermost, case.steps):
-        if isinstance(step, Say | Asks):
+        if isinstance(step, Send | StartRequest):
             binary[step.on] = step.binary
-        if isinstance(step, Say | Answers):
+        if isinstance(step, Send | AwaitReply):
             for text in _texts(step.allow):
                 yield binary[step.on], text
 

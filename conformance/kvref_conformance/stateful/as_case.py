@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.steps import Reload, Say, Sql
+from kvref_conformance.steps import Reload, Send, Sql
 from kvref_conformance.template import CAS, Names, with_numbers
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _step(exchange: Exchange, names: Names, caught: dict[str, str]) -> Step:
     for value, name in caught.items():
         line = re.sub(rf"(?<= ){value}(?=( noreply)?$)", f"{{{name}}}", line) if line.startswith("cas ") else line
     allowed = tuple(_with_names(names.put_back(text), exchange.got, caught) for text in exchange.allowed)
-    return Say((f"{line}\r\n{data}",), allowed, exchange.on)
+    return Send((f"{line}\r\n{data}",), allowed, exchange.on)
 
 
 def _rows(text: str, names: Names) -> tuple[tuple[object, ...], ...]:

@@ -33,7 +33,7 @@ class By:
 
 
 @dataclass(frozen=True, slots=True)
-class Say:
+class Send:
     """Send bytes on a connection and judge the reply.
 
     Args:
@@ -58,7 +58,7 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
-class Hangup:
+class Disconnect:
     """Close a connection from this side; a later step on that name opens a new one.
 
     Args:
@@ -116,7 +116,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Asks:
+class StartRequest:
     """Send a request that is answered later.
 
     Args:
@@ -133,8 +133,8 @@ class Asks:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """Read and judge the answer to what `Asks` sent on that connection.
+class AwaitReply:
+    """Read and judge the answer to what `StartRequest` sent on that connection.
 
     Args:
         allow: answers that are allowed.
@@ -148,7 +148,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Starts:
+class StartSql:
     """Start a statement on a named SQL connection and let it run.
 
     Args:
@@ -161,7 +161,7 @@ class Starts:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class AwaitSql:
     """Wait for the statement that runs on a named SQL connection.
 
     Args:
@@ -185,7 +185,7 @@ class Eventually:
         every: seconds between two tries.
     """
 
-    step: Say | Sql
+    step: Send | Sql
     within: float
     every: float = 0.05
 
@@ -207,7 +207,20 @@ class Logged:
 
 
 Step = (
-    Say | Hangup | Sql | Reload | Restart | Pause | Tick | Asks | Answers | Starts | Ends | Eventually | Mark | Logged
+    Send
+    | Disconnect
+    | Sql
+    | Reload
+    | Restart
+    | Pause
+    | Tick
+    | StartRequest
+    | AwaitReply
+    | StartSql
+    | AwaitSql
+    | Eventually
+    | Mark
+    | Logged
 )
 
 

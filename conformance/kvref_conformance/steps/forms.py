@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref_conformance.frames import encode
 from kvref_conformance.steps import (
-    Answers,
-    Asks,
+    AwaitReply,
+    AwaitSql,
     By,
-    Ends,
+    Disconnect,
     Eventually,
-    Hangup,
     Logged,
     Mark,
     Pause,
     Reload,
     Restart,
-    Say,
+    Send,
     Sql,
-    Starts,
+    StartRequest,
+    StartSql,
     Tick,
 )
 from kvref_conformance.template import FRESH, HOLE, NAME
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
 # A step that is repeated has the form of the inner one, with `within`.
 FORMS: Final = {
-    "send": Say,
-    "ask": Asks,
-    "answer": Answers,
+    "send": Send,
+    "ask": StartRequest,
+    "answer": AwaitReply,
     "sql": Sql,
-    "sql start": Starts,
-    "sql end": Ends,
+    "sql start": StartSql,
+    "sql end": AwaitSql,
     "mark binlog": Mark,
     "binlog": Logged,
-    "hang up": Hangup,
+    "hang up": Disconnect,
     "reload": Reload,
     "restart": Restart,
     "pause": Pause,
@@ -60,7 +60,7 @@ NAME_OF: Final = {kind: name for name, kind in FORMS.items()}
 # In text they are what they are: memcached's usage line of delete has a <key>.
 OF_FRAMES: Final = ("<value>", "<key>", "<pairs>")
 # What the annotations of steps name, and modules import for type checkers only.
-_NAMES: Final = {"Mapping": Mapping, "By": By, "Say": Say, "Sql": Sql}
+_NAMES: Final = {"Mapping": Mapping, "By": By, "Send": Send, "Sql": Sql}
 _SECONDS: Final = frozenset({"patience", "within", "seconds", "silent"})
 # Lengths in templates: `{k:32}`, `{v~1024}`.
 _SIZES: Final = re.compile(r"[:~](\d+)\}")
@@ -90,18 +90,18 @@ class Writer:
         return {NAME_OF[type(step)]: self._parts(step)}
 
     def _parts(self, step: Step) -> dict[str, Any]:
-        if isinstance(step, Say):
+        if isinstance(step, Send):
             made = self._request(step.on, step.packets, binary=step.binary, cuts=step.cuts)
             made |= {"allow": self._allowed(step.allow, frames=step.binary), "patience": step.patience}
             return made | {name: True for name in ("quiet", "closes") if getattr(step, name)}
-        if isinstance(step, Asks):
+        if isinstance(step, StartRequest):
             return {**self._request(step.on, step.packets, binary=step.binary), "silent": step.silent}
-        if isinstance(step, Answers):
+        if isinstance(step, AwaitReply):
             allowed = self._allowed(step.allow, frames=self._binary[step.on])
             return {"on": step.on, "allow": allowed, "patience": step.patience}
         if isinstance(step, Sql):
             return self._sql(step)
-        if isinstance(step, Starts):
+        if isinstance(step, StartSql):
             return {"on": step.on, "statement": self._text(step.statement)}
         return {field.name: getattr(step, field.name) for field in fields(step)}
 
@@ -181,12 +181,12 @@ def read(made: object) -> Step:
         raise TypeError(f"{name}: {repr(given)[:MAX_SHOWN]} is no table")
     given, kind = dict(given), FORMS[name]
     repeated = {"within": given.pop("within")} if "within" in given else {}
-    if "frames" in given and kind in (Say, Asks):
+    if "frames" in given and kind in (Send, StartRequest):
         given |= {"packets": [given.pop("frames")], "binary": True}
     step: Step = table(kind, given, name)
     if not repeated:
         return step
-    if not isinstance(step, Say | Sql):
+    if not isinstance(step, Send | Sql):
         raise TypeError(f"{repr(made)[:MAX_SHOWN]} cannot be repeated")
     check(repeated, Eventually, name)
     return Eventually(step, repeated["within"])

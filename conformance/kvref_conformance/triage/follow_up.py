@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import render
-from kvref_conformance.steps import Say
+from kvref_conformance.steps import Send
 from kvref_conformance.triage import replay_file
 from kvref_conformance.triage.repeat import Repeats, waits
 from kvref_conformance.verdict import CRASH, FAILS, FLAKY, HANG, TRIED, base
@@ -118,7 +118,7 @@ def _netcat(address: SocketAddress) -> str:
 def _by_hand(record: Verdict, case: Case) -> str:
     """Return a shell command that prints what was sent, where that is text on one connection and short."""
     sent = "".join(exchange.sent for exchange in record.conversation)
-    plain = all(isinstance(step, Say) and not step.binary and step.on == "a" for step in case.steps)
+    plain = all(isinstance(step, Send) and not step.binary and step.on == "a" for step in case.steps)
     if not plain or not 0 < len(sent) <= LONGEST_BY_HAND:
         return ""
     escaped = "".join(c if c.isascii() and (c.isalnum() or c in " @._-") else f"\\{ord(c):03o}" for c in sent)

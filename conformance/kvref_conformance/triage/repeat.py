@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.steps import Answers, Asks, Ends, Eventually, Say
+from kvref_conformance.steps import AwaitReply, AwaitSql, Eventually, Send, StartRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,12 +83,12 @@ class Repeats:
 
 def waits(case: Case) -> bool:
     """Return whether a case has steps that wait."""
-    return any(isinstance(step, Answers | Asks | Ends | Eventually) for step in case.steps)
+    return any(isinstance(step, AwaitReply | StartRequest | AwaitSql | Eventually) for step in case.steps)
 
 
 def slowed(step: Step, slower: float) -> Step:
     """Return a step with its waits so many times as long, each up to LONGEST_SECONDS."""
-    if isinstance(step, Say | Answers | Ends):
+    if isinstance(step, Send | AwaitReply | AwaitSql):
         return replace(step, patience=_longer(step.patience, slower))
     if isinstance(step, Eventually):
         return replace(step, within=_longer(step.within, slower))

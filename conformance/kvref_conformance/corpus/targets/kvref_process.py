@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
 from kvref_conformance.connection import Connection
-from kvref_conformance.corpus.conversation import Talk
+from kvref_conformance.corpus.conversation import MemcachedStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -164,5 +164,5 @@ def _asks_for_counters(conversation: Conversation) -> bool:
         (isinstance(step.send, str) and step.send.startswith("stats"))
         or (isinstance(step.hex, str) and step.hex.startswith(STAT))
         for step in conversation.steps
-        if isinstance(step, Talk)
+        if isinstance(step, MemcachedStep)
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kvref.errors import SuiteError
 from kvref_conformance.connection import Connection
-from kvref_conformance.corpus.conversation import Query, Server
+from kvref_conformance.corpus.conversation import Server, SqlStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ class MemcachedTarget:
         """Return whether a conversation starts from the demo row alone and never changes rows over SQL."""
         if conversation.options or conversation.sql:
             return False
-        queries = [step.exec or "" for step in conversation.steps if isinstance(step, Query)]
+        queries = [step.exec or "" for step in conversation.steps if isinstance(step, SqlStep)]
         return all(query.startswith("SELECT") for query in queries) and not any(
             isinstance(step, Server) for step in conversation.steps
         )
