@@ -148,11 +148,11 @@ class Connection:
             return self._ask_in_turn(pieces, patience)
         return self._exchange((*pieces[:-1], pieces[-1] + self.request), versions + 1, patience)
 
-    def tell(self, pieces: tuple[bytes, ...], patience: float = 5.0) -> Reply:
+    def send_until_close(self, pieces: tuple[bytes, ...], patience: float = 5.0) -> Reply:
         """Send packets without a sentinel and read until the endpoint closes; `patience` in seconds."""
         return self._exchange(pieces, 0, patience)
 
-    def overhear(self, pieces: tuple[bytes, ...]) -> Reply:
+    def send_quietly(self, pieces: tuple[bytes, ...]) -> Reply:
         """Send packets to which nothing should be answered, and return what comes within QUIET_SECONDS."""
         reply = self._exchange(pieces, 0, QUIET_SECONDS)
         return replace(reply, hang=False)

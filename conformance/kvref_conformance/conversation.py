@@ -78,9 +78,9 @@ class Conversation:
         self._slower = slower
         self._target = EndpointTarget(endpoint, world)
         self._player = Player(self._target, names, self)
-        self._asked: dict[str, tuple[str, str]] = {}
+        self._started: dict[str, tuple[str, str]] = {}
 
-    def hold(self, case: Case, budget: Budget) -> None:
+    def run(self, case: Case, budget: Budget) -> None:
         """Take the steps in order.
 
         Args:
@@ -151,24 +151,24 @@ class Conversation:
             self.failed = exchange
             raise CaseFailed(render(self.exchanges))
 
-    def say(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
+    def send(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return the reply, see `player.Replies`."""
         connection.allow(self._longest(step.allow))
         if step.quiet:
-            return connection.overhear(packets)
+            return connection.send_quietly(packets)
         if step.closes:
-            return connection.tell(packets, step.patience)
+            return connection.send_until_close(packets, step.patience)
         return connection.ask(packets, _versions(self._texts(step.allow)), step.patience)
 
-    def ask(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
+    def start(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
         """Send a packet and return what comes although the endpoint should wait."""
         return Reply(connection.begin(b"".join(packets), step.silent))
 
-    def answer(self, connection: Connection, step: AwaitReply) -> Reply:
-        """Return the reply to what `ask` sent."""
+    def receive(self, connection: Connection, step: AwaitReply) -> Reply:
+        """Return the reply to what `start` sent."""
         return connection.end(step.patience)
 
-    def hang_up(self, connection: Connection, how: str) -> None:
+    def disconnect(self, connection: Connection, how: str) -> None:
         """Close a connection, half: and wait until the endpoint has."""
         if how == "half":
             connection.hang_up()
@@ -181,21 +181,23 @@ class Conversation:
         assert isinstance(step, Send | StartRequest | AwaitReply), f"{step} shows nothing"
         assert shown.reply is not None, "a request has a reply"
         if isinstance(step, AwaitReply):
-            asked = self._asked.pop(step.on)
+            request = self._started.pop(step.on)
             note = f"hang: no answer within {step.patience:g} s" if shown.reply.hang else ""
             note = beyond(shown.reply.limit) if shown.reply.limit else note
-            return self._compared(step.on, asked, step.allow, shown.reply, note)
-        asked = "".join(step.packets), shown.sent
+            return self._compared(step.on, request, step.allow, shown.reply, note)
+        request = "".join(step.packets), shown.sent
         if isinstance(step, Send):
-            return self._compared(step.on, asked, step.allow, shown.reply, _note(step, shown.reply))
-        self._asked[step.on] = asked
+            return self._compared(step.on, request, step.allow, shown.reply, _note(step, shown.reply))
+        self._started[step.on] = request
         early = self._text(step.on, shown.reply.data)
-        return Exchange(step.on, shown.sent, ("",), early, "it should wait" if early else "", not early, (asked[0], ""))
+        return Exchange(
+            step.on, shown.sent, ("",), early, "it should wait" if early else "", not early, (request[0], "")
+        )
 
     def _compared(
-        self, on: str, asked: tuple[str, str], allow: tuple[str, ...] | By, reply: Reply, note: str
+        self, on: str, request: tuple[str, str], allow: tuple[str, ...] | By, reply: Reply, note: str
     ) -> Exchange:
-        template, sent = asked
+        template, sent = request
         texts = self._texts(allow)
         allowed = tuple(self.names.render(text) for text in texts)
         got = self._text(on, reply.data)

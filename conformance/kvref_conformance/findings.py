@@ -185,8 +185,8 @@ def collect(judge: Judge, case: Case, chapter: str, look: Callable[[], Finding |
         word = CRASH if finding.crash else FAILS
         found.append(Verdict(name, chapter, case.requirements, word, *about, script=finding.script))
         last = now
-    held = Verdict(case.id, chapter, case.requirements, HOLDS, "", round(time.monotonic() - began, 4))
-    return found or [held]
+    holds = Verdict(case.id, chapter, case.requirements, HOLDS, "", round(time.monotonic() - began, 4))
+    return found or [holds]
 
 
 def signature(request: str, allowed: Iterable[str], got: str, keys: Iterable[str]) -> Signature:

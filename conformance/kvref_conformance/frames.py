@@ -108,7 +108,9 @@ class Request:
         """Return what is sent."""
         body = self.extras + self.key + self.value
         true = (len(self.key), len(self.extras), len(body))
-        key, extras, whole = (length if told is None else told for told, length in zip(self.lengths, true, strict=True))
+        key, extras, whole = (
+            length if words is None else words for words, length in zip(self.lengths, true, strict=True)
+        )
         header = HEADER.pack(
             self.magic, self.opcode, key, extras, self.datatype, self.vbucket, whole, self.opaque, self.cas
         )
@@ -157,18 +159,18 @@ class Frame:
 
     def __str__(self) -> str:
         """Return the frame as a line for a reader; what is zero is left out."""
-        told = [self.name if self.magic in {REQUEST, REPLY} else f"magic 0x{self.magic:02x} {self.name}"]
+        words = [self.name if self.magic in {REQUEST, REPLY} else f"magic 0x{self.magic:02x} {self.name}"]
         if self.magic != REQUEST or self.status:
-            told.append(f"{'vbucket' if self.magic == REQUEST else 'status'}=0x{self.status:02x}")
+            words.append(f"{'vbucket' if self.magic == REQUEST else 'status'}=0x{self.status:02x}")
         for word, shown in (("extras", self.extras.hex()), ("key", _shown(self.key)), ("value", _shown(self.value))):
-            told += [f"{word}={shown}"] if shown else []
-        told += [f"cas={self.cas}"] if self.cas else []
-        told += [f"opaque={self.opaque.hex()}"] if any(self.opaque) else []
-        told += [f"datatype={self.datatype}"] if self.datatype else []
+            words += [f"{word}={shown}"] if shown else []
+        words += [f"cas={self.cas}"] if self.cas else []
+        words += [f"opaque={self.opaque.hex()}"] if any(self.opaque) else []
+        words += [f"datatype={self.datatype}"] if self.datatype else []
         true = (len(self.key), len(self.extras), len(self.extras) + len(self.key) + len(self.value))
         if true != self.lengths:
-            told.append(f"stated lengths={'/'.join(map(str, self.lengths))}")
-        return " ".join(told)
+            words.append(f"stated lengths={'/'.join(map(str, self.lengths))}")
+        return " ".join(words)
 
 
 def _shown(data: bytes) -> str:
@@ -208,12 +210,12 @@ def encode(words: str) -> bytes:
 
 def decode(data: bytes) -> str:
     """Return replies in words; an incomplete reply at the end is `rest` in hexadecimal digits."""
-    return _in_words(data, (REPLY,), _reply, lambda rest: f"rest={rest.hex()}")
+    return _in_words(data, (REPLY,), _reply_in_words, lambda rest: f"rest={rest.hex()}")
 
 
-def told(data: bytes) -> str:
+def decode_requests(data: bytes) -> str:
     """Return requests in words, as in a transcript; an incomplete request at the end is `raw` bytes."""
-    return _in_words(data, (REQUEST, REPLY), _asked, lambda rest: f"raw {_escaped(rest, _IN_VALUE)}")
+    return _in_words(data, (REQUEST, REPLY), _request_in_words, lambda rest: f"raw {_escaped(rest, _IN_VALUE)}")
 
 
 def _in_words(data: bytes, magics: tuple[int, ...], words: Callable[[Frame], str], rest: Callable[[bytes], str]) -> str:
@@ -262,7 +264,7 @@ def _extras(opcode: str, given: dict[str, int]) -> bytes:
     return struct.pack(form, *(given.get(name, default) for name, default in fields))
 
 
-def _reply(frame: Frame) -> str:
+def _reply_in_words(frame: Frame) -> str:
     words = [frame.name, f"{frame.status:#04x}" if frame.status else "ok", *_header(frame)]
     if len(frame.extras) == _FLAGS:
         words.append(f"flags={int.from_bytes(frame.extras, 'big')}")
@@ -280,7 +282,7 @@ def _reply(frame: Frame) -> str:
     return " ".join(words)
 
 
-def _asked(frame: Frame) -> str:
+def _request_in_words(frame: Frame) -> str:
     words = [frame.name, *([f"magic={frame.magic}"] if frame.magic != REQUEST else []), *_header(frame)]
     form, fields = (">I", (("exp", 0),)) if frame.name.startswith("flush") else _EXTRAS.get(frame.name, ("", ()))
     if frame.extras and form and struct.calcsize(form) == len(frame.extras):

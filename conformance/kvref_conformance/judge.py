@@ -71,7 +71,7 @@ class Judge:
         conversation = Conversation(self.endpoint, self.names(), self.world)
         text = ""
         try:
-            word, reason = self.refuse(case, chapter) or self._hold(case, conversation)
+            word, reason = self.refuse(case, chapter) or self._run(case, conversation)
         except CaseFailed as failure:
             word, reason, text = FAILS, self.statement_of(case), self.explain(case, str(failure))
         duration = round(time.monotonic() - began, 4)
@@ -151,7 +151,7 @@ class Judge:
             return NOT_RUN, self._flush_reason
         return None
 
-    def _hold(self, case: Case, conversation: Conversation) -> tuple[str, str]:
+    def _run(self, case: Case, conversation: Conversation) -> tuple[str, str]:
         row = self.deviations.of(case.id, case.requirements)
         try:
             self._converse(case, conversation)
@@ -178,7 +178,7 @@ class Judge:
             self.world.configure(case.setup)
             if case.shape is not None:
                 conversation.names.texts |= self.world.shaped(case.shape)
-        conversation.hold(case, self.budget)
+        conversation.run(case, self.budget)
 
     def _is_recorded(self, row: Deviation, failed: Exchange, names: Names) -> bool:
         return not failed.note and any(

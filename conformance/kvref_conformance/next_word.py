@@ -15,7 +15,7 @@ _WORD: Final = re.compile(rb"[^ ]+")
 _LEAST: Final = 4  # a shorter word names no mapping
 
 
-def told_by_address(data: bytes, certain: int) -> bool:
+def depends_on_address(data: bytes, certain: int) -> bool:
     """Return whether a get has a word at such a place behind its first, and an @@ word there or later.
 
     Args:

@@ -58,16 +58,16 @@ class Target(Protocol):
 class Replies(Protocol):
     """How replies are read."""
 
-    def say(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
+    def send(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return the reply."""
 
-    def ask(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
+    def start(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return what comes although the server should wait."""
 
-    def answer(self, connection: Connection, step: AwaitReply) -> Reply:
-        """Return the reply to what `ask` sent, or what has come meanwhile."""
+    def receive(self, connection: Connection, step: AwaitReply) -> Reply:
+        """Return the reply to what `start` sent, or what has come meanwhile."""
 
-    def hang_up(self, connection: Connection, how: str) -> Reply | None:
+    def disconnect(self, connection: Connection, how: str) -> Reply | None:
         """Close a connection; None once it is closed, a reply if only this side is."""
 
 
@@ -162,7 +162,7 @@ class Player:
 
     def _talk(self, step: Send | StartRequest | AwaitReply) -> Shown:
         if isinstance(step, AwaitReply):
-            return Shown("", self._replies.answer(self.open(step.on), step))
+            return Shown("", self._replies.receive(self.open(step.on), step))
         connection = self.open(step.on)
         texts = [self._names.render(packet) for packet in step.packets]
         packets = tuple(text.encode("latin-1") for text in texts)
@@ -171,13 +171,13 @@ class Player:
             data = encode("".join(texts))
             packets = tuple(data[start:end] for start, end in zip((0, *cuts), (*cuts, len(data)), strict=True))
         if isinstance(step, StartRequest):
-            return Shown("".join(texts), self._replies.ask(connection, step, packets))
-        return Shown("".join(texts), self._replies.say(connection, step, packets))
+            return Shown("".join(texts), self._replies.start(connection, step, packets))
+        return Shown("".join(texts), self._replies.send(connection, step, packets))
 
     def _hang_up(self, step: Disconnect) -> Shown | None:
         if step.on not in self.connections and step.how != "half":
             return None
-        reply = self._replies.hang_up(self.open(step.on), step.how)
+        reply = self._replies.disconnect(self.open(step.on), step.how)
         if reply is None:
             del self.connections[step.on]
         return None if reply is None else Shown("", reply)

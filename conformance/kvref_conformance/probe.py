@@ -117,22 +117,22 @@ def probe(address: SocketAddress, sentinel: bytes, *, flushes: bool) -> Features
     Raises:
         CannotJudge: the endpoint is no longer reachable.
     """
-    asked: dict[str, str] = {}
+    refusals: dict[str, str] = {}
     for name, request in REQUESTS.items():
         if name == "flush_all" and not flushes:
             continue
         ending = BINARY_ANSWER if name == "binary" else sentinel
         try:
-            asked[name] = _refusal(Connection(address, ending, paced=bool(asked.get("pipelining"))), request)
+            refusals[name] = _refusal(Connection(address, ending, paced=bool(refusals.get("pipelining"))), request)
         except OSError as error:
             said = (
                 "the endpoint ended during the probe of this feature, or before: use a profile file without the"
                 " feature that ends it"
             )
             raise CannotJudge(f"cannot connect to probe {name}: {error.strerror or error}: {said}") from error
-    if asked.get("flush_all") == "":
+    if refusals.get("flush_all") == "":
         time.sleep(FLUSH_SECONDS)
-    return Features({name: not said for name, said in asked.items()}, asked)
+    return Features({name: not said for name, said in refusals.items()}, refusals)
 
 
 def needed(case: Case, profile: Profile) -> set[str]:

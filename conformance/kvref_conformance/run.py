@@ -268,7 +268,7 @@ class Run:
     @cached_property
     def _exercised(self) -> dict[str, Any]:
         """Count once, at the end of the run."""
-        return summary.told(self.judge.exercised)
+        return summary.as_json(self.judge.exercised)
 
     def _put_back(self) -> None:
         if self.judge.settings is not None:

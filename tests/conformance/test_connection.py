@@ -72,13 +72,13 @@ def test_silence_is_a_hang_with_what_came_before(scripted: Make, connect: Connec
 
 
 def test_a_closed_connection_is_said(scripted: Make, connect: Connect) -> None:
-    assert connect(scripted({b"quit": b"<close>"})).tell((b"quit\r\n",)) == Reply(b"", closed=True)
+    assert connect(scripted({b"quit": b"<close>"})).send_until_close((b"quit\r\n",)) == Reply(b"", closed=True)
 
 
 def test_overhearing_returns_early_answers(scripted: Make, connect: Connect) -> None:
     server = scripted({b"set a": b"STORED\r\n"})
-    assert connect(server).overhear((b"set a\r\n",)) == Reply(b"STORED\r\n")
-    assert connect(server).overhear((b"get a",)) == Reply(b"")
+    assert connect(server).send_quietly((b"set a\r\n",)) == Reply(b"STORED\r\n")
+    assert connect(server).send_quietly((b"get a",)) == Reply(b"")
 
 
 FLOOD = b"VALUE a 0 1000000000000\r\n" + b"x" * (2 * MAX_ANSWER_BYTES)
@@ -133,7 +133,7 @@ def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
     connection.send(b"get a\r\n", ask=True)
     assert connection.answer(60) == Reply(FLOOD[:KEPT_BYTES], limit=MAX_ANSWER_BYTES)
     recording, silences = Connection(server.address), Silences(NORMAL)
-    assert silences.say(recording, Send(("get a",), ()), (b"get a\r\n",)) == Reply(begin)
+    assert silences.send(recording, Send(("get a",), ()), (b"get a\r\n",)) == Reply(begin)
     assert silences.ending(recording) == f"<{said}>"
     duelling = Connection(server.address)
     duelling.send(b"get a\r\n")

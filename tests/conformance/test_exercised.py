@@ -73,7 +73,7 @@ def collector(profile: str = "kvref", **begin: Any) -> Exercised:
 )
 def test_a_request_has_shapes(line: str, wanted: str) -> None:
     exercised = collector()
-    exercised.say("a", f"{line}\r\n".encode("latin-1"))
+    exercised.record("a", f"{line}\r\n".encode("latin-1"))
     assert {shape for _, shape in exercised.cells} == set(wanted.split(", "))
 
 
@@ -92,7 +92,7 @@ def test_a_request_has_shapes(line: str, wanted: str) -> None:
 )
 def test_shapes_depend_on_the_endpoint(profile: str, delimiter: str | None, word: str, wanted: str) -> None:
     exercised = collector(profile, setup=Setup(delimiter))
-    exercised.say("a", f"get {word}\r\n".encode())
+    exercised.record("a", f"get {word}\r\n".encode())
     assert list(exercised.cells) == [("get", wanted)]
 
 
@@ -134,18 +134,18 @@ def states(exercised: Exercised, verb: str) -> list[tuple[str, str]]:
 def test_the_state_follows_from_what_was_sent(before: list[tuple[str, str]], wanted: tuple[str, str]) -> None:
     exercised = collector(settings={W: 3, R: 2})
     for line, got in before:
-        exercised.say("a", f"{line}\r\n".encode(), f"{got}\r\n")
-    exercised.say("a", b"incr a 1\r\n")
+        exercised.record("a", f"{line}\r\n".encode(), f"{got}\r\n")
+    exercised.record("a", b"incr a 1\r\n")
     assert states(exercised, "incr") == [wanted]
 
 
 def test_connections_have_states_of_their_own() -> None:
     exercised = collector(settings={W: 3})
-    exercised.say("a", b"bind one\r\nset a 0 0 1\r\nx\r\n", "SUCCEED\r\nSTORED\r\n")
-    exercised.say("b", encode("get key=@@two"), "get ok", binary=True)
-    exercised.say("a", b"touch a 0\r\n")
-    exercised.say("b", encode("touch key=a"), binary=True)
-    exercised.say("c", b"decr a 1\r\n")
+    exercised.record("a", b"bind one\r\nset a 0 0 1\r\nx\r\n", "SUCCEED\r\nSTORED\r\n")
+    exercised.record("b", encode("get key=@@two"), "get ok", binary=True)
+    exercised.record("a", b"touch a 0\r\n")
+    exercised.record("b", encode("touch key=a"), binary=True)
+    exercised.record("c", b"decr a 1\r\n")
     assert states(exercised, "touch") == [("bound", "write batch")]
     assert states(exercised, "binary touch") == [("switched", "no batch")]
     assert states(exercised, "decr") == [("default", "no batch")]
@@ -153,10 +153,12 @@ def test_connections_have_states_of_their_own() -> None:
 
 def test_an_endpoint_without_mappings_has_one_state() -> None:
     exercised = collector("memcached", settings={W: 3})
-    exercised.say("a", b"set a 0 0 1\r\nx\r\nset a 0 0 1\r\nx\r\n")
+    exercised.record("a", b"set a 0 0 1\r\nx\r\nset a 0 0 1\r\nx\r\n")
     assert states(exercised, "set") == [("no mappings", "no batch")]
-    assert summary.told(exercised)["settings"] is None
-    assert summary.told(exercised)["states"]["possible"] == sum(v.stateful and v.name != "bind" for v in VERBS.values())
+    assert summary.as_json(exercised)["settings"] is None
+    assert summary.as_json(exercised)["states"]["possible"] == sum(
+        v.stateful and v.name != "bind" for v in VERBS.values()
+    )
 
 
 def test_a_literal_case_is_followed_step_by_step() -> None:
@@ -193,8 +195,8 @@ def test_a_literal_case_is_followed_step_by_step() -> None:
 
 def test_the_section_stands_in_both_reports_and_is_passed_over_by_their_readers(tmp_path: Path) -> None:
     exercised = collector(settings={W: 4})
-    exercised.say("a", b"set a 0 0 1\r\nx\r\nget a\r\n")
-    section = summary.told(exercised)
+    exercised.record("a", b"set a 0 0 1\r\nx\r\nget a\r\n")
+    section = summary.as_json(exercised)
     jsonl.write(tmp_path / "report.jsonl", HEADER, Tally(), section)
     assert json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])["exercised"] == section
     assert column.read(tmp_path).exit_code == 2
@@ -207,7 +209,7 @@ def test_the_section_stands_in_both_reports_and_is_passed_over_by_their_readers(
 
 
 def test_a_run_that_sent_nothing_says_nothing(tmp_path: Path) -> None:
-    section = summary.told(collector())
+    section = summary.as_json(collector())
     assert (section, summary.closing_lines(section)) == ({}, [])
     jsonl.write(tmp_path / "report.jsonl", HEADER, Tally(), section)
     assert "exercised" not in json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])

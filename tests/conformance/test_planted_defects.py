@@ -63,10 +63,10 @@ class Recorder(Player):
         self.keys: list[str] = arguments[-1]
         self.sent: list[s.Request] = []
 
-    def say(self, *steps: s.Request, opening: bool = False) -> None:
+    def send(self, *steps: s.Request, opening: bool = False) -> None:
         """Send commands; those of the set-up are not kept."""
         self.sent += steps if not self.failed and not opening else ()
-        super().say(*steps, opening=opening)
+        super().send(*steps, opening=opening)
 
     def _fail(self, request: str, allowed: Iterable[str], got: str) -> None:
         if self.shortest is None or len(self.sent) <= len(self.shortest.sent):

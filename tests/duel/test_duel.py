@@ -33,7 +33,7 @@ class Notes:
     def step(self, text: str) -> None:
         """Ignore it."""
 
-    def held(self, tally: Tally) -> None:
+    def finished(self, tally: Tally) -> None:
         """Ignore it."""
 
     def found(self, found: Found) -> None:
@@ -53,10 +53,10 @@ def test_kvref_is_equal_to_itself(profile: str, tmp_path: Path) -> None:
         KVREF, KVREF, "--profile", profile, "--conversations", "25", "--seed", "3", "--json", str(counts)
     )
     assert code == 0, output
-    told = json.loads(counts.read_text())
-    assert told["conversations"] == 25
-    assert told["steps"] > 25 * 25
-    assert told["differences"] == told["did_not_repeat"] == {}
+    made = json.loads(counts.read_text())
+    assert made["conversations"] == 25
+    assert made["steps"] > 25 * 25
+    assert made["differences"] == made["did_not_repeat"] == {}
 
 
 def test_kvref_is_equal_to_itself_in_both_protocols() -> None:
@@ -161,6 +161,6 @@ def test_the_plugin_and_kvref_do_not_differ(profile: str, protocol: str) -> None
         run = Run(
             (Side("plugin", plugin), Side("kvref", server)), 7, 30, ground, known_differences.load([profile]), notes
         )
-        tally = run.hold(range(40))
+        tally = run.run(range(40))
     assert tally.conversations == 40
     assert not tally.differences, [found.difference for found in notes.found_ones]

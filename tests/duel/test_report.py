@@ -30,19 +30,19 @@ FOUND = Found(
 
 
 def test_a_difference_shows_the_world_the_steps_and_both_answers() -> None:
-    told = report.told(FOUND, ("left", "right"))
-    assert "conversation 12, repeats" in told
+    text = report.describe(FOUND, ("left", "right"))
+    assert "conversation 12, repeats" in text
     for statement in SCRIPT.world.set_up():
-        assert statement in told
-    assert "  2. s> DELETE FROM test.t1\n" in told
-    assert told.endswith("     left: 'NOT_FOUND\\r\\n'\n     right: 'STORED\\r\\n'")
+        assert statement in text
+    assert "  2. s> DELETE FROM test.t1\n" in text
+    assert text.endswith("     left: 'NOT_FOUND\\r\\n'\n     right: 'STORED\\r\\n'")
 
 
 def test_rows_are_shown_behind_the_steps() -> None:
     found = Found(1, SCRIPT, Outcome(ANSWERS[:2]), Difference(None, "rows: x", "t: [1]", "t: []"), repeats=False)
-    told = report.told(found, ("left", "right"))
-    assert "DID NOT REPEAT" in told
-    assert told.endswith("afterwards:\n     left: t: [1]\n     right: t: []")
+    text = report.describe(found, ("left", "right"))
+    assert "DID NOT REPEAT" in text
+    assert text.endswith("afterwards:\n     left: t: [1]\n     right: t: []")
 
 
 def test_a_saved_difference_is_a_conversation_with_the_first_sides_answers(tmp_path: Path) -> None:

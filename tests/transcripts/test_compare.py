@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kvref_conformance.corpus.compare import Asked, Difference, differences
+from kvref_conformance.corpus.compare import Difference, ServerKind, differences
 from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, Server, Sleep, SqlStep
 from kvref_conformance.corpus.player import Observed, Played
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from kvref_conformance.corpus.holes import Json
 
 V = "8.0.33"
-OTHER = Asked.KVREF_OVER_OTHER_SQL
+OTHER = ServerKind.KVREF_OVER_OTHER_SQL
 
 
-def talked(recorded: Json, observed: Json, asked: Asked = Asked.PLUGIN) -> list[Difference]:
-    return compared(MemcachedStep("a", send="x\r\n", got={V: recorded}), observed, asked)
+def talked(recorded: Json, observed: Json, kind: ServerKind = ServerKind.PLUGIN) -> list[Difference]:
+    return compared(MemcachedStep("a", send="x\r\n", got={V: recorded}), observed, kind)
 
 
-def compared(step: Any, observed: Json, asked: Asked = Asked.PLUGIN) -> list[Difference]:
+def compared(step: Any, observed: Json, kind: ServerKind = ServerKind.PLUGIN) -> list[Difference]:
     conversation = Conversation("c-001", "c", "", steps=(step,))
     played = Played("", (Observed(observed, 100.0, 100.1),), None, late=False)
-    return differences(conversation, played, V, asked)
+    return differences(conversation, played, V, kind)
 
 
-def rows(recorded: Json, observed: Json, asked: Asked) -> list[Difference]:
+def rows(recorded: Json, observed: Json, kind: ServerKind) -> list[Difference]:
     step = SqlStep("s", "SELECT 1", got={V: {"rows": recorded}})
-    return compared(step, {"rows": observed}, asked)
+    return compared(step, {"rows": observed}, kind)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_step_without_an_answer_of_the_version_is_not_compared() -> None:
     step = MemcachedStep("a", send="x\r\n", got={"5.6.14": "END\r\n"})
     conversation = Conversation("c", "c", "", steps=(step, Sleep(0.1), Server("reload")))
     played = Played("", tuple(Observed(answer, 0.0, 0.0) for answer in ("ERROR\r\n", None, "closed")), None, late=False)
-    assert differences(conversation, played, V, Asked.PLUGIN) == []
+    assert differences(conversation, played, V, ServerKind.PLUGIN) == []
 
 
 def test_port_and_end_of_the_server_count() -> None:
@@ -76,7 +76,7 @@ def test_port_and_end_of_the_server_count() -> None:
 def test_number_that_the_plugin_never_computed_binds_kvref_to_nothing() -> None:
     garbage: Json = [{"number": "garbage"}, "\r\n"]
     assert talked(garbage, "NOT_FOUND\r\n", OTHER) == []
-    assert talked(garbage, "NOT_FOUND\r\n", Asked.PLUGIN) != []
+    assert talked(garbage, "NOT_FOUND\r\n", ServerKind.PLUGIN) != []
     assert talked(["VALUE k ", {"number": "garbage"}, "\r\n"], "END\r\n", OTHER) != []
 
 
@@ -98,13 +98,13 @@ def test_rows_of_sqlite_are_those_of_mysql(recorded: Json, observed: Json, same:
 
 
 def test_live_rows_are_compared_to_the_letter() -> None:
-    assert rows([["2"]], [[2]], Asked.PLUGIN) != []
+    assert rows([["2"]], [[2]], ServerKind.PLUGIN) != []
 
 
 def test_counts_and_error_texts_are_mysqls_alone() -> None:
     affected = SqlStep("s", "UPDATE", got={V: {"affected": 1}})
     assert compared(affected, {"affected": 2}, OTHER) == []
-    assert compared(affected, {"affected": 2}, Asked.PLUGIN) != []
+    assert compared(affected, {"affected": 2}, ServerKind.PLUGIN) != []
     assert compared(affected, {"rows": []}, OTHER) != []
     error = SqlStep("s", "UPDATE", got={V: {"error": [1062, "Duplicate entry 'a' for key 't.PRIMARY'"]}})
     assert compared(error, {"error": [1062, "UNIQUE constraint failed"]}, OTHER) == []

@@ -16,7 +16,7 @@ from kvref.translation import session
 from kvref_conformance import corpus
 from kvref_conformance import player as steps_player
 from kvref_conformance.corpus import listing, player, silences
-from kvref_conformance.corpus.compare import Asked, differences
+from kvref_conformance.corpus.compare import ServerKind, differences
 from kvref_conformance.corpus.conversation import Conversation, CrowdStep, MemcachedStep, SqlStep
 from kvref_conformance.corpus.targets.kvref_process import SETTINGS
 
@@ -65,7 +65,7 @@ def test_recordings_replay(
         if version in conversation.versions() and not listed and not needs_a_server(conversation):
             played = player.play(conversation, target, AT_ONCE)
             replayed += 1
-            if found := differences(conversation, played, version, Asked.KVREF_OVER_OTHER_SQL):
+            if found := differences(conversation, played, version, ServerKind.KVREF_OVER_OTHER_SQL):
                 different[citation] = found
     machine.stop()
     assert different == {}

@@ -33,7 +33,7 @@ def misses(key: str, on: str = "a") -> Send:
     return ask(f"get key={key}", f"get {NOT_FOUND}", on=on)
 
 
-def told(frames: str, answer: str, **how: Any) -> Send:
+def answered(frames: str, answer: str, **how: Any) -> Send:
     """Send frames and want an answer, of which two texts end in a full stop where the profile says so."""
     return ask(frames, texts(answer), **how)
 

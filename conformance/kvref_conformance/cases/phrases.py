@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 OPTIONS: Final = "f INT, c BIGINT UNSIGNED, e INT"
 
 
-def told(word: str, value: str, answer: str | tuple[str, ...], verb: str = "set", *, flags: int = 0) -> Send:
+def answered(word: str, value: str, answer: str | tuple[str, ...], verb: str = "set", *, flags: int = 0) -> Send:
     """Store a value under a word and want that answer."""
     return say(f"{verb} {word} {flags} 0 {len(value)}\r\n{value}\r\n", answer)
 
 
 def stored(word: str, value: str, verb: str = "set", *, flags: int = 0) -> Send:
     """Store a value under a word."""
-    return told(word, value, "STORED\r\n", verb, flags=flags)
+    return answered(word, value, "STORED\r\n", verb, flags=flags)
 
 
 def shows(word: str, value: str, on: str = "a", *, flags: int = 0) -> Send:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, ask, case, sql
-from kvref_conformance.cases.binary_phrases import EXISTS, NO_NUMBER, NOT_FOUND, misses, shows, stored, told
+from kvref_conformance.cases.binary_phrases import EXISTS, NO_NUMBER, NOT_FOUND, answered, misses, shows, stored
 from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import Pause, Tick
 
@@ -198,7 +198,7 @@ TEXTS = (
             f"bin-{verb}-wrong-cas",
             "KV-BINARITH-022",
             ask("set key={k} value=5", "set ok cas=<cas a>"),
-            told(f"{verb} key={{k}} cas={ANY_CAS}", f"{verb} {EXISTS}"),
+            answered(f"{verb} key={{k}} cas={ANY_CAS}", f"{verb} {EXISTS}"),
             ask("get key={k}", "get ok cas={a} flags=0 value=5"),
             ask(f"{verb} key={{k}} cas={{a}}", f"{verb} ok cas=<new cas b> number=<number>"),
         )

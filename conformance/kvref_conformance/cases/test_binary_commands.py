@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import ask, case, sql
-from kvref_conformance.cases.binary_phrases import EXISTS, NOT_FOUND, each_refused, in_text, misses, shows, stored, told
+from kvref_conformance.cases.binary_phrases import (
+    EXISTS,
+    NOT_FOUND,
+    answered,
+    each_refused,
+    in_text,
+    misses,
+    shows,
+    stored,
+)
 from kvref_conformance.steps import Pause, Tick
 
 if TYPE_CHECKING:
@@ -39,9 +48,9 @@ DELETES = (
         "bin-delete-wrong-cas",
         "KV-BINCMD-004",
         SET,
-        told(f"delete key={{k}} cas={ANY_CAS}", f"delete {EXISTS}"),
+        answered(f"delete key={{k}} cas={ANY_CAS}", f"delete {EXISTS}"),
         THERE,
-        told(f"deleteq key={{k}} cas={ANY_CAS}", f"deleteq {EXISTS}"),
+        answered(f"deleteq key={{k}} cas={ANY_CAS}", f"deleteq {EXISTS}"),
         THERE,
     ),
     case(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import ask, case, say, waits
-from kvref_conformance.cases.binary_phrases import in_text, misses, shows, stored, told, unknown
+from kvref_conformance.cases.binary_phrases import answered, in_text, misses, shows, stored, unknown
 from kvref_conformance.frames import encode
 from kvref_conformance.steps import Disconnect
 
@@ -68,7 +68,7 @@ CONNECTIONS = (
         ask("set key={k} cas={a} value=2", "set ok cas=<new cas b>"),
         in_text("cas {k} 0 0 1 {a}\r\n3\r\n", "EXISTS\r\n"),
         in_text("cas {k} 0 0 1 {b}\r\n4\r\n", "STORED\r\n"),
-        told("set key={k} cas={b} value=5", 'set 0x02 "Data exists for key"'),
+        answered("set key={k} cas={b} value=5", 'set 0x02 "Data exists for key"'),
         shows("{k}", "4"),
     ),
 )

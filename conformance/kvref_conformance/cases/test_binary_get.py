@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, ask, case, say, sql
-from kvref_conformance.cases.binary_phrases import EXISTS, misses, shows, stored, told
+from kvref_conformance.cases.binary_phrases import EXISTS, answered, misses, shows, stored
 from kvref_conformance.cases.phrases import OPTIONS, valued
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ UNUSED = (
         ask("append key={k} value=y", "append ok cas=<cas>"),
         ask("incr key={k2} initial=5", "incr ok cas=<cas> number=5"),
         ask("getq key={k2}", "getq ok flags=0 value=5"),
-        told("set key={k} cas=99 value=z", f"set {EXISTS}"),
+        answered("set key={k} cas=99 value=z", f"set {EXISTS}"),
         shape=BARE,
     ),
 )

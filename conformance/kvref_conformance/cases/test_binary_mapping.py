@@ -8,7 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, ask, case, sql
-from kvref_conformance.cases.binary_phrases import EXISTS, NOT_FOUND, NOT_STORED, in_text, misses, shows, stored, told
+from kvref_conformance.cases.binary_phrases import (
+    EXISTS,
+    NOT_FOUND,
+    NOT_STORED,
+    answered,
+    in_text,
+    misses,
+    shows,
+    stored,
+)
 from kvref_conformance.cases.phrases import OPTIONS
 
 if TYPE_CHECKING:
@@ -130,7 +139,7 @@ WRITES = (
             f"bin-{verb}-missing-word",
             "KV-BINMAP-011",
             *EVERYWHERE,
-            told(f"{verb} key=@@{{m2}}.{{k2}} value=x", f"{verb} {answer}"),
+            answered(f"{verb} key=@@{{m2}}.{{k2}} value=x", f"{verb} {answer}"),
             shows("{k}", "2"),
         )
         for verb, answer in (("append", NOT_STORED), ("prepend", NOT_STORED), ("replace", NOT_FOUND))
@@ -178,7 +187,7 @@ WRITES = (
         "KV-BINMAP-016",
         ask("set key=@@{m2}.{k} value=1", "set ok cas=<cas a>"),
         ask("set key=@@{m2}.{k} cas={a} value=2", "set ok cas=<new cas b>"),
-        told("set key=@@{m2}.{k} cas={a} value=3", 'set 0x02 "Data exists for key"'),
+        answered("set key=@@{m2}.{k} cas={a} value=3", 'set 0x02 "Data exists for key"'),
         ask("get key={k}", "get ok cas={b} flags=0 value=2"),
     ),
 )
@@ -207,7 +216,7 @@ WORDS = (
         "bin-store-without-a-key",
         "KV-BINMAP-019",
         *EVERYWHERE,
-        told("set key=@@{m2} value={k2}", f"set {NOT_STORED}"),
+        answered("set key=@@{m2} value={k2}", f"set {NOT_STORED}"),
         sql("SELECT COUNT(*) FROM {t2} WHERE c2 = '{k2}' OR c1 = '' OR c1 = '@@{m2}'", (0,)),
         shows("{k}", "2"),
     ),
@@ -215,9 +224,9 @@ WORDS = (
         "bin-other-storage-without-a-key",
         "KV-BINMAP-026 KV-BINMAP-032 KV-BINMAP-033",
         *EVERYWHERE,
-        told("add key=@@{m2} value=x", f"add {EXISTS}"),
+        answered("add key=@@{m2} value=x", f"add {EXISTS}"),
         shows("{k}", "2"),
-        told("append key=@@{m1} value=x; prepend key=@@{m1} value=x", f"append {NOT_STORED}; prepend {NOT_STORED}"),
+        answered("append key=@@{m1} value=x; prepend key=@@{m1} value=x", f"append {NOT_STORED}; prepend {NOT_STORED}"),
         shows("{k}", "1"),
         ask("replace key=@@{m2} value=x", f"replace {NOT_FOUND}"),
         shows("{k}", "2"),

@@ -9,11 +9,11 @@ from kvref_conformance.cases.binary_phrases import (
     EXISTS,
     NOT_FOUND,
     NOT_STORED,
+    answered,
     each_refused,
     misses,
     shows,
     stored,
-    told,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ CASES = (
         "bin-addq-existing",
         "KV-BINQUIET-003",
         stored("{k}", "x"),
-        told("addq key={k} value=y", f"addq {EXISTS}"),
+        answered("addq key={k} value=y", f"addq {EXISTS}"),
         shows("{k}", "x"),
     ),
     case(
@@ -58,14 +58,14 @@ CASES = (
         misses("{k}"),
     ),
     *(
-        case(f"bin-{verb}-missing", "KV-BINQUIET-003", told(f"{verb} key={{k}} value=y", f"{verb} {NOT_STORED}"))
+        case(f"bin-{verb}-missing", "KV-BINQUIET-003", answered(f"{verb} key={{k}} value=y", f"{verb} {NOT_STORED}"))
         for verb in ("appendq", "prependq")
     ),
     case(
         "bin-setq-wrong-cas",
         "KV-BINQUIET-003",
         stored("{k}", "x"),
-        told(f"setq key={{k}} opaque=3 cas={ANY_CAS} value=y", 'setq 0x02 opaque=3 "Data exists for key"'),
+        answered(f"setq key={{k}} opaque=3 cas={ANY_CAS} value=y", 'setq 0x02 opaque=3 "Data exists for key"'),
         shows("{k}", "x"),
     ),
     case("bin-setq-cas-missing", "KV-BINQUIET-003", ask(f"setq key={{k}} cas={ANY_CAS} value=y", f"setq {NOT_FOUND}")),
@@ -111,7 +111,7 @@ CASES = (
     case(
         "bin-quiet-in-order",
         "KV-BINQUIET-009",
-        told(
+        answered(
             "setq key={k} opaque=1 value=x; addq key={k} opaque=2 value=y; deleteq key={k2} opaque=3; "
             "get key={k} opaque=4; getq key={k2} opaque=5; appendq key={k2} opaque=6 value=z; noop opaque=7",
             'addq 0x02 opaque=2 "Data exists for key"; deleteq 0x01 opaque=3 "Not found"; get ok opaque=4 cas=<cas> '

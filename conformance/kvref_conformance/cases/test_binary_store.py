@@ -9,10 +9,10 @@ from kvref_conformance.cases.binary_phrases import (
     EXISTS,
     NOT_FOUND,
     NOT_STORED,
+    answered,
     misses,
     shows,
     stored,
-    told,
 )
 from kvref_conformance.steps import Pause, Tick
 
@@ -64,7 +64,7 @@ PLAIN = (
         "bin-add-existing",
         "KV-BINSTORE-007",
         SET_A,
-        told("add key={k} value=x", f"add {EXISTS}"),
+        answered("add key={k} value=x", f"add {EXISTS}"),
         shows("{k}", "one", flags=4),
     ),
     case("bin-replace", "KV-BINSTORE-008", SET_A, stored("{k}", "two", "replace"), shows("{k}", "two")),
@@ -85,7 +85,7 @@ PLAIN = (
         case(
             f"bin-{verb}-missing",
             "KV-BINSTORE-011",
-            told(f"{verb} key={{k}} value=x", f"{verb} {NOT_STORED}"),
+            answered(f"{verb} key={{k}} value=x", f"{verb} {NOT_STORED}"),
             misses("{k}"),
         )
         for verb in ("append", "prepend")
@@ -134,7 +134,7 @@ CAS = (
             f"bin-{verb}-wrong-cas",
             "KV-BINSTORE-015",
             SET_A,
-            told(f"{verb} key={{k}} cas={A_CAS} value=two", f"{verb} {EXISTS}"),
+            answered(f"{verb} key={{k}} cas={A_CAS} value=two", f"{verb} {EXISTS}"),
             ask("get key={k}", "get ok cas={a} flags=4 value=one"),
         )
         for verb in ("set", "add", "replace")
@@ -159,7 +159,7 @@ CAS = (
         "KV-BINSTORE-018",
         SET_A,
         ask("set key={k} value=two", "set ok cas=<new cas b>", on="b"),
-        told("set key={k} cas={a} value=three", f"set {EXISTS}"),
+        answered("set key={k} cas={a} value=three", f"set {EXISTS}"),
         ask("set key={k} cas={b} value=four", "set ok cas=<new cas c>"),
     ),
     *(
@@ -167,7 +167,7 @@ CAS = (
             f"bin-{verb}-wrong-cas-refused",
             "KV-BINSTORE-019",
             SET_A,
-            told(f"{verb} key={{k}} cas={A_CAS} value=+", f"{verb} {EXISTS}"),
+            answered(f"{verb} key={{k}} cas={A_CAS} value=+", f"{verb} {EXISTS}"),
             ask("get key={k}", "get ok cas={a} flags=4 value=one"),
             ask(f"{verb} key={{k}} cas={{a}} value=+", f"{verb} ok cas=<new cas b>"),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, ask, case, sql, waits
-from kvref_conformance.cases.binary_phrases import NOT_FOUND, NOT_STORED, TOO_LARGE, misses, shows, stored, told
+from kvref_conformance.cases.binary_phrases import NOT_FOUND, NOT_STORED, TOO_LARGE, answered, misses, shows, stored
 from kvref_conformance.cases.phrases import OPTIONS
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ WIDTHS = (
     case(
         "bin-no-number-into-an-integer-not-stored",
         "KV-BINSTORE-033",
-        told("set key={k} value=abc", f"set {NOT_STORED}"),
-        told("set key={k} value=", f"set {NOT_STORED}"),
+        answered("set key={k} value=abc", f"set {NOT_STORED}"),
+        answered("set key={k} value=", f"set {NOT_STORED}"),
         misses("{k}"),
         stored("{k}", "17"),
         shows("{k}", "17"),
@@ -70,8 +70,8 @@ WIDTHS = (
         "bin-append-to-an-integer",
         "KV-BINSTORE-043",
         stored("{k}", "17"),
-        told("append key={k} value=0", f"append {NOT_STORED}"),
-        told("appendq key={k} value=0", f"appendq {NOT_STORED}"),
+        answered("append key={k} value=0", f"append {NOT_STORED}"),
+        answered("appendq key={k} value=0", f"appendq {NOT_STORED}"),
         shows("{k}", "17"),
         shape=NUMBER,
     ),
@@ -114,7 +114,7 @@ SIZES = (
     case(
         "bin-value-of-two-megabytes",
         "KV-BINSTORE-039",
-        told("set key={k} value={v~2097152}", f"set {TOO_LARGE}", patience=15.0),
+        answered("set key={k} value={v~2097152}", f"set {TOO_LARGE}", patience=15.0),
         ask("noop opaque=1", "noop ok opaque=1"),
         misses("{k}"),
     ),

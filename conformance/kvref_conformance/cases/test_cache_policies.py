@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import Setup, Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, misses, shows, stored, told
+from kvref_conformance.cases.phrases import OPTIONS, answered, misses, shows, stored
 from kvref_conformance.steps import Pause, Reload
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ IN_CACHE = (
         "cache-only-conditions",
         "KV-POLICY-013",
         by_sql("row"),
-        *(told("{k}", "x", "NOT_STORED\r\n", verb) for verb in ("replace", "append", "prepend")),
+        *(answered("{k}", "x", "NOT_STORED\r\n", verb) for verb in ("replace", "append", "prepend")),
         say("cas {k} 0 0 1 1\r\nx\r\n", "NOT_FOUND\r\n"),
         say("incr {k} 1\r\n", "NOT_FOUND\r\n"),
-        stored("{k}", "x", "add"), told("{k}", "y", "NOT_STORED\r\n", "add"), stored("{k}", "y", "replace"),
+        stored("{k}", "x", "add"), answered("{k}", "y", "NOT_STORED\r\n", "add"), stored("{k}", "y", "replace"),
         shows("{k}", "y"), in_table("row"),
         setup=CACHE,
     ),
@@ -131,7 +131,7 @@ IN_CACHE = (
         "cache-only-flags-of-append",
         "KV-POLICY-050",
         stored("{k}", "12 ", flags=4294967295),
-        told("{k}", "x", "STORED\r\n", "append", flags=7),
+        answered("{k}", "x", "STORED\r\n", "append", flags=7),
         say("get {k}\r\n", tuple(f"VALUE {{k}} 4294967295 {len(v)}\r\n{v}\r\nEND\r\n" for v in ("12 x", "1x"))),
         setup=CACHE,
     ),
@@ -218,13 +218,13 @@ IN_BOTH = (
         setup=CACHING,
     ),
     case(
-        "caching-refused-add", "KV-POLICY-030", by_sql("row"), told("{k}", "new", "NOT_STORED\r\n", "add"),
+        "caching-refused-add", "KV-POLICY-030", by_sql("row"), answered("{k}", "new", "NOT_STORED\r\n", "add"),
         shows("{k}", "row"),
         setup=CACHING,
     ),
     case(
         "caching-refused-replace", "KV-POLICY-030", stored("{k}", "old"), ROW_GONE,
-        told("{k}", "new", "NOT_STORED\r\n", "replace"), shows("{k}", "old"),
+        answered("{k}", "new", "NOT_STORED\r\n", "replace"), shows("{k}", "old"),
         setup=CACHING,
     ),
     case(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told, unknown
+from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, shows, stored, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,13 +150,13 @@ WRITTEN = (
             f"surplus-part-{name}",
             "KV-COL-009 KV-COL-047",
             WHOLE,
-            told("{k}", value, CLIENT_ERROR),
+            answered("{k}", value, CLIENT_ERROR),
             misses("{k}"),
             shape=THREE,
         )
         for name, value in (("one", "a|b|c|d"), ("empty", "a|b|c|"), ("many", "a|b|c|d|e|f|g"))
     ),
-    case("surplus-part-new-key", "KV-COL-009", told("{k}", "a|b|c|d", CLIENT_ERROR), misses("{k}"), shape=THREE),
+    case("surplus-part-new-key", "KV-COL-009", answered("{k}", "a|b|c|d", CLIENT_ERROR), misses("{k}"), shape=THREE),
     case("surplus-part-dropped", "KV-COL-008", stored("{k}", "a|b|c|d"), sql(ROW, ("a", "b", "c")), shape=THREE),
     *(
         case(f"empty-part-{name}", "KV-COL-011", stored("{k}", value), shows("{k}", value), shape=THREE)
@@ -169,7 +169,12 @@ WRITTEN = (
     case("no-bytes-over-a-row", "KV-COL-042", WHOLE, stored("{k}", ""), shows("{k}", "||"), shape=THREE),
     *(
         case(
-            f"long-part-{name}", "KV-COL-015 KV-COL-048", WHOLE, told("{k}", value, REFUSED), misses("{k}"), shape=THREE
+            f"long-part-{name}",
+            "KV-COL-015 KV-COL-048",
+            WHOLE,
+            answered("{k}", value, REFUSED),
+            misses("{k}"),
+            shape=THREE,
         )
         for name, value in (("first", "0123456789a|b|c"), ("last", "a|b|0123456789c"))
     ),
@@ -184,7 +189,7 @@ WRITTEN = (
             f"no-integer-part-{name}",
             "KV-COL-024 KV-COL-049",
             stored("{k}", "5|6"),
-            told("{k}", value, CLIENT_ERROR),
+            answered("{k}", value, CLIENT_ERROR),
             misses("{k}"),
             shape=NUMBERS,
         )
@@ -197,7 +202,7 @@ WRITTEN = (
     case(
         "not-null-with-few-parts",
         "KV-COL-025",
-        told("{k}", "a", ("NOT_STORED\r\n", *REFUSED)),
+        answered("{k}", "a", ("NOT_STORED\r\n", *REFUSED)),
         misses("{k}"),
         shape=STRICT,
     ),
@@ -205,7 +210,7 @@ WRITTEN = (
         "not-null-with-few-parts-over-a-row",
         "KV-COL-025",
         stored("{k}", "a|b"),
-        told("{k}", "c", ("NOT_STORED\r\n", *REFUSED)),
+        answered("{k}", "c", ("NOT_STORED\r\n", *REFUSED)),
         shows("{k}", "a|b"),
         shape=STRICT,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import misses, shows, stored, told
+from kvref_conformance.cases.phrases import answered, misses, shows, stored
 from kvref_conformance.cases.test_columns import CLIENT_ERROR, REFUSED, ROW, THREE, UNTOUCHED, WHOLE
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ CASES = (
         shows("{k}", "a||c"),
         shape=THREE,
     ),
-    case("prepend-a-part", "KV-COL-019", stored("{k}", "a|b"), told("{k}", "n|", REFUSED, "prepend"), shape=THREE),
+    case("prepend-a-part", "KV-COL-019", stored("{k}", "a|b"), answered("{k}", "n|", REFUSED, "prepend"), shape=THREE),
     case(
         "append-a-surplus-part",
         "KV-COL-019",
         WHOLE,
-        told("{k}", "|four", CLIENT_ERROR, "append"),
+        answered("{k}", "|four", CLIENT_ERROR, "append"),
         UNTOUCHED,
         shape=THREE,
     ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told, unknown
+from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, shows, stored, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,7 +87,7 @@ INTEGERS = (
             "KV-KEY-005",
             FIVE,
             shows(spelling, "five"),
-            told(spelling, "x", "NOT_STORED\r\n", "add"),
+            answered(spelling, "x", "NOT_STORED\r\n", "add"),
             shape=INT,
         )
         for name, spelling in (("zeros", "005"), ("plus", "+5"), ("tail", "5abc"), ("fraction", "5.5"))
@@ -98,7 +98,7 @@ INTEGERS = (
         FIVE,
         shows("005", "five"),
         shows("+5", "five"),
-        told("005", "x", "NOT_STORED\r\n", "add"),
+        answered("005", "x", "NOT_STORED\r\n", "add"),
         stored("+5", "other"),
         shows("5", "other"),
         shape=INT,
@@ -123,7 +123,7 @@ INTEGERS = (
             f"no-integer-{name}-stored",
             "KV-KEY-060",
             FIVE,
-            told(spelling, "x", "CLIENT_ERROR <text>\r\n", verb),
+            answered(spelling, "x", "CLIENT_ERROR <text>\r\n", verb),
             sql("SELECT k, v FROM {t}", (5, "five")),
             shape=INT,
         )
@@ -143,7 +143,7 @@ INTEGERS = (
             f"no-integer-{name}-stored",
             "KV-KEY-007",
             stored("0", "zero"),
-            told(spelling, "x", NOT_TAKEN, verb),
+            answered(spelling, "x", NOT_TAKEN, verb),
             sql("SELECT k, v FROM {t}", (0, "zero")),
             shape=INT,
         )
@@ -156,14 +156,14 @@ BEYOND = (
         case(
             f"{named(declared)}-key-too-{name}",
             "KV-KEY-009",
-            told(f"{number}", "x", "CLIENT_ERROR <text>\r\n"),
+            answered(f"{number}", "x", "CLIENT_ERROR <text>\r\n"),
             sql("SELECT COUNT(*) FROM {t}", (0,)),
             shape=keyed(declared),
         )
         for declared, (low, high) in RANGES.items()
         for name, number in (("low", low - 1), ("high", high + 1))
     ),
-    case("key-beyond-64-bits", "KV-KEY-009", told("9" * 30, "x", "CLIENT_ERROR <text>\r\n"), shape=INT),
+    case("key-beyond-64-bits", "KV-KEY-009", answered("9" * 30, "x", "CLIENT_ERROR <text>\r\n"), shape=INT),
     *(
         case(
             f"key-out-of-range-{name}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told, unknown
+from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, shows, stored, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,7 @@ CASES = (
         stored("{k}", "2"),
         stored("{k}", "0", "append"),
         say("incr {k} 5\r\n", "25\r\n"),
-        told("{k}", "x", "NOT_STORED\r\n", "add"),
+        answered("{k}", "x", "NOT_STORED\r\n", "add"),
         sql("SELECT k, v FROM {t}", ("{k}", "25")),
         say("delete {k}\r\n", "DELETED\r\n"),
         misses("{k}"),
@@ -118,7 +118,7 @@ CASES = (
             f"beside-a-primary-key-{verb}",
             "KV-KEY-039",
             ROW,
-            told(key, "x", "NOT_STORED\r\n", verb),
+            answered(key, "x", "NOT_STORED\r\n", verb),
             shows("{k}", "7", flags=3),
             shape=BESIDE,
         )
@@ -165,7 +165,7 @@ CASES = (
         "KV-KEY-047 KV-KEY-062",
         inserted("{k}", "1, 'x', 0, 0, 0"),
         misses("{k}"),
-        told("{k2}", "x", "NOT_STORED\r\n"),
+        answered("{k2}", "x", "NOT_STORED\r\n"),
         shape=Shape(f"k VARCHAR(32) NOT NULL, n INT NOT NULL, {COLUMNS}, PRIMARY KEY (k, n)"),
     ),
     case(

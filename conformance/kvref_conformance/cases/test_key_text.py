@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told
+from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, shows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ CASES = (
         "letter-case-for-other-verbs",
         "KV-KEY-024",
         stored("{k}ab", "7"),
-        told("{k}AB", "y", "NOT_STORED\r\n", "add"),
+        answered("{k}AB", "y", "NOT_STORED\r\n", "add"),
         say("incr {k}Ab 1\r\n", "8\r\n"),
         stored("{k}aB", "1", "append"),
         shows("{k}ab", "81"),
@@ -162,7 +162,7 @@ CASES = (
         "key-of-five-characters",
         "KV-LIMIT-007",
         stored("abcd", "x"),
-        told("abcde", "y", REFUSED),
+        answered("abcde", "y", REFUSED),
         shows("abcd", "x"),
         shape=NARROW,
     ),
@@ -195,7 +195,7 @@ CASES = (
         case(
             f"malformed-key-{verb}",
             "KV-KEY-030",
-            told("{k}a\xffb", "x", MALFORMED, verb),
+            answered("{k}a\xffb", "x", MALFORMED, verb),
             sql("SELECT COUNT(*) FROM {t}", (0,)),
             shape=collated("utf8_general_ci"),
         )

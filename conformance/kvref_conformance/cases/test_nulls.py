@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told
+from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, shows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ VALUE = (
         "null-value-exists",
         "KV-NULL-002",
         NULL_VALUE,
-        told("{k}", "x", "NOT_STORED\r\n", "add"),
+        answered("{k}", "x", "NOT_STORED\r\n", "add"),
         shows("{k}", "", flags=3),
         shape=ONE,
     ),
@@ -118,7 +118,9 @@ NUMBERS = (
         shows("{k}", "x"),
         shape=ONE,
     ),
-    case("null-expiry", "KV-NULL-010", NULLS, shows("{k}", "7"), told("{k}", "x", "NOT_STORED\r\n", "add"), shape=ONE),
+    case(
+        "null-expiry", "KV-NULL-010", NULLS, shows("{k}", "7"), answered("{k}", "x", "NOT_STORED\r\n", "add"), shape=ONE
+    ),
     case(
         "nulls-overwritten",
         "KV-NULL-011",

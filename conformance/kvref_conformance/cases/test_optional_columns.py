@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored, told, unknown
+from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, shows, stored, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,7 @@ USE = (
         "two-columns",
         "KV-FLAG-020",
         stored("{k}", "1", "add"),
-        told("{k}", "1", "NOT_STORED\r\n", "add"),
+        answered("{k}", "1", "NOT_STORED\r\n", "add"),
         stored("{k}", "2", "replace"),
         stored("{k}", "0", "append"),
         stored("{k}", "1", "prepend"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, quiet, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, row, row_removed, shows, stored, told
+from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, row, row_removed, shows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,7 +190,12 @@ def counts(
     """Write a case that counts on a stored text; pairs of words behind the key's verb, and the answer."""
     steps = [say(f"{words.partition(' ')[0]} {{k}} {words.partition(' ')[2]}\r\n", answer) for words, answer in answers]
     return case(
-        name, requirement, told("{k}", text, "STORED\r\n"), *steps, *([shows("{k}", after)] if after else []), shape=ONE
+        name,
+        requirement,
+        answered("{k}", text, "STORED\r\n"),
+        *steps,
+        *([shows("{k}", after)] if after else []),
+        shape=ONE,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import by, case, say
-from kvref_conformance.cases.phrases import misses, stored, told
+from kvref_conformance.cases.phrases import answered, misses, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -212,7 +212,7 @@ CASES = (
         stored("{k}", "1"),
         stored("{k}", "2"),
         stored("{k}", "2", "append"),
-        told("{k}", "3", "NOT_STORED\r\n", "add"),
+        answered("{k}", "3", "NOT_STORED\r\n", "add"),
         say("incr {k} 1\r\n", "23\r\n"),
         one_row("total_items", 3),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, row, row_removed, shows, stored, told
+from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, row, row_removed, shows, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +80,7 @@ OTHER_COLUMNS = (
             f"not-null-not-stored-{name}-{verb}",
             "KV-TABLE-005",
             inserted("{k}", "'x', 0, 0, 0, 5"),
-            told(key, "y", "NOT_STORED\r\n", verb),
+            answered(key, "y", "NOT_STORED\r\n", verb),
             sql("SELECT k, v, n FROM {t}", ("{k}", "x", 5)),
             shape=shape,
         )
@@ -96,14 +96,14 @@ OTHER_COLUMNS = (
         misses("{k}"),
         shape=NEEDS,
     ),
-    case("refused-by-the-table", "KV-TABLE-010", told("{k}", "x", REFUSED), misses("{k}"), shape=NEEDS),
-    case("refused-without-a-cause", "KV-TABLE-009", told("{k}", "x", "NOT_STORED\r\n"), misses("{k}"), shape=NEEDS),
+    case("refused-by-the-table", "KV-TABLE-010", answered("{k}", "x", REFUSED), misses("{k}"), shape=NEEDS),
+    case("refused-without-a-cause", "KV-TABLE-009", answered("{k}", "x", "NOT_STORED\r\n"), misses("{k}"), shape=NEEDS),
     case(
         "row-after-a-refusal",
         "KV-TABLE-008",
         stored("{k}", "x"),
         stored("{k2}", "y", flags=4),
-        told("{k2}", "x", ("NOT_STORED\r\n", REFUSED)),
+        answered("{k2}", "x", ("NOT_STORED\r\n", REFUSED)),
         shows("{k2}", "y", flags=4),
         sql("SELECT COUNT(*) FROM {t} WHERE v = 'x'", (1,)),
         shape=Shape(f"{COLUMNS}, UNIQUE INDEX uv (v)"),
@@ -165,9 +165,9 @@ RULES = (
         "KV-TABLE-017",
         sql("INSERT INTO {t3} VALUES ('{k2}', 'parent', 0, 0, 0)"),
         say("set {k} 0 0 {#k2}\r\n{k2}\r\n", "STORED\r\n"),
-        told("{k3}", "nobody", ("NOT_STORED\r\n", REFUSED)),
+        answered("{k3}", "nobody", ("NOT_STORED\r\n", REFUSED)),
         misses("{k3}"),
-        told("{k}", "nobody", ("NOT_STORED\r\n", REFUSED)),
+        answered("{k}", "nobody", ("NOT_STORED\r\n", REFUSED)),
         say("get {k}\r\n", "VALUE {k} 0 {#k2}\r\n{k2}\r\nEND\r\n"),
         shape=CHILD,
     ),
@@ -189,7 +189,7 @@ RULES = (
         inserted("k1", "'u1', '1', 0, 0, 0"),
         shows("k1", "1"),
         shows("@@{k2}.u1", "1"),
-        told("u1", "x", "NOT_STORED\r\n"),
+        answered("u1", "x", "NOT_STORED\r\n"),
         say("bind {m}\r\n", "SUCCEED\r\n"),
         stored("k1", "y"),
         sql("SELECT k, u, v FROM {t}", ("k1", None, "y")),

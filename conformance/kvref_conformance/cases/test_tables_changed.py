@@ -122,13 +122,13 @@ CASES = (
             sql(f"ALTER TABLE {{t}}_{{k4}} DROP COLUMN {name}"),
             TO_OWN,
             say("get {k}\r\n", found),
-            say(SET, told),
+            say(SET, answered),
             Disconnect(),
             *GONE,
             shape=ONE,
         )
         for name in "vf"
-        for requirement, suffix, found, told in (
+        for requirement, suffix, found, answered in (
             ("KV-LIFE-022", "", "END\r\n", "NOT_STORED\r\n"),
             ("KV-LIFE-028", "-and-said", "SERVER_ERROR <text>\r\n", "SERVER_ERROR <text>\r\n"),
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import misses, named, shows, stored, told, valued
+from kvref_conformance.cases.phrases import answered, misses, named, shows, stored, valued
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,7 @@ FITTING = (
         "KV-TYPE-034",
         stored("{k}", "x"),
         stored("{k2}", "y"),
-        told("{k2}", "x", ("NOT_STORED\r\n", *REFUSED)),
+        answered("{k2}", "x", ("NOT_STORED\r\n", *REFUSED)),
         shows("{k2}", "y"),
         shape=valued("VARCHAR(40)", ", UNIQUE INDEX uv (v)"),
     ),
@@ -114,7 +114,7 @@ FITTING = (
         "unique-value-new-key",
         "KV-TYPE-034",
         stored("{k}", "x"),
-        told("{k2}", "x", ("NOT_STORED\r\n", *REFUSED)),
+        answered("{k2}", "x", ("NOT_STORED\r\n", *REFUSED)),
         misses("{k2}"),
         shape=valued("VARCHAR(40)", ", UNIQUE INDEX uv (v)"),
     ),
@@ -140,7 +140,7 @@ NOT_FITTING = (
         "long-value-of-five-characters",
         "KV-LIMIT-003",
         stored("{k}", "abcd"),
-        told("{k}", E_ACUTE * 5, TOO_LARGE),
+        answered("{k}", E_ACUTE * 5, TOO_LARGE),
         misses("{k}"),
         shape=FOUR,
     ),
@@ -180,7 +180,7 @@ NOT_FITTING = (
             f"malformed-value-{name}",
             "KV-TYPE-037",
             stored("{k}", "x"),
-            told("{k}", value, "SERVER_ERROR <text>\r\n"),
+            answered("{k}", value, "SERVER_ERROR <text>\r\n"),
             misses("{k}"),
             shape=UTF8,
         )
@@ -192,7 +192,7 @@ NOT_FITTING = (
             "KV-TYPE-011",
             stored("{k}", "v" * (size - 1)),
             stored("{k}", "v" * size),
-            told("{k}", "w" * (size + 1), TOO_LARGE),
+            answered("{k}", "w" * (size + 1), TOO_LARGE),
             misses("{k}"),
             shape=valued(declared),
         )
@@ -202,7 +202,9 @@ NOT_FITTING = (
         case(
             f"reply-to-a-long-value-of-{name}",
             "KV-LIMIT-015",
-            told("{k}", "w" * (size + 1), f"SERVER_ERROR object too large for cache: column v takes {size} {unit}\r\n"),
+            answered(
+                "{k}", "w" * (size + 1), f"SERVER_ERROR object too large for cache: column v takes {size} {unit}\r\n"
+            ),
             shape=valued(declared),
         )
         for name, declared, size, unit in (
@@ -215,7 +217,7 @@ NOT_FITTING = (
     case(
         "long-tinytext-in-characters",
         "KV-TYPE-011",
-        told("{k}", E_ACUTE * 128, TOO_LARGE),
+        answered("{k}", E_ACUTE * 128, TOO_LARGE),
         misses("{k}"),
         shape=valued("TINYTEXT CHARACTER SET utf8mb4"),
     ),

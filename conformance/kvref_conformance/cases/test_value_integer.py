@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import inserted, misses, shows, stored, told, valued
+from kvref_conformance.cases.phrases import answered, inserted, misses, shows, stored, valued
 from kvref_conformance.cases.test_key_column import RANGES, named
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ CASES = (
             f"no-integer-not-stored-{name}",
             "KV-TYPE-022",
             stored("{k}", "7"),
-            told("{k}", text, "NOT_STORED\r\n"),
+            answered("{k}", text, "NOT_STORED\r\n"),
             shows("{k}", "7"),
             shape=INT,
         )
@@ -61,7 +61,7 @@ CASES = (
             f"no-integer-refused-{name}",
             "KV-TYPE-023",
             stored("{k}", "7"),
-            told("{k}", text, CLIENT_ERROR),
+            answered("{k}", text, CLIENT_ERROR),
             misses("{k}"),
             shape=INT,
         )
@@ -73,13 +73,13 @@ CASES = (
             ("empty", ""),
         )
     ),
-    case("no-integer-refused-new-key", "KV-TYPE-023", told("{k}", "hello", CLIENT_ERROR), misses("{k}"), shape=INT),
+    case("no-integer-refused-new-key", "KV-TYPE-023", answered("{k}", "hello", CLIENT_ERROR), misses("{k}"), shape=INT),
     *(
         case(
             f"{named(declared)}-value-too-{name}",
             "KV-TYPE-025",
             stored("{k}", "7"),
-            told("{k}", f"{number}", CLIENT_ERROR),
+            answered("{k}", f"{number}", CLIENT_ERROR),
             misses("{k}"),
             shape=valued(declared),
         )
@@ -90,7 +90,7 @@ CASES = (
         "thirty-nines",
         "KV-TYPE-025",
         stored("{k}", "7"),
-        told("{k}", "9" * 30, CLIENT_ERROR),
+        answered("{k}", "9" * 30, CLIENT_ERROR),
         misses("{k}"),
         shape=INT,
     ),
@@ -105,7 +105,7 @@ CASES = (
         "append-to-an-integer-not-stored",
         "KV-TYPE-026",
         stored("{k}", "7"),
-        told("{k}", "1", "NOT_STORED\r\n", "append"),
+        answered("{k}", "1", "NOT_STORED\r\n", "append"),
         shows("{k}", "7"),
         shape=INT,
     ),
@@ -113,7 +113,7 @@ CASES = (
         "add-and-replace-an-integer",
         "KV-TYPE-020",
         stored("{k}", "5", "add"),
-        told("{k}", "6", "NOT_STORED\r\n", "add"),
+        answered("{k}", "6", "NOT_STORED\r\n", "add"),
         stored("{k}", "7", "replace"),
         say("delete {k}\r\n", "DELETED\r\n"),
         shape=INT,

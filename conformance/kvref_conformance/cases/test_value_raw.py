@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import inserted, misses, named, shows, stored, told, unknown, valued
+from kvref_conformance.cases.phrases import answered, inserted, misses, named, shows, stored, unknown, valued
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +70,7 @@ RAW = (
         case(
             f"{declared.lower()}-value-not-stored",
             "KV-TYPE-015",
-            told("{k}", "1.5", "NOT_STORED\r\n"),
+            answered("{k}", "1.5", "NOT_STORED\r\n"),
             misses("{k}"),
             shape=valued(declared),
         )
@@ -81,7 +81,7 @@ RAW = (
         "KV-TYPE-017",
         stored("{k}", "2"),
         sql("SELECT v FROM {t}", ("b",)),
-        told("{k2}", "b", "NOT_STORED\r\n"),
+        answered("{k2}", "b", "NOT_STORED\r\n"),
         shape=valued("ENUM('a','b')"),
     ),
     case(

@@ -26,7 +26,7 @@ GARBAGE: Final = {"number": "garbage"}
 NOT_TO_SEE: Final = {"rows": "not to be seen"}
 
 
-class Asked(Enum):
+class ServerKind(Enum):
     """The kind of server that was replayed, which decides what can be compared."""
 
     PLUGIN = "a plugin"
@@ -60,7 +60,7 @@ class Difference:
                 return False
 
 
-def differences(conversation: Conversation, played: Played, version: str, asked: Asked) -> list[Difference]:
+def differences(conversation: Conversation, played: Played, version: str, kind: ServerKind) -> list[Difference]:
     """Compare a replay with the recording of a version.
 
     Args:
@@ -73,10 +73,10 @@ def differences(conversation: Conversation, played: Played, version: str, asked:
     Returns:
         The differences in order; empty if the replay equals the recording.
     """
-    return list(_differences(conversation, played, version, asked))
+    return list(_differences(conversation, played, version, kind))
 
 
-def _differences(conversation: Conversation, played: Played, version: str, asked: Asked) -> Iterator[Difference]:
+def _differences(conversation: Conversation, played: Played, version: str, kind: ServerKind) -> Iterator[Difference]:
     port = conversation.port.get(version, "")
     if port != played.port:
         yield Difference(0, port or "open", played.port or "open")
@@ -85,10 +85,10 @@ def _differences(conversation: Conversation, played: Played, version: str, asked
         if isinstance(step, Sleep) or version not in step.got:
             continue
         recorded, got = step.got[version], observed.got
-        other_sql = asked is Asked.KVREF_OVER_OTHER_SQL
+        other_sql = kind is ServerKind.KVREF_OVER_OTHER_SQL
         if got == NOT_TO_SEE:
             continue
-        if (asked is not Asked.PLUGIN and _is_garbage(recorded)) or (other_sql and _agree(recorded, got)):
+        if (kind is not ServerKind.PLUGIN and _is_garbage(recorded)) or (other_sql and _agree(recorded, got)):
             continue
         if other_sql and isinstance(step, SqlStep):
             got = _as_mysql(recorded, got)

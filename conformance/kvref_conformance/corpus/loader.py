@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
 from kvref_conformance.corpus.conversation import MemcachedStep, Server, Sleep, SqlStep
-from kvref_conformance.frames import encode, told
+from kvref_conformance.frames import decode_requests, encode
 from kvref_conformance.steps import AwaitSql, Disconnect, Eventually, Pause, Restart, Send, Sql, StartRequest, StartSql
 from kvref_conformance.template import Names
 
@@ -93,7 +93,7 @@ def _template(parts: list[str | int]) -> str:
 
 def _words(parts: list[str | int]) -> str:
     data = bytes.fromhex("".join(part if isinstance(part, str) else f"{_MARK + part:016x}" for part in parts))
-    words, numbers = told(data), [part for part in parts if isinstance(part, int)]
+    words, numbers = decode_requests(data), [part for part in parts if isinstance(part, int)]
     if encode(words) != data:
         if numbers:
             raise SuiteError(f"{data.hex()}: frames with a cas number that cannot be written in words")

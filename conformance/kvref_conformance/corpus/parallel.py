@@ -15,7 +15,7 @@ from kvref_conformance.corpus.replay import replay
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref_conformance.corpus.compare import Asked
+    from kvref_conformance.corpus.compare import ServerKind
     from kvref_conformance.corpus.listing import Row
     from kvref_conformance.corpus.player import ReplayTarget
     from kvref_conformance.corpus.replay import Outcome, Script
@@ -39,7 +39,7 @@ class Job:
     rows: Sequence[Row]
     targets: int
     open_target: Callable[[ExitStack], ReplayTarget]
-    asked: Asked
+    kind: ServerKind
 
 
 def replay_jobs(jobs: Sequence[Job], advance: Callable[[str], None]) -> list[Outcome]:
@@ -68,7 +68,7 @@ def replay_jobs(jobs: Sequence[Job], advance: Callable[[str], None]) -> list[Out
 
 def _replay(job: Job, scripts: Iterable[Script]) -> list[Outcome]:
     with ExitStack() as stack:
-        return list(replay(scripts, job.open_target(stack), job.rows, job.asked))
+        return list(replay(scripts, job.open_target(stack), job.rows, job.kind))
 
 
 class _Shared:

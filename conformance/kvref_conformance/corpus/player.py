@@ -201,7 +201,7 @@ class _Recorder:
                 answers[f"<{type(error).__name__}>"] += 1
         send = recorded.send or ""
         requests = {each: send.replace("{i}", str(number)).encode("latin-1") for each, number in opened.items()}
-        for each, reply in self.replies.say_to_all(requests, recorded.first).items():
+        for each, reply in self.replies.send_to_all(requests, recorded.first).items():
             answers[_as_sent(reply.decode("latin-1"), send, opened[each]) + self.replies.ending(each)] += 1
         return dict(answers)
 

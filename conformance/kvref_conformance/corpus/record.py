@@ -98,7 +98,7 @@ def _with(by_version: Mapping[str, T], version: str, value: T | None) -> dict[st
     return kept if value is None else {**kept, version: value}
 
 
-def asked(conversation: Conversation) -> Conversation:
+def script_of(conversation: Conversation) -> Conversation:
     """Return the script of a conversation: without what any version answered."""
     steps = (step if isinstance(step, Sleep) else replace(step, got={}) for step in conversation.steps)
     return replace(conversation, steps=tuple(steps), port={}, crash={})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
 from kvref_conformance.corpus import listing
-from kvref_conformance.corpus.compare import Asked, Difference, differences
+from kvref_conformance.corpus.compare import Difference, ServerKind, differences
 from kvref_conformance.corpus.conversation import MemcachedStep, Sleep
 from kvref_conformance.corpus.player import play
 from kvref_conformance.corpus.silences import NORMAL, PATIENT, Pace
@@ -79,7 +79,7 @@ class Outcome:
         return self.word in {DIFFERS, UNLISTED}
 
 
-def replay(scripts: Iterable[Script], target: ReplayTarget, rows: Sequence[Row], asked: Asked) -> Iterator[Outcome]:
+def replay(scripts: Iterable[Script], target: ReplayTarget, rows: Sequence[Row], kind: ServerKind) -> Iterator[Outcome]:
     """Run conversations one after another.
 
     Args:
@@ -96,7 +96,7 @@ def replay(scripts: Iterable[Script], target: ReplayTarget, rows: Sequence[Row],
         if row is not None and row.cause == listing.LATER:
             yield Outcome(script, target.version, LISTED, row=row)
         else:
-            yield _held(script, target, row, asked)
+            yield _replay(script, target, row, kind)
 
 
 def _word(row: Row | None, found: Sequence[Difference], failure: str) -> str:
@@ -107,14 +107,14 @@ def _word(row: Row | None, found: Sequence[Difference], failure: str) -> str:
     return LISTED
 
 
-def _held(script: Script, target: ReplayTarget, row: Row | None, asked: Asked) -> Outcome:
+def _replay(script: Script, target: ReplayTarget, row: Row | None, kind: ServerKind) -> Outcome:
     began = time.monotonic()
     found: list[Difference] = []
     failure = word = ""
-    for pace in (BRISK, NORMAL, PATIENT) if asked is not Asked.PLUGIN else (NORMAL, PATIENT):
+    for pace in (BRISK, NORMAL, PATIENT) if kind is not ServerKind.PLUGIN else (NORMAL, PATIENT):
         try:
             played = play(script.conversation, target, pace)
-            found = differences(script.conversation, played, target.version, asked)
+            found = differences(script.conversation, played, target.version, kind)
         except SuiteError as error:
             failure = str(error)
         word = _word(row, found, failure)

@@ -74,22 +74,22 @@ class Silences:
         self._states: dict[Connection, _State] = {}
         self._late = False
 
-    def say(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
+    def send(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return the reply; a step without patience has that of the pace."""
         self._send(connection, b"".join(packets))
         first = step.patience or (self._pace.quiet if step.quiet else self._pace.first)
         return self._read(connection, first, binary=step.binary)
 
-    def ask(self, connection: Connection, _step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
+    def start(self, connection: Connection, _step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and read nothing."""
         self._send(connection, b"".join(packets))
         return Reply(b"")
 
-    def answer(self, connection: Connection, step: AwaitReply) -> Reply:
+    def receive(self, connection: Connection, step: AwaitReply) -> Reply:
         """Return what has come."""
         return self._read(connection, step.patience, binary=False)
 
-    def hang_up(self, connection: Connection, how: str) -> Reply | None:
+    def disconnect(self, connection: Connection, how: str) -> Reply | None:
         """Close a connection; half: the sending side only, and return the reply."""
         if how == "half":
             self._send(connection, b"", half=True)
@@ -108,7 +108,7 @@ class Silences:
             time.sleep(self._pace.whole)
         return self._late or any(map(self._has_more, self._states))
 
-    def say_to_all(self, requests: Mapping[Connection, bytes], patience: float | None) -> dict[Connection, bytes]:
+    def send_to_all(self, requests: Mapping[Connection, bytes], patience: float | None) -> dict[Connection, bytes]:
         """Send to each connection, then read from all until all are silent: one by one, a crowd would take too long.
 
         Args:

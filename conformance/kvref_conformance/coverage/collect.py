@@ -69,7 +69,7 @@ class Exercised:
         self.begin(names, case.setup, case.shape, case.settings)
         for sent in sent_in(case.steps, exchanges):
             if sent.data:
-                self.say(sent.on, sent.data, sent.got, binary=sent.binary, more=sent.more)
+                self.record(sent.on, sent.data, sent.got, binary=sent.binary, more=sent.more)
             else:
                 self.end(sent.on)
 
@@ -102,7 +102,7 @@ class Exercised:
         if levels is not None:
             self.rows[levels] += 1
 
-    def say(self, on: str, data: bytes, got: str | None = None, *, binary: bool = False, more: bool = False) -> None:
+    def record(self, on: str, data: bytes, got: str | None = None, *, binary: bool = False, more: bool = False) -> None:
         """Count what is sent on a connection, which the first bytes open.
 
         Args:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kvref_conformance.coverage.verbs import Verb
 
 
-def told(exercised: Exercised) -> dict[str, Any]:
+def as_json(exercised: Exercised) -> dict[str, Any]:
     """Return the section as plain JSON, empty where nothing was sent.
 
     Counts of `key_shapes` and `states` are of every request; `exercised` and `missing` are about the cells of

@@ -78,8 +78,8 @@ def kind_of(sent: bytes, left: bytes, right: bytes, known: Sequence[Known], coun
         if a.status != b.status:
             return f"{a.name}: 0x{a.status:02x} / 0x{b.status:02x}"
         if differing := _differing(a, b):
-            told = f" {a.key.decode('latin-1')}" if a.name == "stat" else ""
-            return f"{a.name}{told} 0x{a.status:02x}: {' and '.join(differing)}"
+            key = f" {a.key.decode('latin-1')}" if a.name == "stat" else ""
+            return f"{a.name}{key} 0x{a.status:02x}: {' and '.join(differing)}"
         if not counted.would_agree(a.cas, b.cas):
             return f"{a.name} 0x{a.status:02x}: cas"
     if len(mine) != len(theirs):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.corpus.conversation import MemcachedStep
 from kvref_conformance.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
-from kvref_conformance.next_word import told_by_address
+from kvref_conformance.next_word import depends_on_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -131,7 +131,7 @@ def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = F
             return False
         # How long a cas number is will be seen when it is sent.
         certain = len(data) if isinstance(step.send, str) else 0
-        if ADDRESS_OF_NEXT_WORD in care and told_by_address(data, certain):
+        if ADDRESS_OF_NEXT_WORD in care and depends_on_address(data, certain):
             return False
     return True
 

@@ -64,7 +64,7 @@ class Outcome:
     died: list[str] = field(default_factory=list)
 
 
-def hold(script: Script, sides: Sides, known: Sequence[Known], patience: float = exchange.PATIENCE) -> Outcome:
+def run_script(script: Script, sides: Sides, known: Sequence[Known], patience: float = exchange.PATIENCE) -> Outcome:
     """Fill the tables, take the steps, compare, close.
 
     Args:
@@ -179,5 +179,5 @@ def _row_kind(table: Table, left: Rows, right: Rows) -> str:
         return "several differ"
     # A counter's number differs anyway, up to renaming; whatever else differs says more.
     places = [place for place, (a, b) in enumerate(zip(left[0], right[0], strict=True)) if repr(a) != repr(b)]
-    told = [table.columns[place] for place in places if table.columns[place].name != "c" or len(places) == 1]
-    return " and ".join(f"{column.name[0]} {column.type}" for column in told) or "cas numbers"
+    columns = [table.columns[place] for place in places if table.columns[place].name != "c" or len(places) == 1]
+    return " and ".join(f"{column.name[0]} {column.type}" for column in columns) or "cas numbers"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 12
 
 
-def told(found: Found, names: tuple[str, str]) -> str:
+def describe(found: Found, names: tuple[str, str]) -> str:
     """Return a difference as text: the world, the numbered conversation with the answers, what differs.
 
     Args:
@@ -69,8 +69,8 @@ def _text(said: bytes | Json) -> str:
 def _sent_frames(step: MemcachedStep) -> str:
     data = sent(step)
     numbers = [f"{part}" for part in step.hex if isinstance(part, dict)] if isinstance(step.hex, list) else []
-    told = _frames(data) if data[:1] == b"\x80" else data.hex()
-    return f"{told}{' with ' if numbers else ''}{', '.join(numbers)}"
+    words = _frames(data) if data[:1] == b"\x80" else data.hex()
+    return f"{words}{' with ' if numbers else ''}{', '.join(numbers)}"
 
 
 def _frames(answer: bytes | None) -> str:
@@ -79,8 +79,8 @@ def _frames(answer: bytes | None) -> str:
         return "None"
     data, end = _ended(answer)
     found, rest = split(data)
-    told = [str(frame) for frame in found] + ([f"{rest.hex()}…"] if rest else [])
-    return "; ".join(told + ([end] if end else [])) or "''"
+    words = [str(frame) for frame in found] + ([f"{rest.hex()}…"] if rest else [])
+    return "; ".join(words + ([end] if end else [])) or "''"
 
 
 def _ended(answer: bytes) -> tuple[bytes, str]:
@@ -166,7 +166,7 @@ def as_json(tally: Tally, seed: int, names: tuple[str, str]) -> dict[str, Any]:
         "conversations": tally.conversations,
         "steps": tally.steps,
         "worlds": tally.worlds,
-        "not_held": tally.not_held,
+        "not_held": tally.not_run,
         "seconds": round(tally.seconds, 1),
         "differences": dict(tally.kinds),
         "did_not_repeat": dict(tally.unrepeated),

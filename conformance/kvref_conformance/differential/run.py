@@ -20,7 +20,7 @@ from kvref_conformance.differential.generate import (
     start_of,
     world_of,
 )
-from kvref_conformance.differential.player import Difference, Outcome, hold
+from kvref_conformance.differential.player import Difference, Outcome, run_script
 from kvref_conformance.findings import Enough
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Tally:
     conversations: int = 0
     steps: int = 0
     worlds: int = 0
-    not_held: int = 0
+    not_run: int = 0
     seconds: float = 0.0
     kinds: Counter[str] = field(default_factory=Counter)
     unrepeated: Counter[str] = field(default_factory=Counter)
@@ -95,7 +95,7 @@ class Watch(Protocol):
     def step(self, text: str) -> None:
         """Show what begins now."""
 
-    def held(self, tally: Tally) -> None:
+    def finished(self, tally: Tally) -> None:
         """Show that one more conversation was run."""
 
     def found(self, found: Found) -> None:
@@ -148,7 +148,7 @@ class Run:
         self._ports: list[str] = []
         self.tally = Tally()
 
-    def hold(self, numbers: Iterable[int]) -> Tally:
+    def run(self, numbers: Iterable[int]) -> Tally:
         """Run the conversations of these numbers, before them those that the database has; return the counts."""
         began = time.monotonic()
         for seed, number in dict.fromkeys([*self._kept(), *((self._seed, number) for number in numbers)]):
@@ -160,7 +160,7 @@ class Run:
             else:
                 self._one(seed, number, world)
             self.tally.seconds = time.monotonic() - began
-            self._watch.held(self.tally)
+            self._watch.finished(self.tally)
         return self.tally
 
     def _kept(self) -> list[tuple[int, int]]:
@@ -184,7 +184,7 @@ class Run:
 
     def _closed(self, number: int, world: World) -> None:
         """Count a conversation that could not be run, as a port is closed: a difference if the other one is open."""
-        self.tally.not_held += 1
+        self.tally.not_run += 1
         if self._ports[0] == self._ports[1]:
             return
         self.tally.numbers.setdefault(PORT, []).append(number)
@@ -206,11 +206,11 @@ class Run:
                 until = time.monotonic() + SHRINKING_SECONDS
             else:
                 # Several choices of hypothesis may be the same conversation.
-                told = repr((script.steps, script.rows))
+                content = repr((script.steps, script.rows))
                 if time.monotonic() > until:
                     raise Enough
-                if told in same or not self._try(script, small):
-                    same.add(told)
+                if content in same or not self._try(script, small):
+                    same.add(content)
                     return
             if small is not None:
                 raise _DifferenceFoundError
@@ -221,7 +221,7 @@ class Run:
         except (_DifferenceFoundError, Enough, Flaky):
             assert small is not None, "something differs"
             self._in_part_of_world(small)
-            again = self._hold(small.script)
+            again = self._run(small.script)
             if again.difference is not None:
                 small.outcome, small.difference = again, again.difference
             self._watch.found(Found(number, small.script, small.outcome, small.difference, repeats=True))
@@ -231,14 +231,14 @@ class Run:
 
     def _first(self, script: Script) -> _Small | None:
         """Run a conversation for the first time, and count; return what is to be made small."""
-        outcome = self._hold(script)
+        outcome = self._run(script)
         self.tally.conversations += 1
         self.tally.steps += len(outcome.answers)
         self.tally.known.update(outcome.known)
         difference = outcome.difference
         if difference is None:
             return None
-        again = [self._hold(script).difference for _ in range(CONFIRMATIONS)]
+        again = [self._run(script).difference for _ in range(CONFIRMATIONS)]
         repeats = all(each is not None and each.kind == difference.kind for each in again)
         counts = self.tally.kinds if repeats else self.tally.unrepeated
         counts[difference.kind] += 1
@@ -273,7 +273,7 @@ class Run:
             self._load(script.world)
         if self._ports != ["", ""]:
             return False
-        outcome = self._hold(script, IMPATIENCE)
+        outcome = self._run(script, IMPATIENCE)
         if any(exchange.SILENCE in (answer or b"") for pair in outcome.answers[:-1] for answer in pair):
             return False  # a data block lost its end
         found = outcome.difference
@@ -282,12 +282,12 @@ class Run:
         small.script, small.outcome, small.difference = script, outcome, found
         return True
 
-    def _hold(self, script: Script, patience: float = exchange.PATIENCE) -> Outcome:
+    def _run(self, script: Script, patience: float = exchange.PATIENCE) -> Outcome:
         if self._loaded is not script.world:
             self._load(script.world)
         elif self._stale:
             self._ports = [side.renew(script.world) for side in self._sides]
-        outcome = hold(script, self._sides, self._known, patience)
+        outcome = run_script(script, self._sides, self._known, patience)
         # What it did to the mappings must not meet the next one, nor a server that is gone.
         self._stale = script.restless
         if outcome.died:

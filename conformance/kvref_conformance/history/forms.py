@@ -31,7 +31,7 @@ def as_json(runs: Mapping[str, Sequence[Run]], changes: Mapping[str, Sequence[Ch
         {
             "name": name,
             "runs": [_run(run, folder) for run in each],
-            "levels": [level.told() for level in levels(each)],
+            "levels": [level.as_json() for level in levels(each)],
             "changes": [_change(change, folder) for change in changes[name]],
         }
         for name, each in runs.items()

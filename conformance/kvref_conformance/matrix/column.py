@@ -153,7 +153,7 @@ class Column:
         complaints: problems of the endpoint other than its cases.
         exit_code: of the run.
         path: of report.jsonl, or of the same in gzip.
-        levels: of conformance, as `LevelVerdict.told` returns them; empty in older reports.
+        levels: of conformance, as `LevelVerdict.as_json` returns them; empty in older reports.
     """
 
     name: str

@@ -30,7 +30,7 @@ def write(path: Path, header: Header, tally: Tally, exercised: dict[str, Any] | 
         path: of the file.
         header: its first line.
         tally: the verdicts.
-        exercised: what `exercised.told` says of the run; None or empty: nothing.
+        exercised: what `summary.as_json` says of the run; None or empty: nothing.
     """
     totals = tally.totals()
     footer = {
@@ -39,7 +39,7 @@ def write(path: Path, header: Header, tally: Tally, exercised: dict[str, Any] | 
         "complaints": tally.complaints,
         "defects": [asdict(row) for row in defects.of(header.profile)],
         "exit_code": tally.exit_code(),
-        "conformance_levels": [each.told() for each in levels.verdicts(tally, header.profile)],
+        "conformance_levels": [each.as_json() for each in levels.verdicts(tally, header.profile)],
         **({"exercised": exercised} if exercised else {}),
     }
     lines = [{"kind": "header", **asdict(header)}, *map(_line, tally.verdicts), footer]

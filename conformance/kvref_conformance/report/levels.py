@@ -64,7 +64,7 @@ class LevelVerdict:
         """Return how many cases were tried."""
         return f"{self.tried} of {self.applicable} cases"
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the verdict for a report in JSON."""
         return {
             "level": self.level,

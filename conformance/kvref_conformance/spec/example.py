@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.conversation import shown
 from kvref_conformance.corpus import holes
 from kvref_conformance.corpus.conversation import CrowdStep, MemcachedStep, Server, Sleep, SqlStep
-from kvref_conformance.frames import decode, told
+from kvref_conformance.frames import decode, decode_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,13 +73,13 @@ class Example:
 
     def last_answer(self, version: str) -> tuple[str, str] | None:
         """Return the last command that a version answered, with the reply; None if it answered none."""
-        told = (
+        found = (
             (exchange.sent, answer.text)
             for exchange in reversed(self.exchanges)
             for answer in exchange.answers
             if exchange.wire and answer.text and version in (answer.versions or self.versions)
         )
-        return next(told, None)
+        return next(found, None)
 
 
 def example(citation: str, conversation: Conversation) -> Example:
@@ -142,7 +142,7 @@ def framed(recorded: Json, *, asked: bool) -> Json:
     plain, *ending = digits.partition("<")
     if not _DIGITS.fullmatch(plain):
         return recorded
-    said = (told if asked else decode)(bytes.fromhex(plain)) + "".join(ending)
+    said = (decode_requests if asked else decode)(bytes.fromhex(plain)) + "".join(ending)
     words = re.split(r"(?<=cas=)(\d{20})", said)
     return [{"cas": int(word) - _MARK} if number % 2 else word for number, word in enumerate(words)]
 

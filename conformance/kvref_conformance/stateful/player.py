@@ -11,7 +11,7 @@ from kvref_conformance.conversation import Exchange
 from kvref_conformance.findings import signature
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer
-from kvref_conformance.next_word import told_by_address
+from kvref_conformance.next_word import depends_on_address
 from kvref_conformance.template import with_numbers
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Player:
         for connection in self._connections.values():
             connection.close()
 
-    def say(self, *steps: s.Request, opening: bool = False) -> None:
+    def send(self, *steps: s.Request, opening: bool = False) -> None:
         """Send commands in one packet on one connection, and judge the replies.
 
         Args:
@@ -84,7 +84,7 @@ class Player:
         sent = "".join(requests)
         reply = self._connections[on].ask((sent.encode("latin-1"),), patience=PATIENCE)
         got, note = reply.data.decode("latin-1"), reply.note(PATIENCE)
-        self._judge.exercised.say(on, sent.encode("latin-1"), got)
+        self._judge.exercised.record(on, sent.encode("latin-1"), got)
         texts = tuple(map("".join, itertools.product(*(answer.texts for answer in answers))))
         numbers = tuple(number for answer in answers for number in answer.numbers)
         kept = not note and self.model.numbers.answers(Answer(on, texts, numbers), got)
@@ -107,7 +107,7 @@ class Player:
             columns: key, values, flags.
 
         Raises:
-            CaseFailed, Enough: as `say`.
+            CaseFailed, Enough: as `send`.
         """
         assert self._judge.world is not None, "a table is read over SQL"
         if self.failed:
@@ -130,7 +130,7 @@ class Player:
 
 def _certain(step: s.Request) -> s.Request:
     """Return a get with fewer words where the answer would depend on an address."""
-    while isinstance(step, s.Get) and told_by_address(s.request(step).encode("latin-1"), sys.maxsize):
+    while isinstance(step, s.Get) and depends_on_address(s.request(step).encode("latin-1"), sys.maxsize):
         step = s.Get(step.on, step.words[:-1], step.cas, step.expiry)
     return step
 

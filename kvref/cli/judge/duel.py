@@ -121,7 +121,7 @@ def command(context: click.Context, /, names: tuple[str, str], only: str | None,
         known = known_differences.load(taking_part)
         kept = DirectoryBasedExampleDatabase(options["database"]) if options["database"] is not None else None
         run = Run(sides, seed, options["steps"], ground, known, watch, database=kept)
-        tally = run.hold(range(first, first + count))
+        tally = run.run(range(first, first + count))
     _tell(tally, seed, (sides[0].name, sides[1].name), options["json_file"])
     context.exit(1 if tally.differences else 0)
 
@@ -192,22 +192,22 @@ class _Watch:
         """Say what begins now."""
         self._bars.update(self._task, description=text)
 
-    def held(self, tally: Tally) -> None:
+    def finished(self, tally: Tally) -> None:
         """Move the bar."""
         rate = tally.steps / tally.seconds if tally.seconds else 0
         said = f"world {tally.worlds}, {rate:,.0f} steps/s, {tally.differences} differ"
-        self._bars.update(self._task, completed=tally.conversations + tally.not_held, description=said)
+        self._bars.update(self._task, completed=tally.conversations + tally.not_run, description=said)
 
     def found(self, found: Found) -> None:
         """Show a difference, and keep it where a folder is given."""
-        click.echo(report.told(found, self._names))
+        click.echo(report.describe(found, self._names))
         if self._folder is not None:
             click.echo(f"saved: {report.save(found, self._folder, self._version, self._options)}")
 
 
 def _tell(tally: Tally, seed: int, names: tuple[str, str], json_file: Path | None) -> None:
     print_results(report.table(tally))
-    closed = f", {tally.not_held} not run: the server does not listen" if tally.not_held else ""
+    closed = f", {tally.not_run} not run: the server does not listen" if tally.not_run else ""
     click.echo(
         f"{names[0]} against {names[1]}, seed {seed}: {tally.conversations} conversations, {tally.steps} steps,"
         f" {tally.worlds} worlds in {tally.seconds:.0f} s{closed}: {tally.differences} differ,"

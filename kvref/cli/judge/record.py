@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kvref.cli.judge import traffic
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance import corpus
-from kvref_conformance.corpus.record import asked, record
+from kvref_conformance.corpus.record import record, script_of
 from kvref_conformance.corpus.targets.memcached import MemcachedTarget
 from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_testbed import targets
@@ -177,7 +177,9 @@ class _Notebook:
         if out != scripts and out.exists():
             # Existing conversations keep their position, and their recordings if the requests are the same.
             before = corpus.read(out)
-            changed = {key for key, each in self._lines.items() if key in before and asked(before[key]) != asked(each)}
+            changed = {
+                key for key, each in self._lines.items() if key in before and script_of(before[key]) != script_of(each)
+            }
             self._lines = before | {
                 key: each for key, each in self._lines.items() if key not in before or key in changed
             }

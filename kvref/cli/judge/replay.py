@@ -27,7 +27,7 @@ from kvref.errors import KvrefError, SuiteError
 from kvref.storage.base import without_password
 from kvref_conformance import corpus
 from kvref_conformance.corpus import listing, show
-from kvref_conformance.corpus.compare import Asked
+from kvref_conformance.corpus.compare import ServerKind
 from kvref_conformance.corpus.parallel import Job, replay_jobs
 from kvref_conformance.corpus.replay import Script, recorded_with, sample
 from kvref_conformance.corpus.targets.plugin import PluginTarget
@@ -116,7 +116,7 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
     versions = ", ".join(job.version for job in jobs)
     if not any(job.scripts for job in jobs):
         raise KvrefError(f"nothing to replay: no selected conversation has a recording of {versions}")
-    outcomes = _held(jobs)
+    outcomes = _replay(jobs)
     # The list is about kvref and the package's own sets.
     idle = listing.idle(jobs[0].rows, _recorded()) if jobs[0].rows and not any(map(_is_file, words)) else []
     _tell(outcomes, idle)
@@ -218,8 +218,8 @@ def _kvref(name: str, profile: str, scripts: Sequence[Script]) -> Job:
         return open_kvref(name, profile, version, stack)
 
     rows, count = (listing.load(), EMBEDDED_TARGETS) if name == EMBEDDED else (listing.load(name), LIVE_TARGETS)
-    asked = Asked.KVREF if (name, version) == SAME_SQL else Asked.KVREF_OVER_OTHER_SQL
-    return Job(version, recorded_with(scripts, version), rows, count, open_target, asked)
+    kind = ServerKind.KVREF if (name, version) == SAME_SQL else ServerKind.KVREF_OVER_OTHER_SQL
+    return Job(version, recorded_with(scripts, version), rows, count, open_target, kind)
 
 
 def _private(name: str, scripts: Sequence[Script]) -> Job:
@@ -228,15 +228,15 @@ def _private(name: str, scripts: Sequence[Script]) -> Job:
     def open_target(stack: ExitStack) -> ReplayTarget:
         return PluginTarget(stack.enter_context(targets.plugin_server(name)))
 
-    return Job(version, recorded_with(scripts, version), (), LIVE_TARGETS, open_target, Asked.PLUGIN)
+    return Job(version, recorded_with(scripts, version), (), LIVE_TARGETS, open_target, ServerKind.PLUGIN)
 
 
 def _running(machine: RunningPlugin, scripts: Sequence[Script]) -> Job:
     target = PluginTarget(machine)
-    return Job(target.version, recorded_with(scripts, target.version), (), 1, lambda _: target, Asked.PLUGIN)
+    return Job(target.version, recorded_with(scripts, target.version), (), 1, lambda _: target, ServerKind.PLUGIN)
 
 
-def _held(jobs: Sequence[Job]) -> list[Outcome]:
+def _replay(jobs: Sequence[Job]) -> list[Outcome]:
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as bars:

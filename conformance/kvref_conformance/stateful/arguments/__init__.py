@@ -52,7 +52,7 @@ def judge_arguments(judge: Judge, case: Case, chapter: str, examples: int, start
         player = Player(judge, search, case.id, Model(judge.endpoint.profile), keys)
         try:
             for packet in packets(conversation):
-                player.say(*(_named(step, keys) for step in packet))
+                player.send(*(_named(step, keys) for step in packet))
         finally:
             player.close()
 

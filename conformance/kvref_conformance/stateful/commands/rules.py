@@ -61,7 +61,7 @@ class CommandMachine(CommandRules):
         self.judge.exercised.begin(self.names)
         self.player = Player(self.judge, self.search, CASE, self._new_model(), self.keys)
         for on in CONNECTIONS if self.names else "":
-            self.player.say(s.Bind(on, self.names["m1"]), opening=True)
+            self.player.send(s.Bind(on, self.names["m1"]), opening=True)
 
     @precondition(has_mappings)
     @rule(on=ON, verb=VERB, key=KEY)
@@ -102,7 +102,7 @@ class CommandMachine(CommandRules):
 
     def do(self, step: s.Request) -> None:
         """Send a command, and compare the rows behind a write."""
-        self.player.say(step)
+        self.player.send(step)
         if not isinstance(step, s.Get | s.Bind):
             self.compare_rows()
 

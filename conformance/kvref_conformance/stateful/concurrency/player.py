@@ -88,14 +88,14 @@ class Course:
     rows: Rows
     model: Model
     steps: list[s.Step] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    transcript: list[str] = field(default_factory=list)
     failed: str = ""
     lines: dict[str, Connection] = field(default_factory=dict)
     reported: bool = False
 
     def __str__(self) -> str:
         rows = ", ".join(" ".join(row) for row in self.rows) or "no row"
-        return "\n".join([f"at the beginning: {rows}", *self.told, f"not allowed: {self.failed}"])
+        return "\n".join([f"at the beginning: {rows}", *self.transcript, f"not allowed: {self.failed}"])
 
 
 class Player:
@@ -166,7 +166,7 @@ class Player:
         number = model.number(step) if isinstance(step, s.Store) and step.verb == "cas" else 0
         begins = isinstance(step, s.Change) and step.within and not model.sql_open
         expected = model.take(step)
-        course.told.append(str(step))
+        course.transcript.append(str(step))
         # The rows before a connection ends.
         before = [expected.pop(0)] if isinstance(step, s.Close) and isinstance(expected[0], Seen) else []
         failed = self._compare_all(before, course)
@@ -193,7 +193,7 @@ class Player:
     def _compare_all(self, expected: list[Expected], course: Course) -> str:
         for each in expected:
             wrong = self._look(course.model, each, course.lines)
-            course.told.append(f"    {wrong or each}")
+            course.transcript.append(f"    {wrong or each}")
             if wrong:
                 return f"{each}, but {wrong}"
         return ""

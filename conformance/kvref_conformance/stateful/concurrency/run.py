@@ -131,7 +131,7 @@ class Histories:
             on = f"connection {next(numbers)}"
             if exercised is None:
                 return self._endpoint.connect()
-            return self._endpoint.connect(watch=lambda sent: exercised.say(on, sent) if sent else exercised.end(on))
+            return self._endpoint.connect(watch=lambda sent: exercised.record(on, sent) if sent else exercised.end(on))
 
         return Stage(connect, observer, transaction, waiter, dirty)
 

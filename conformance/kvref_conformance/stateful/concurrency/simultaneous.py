@@ -193,7 +193,9 @@ class Clients:
 
     def _connect(self) -> Connection:
         on, exercised = f"connection {next(self._numbers)}", self._judge.exercised
-        line = self._judge.endpoint.connect(watch=lambda sent: exercised.say(on, sent) if sent else exercised.end(on))
+        line = self._judge.endpoint.connect(
+            watch=lambda sent: exercised.record(on, sent) if sent else exercised.end(on)
+        )
         if self._bind:
             line.send(self._bind.encode(), ask=True)
             line.answer(PATIENCE)
@@ -223,7 +225,7 @@ class Clients:
             poll.register(descriptor, select.POLLIN)
         ready = poll.poll(PATIENCE * 1000)
         if not ready:
-            raise CaseFailed(f"{_told(history)}\nno reply came within {PATIENCE:g} s")
+            raise CaseFailed(f"{_described(history)}\nno reply came within {PATIENCE:g} s")
         for descriptor, _ in ready:
             client = waiting[descriptor]
             client.line.receive()
@@ -235,7 +237,7 @@ class Clients:
             done = replace(client.sent, reply=reply.data.decode("latin-1").replace(names[key], key))
             history[key].append(Operation(done, client.called, time.monotonic()))
             if reply.closed:
-                raise CaseFailed(f"{_told(history)}\nthe endpoint closed the connection")
+                raise CaseFailed(f"{_described(history)}\nthe endpoint closed the connection")
             found = _SHOWN.fullmatch(done.reply or "")
             if found is not None and found[2]:
                 client.numbers[key] = int(found[2])
@@ -277,8 +279,8 @@ class Plays:
         for key, operations in self._clients.run(plan).items():
             order = longest_order(operations, Key(), self._step)
             if len(order) < len(operations):
-                told = _told({key: operations}, order)
-                raise CaseFailed(f"{told}\nnot allowed: no order of them has these replies and keeps real time")
+                text = _described({key: operations}, order)
+                raise CaseFailed(f"{text}\nnot allowed: no order of them has these replies and keeps real time")
 
 
 def _key(command: s.Get | s.Store | s.Count | s.Delete) -> str:
@@ -289,7 +291,7 @@ def _named(command: s.Get | s.Store | s.Count | s.Delete, key: str) -> s.Get | s
     return replace(command, words=(key,)) if isinstance(command, s.Get) else replace(command, word=key)
 
 
-def _told(history: History, order: Iterable[Operation[Done]] | None = None) -> str:
+def _described(history: History, order: Iterable[Operation[Done]] | None = None) -> str:
     """Write operations for a reader: when each was called and returned, in milliseconds, and those left over."""
     every = sorted((each for operations in history.values() for each in operations), key=lambda each: each.called)
     ordered = {id(each) for each in order} if order is not None else {id(each) for each in every}

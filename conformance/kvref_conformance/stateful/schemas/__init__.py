@@ -141,11 +141,11 @@ class _Tables:
             player.change(
                 f"INSERT INTO {containers} ({CONTAINER_COLUMNS}) VALUES ({', '.join(map(literal, row))})"  # noqa: S608
             )
-            player.say(s.Bind(ON, mapping), opening=True)
-            player.say(s.Store(ON, "set", "a", "x"))
-            player.say(s.Get(ON, (f"@@{name}.a",)))
-            player.say(s.Bind(ON, name))
-            player.say(s.Get(ON, ("a",)))
+            player.send(s.Bind(ON, mapping), opening=True)
+            player.send(s.Store(ON, "set", "a", "x"))
+            player.send(s.Get(ON, (f"@@{name}.a",)))
+            player.send(s.Bind(ON, name))
+            player.send(s.Get(ON, ("a",)))
         finally:
             player.close()
             self._world.database.execute(f"DELETE FROM {containers} WHERE name = '{name}'")  # noqa: S608 - own names
@@ -190,9 +190,9 @@ class _Tables:
                 if model.insert(name, given[0], tuple(given[1:-1]), flags):
                     literals = ", ".join(map(literal, given))
                     player.change(f"INSERT INTO {name} ({columns}) VALUES ({literals})")  # noqa: S608 - own names
-            player.say(bind, opening=isinstance(bind, s.Bind))
+            player.send(bind, opening=isinstance(bind, s.Bind))
             for command in commands:
-                player.say(command)
+                player.send(command)
             player.compare_rows(name, columns)
         finally:
             player.close()
