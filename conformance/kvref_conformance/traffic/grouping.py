@@ -19,7 +19,7 @@ from kvref.specification import requirements
 from kvref_conformance.cases import all_cases
 from kvref_conformance.frames import HEADER, SIZE
 from kvref_conformance.spec.replies import stated
-from kvref_conformance.steps import By, Say, innermost
+from kvref_conformance.steps import By, Send, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -108,8 +108,8 @@ def _words(requirement: str) -> frozenset[str]:
 def _pairs(case: Case) -> Iterator[tuple[str, str]]:
     """Yield verb and kind of each reply that a case allows, of several commands in one packet those of the first."""
     for step in map(innermost, case.steps):
-        words = "".join(step.packets).split() if isinstance(step, Say) else []
-        if not isinstance(step, Say) or not words:
+        words = "".join(step.packets).split() if isinstance(step, Send) else []
+        if not isinstance(step, Send) or not words:
             continue
         for text in _texts(step.allow):
             if step.binary:

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from kvref_conformance.corpus.conversation import Conversation, Talk, to_json
+from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.frames import CAS, HEADER
 
@@ -75,7 +75,7 @@ class Recorder:
         self._file = file
         self._source = source
         self._mask = mask
-        self._part: list[Talk] = []
+        self._part: list[MemcachedStep] = []
         self._bytes = 0
         self._cas = Bounded()
         self._numbers = 0
@@ -96,7 +96,7 @@ class Recorder:
         sent = None if command is None else self._sent(command, binary=binary)
         got = self._got(exchange, ended=ended)
         self._add(
-            Talk(
+            MemcachedStep(
                 name,
                 send=None if binary else sent,
                 hex=sent if binary else None,
@@ -110,7 +110,7 @@ class Recorder:
 
     def closed(self, name: str, at: float) -> None:
         """Record that the client closed a connection."""
-        self._add(Talk(name, close=True, at=round(at, 6)), 0)
+        self._add(MemcachedStep(name, close=True, at=round(at, 6)), 0)
 
     def flush(self) -> None:
         """Write what has come since the last part."""
@@ -124,7 +124,7 @@ class Recorder:
         self._file.flush()
         self._part, self._bytes = [], 0
 
-    def _add(self, step: Talk, size: int) -> None:
+    def _add(self, step: MemcachedStep, size: int) -> None:
         self._part.append(step)
         self._bytes += size
         self.steps += 1

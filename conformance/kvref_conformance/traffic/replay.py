@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from kvref import addresses, documents
 from kvref.documents import DocumentError
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.conversation import Conversation, Talk, from_json
+from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, from_json
 from kvref_conformance.corpus.holes import CasNumbers, Clock, cas_number, cas_spans, matches
 from kvref_conformance.frames import HEADER, OPCODES, REQUEST
 from kvref_conformance.traffic import grouping
@@ -140,7 +140,7 @@ def _part(line: bytes, where: str) -> Conversation:
         conversation = from_json(documents.json_of(line))
     except (DocumentError, SuiteError) as error:
         raise SuiteError(f"{where}: no recording: {error}") from error
-    if not conversation.traffic or not all(isinstance(step, Talk) for step in conversation.steps):
+    if not conversation.traffic or not all(isinstance(step, MemcachedStep) for step in conversation.steps):
         raise SuiteError(f"{where}: no recorded traffic: replay other conversations with --target or --sql")
     return conversation
 
@@ -160,7 +160,7 @@ def replay(parts: Iterator[Conversation], server: SocketAddress, *, timed: bool 
     try:
         for part in parts:
             for number, step in enumerate(part.steps, 1):
-                assert isinstance(step, Talk)
+                assert isinstance(step, MemcachedStep)
                 player.take(step, f"{part.id}, step {number}")
         player.finish()
     finally:
@@ -185,7 +185,7 @@ class _Numbers(CasNumbers):
 class _Sent:
     """A step whose command has no reply yet."""
 
-    step: Talk
+    step: MemcachedStep
     where: str
     began: float
 
@@ -240,7 +240,7 @@ class _Player:
         self._state = _State()
         self._last = ""
 
-    def take(self, step: Talk, where: str) -> None:
+    def take(self, step: MemcachedStep, where: str) -> None:
         """Send a step and compare what it completes."""
         self._wait(step)
         if step.close:
@@ -267,7 +267,7 @@ class _Player:
         for line in self._lines.values():
             line.close()
 
-    def _wait(self, step: Talk) -> None:
+    def _wait(self, step: MemcachedStep) -> None:
         if self._began is None or step.at is None:
             return
         self._first = step.at if self._first is None else self._first
@@ -410,7 +410,7 @@ class _State:
         self._ends: Bounded = Bounded()
         self._unordered = Bounded()
 
-    def doubt(self, command: Command | None, recorded: Json, step: Talk, *, binary: bool) -> str:
+    def doubt(self, command: Command | None, recorded: Json, step: MemcachedStep, *, binary: bool) -> str:
         """Return why the reply to a command is not determined, EARLIER or CONCURRENT; empty if it is."""
         if command is None:
             return ""
@@ -437,7 +437,7 @@ class _State:
             if determined:
                 self._known.remember(key, None)
 
-    def _overlaps(self, key: bytes, verb: str, step: Talk) -> bool:
+    def _overlaps(self, key: bytes, verb: str, step: MemcachedStep) -> bool:
         """Return whether another connection's command on a key, one of both a change, ran at the same time."""
         if step.at is None:
             return False
@@ -458,7 +458,7 @@ def _existed(verb: str, kind: str) -> bool:
     return kind not in _NOT_STORED
 
 
-def _bytes_of(step: Talk, cas: _Numbers) -> bytes:
+def _bytes_of(step: MemcachedStep, cas: _Numbers) -> bytes:
     """Return what a step sends, with the endpoint's cas numbers in place of holes; 0 for one that it never returned."""
     binary = step.hex is not None
     sent = step.hex if binary else step.send
@@ -473,7 +473,7 @@ def _bytes_of(step: Talk, cas: _Numbers) -> bytes:
     return made
 
 
-def _reply_of(step: Talk) -> Json:
+def _reply_of(step: MemcachedStep) -> Json:
     """Return the recorded reply, of the one version that a recording of traffic has; empty without one."""
     return next(iter(step.got.values()), "")
 
