@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref import collations
 from kvref.engine.mapping import Column, Kind
+from kvref.protocol.rules import MAX_KEY
 from kvref.storage.config.containers import ColumnDetails
 
 if TYPE_CHECKING:
@@ -84,7 +85,6 @@ class Subject:
         return (each.name for each in self.values if each.word in words)
 
 
-MAX_KEY: Final = 250  # bytes
 UNICODE: Final = ("utf8mb4", "utf8mb3", "utf8")
 Predicate = Callable[[Subject], Iterable[str]]
 
