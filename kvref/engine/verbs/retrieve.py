@@ -43,6 +43,7 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
             found = [switch_item(session, word, (yield from session.mapping()))]
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
+            unended = False
             # The binary protocol has one item in its reply.
             first_only = command.frame is not None or (last and key is not word)
             if wanted is None:
@@ -50,11 +51,12 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
             else:
                 with_keys = command.frame is None or command.frame.with_key
                 found = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
+                # The plugin counts a range as a read at its end, which it does not reach behind the first row.
+                unended = first_only and bool(found) and session.rules.lossy_ranges
             if wanted is not None and command.frame is not None and session.rules.lossy_ranges:
                 _cut_keys(found, len(word))
-            if session.rules.counts_each_key and not session.batch.reads_alone:
-                yield from count_read(session)
-            read = not session.rules.counts_each_key
+            yield from _count_word(session, unended=unended)
+            read = not (session.rules.counts_each_key or unended)
         # The end of a range is found by a miss, for which a binary get does not look (more:bin-214).
         ends = wanted is not None and command.frame is None
         session.shared.counters.got(word, hits=len(found), misses=ends or not found)
@@ -77,6 +79,25 @@ def _cut_keys(items: list[r.Item], length: int) -> None:
     """Give keys the length of the request's key: process_bin_get takes that for the row's (range-002, range-003)."""
     for item in items:
         item.word = item.word[:length].ljust(length, b"\0")
+
+
+def _count_word(session: Session, *, unended: bool) -> Generator[Operation, Any, None]:
+    """Count a read where each word of a get is one, or end the transaction of a range that is none.
+
+    Args:
+        session: the connection's state.
+        unended: the word is a range that did not come to its end.
+
+    Raises:
+        RefusedError: see `count_read`.
+    """
+    if session.batch.reads_alone:
+        return
+    if not unended:
+        if session.rules.counts_each_key:
+            yield from count_read(session)
+    elif not session.batch.open:
+        yield RollBack()  # in no batch: nothing else would end that transaction
 
 
 def count_read(session: Session) -> Generator[Operation, Any, None]:
