@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 
 import pytest
@@ -10,6 +11,7 @@ from kvref.errors import SuiteError
 from kvref.specification import conformance_levels, requirements
 from kvref.specification.conformance_levels import NAMES
 from kvref_conformance.cases import all_cases
+from kvref_conformance.steps import Send
 
 TEXT = files("kvref.specification").joinpath("conformance_levels.toml").read_text(encoding="utf-8")
 
@@ -47,3 +49,10 @@ def test_a_case_belongs_to_the_last_level_of_its_requirements() -> None:
 def test_a_malformed_list_is_rejected(old: str, new: str, said: str) -> None:
     with pytest.raises(SuiteError, match=said):
         conformance_levels.parse(TEXT.replace(old, new, 1))
+
+
+def test_a_case_of_core_needs_neither_mapped_words_nor_a_collation_of_its_own() -> None:
+    core = [case for case in all_cases() if conformance_levels.of_requirements(case.requirements) == "core"]
+    words = [word for case in core for step in case.steps if isinstance(step, Send) for word in step.packets]
+    assert not [word for word in words if re.search(r"(^|[ \n])@@\{", word)]
+    assert not [case.id for case in core if case.shape is not None and "COLLATE" in case.shape.columns]

@@ -41,7 +41,7 @@ CASES = (
     ),
     case(
         "one-counter",
-        "KV-CAS-003",
+        "KV-CAS-003 KV-MAP-007",
         *(
             step
             for number, (word, on) in enumerate((("{k}", "a"), ("@@{m2}.{k}", "a"), ("{k}", "b"), ("@@{m1}.{k}", "a")))

@@ -100,7 +100,7 @@ CASES = (
     ),
     case(
         "flush-bound-table-only",
-        "KV-FLUSH-002",
+        "KV-FLUSH-002 KV-MAP-007",
         SET,
         say("set @@{m2}.{k} 0 0 1\r\ny\r\n", "STORED\r\n"),
         say("flush_all\r\n", "OK\r\n", patience=FLUSH),
@@ -110,7 +110,7 @@ CASES = (
     ),
     case(
         "flush-after-bind",
-        "KV-FLUSH-002",
+        "KV-FLUSH-002 KV-BIND-001",
         SET,
         say("bind {m2}\r\n", "SUCCEED\r\n"),
         say("set {k} 0 0 1\r\ny\r\n", "STORED\r\n"),
@@ -120,7 +120,7 @@ CASES = (
     ),
     case(
         "flush-keeps-binding",
-        "KV-FLUSH-006",
+        "KV-FLUSH-006 KV-BIND-001",
         say("bind {m2}\r\n", "SUCCEED\r\n"),
         say("flush_all\r\n", "OK\r\n", patience=FLUSH),
         say("set {k} 0 0 1\r\ny\r\n", "STORED\r\n"),

@@ -53,7 +53,7 @@ CASES = (
     *(
         case(
             f"letter-case-{collation}",
-            "KV-CORE-047",
+            "KV-CORE-047 KV-KEY-001",
             stored("{k}ab", "x"),
             shows("{k}AB", "x"),
             shows("{k}Ab", "x"),
@@ -160,7 +160,7 @@ CASES = (
     ),
     case(
         "key-of-five-characters",
-        "KV-LIMIT-007",
+        "KV-LIMIT-007 KV-KEY-028",
         stored("abcd", "x"),
         answered("abcde", "y", REFUSED),
         shows("abcd", "x"),

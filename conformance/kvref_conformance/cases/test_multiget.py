@@ -171,7 +171,7 @@ MAPPED = (
     case(
         "long-line-in-packets",
         "KV-MGET-022",
-        *EVERYWHERE,
+        say("set {k} 0 0 1\r\n1\r\nset {k2} 0 0 1\r\na\r\n", "STORED\r\n" * 2),
         say(
             (f"get {'{k} ' * 150}", f"{'{k} ' * 150}", "{k2}\r\n"),
             f"{'VALUE {k} 0 1' + chr(13) + chr(10) + '1' + chr(13) + chr(10)}" * 300 + "VALUE {k2} 0 1\r\na\r\nEND\r\n",

@@ -86,7 +86,7 @@ FLUSHES = (
     *(
         case(
             f"flush-at-once-with-{name}",
-            "KV-FLUSH-009",
+            "KV-FLUSH-009 KV-MAP-007",
             stored("{k}", "x"),
             stored("@@{m2}.{k}", "2"),
             say("bind {m}\r\n", "SUCCEED\r\n"),

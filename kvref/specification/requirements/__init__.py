@@ -48,6 +48,7 @@ CHAPTERS: Final = (
     "meta_commands",
     "mapping",
     "delimiter",
+    "mapped_multiget",
     "bind",
     "default_mapping",
     "ranges",
