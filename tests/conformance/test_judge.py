@@ -17,6 +17,7 @@ from kvref_conformance.connection import KEPT_BYTES, MAX_ANSWER_BYTES
 from kvref_conformance.conversation import MAX_WRONG_CHARACTERS
 from kvref_conformance.judge import Judge
 from kvref_conformance.steps import Disconnect
+from kvref_conformance.triage.repeat import Repeats
 from kvref_conformance.verdict import (
     COULD_NOT_JUDGE,
     DEVIATES,
@@ -229,3 +230,10 @@ def test_flush_all_is_not_sent_where_it_would_hurt(judging: Judging) -> None:
 def test_an_unknown_requirement_is_a_fault_of_the_suite(judging: Judging) -> None:
     with pytest.raises(SuiteError, match="KV-CORE-999"):
         judging(case("odd", "KV-CORE-999", say("get x\r\n", "END\r\n")), {})
+
+
+def test_a_failure_whose_set_up_is_refused_afterwards_is_not_repeated() -> None:
+    def breaks(_slower: float) -> bool:
+        raise SuiteError("refused: UNIQUE constraint failed")
+
+    assert str(Repeats(5).of(breaks, waits=False)) == "not repeated"
