@@ -183,7 +183,13 @@ TABLES = (
         sql("SELECT v, f, e FROM {t}", ("", 0, LATER)),
         shape=ONE,
     ),
-    case("mg-range", "KV-MG-039", asked("v", "CLIENT_ERROR <text>\r\n", key="@>{k}"), shape=ONE),
+    case(
+        "mg-range",
+        "KV-MG-039",
+        asked("v", "CLIENT_ERROR <text>\r\n", key="@>{k}"),
+        say("me @>{k}\r\n", "CLIENT_ERROR <text>\r\n"),
+        shape=ONE,
+    ),
     case(
         "mg-mark-sql",
         "KV-MG-040",
