@@ -12,7 +12,7 @@ from typing import Literal
 
 Protocol = Literal["text", "binary", "mysql", "null"]
 Route = Literal["none", "each", "switch", "bind"]
-Distribution = Literal["uniform", "sequential", "zipf", "gaussian", "hotspot", "latest", "file", "own"]
+Distribution = Literal["uniform", "sequential", "zipf", "gaussian", "hotspot", "latest", "file", "trace", "own"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class Keys:
     distribution: how a session draws them; `own`: each session walks keys that no other has, from `count` on, which
         are not there yet.
     parameters: of the distribution, e.g. `{"theta": 0.99}` of zipf.
-    file: of the distribution `file`: one key in each line, drawn in order.
+    file: of the distribution `file`: one key in each line, drawn in order; of the distribution `trace`: a trace in
+        Twitter's format, whose requests are sent in order.
     missing: share of the draws that name a key which is not there, 0 to 1.
     apart: each session draws among keys that no other session names: those whose number modulo the sessions is its own.
         A write batch keeps its rows locked until it ends, so that sessions with common keys wait for each other.
@@ -48,11 +49,13 @@ class Values:
     sizes: bytes, (n, n) fixed, (low, high) uniform; None: the sizes of Facebook's ETC pool.
     limit: of the sizes of ETC, bytes.
     form: `number`: decimal digits, at most 18, which incr and decr need.
+    trace: a trace, from which the size of the value of each key is.
     """
 
     sizes: tuple[int, int] | None = (100, 100)
     limit: int = 8192
     form: Literal["text", "number"] = "text"
+    trace: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ class Work:
     route: how a session gets to its mapping: `each` key has `@@mapping<delimiter>` before it, `switch`: one
         `get @@mapping` when it is opened, `bind`: one `bind mapping`, `none`: not at all.
     verbs: weight of each verb: get, gets, set, add, replace, append, prepend, cas (a gets and a cas with the number
-        that it gave), incr, decr, delete, touch.
+        that it gave), incr, decr, delete, touch. With a trace: the verbs whose requests are sent; weights do not count.
     statements: of protocol mysql: SQL by verb, with `:key` and, where it writes, `:value` where these go, once each, in
         any order (`UPDATE users SET v = :value WHERE k = :key`); tables are those of the database `kvref_bench`.
     sessions: in all workers together.

@@ -12,6 +12,7 @@ from kvref_bench.scenario.document import merge
 from kvref_bench.scenario.records import Scenario, Series, Table
 from kvref_bench.workload import check
 from kvref_bench.workload.keys import PARAMETERS, read_file
+from kvref_bench.workload.trace import positions, read_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,14 +80,16 @@ def _table(given: Document, where: str, folder: Path) -> Table:
         if key not in given:
             raise BenchError(f"{where}: table: it has no {key}")
     others = {key: value for key, value in given.items() if key not in ("keys", "values")}
-    return Table(keys=_keys({}, given["keys"], where, folder), values=_values(given.get("values", {})), **others)
+    keys = _keys({}, given["keys"], where, folder)
+    return Table(keys=keys, values=_values(given.get("values", {}), keys), **others)
 
 
 def _keys(drawn: Document, of_table: Document, where: str, folder: Path) -> Keys:
     both: dict[str, Any] = {**of_table, **drawn}
     if "file" in both:
         both["file"] = str((folder / both["file"]).resolve())
-        both["count"] = len(read_file(both["file"]))
+        traced = both.get("distribution") == "trace"
+        both["count"] = len(read_trace(both["file"]).keys if traced else read_file(both["file"]))
     elif "count" not in both:
         raise BenchError(f"{where}: table.keys: it has no count")
     if "file" in both and "distribution" not in both:
@@ -99,7 +102,9 @@ def _keys(drawn: Document, of_table: Document, where: str, folder: Path) -> Keys
     return Keys(**both)
 
 
-def _values(given: Document) -> Values:
+def _values(given: Document, keys: Keys) -> Values:
+    if keys.distribution == "trace" and keys.file is not None and "sizes" not in given:
+        return Values(sizes=(0, max(read_trace(keys.file).sizes.values())), trace=keys.file, **given)
     sizes = given.get("sizes", 100)
     others = {key: value for key, value in given.items() if key != "sizes"}
     if sizes == ETC:
@@ -121,6 +126,9 @@ def _series(given: Document, document: Document, table: Table, where: str, folde
     if "verbs" not in asked:
         raise BenchError(f"{here}: it has no verbs, and work has none")
     keys = _keys(asked.pop("keys", {}), document["table"]["keys"], here, folder)
+    if keys.distribution == "trace" and keys.file is not None:
+        # The whole trace, before the sessions begin again.
+        asked.setdefault("pool", max(1, len(positions(keys.file, frozenset(asked["verbs"])))))
     work = Work(
         **asked | {"protocol": protocol, "keys": keys, "values": table.values, "mapping": table.mapping},
     )

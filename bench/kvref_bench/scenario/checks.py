@@ -109,6 +109,7 @@ TABLE: Final[Tree] = {
         "shape": choice("int", "text"),
         "length": whole(SHORTEST, LONGEST),
         "file": _FILE,
+        "distribution": choice("file", "trace"),
     },
     "values": {
         "sizes": Check(f"a number of bytes up to 1048576, [smallest, largest], or {ETC!r}", _sizes),

@@ -8,6 +8,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.workload.commands import GETTING, OUTCOMES
 from kvref_bench.workload.exchanges import prefix
 from kvref_bench.workload.keys import LONGEST, key
+from kvref_bench.workload.trace import positions, read_trace
 
 if TYPE_CHECKING:
     from kvref_bench.load.work import Work
@@ -46,13 +47,26 @@ def _of_keys(work: Work, verbs: list[str]) -> str | None:
         return f"missing = {keys.missing} with the distribution own, whose keys are all missing; leave it out"
     if keys.distribution == "own" and "cas" in verbs:
         return "cas with the distribution own, whose keys are all missing; choose another verb"
-    if keys.apart and keys.distribution in ("own", "file"):
+    if keys.apart and keys.distribution in ("own", "file", "trace"):
         return f"apart with the distribution {keys.distribution}; leave it out: it says by itself who has which keys"
     if keys.apart and work.sessions > keys.count:
         return f"apart: {work.sessions} sessions have no {keys.count} keys to part; give a bigger count"
-    if (keys.distribution == "file") != (keys.file is not None):
+    if (keys.distribution in ("file", "trace")) != (keys.file is not None):
         return f"distribution = {keys.distribution!r} with file = {keys.file!r}; the two belong together"
+    if keys.distribution == "trace" and (problem := _of_trace(work, str(keys.file))):
+        return problem
     return _of_numbers(work, set(verbs) & {"incr", "decr"}, set(verbs) & {"append", "prepend"})
+
+
+def _of_trace(work: Work, file: str) -> str | None:
+    if work.protocol == "mysql":
+        return "a trace with the protocol mysql; its operations are commands of memcached: choose text or binary"
+    if work.multiget > 1 or work.keys.missing:
+        return "multiget or missing with a trace; leave them out: the trace says which keys are requested"
+    if not len(positions(file, frozenset(work.verbs))):
+        there = ", ".join(sorted(set(read_trace(file).verbs)))
+        return f"trace {file}: no request with the verbs {', '.join(work.verbs)}; it has {there}"
+    return None
 
 
 def _of_numbers(work: Work, counting: set[str], growing: set[str]) -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kvref_bench.load.plan import Exchange
 from kvref_bench.workload.commands import GETTING, Item, expected
-from kvref_bench.workload.keys import LIMIT, draws, key
+from kvref_bench.workload.keys import LIMIT, draws, key, traced_verbs
 from kvref_bench.workload.values import value
 
 if TYPE_CHECKING:
@@ -124,6 +124,9 @@ class Exchanges:
         return made
 
     def _verbs(self, session: int, amount: int, first: int) -> list[str]:
+        keys = self._work.keys
+        if keys.distribution == "trace":
+            return traced_verbs(keys, self._work, self._task.worker, amount, first)
         names = list(self._work.verbs)
         if len(names) == 1:
             return names * amount

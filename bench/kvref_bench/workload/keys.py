@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvref_bench.errors import BenchError
+from kvref_bench.workload.trace import positions, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,6 +48,7 @@ PARAMETERS: Final[dict[str, dict[str, float]]] = {
     "hotspot": {"keys": 0.2, "draws": 0.8},
     "latest": {"theta": 0.99},
     "file": {},
+    "trace": {},
     "own": {},
 }
 """Each distribution's parameters with what they are when a scenario does not say.
@@ -62,7 +64,7 @@ def key(keys: Keys, number: int, seed: int = SEED) -> bytes:
     number: 0 to 2**41 - 1. seed: another one gives other names; a table has those of the default.
     """
     if keys.file is not None:
-        lines = read_file(keys.file)
+        lines = listed(keys)
         return lines[number] if number < len(lines) else b"missing-%d" % number
     if keys.shape == "int":
         return b"%d" % (number + 1)
@@ -81,7 +83,7 @@ def key(keys: Keys, number: int, seed: int = SEED) -> bytes:
 def table_keys(keys: Keys) -> Iterator[bytes]:
     """Yield each key that is in the table when a point begins, once."""
     if keys.file is not None:
-        yield from dict.fromkeys(read_file(keys.file)[: keys.count])
+        yield from dict.fromkeys(listed(keys)[: keys.count])
         return
     for number in range(keys.count):
         yield key(keys, number)
@@ -98,6 +100,8 @@ def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first:
     if keys.distribution == "own":
         steps = np.arange(first, first + amount, dtype=np.int64)
         return keys.count + session + work.sessions * steps
+    if keys.distribution == "trace" and keys.file is not None:
+        return read_trace(keys.file).numbers[_of_trace(keys.file, work, worker, amount, first)]
     generator = np.random.default_rng([work.seed, worker, session, first])
     # Apart: the session has every so many-th key, and draws among these.
     every, mine = (work.sessions, session) if keys.apart else (1, 0)
@@ -112,6 +116,25 @@ def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first:
         places = np.where(generator.random(amount) < keys.missing, places + beyond, places)
     numbers: Numbers = places * every + mine
     return numbers
+
+
+def traced_verbs(keys: Keys, work: Work, worker: int, amount: int, first: int = 0) -> list[str]:
+    """Return the verbs of the requests whose keys `draws` returns for a trace; arguments as there."""
+    assert keys.file is not None
+    verbs = read_trace(keys.file).verbs
+    return [verbs[place] for place in _of_trace(keys.file, work, worker, amount, first).tolist()]
+
+
+def _of_trace(file: str, work: Work, worker: int, amount: int, first: int) -> Numbers:
+    """Return positions of requests in a trace: each worker goes on where the one before it ends."""
+    chosen = positions(file, frozenset(work.verbs))
+    return chosen[(worker * amount + first + np.arange(amount, dtype=np.int64)) % len(chosen)]
+
+
+def listed(keys: Keys) -> tuple[bytes, ...]:
+    """Return the keys of a file: lines, or the different keys of a trace. Raises as `read_file` and `read_trace`."""
+    assert keys.file is not None
+    return read_trace(keys.file).keys if keys.distribution == "trace" else read_file(keys.file)
 
 
 def parameters(keys: Keys) -> dict[str, float]:

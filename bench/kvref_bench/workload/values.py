@@ -12,6 +12,8 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from kvref_bench.workload.trace import read_trace
+
 if TYPE_CHECKING:
     from kvref_bench.load.work import Values
 
@@ -32,7 +34,8 @@ NUMBER_DIGITS: Final = 18
 def value(values: Values, key: bytes) -> bytes:
     """Return the value of a key: printable ASCII without spaces, or a number of at most 18 digits."""
     digest = blake2b(key, digest_size=16).digest()
-    wanted = size(values, int.from_bytes(digest[:8], "big") / 2.0**64)
+    traced = None if values.trace is None else read_trace(values.trace).sizes.get(key)
+    wanted = size(values, int.from_bytes(digest[:8], "big") / 2.0**64) if traced is None else traced
     if values.form == "number":
         return b"%d" % (int.from_bytes(digest[8:], "big") % 10 ** min(wanted, NUMBER_DIGITS))
     head = digest[8:].hex()
