@@ -492,17 +492,20 @@ def race(database: SQLServer, served: Served, seconds: float, readers: int = 2) 
                 time.sleep(random.choice((0, 0.002, 0.02)))
 
     def reading(number: int) -> None:
+        """Read by gets of one key or, every other thread, of all of them."""
+        groups = [keys] if number % 2 else [[key] for key in keys]
         with served.connect() as client:
             ask(client, b"bind raced\r\n")
             while not stop.is_set():
-                for key in keys:
-                    least = answered[key]
-                    said = ask(client, b"get %s\r\n" % key.encode())
-                    most = begun[key]
-                    value = int(said.split(b"\r\n")[1])
-                    if not least <= value <= most:
-                        raise StaleError(f"race: {key} is {value}, not from {least} to {most}")
-                    compared[number] += 1
+                for group in groups:
+                    least = [answered[key] for key in group]
+                    said = ask(client, f"get {' '.join(group)}\r\n".encode())
+                    values = [int(value) for value in said.split(b"\r\n")[1:-2:2]]
+                    assert len(values) == len(group), said
+                    for key, first, value in zip(group, least, values, strict=True):
+                        if not first <= value <= begun[key]:
+                            raise StaleError(f"race: {key} is {value}, not from {first} to {begun[key]}")
+                    compared[number] += len(group)
 
     def guarded(work: Callable[[Any], None], argument: object) -> None:
         try:
