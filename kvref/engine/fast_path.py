@@ -149,15 +149,15 @@ class PlainVerbs:
             return b""
         return shown(word, shown_flags(flags), value)
 
-    def written(self, word: bytes, value: Cell, flags: int | None) -> bytes:
+    def written(self, word: bytes, value: bytes, flags: int | None) -> bytes:
         """Return what a get answers of a row after a set, without END.
 
         Args:
             word: as the client sends it.
-            value: see `value`.
+            value: what `to_bytes` makes of its cell, see `value`.
             flags: see `options`.
         """
-        return shown(word, shown_flags(flags), to_bytes(value))
+        return shown(word, shown_flags(flags), value)
 
     def count_gets(self, found: Sequence[bytes]) -> None:
         """Count the words of gets.

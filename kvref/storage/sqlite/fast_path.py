@@ -7,7 +7,7 @@ then.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from kvref.engine.fast_path import PlainVerbs
@@ -48,6 +48,8 @@ class PlainRows:
         self._verbs = verbs
         self._mapping = mapping = table.mapping
         self._form = mapping.key.codec
+        # Called where `take_sets` is true: then it returns no number.
+        self._value: Callable[[bytes], str | bytes] = verbs.value  # type: ignore[assignment]
         value = mapping.values[0]
         declared = store.ask(_DECLARED, [mapping.source, value.name]).fetchone()
         self._may_change = value.kind is Kind.TEXT and not (declared and _TEXT.match(declared[0]))
@@ -108,7 +110,7 @@ class PlainRows:
         table = self.table
         kept = table.items.get(word) or table.changed.get(word) or table.syncing.get(word)
         try:
-            value = self._verbs.value(data)
+            value = self._value(data)
             rowid = 0 if kept is None else kept[ROWID]
             key = "" if rowid else self._key(word)
             if key is None:
@@ -123,7 +125,8 @@ class PlainRows:
         if row is None:
             return False
         stored, rowid = row
-        self._wrote(stored, word, rowid, value, options)
+        # Of the length of the data: text is stored as it is, so that nothing is cut or converted.
+        self._wrote(stored, word, rowid, data if len(value) == len(data) else to_bytes(value), options)
         return True
 
     def update(self, word: bytes, rowid: int, row: Row) -> bool:
@@ -141,7 +144,7 @@ class PlainRows:
                 return False
         except (KvrefError, RefusedError):
             return False
-        self._wrote(word, word, rowid, row.values[0], options)
+        self._wrote(word, word, rowid, to_bytes(row.values[0]), options)
         return True
 
     def remove(self, word: bytes) -> bool:
@@ -155,9 +158,9 @@ class PlainRows:
         except (KvrefError, RefusedError):
             return False
 
-    def _wrote(self, stored: bytes, word: bytes, rowid: int, value: Cell, options: _Options) -> None:
+    def _wrote(self, stored: bytes, word: bytes, rowid: int, value: bytes, options: _Options) -> None:
         kept: Kept | None = None
-        if stored == word and not (self._may_change and to_bytes(value)[:1] in _LIKE_NUMBERS):
+        if stored == word and not (self._may_change and value[:1] in _LIKE_NUMBERS):
             kept = self._verbs.written(word, value, options[0]), rowid, *options
         self._store.cache.change(self._mapping, stored, kept)
 
