@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from kvref import profiles
-from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
+from kvref.cli.judge.replay import EMBEDDED, open_kvref
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError
 from kvref_conformance.corpus.targets.plugin import PluginTarget

@@ -21,7 +21,6 @@ from kvref.addresses import is_address, parse_address
 from kvref.cli import output
 from kvref.cli.judge import traffic
 from kvref.cli.judge.conform import judge
-from kvref.cli.judge.replay_target import EMBEDDED, open_kvref
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref.storage.base import without_password
@@ -30,8 +29,11 @@ from kvref_conformance.corpus import listing, show
 from kvref_conformance.corpus.compare import ServerKind
 from kvref_conformance.corpus.parallel import Job, replay_jobs
 from kvref_conformance.corpus.replay import Script, recorded_with, sample
+from kvref_conformance.corpus.targets import innodb
+from kvref_conformance.corpus.targets.innodb import InnoDBTarget
 from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_conformance.corpus.targets.running_plugin import RunningPlugin
+from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.traffic.replay import is_traffic
 from kvref_conformance.triage import replay_file
@@ -46,11 +48,30 @@ if TYPE_CHECKING:
     from kvref_conformance.corpus.replay import Outcome
 
 PROFILES: Final = ("mysql-8.0", "mysql-5.6")
+EMBEDDED: Final = "kvref-sqlite"
 # Each target has a server of its own.
 EMBEDDED_TARGETS: Final = 3
 LIVE_TARGETS: Final = 2
 # The target that has the recorded version's own SQL, and that version.
 SAME_SQL: Final = ("kvref-mysql-8.0", "8.0.33")
+
+
+def open_kvref(name: str, profile: str, version: str, stack: ExitStack) -> ReplayTarget:
+    """Start kvref and return its target; both end with the stack.
+
+    Args:
+        name: EMBEDDED, or a target that is kvref over a SQL server.
+        profile: of kvref.
+        version: the MySQL version whose defaults the tables take.
+        stack: ends them.
+
+    Raises:
+        TargetError: it cannot be started.
+    """
+    if name == EMBEDDED:
+        return SQLiteTarget(stack.enter_context(targets.kvref_server(profile)), version)
+    options = innodb.options(version, mariadb=name == "kvref-mariadb")
+    return InnoDBTarget(*stack.enter_context(targets.kvref_over_sql(name, profile, options)), version)
 
 
 @click.command("replay")
