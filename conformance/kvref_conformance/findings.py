@@ -41,11 +41,11 @@ Signature = tuple[str, ...]
 ENDED: Final = "ended"
 
 
-class Enough(BaseException):
+class ShrinkLimitReached(BaseException):
     """No shorter conversation is looked for: it takes too long, or has ended the endpoint too often."""
 
 
-class Patience:
+class ShrinkLimit:
     """The time in which one thing is shortened, and the time limit of the run.
 
     Args:
@@ -71,7 +71,7 @@ class Patience:
             raise OverTime
         if self._found is not None and time.monotonic() - self._found > self._seconds:
             self.over = True
-            raise Enough
+            raise ShrinkLimitReached
 
     def found(self) -> None:
         """Take note of a conversation that shows the thing."""
@@ -108,7 +108,7 @@ class Search:
     """
 
     def __init__(self, judge: Judge) -> None:
-        self.patience = Patience(judge.budget)
+        self.patience = ShrinkLimit(judge.budget)
         self.last: tuple[Exchange, ...] = ()
         self.signature: Signature = ()
         self._known: set[Signature] = set()
@@ -145,7 +145,7 @@ class Search:
         if pulse.ended or not self.last or _size(exchanges) <= _size(self.last):
             self.last, self.signature = exchanges, found
         if enough:
-            raise Enough
+            raise ShrinkLimitReached
         self.patience.found()
         raise CaseFailed(render(exchanges))
 

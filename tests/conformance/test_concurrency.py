@@ -9,24 +9,24 @@ import pytest
 
 from kvref import profiles
 from kvref_conformance.budget import Budget
-from kvref_conformance.findings import Patience
+from kvref_conformance.findings import ShrinkLimit
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer, Closed, Seen, Served, Silence
 from kvref_conformance.model.model import Model
 from kvref_conformance.model.rules import Limits
 from kvref_conformance.model.words import Mappings
-from kvref_conformance.stateful.concurrency.exclusions import Means, refuses
+from kvref_conformance.stateful.concurrency.exclusions import ObserverAbilities, refuses
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
-from kvref_conformance.stateful.concurrency.player import Course
+from kvref_conformance.stateful.concurrency.player import HistoryRun
 from kvref_conformance.stateful.run import example_settings, run_machine
 
 if TYPE_CHECKING:
-    from kvref_conformance.model.rows import Place
+    from kvref_conformance.model.rows import RowId
     from kvref_conformance.stateful.concurrency.player import Rows
 
 W, R, LEVEL = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size", "innodb_api_trx_level"
 WORDS = dict.fromkeys(TABLES, ("test/t1",))
-MEANS = Means(transactions=True)
+ABILITIES = ObserverAbilities(transactions=True)
 STORED, NOT_STORED, END = "STORED\r\n", "NOT_STORED\r\n", "END\r\n"
 WAITS, CLOSES, SERVED = None, "closed", "served"
 # What SQL sees: key of t1, value, cas number.
@@ -52,7 +52,7 @@ def connected(profile: str, *rows: tuple[str, str], **settings: int) -> Model:
 def allowed(model: Model, *conversation: tuple[s.Step, *tuple[Observed, ...]]) -> int:
     """Return how many steps were observed as the model allows before the first that was not."""
     for number, (step, *observed) in enumerate(conversation):
-        assert not refuses(model, step, MEANS)
+        assert not refuses(model, step, ABILITIES)
         expected = model.take(step)
         assert len(expected) == len(observed), expected
         if not all(is_allowed(model, *pair) for pair in zip(expected, observed, strict=True)):
@@ -77,7 +77,7 @@ def is_allowed(model: Model, expected: object, observed: Observed) -> bool:
     raise AssertionError(expected)
 
 
-def fence(place: Place) -> bool:
+def fence(place: RowId) -> bool:
     return place[1] in FENCES
 
 
@@ -196,7 +196,7 @@ def test_sql_waits_for_a_pending_row_and_changes_what_was_committed() -> None:
     assert allowed(model, (LOOK, BOTH)) == 0
     over_sqlite = connected("kvref", **settings)
     over_sqlite.take(K1[0])
-    assert refuses(over_sqlite, update, Means(transactions=False))
+    assert refuses(over_sqlite, update, ObserverAbilities(transactions=False))
 
 
 def test_a_cas_number_belongs_to_one_version() -> None:
@@ -216,7 +216,7 @@ def test_what_blocks_a_thread_of_others_is_not_sent(threads: int, reason: str) -
     model = begin("mysql-8.0", (), threads, **{W: 1000, R: 1000})
     for step in (s.Open("a", "m1"), s.Open("b", "m1"), K1[0]):
         model.take(step)
-    assert refuses(model, set_("b", "k1", "2"), MEANS) == reason
+    assert refuses(model, set_("b", "k1", "2"), ABILITIES) == reason
 
 
 def test_nobody_connects_while_every_thread_waits() -> None:
@@ -224,18 +224,18 @@ def test_nobody_connects_while_every_thread_waits() -> None:
     model.take(s.Open("a", "m1"))
     model.take(s.Change("update", "t1", "k1", "2", within=True))
     assert allowed(model, (set_("a", "k1", "2"), WAITS)) == 1
-    assert refuses(model, s.Open("b", "m1"), MEANS) == "every thread of the endpoint waits"
+    assert refuses(model, s.Open("b", "m1"), ABILITIES) == "every thread of the endpoint waits"
     assert allowed(model, (s.End(commit=True), STORED)) == 1
-    assert not refuses(model, s.Open("b", "m1"), MEANS)
+    assert not refuses(model, s.Open("b", "m1"), ABILITIES)
 
 
 def test_a_deadlock_and_a_flush_that_hangs_are_not_sent() -> None:
     """lock-024, lock-109."""
     model = connected("mysql-8.0", **{W: 1000, R: 1000})
     assert allowed(model, K1, (set_("b", "k3", "2"), STORED), (set_("a", "k3", "2"), WAITS)) == 3
-    assert refuses(model, set_("b", "k1", "2"), MEANS) == "a deadlock is possible"
-    assert refuses(model, s.Flush("b"), MEANS)
-    assert refuses(model, s.Close("a", quits=True), MEANS) == "it waits"
+    assert refuses(model, set_("b", "k1", "2"), ABILITIES) == "a deadlock is possible"
+    assert refuses(model, s.Flush("b"), ABILITIES)
+    assert refuses(model, s.Close("a", quits=True), ABILITIES) == "it waits"
 
 
 class Imagined:
@@ -248,13 +248,13 @@ class Imagined:
         self.histories: list[list[s.Step]] = []
         self._profile, self._settings, self._numbers = profile, settings, 0
 
-    def begin(self, rows: Rows) -> Course:
-        course = Course(rows, begin(self._profile, rows, **self._settings))
+    def begin(self, rows: Rows) -> HistoryRun:
+        course = HistoryRun(rows, begin(self._profile, rows, **self._settings))
         self.histories.append(course.steps)
         return course
 
-    def take(self, course: Course, step: s.Step) -> None:
-        if refuses(course.model, step, MEANS):
+    def take(self, course: HistoryRun, step: s.Step) -> None:
+        if refuses(course.model, step, ABILITIES):
             return
         course.steps.append(step)
         self.kinds[step.verb if isinstance(step, s.Store | s.Change) else type(step).__name__] += 1
@@ -266,7 +266,7 @@ class Imagined:
                 self._numbers += 1
                 number.seen = self._numbers
 
-    def finish(self, course: Course) -> None:
+    def finish(self, course: HistoryRun) -> None:
         """Nothing is open."""
 
 
@@ -275,7 +275,7 @@ def drawn(profile: str, level: int, examples: int) -> Imagined:
     own = {
         "player": imagined,
         "names": {name: name for name in (*TABLES, *TABLES.values())},
-        "limit": Patience(Budget()),
+        "limit": ShrinkLimit(Budget()),
     }
     run_machine(type("Machine", (HistoryMachine,), own), example_settings(examples, stateful_step_count=STEPS), "seed")
     return imagined

@@ -12,7 +12,7 @@ from kvref_conformance.budget import TIME_LIMIT, Budget
 from kvref_conformance.case import case
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Enough, Finding, Patience, Search, collect, signature
+from kvref_conformance.findings import Finding, Search, ShrinkLimit, ShrinkLimitReached, collect, signature
 from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def test_the_conversation_that_ended_the_endpoint_for_good_is_kept_though_it_is_
     with pytest.raises(CaseFailed):
         search.fail("any", short, ("get",))
     pulse.ended = "it stays away"
-    with pytest.raises(findings.Enough):
+    with pytest.raises(findings.ShrinkLimitReached):
         search.fail("any", long, ("get",))
     assert (search.last, search.signature) == (long, (findings.ENDED, "get"))
 
@@ -93,7 +93,7 @@ def test_looking_ends_where_nothing_is_found_or_enough() -> None:
 def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(findings.time, "monotonic", lambda: clock[0])
-    patience = Patience(Budget())
+    patience = ShrinkLimit(Budget())
     clock[0] = 1000.0
     patience.check()
     patience.found()
@@ -101,7 +101,7 @@ def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.Monkey
     patience.found()
     patience.check()
     clock[0] += 1
-    with pytest.raises(Enough):
+    with pytest.raises(ShrinkLimitReached):
         patience.check()
     patience.begin()
     patience.check()
@@ -109,6 +109,6 @@ def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.Monkey
 
 def test_looking_ends_at_the_time_limit_of_the_run() -> None:
     judge = cast("Judge", Run())
-    patience = Patience(judge.budget)
+    patience = ShrinkLimit(judge.budget)
     found = collect(judge, CASE, "commands", patience.check)
     assert [(each.verdict, each.reason.startswith(TIME_LIMIT)) for each in found] == [(NOT_RUN, True)]

@@ -8,7 +8,7 @@ from kvref import profiles
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer
 from kvref_conformance.model.model import WRONG_NUMBER, Model
-from kvref_conformance.model.words import Mappings, Reach, reach, reaches
+from kvref_conformance.model.words import Mappings, Resolved, resolve, resolve_all
 
 KNOWN = {"m1", "m2", "q"}
 TABLES = {"m1": "t1", "m1b": "t1", "q": "t3"}
@@ -147,34 +147,34 @@ def test_an_item_whose_time_is_over_is_gone(expiry: int, there: bool) -> None:
 @pytest.mark.parametrize(
     ("profile", "word", "found"),
     [
-        ("kvref", "k", Reach("key", "m1", "k")),
-        ("kvref", "@@m2.k", Reach("key", "m2", "k")),
-        ("kvref", "@@m2", Reach("switch", "m2", "")),
-        ("kvref", "@@m2.", Reach("switch", "m2", "")),
-        ("kvref", "@@nope.k", Reach("unknown", "m1", "")),
-        ("kvref", "@@q", Reach("switch", "q", "")),
-        ("mysql-8.0", "@@q", Reach("key", "m1", "@@q")),
-        ("mysql-8.0", "@@q.k", Reach("key", "q", "k")),
-        ("memcached", "@@m2.k", Reach("key", "m1", "@@m2.k")),
+        ("kvref", "k", Resolved("key", "m1", "k")),
+        ("kvref", "@@m2.k", Resolved("key", "m2", "k")),
+        ("kvref", "@@m2", Resolved("switch", "m2", "")),
+        ("kvref", "@@m2.", Resolved("switch", "m2", "")),
+        ("kvref", "@@nope.k", Resolved("unknown", "m1", "")),
+        ("kvref", "@@q", Resolved("switch", "q", "")),
+        ("mysql-8.0", "@@q", Resolved("key", "m1", "@@q")),
+        ("mysql-8.0", "@@q.k", Resolved("key", "q", "k")),
+        ("memcached", "@@m2.k", Resolved("key", "m1", "@@m2.k")),
     ],
 )
-def test_a_word_leads_to_a_mapping(profile: str, word: str, found: Reach) -> None:
-    assert reach(profiles.load(profile), KNOWN, "m1", word, switching=True) == found
+def test_a_word_leads_to_a_mapping(profile: str, word: str, found: Resolved) -> None:
+    assert resolve(profiles.load(profile), KNOWN, "m1", word, switching=True) == found
 
 
 def test_words_of_one_get() -> None:
     words = ["k", "@@m2.k", "@@nope.k", "@@q"]
-    each = reaches(profiles.load("kvref"), KNOWN, "m1", words)
+    each = resolve_all(profiles.load("kvref"), KNOWN, "m1", words)
     assert each == [
-        Reach("key", "m1", "k"),
-        Reach("key", "m2", "k"),
-        Reach("unknown", "m2", ""),
-        Reach("switch", "q", ""),
+        Resolved("key", "m1", "k"),
+        Resolved("key", "m2", "k"),
+        Resolved("unknown", "m2", ""),
+        Resolved("switch", "q", ""),
     ]
-    first = reaches(profiles.load("mysql-8.0"), KNOWN, "m1", words)
+    first = resolve_all(profiles.load("mysql-8.0"), KNOWN, "m1", words)
     assert first == [
-        Reach("key", "m1", "k"),
-        Reach("key", "m1", "k"),
-        Reach("key", "m1", "k"),
-        Reach("key", "m1", "@@q"),
+        Resolved("key", "m1", "k"),
+        Resolved("key", "m1", "k"),
+        Resolved("key", "m1", "k"),
+        Resolved("key", "m1", "@@q"),
     ]

@@ -17,7 +17,7 @@ from live import nightly
 
 from kvref_conformance.cases.batches import COMMITTED, SNAPSHOT, WRITES
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Enough, Patience, Search
+from kvref_conformance.findings import Search, ShrinkLimit, ShrinkLimitReached
 from kvref_conformance.judge import Judge
 from kvref_conformance.model import steps as s
 from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES
@@ -121,9 +121,9 @@ def test_commands_find_a_defect_and_need_each_step(defect: str, seed: int, monke
     Recorder.shortest = None
     with judged(defect) as judge:
         search = Search(judge)
-        search.patience = Patience(judge.budget, SECONDS)
+        search.patience = ShrinkLimit(judge.budget, SECONDS)
         machine = type("planted-defect", (rules.CommandMachine,), {"judge": judge, "search": search})
-        with pytest.raises((CaseFailed, Enough, Flaky)):
+        with pytest.raises((CaseFailed, ShrinkLimitReached, Flaky)):
             run_machine(machine, example_settings(DEFAULT_EXAMPLES, stateful_step_count=STEPS), seed)
         assert Recorder.shortest is not None
         steps, keys = Recorder.shortest.sent, Recorder.shortest.keys

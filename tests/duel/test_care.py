@@ -10,10 +10,10 @@ import pytest
 
 from kvref_conformance.corpus.conversation import MemcachedStep
 from kvref_conformance.differential import exclusions
+from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import script_of, world_of
-from kvref_conformance.differential.ground import Ground
 
-ROWS = tomllib.loads(files("kvref_conformance.differential").joinpath("exclusions.toml").read_text())["care"]
+ROWS = tomllib.loads(files("kvref_conformance.differential").joinpath("exclusions.toml").read_text())["rules"]
 
 
 def test_rules_and_names_are_the_same() -> None:
@@ -27,12 +27,12 @@ def test_rules_and_names_are_the_same() -> None:
 
 
 def test_rules_are_in_force_where_their_endpoint_takes_part() -> None:
-    assert exclusions.LONG_SWITCH_WORD in exclusions.care_for(["mysql-5.6"])
-    assert exclusions.LONG_SWITCH_WORD not in exclusions.care_for(["mysql-8.0"])
-    assert exclusions.care_for(["kvref"]) == {exclusions.COUNTERS}
-    assert exclusions.care_for(["mysql-8.0", "mysql-5.6"]) == exclusions.care_for(["mysql-8.0"]) | exclusions.care_for(
-        ["mysql-5.6"]
-    )
+    assert exclusions.LONG_SWITCH_WORD in exclusions.rules_for(["mysql-5.6"])
+    assert exclusions.LONG_SWITCH_WORD not in exclusions.rules_for(["mysql-8.0"])
+    assert exclusions.rules_for(["kvref"]) == {exclusions.COUNTERS}
+    assert exclusions.rules_for(["mysql-8.0", "mysql-5.6"]) == exclusions.rules_for(
+        ["mysql-8.0"]
+    ) | exclusions.rules_for(["mysql-5.6"])
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,16 @@ def test_flush_all_waits_for_the_other_connections() -> None:
 
 @pytest.mark.long
 def test_nothing_is_counted_where_a_table_is_open_ended() -> None:
-    ground = Ground("8.0.33", frozenset({exclusions.OPEN_END}))
+    configuration = Configuration("8.0.33", frozenset({exclusions.OPEN_END}))
     counted = {True: 0, False: 0}
     for number in range(0, 1600, 100):
-        world = world_of(1, number, ground)
+        world = world_of(1, number, configuration)
         closed = all(each.table.is_closed for each in world.usable if each.table)
         for place in range(number, number + 8):
             said = [
-                step.send for step in script_of(1, place, 30, ground, world).steps if isinstance(step, MemcachedStep)
+                step.send
+                for step in script_of(1, place, 30, configuration, world).steps
+                if isinstance(step, MemcachedStep)
             ]
             counted[closed] += sum(len(re.findall(r"(?:incr|decr) \S+ \S", str(text))) for text in said)
     assert counted[True] > 20

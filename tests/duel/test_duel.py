@@ -15,9 +15,9 @@ from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
 from kvref_conformance.differential import known_differences
 from kvref_conformance.differential import run as run_of_duel
+from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.exchange import Side
-from kvref_conformance.differential.exclusions import care_for
-from kvref_conformance.differential.ground import Ground
+from kvref_conformance.differential.exclusions import rules_for
 from kvref_conformance.differential.run import Found, Run, Tally
 from kvref_testbed import targets
 
@@ -157,9 +157,14 @@ def test_the_plugin_and_kvref_do_not_differ(profile: str, protocol: str) -> None
         with missing_skips():
             plugin = PluginTarget(stack.enter_context(targets.plugin_server(f"{profile}-plugin")))
         server = SQLiteTarget(stack.enter_context(targets.kvref_server(profile)), plugin.version)
-        ground = Ground(plugin.version, care_for([profile]), protocol)
+        configuration = Configuration(plugin.version, rules_for([profile]), protocol)
         run = Run(
-            (Side("plugin", plugin), Side("kvref", server)), 7, 30, ground, known_differences.load([profile]), notes
+            (Side("plugin", plugin), Side("kvref", server)),
+            7,
+            30,
+            configuration,
+            known_differences.load([profile]),
+            notes,
         )
         tally = run.run(range(40))
     assert tally.conversations == 40

@@ -11,8 +11,8 @@ from kvref_conformance.corpus.conversation import MemcachedStep
 from kvref_conformance.differential import exclusions, known_differences
 from kvref_conformance.differential.compare import Counted
 from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
+from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import script_of, world_of
-from kvref_conformance.differential.ground import Ground
 from kvref_conformance.frames import OPCODES, REPLY, Request, frames, split
 
 
@@ -125,12 +125,14 @@ def test_a_binary_flush_waits_for_the_other_connections_and_a_bound_for_no_secon
 
 def talks(protocol: str, plugin: str, count: int) -> list[MemcachedStep]:
     version = {"mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14"}[plugin]
-    ground = Ground(version, exclusions.care_for([plugin]), protocol)
-    worlds = [world_of(5, 100 * n, ground) for n in range(16)]
-    scripts = [script_of(5, n, 30, ground, worlds[n % 16]) for n in range(count)]
+    configuration = Configuration(version, exclusions.rules_for([plugin]), protocol)
+    worlds = [world_of(5, 100 * n, configuration) for n in range(16)]
+    scripts = [script_of(5, n, 30, configuration, worlds[n % 16]) for n in range(count)]
     for script in scripts:
         world = script.world
-        assert exclusions.are_safe(script.steps, ground.care, secondary=world.secondary, delimiter=world.delimiter)
+        assert exclusions.are_safe(
+            script.steps, configuration.rules, secondary=world.secondary, delimiter=world.delimiter
+        )
     return [step for script in scripts for step in script.steps if isinstance(step, MemcachedStep) and not step.close]
 
 

@@ -10,21 +10,23 @@ import pytest
 from kvref.translation.translate import Translator
 from kvref_conformance.corpus.conversation import MemcachedStep, SqlStep
 from kvref_conformance.differential import exclusions
+from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import IN_ONE_WORLD, Script, script_of, world_of
-from kvref_conformance.differential.ground import Ground
 
-GROUNDS = {
-    "mysql-8.0": Ground("8.0.33", exclusions.care_for(["mysql-8.0"])),
-    "mysql-5.6": Ground("5.6.14", exclusions.care_for(["mysql-5.6"])),
+CONFIGURATIONS = {
+    "mysql-8.0": Configuration("8.0.33", exclusions.rules_for(["mysql-8.0"])),
+    "mysql-5.6": Configuration("5.6.14", exclusions.rules_for(["mysql-5.6"])),
 }
 SEEDS = ((3, 0), (-(1 << 40), 30_000), (7, 12_345), (1 << 40, 99))
-ANY = pytest.mark.parametrize(("seed", "number", "plugin"), [(*each, plugin) for each in SEEDS for plugin in GROUNDS])
+ANY = pytest.mark.parametrize(
+    ("seed", "number", "plugin"), [(*each, plugin) for each in SEEDS for plugin in CONFIGURATIONS]
+)
 STEPS = 30
 
 
 def drawn(seed: int, number: int, plugin: str) -> Script:
-    ground = GROUNDS[plugin]
-    return script_of(seed, number, STEPS, ground, world_of(seed, number, ground))
+    configuration = CONFIGURATIONS[plugin]
+    return script_of(seed, number, STEPS, configuration, world_of(seed, number, configuration))
 
 
 @ANY
@@ -41,8 +43,8 @@ def test_another_number_gives_another_conversation_in_the_same_world_until_the_n
     seed: int, number: int, plugin: str
 ) -> None:
     number -= number % IN_ONE_WORLD
-    ground = GROUNDS[plugin]
-    worlds = [world_of(seed, number + more, ground) for more in (0, IN_ONE_WORLD - 1, IN_ONE_WORLD)]
+    configuration = CONFIGURATIONS[plugin]
+    worlds = [world_of(seed, number + more, configuration) for more in (0, IN_ONE_WORLD - 1, IN_ONE_WORLD)]
     assert worlds[0] == worlds[1] != worlds[2]
     assert drawn(seed, number, plugin).steps != drawn(seed, number + 1, plugin).steps
 
@@ -52,7 +54,9 @@ def test_a_conversation_says_nothing_that_care_keeps_out(seed: int, number: int,
     script = drawn(seed, number, plugin)
     assert len(script.steps) > STEPS // 2
     world = script.world
-    assert exclusions.are_safe(script.steps, GROUNDS[plugin].care, secondary=world.secondary, delimiter=world.delimiter)
+    assert exclusions.are_safe(
+        script.steps, CONFIGURATIONS[plugin].rules, secondary=world.secondary, delimiter=world.delimiter
+    )
     integers = any(column.kind == "integer" for each in script.world.usable for column in each.values)
     verbs = b"\n".join(exclusions.sent(step) for step in script.steps if isinstance(step, MemcachedStep))
     if integers:
@@ -63,10 +67,10 @@ def test_a_conversation_says_nothing_that_care_keeps_out(seed: int, number: int,
 
 @ANY
 def test_a_world_can_be_made_on_sqlite_and_has_a_mapping(seed: int, number: int, plugin: str) -> None:
-    ground = GROUNDS[plugin]
-    world = world_of(seed, number, ground)
+    configuration = CONFIGURATIONS[plugin]
+    world = world_of(seed, number, configuration)
     assert world.usable
-    translator = Translator(ground.version)
+    translator = Translator(configuration.version)
     for statement in (*world.set_up(), *world.fill()):
         if "demo_test" not in statement:
             translator.translate(statement)
@@ -76,7 +80,7 @@ def test_a_world_can_be_made_on_sqlite_and_has_a_mapping(seed: int, number: int,
 
 @pytest.mark.parametrize(("seed", "number"), SEEDS)
 def test_worlds_of_5_6_keep_away_from_its_columns_that_end_it(seed: int, number: int) -> None:
-    for container in world_of(seed, number, GROUNDS["mysql-5.6"]).usable:
+    for container in world_of(seed, number, CONFIGURATIONS["mysql-5.6"]).usable:
         table = container.table
         assert table is not None
         for column in container.values:
@@ -95,12 +99,12 @@ def test_worlds_of_5_6_keep_away_from_its_columns_that_end_it(seed: int, number:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("plugin", GROUNDS)
+@pytest.mark.parametrize("plugin", CONFIGURATIONS)
 def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
-    ground = GROUNDS[plugin]
-    worlds = [world_of(5, number * IN_ONE_WORLD, ground) for number in range(60)]
+    configuration = CONFIGURATIONS[plugin]
+    worlds = [world_of(5, number * IN_ONE_WORLD, configuration) for number in range(60)]
     scripts = [
-        script_of(5, number, STEPS, ground, worlds[number // IN_ONE_WORLD])
+        script_of(5, number, STEPS, configuration, worlds[number // IN_ONE_WORLD])
         for number in (*range(0, 20 * IN_ONE_WORLD, 17), IN_ONE_WORLD - 1)
     ]
     steps = [step for script in scripts for step in script.steps]
@@ -125,7 +129,7 @@ def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
     assert any(isinstance(step.send, list) for step in steps if isinstance(step, MemcachedStep))
     words = Counter(step.exec.split()[0] for step in steps if isinstance(step, SqlStep) and step.exec)
     assert words.keys() >= {"INSERT", "UPDATE", "DELETE"}
-    assert any(script.restless for script in scripts)
+    assert any(script.changes_containers for script in scripts)
     assert {column.kind for world in worlds for each in world.usable for column in each.values} == {
         "text",
         "bytes",

@@ -8,8 +8,8 @@ from pathlib import Path
 from kvref_conformance.corpus import conversation
 from kvref_conformance.corpus.conversation import MemcachedStep, SqlStep
 from kvref_conformance.differential import report
+from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import Script, world_of
-from kvref_conformance.differential.ground import Ground
 from kvref_conformance.differential.player import Difference, Outcome
 from kvref_conformance.differential.run import Found, Tally
 
@@ -23,7 +23,7 @@ ANSWERS: list[tuple[bytes | None, bytes | None]] = [
     (b"<SQL done>", b"<SQL done>"),
     (b"NOT_FOUND\r\n", b"STORED\r\n"),
 ]
-SCRIPT = Script(12, world_of(1, 12, Ground("8.0.33", frozenset())), STEPS, ("DELETE FROM test.t1",))
+SCRIPT = Script(12, world_of(1, 12, Configuration("8.0.33", frozenset())), STEPS, ("DELETE FROM test.t1",))
 FOUND = Found(
     12, SCRIPT, Outcome(ANSWERS), Difference(2, "cas: NOT_FOUND / STORED", "NOT_FOUND", "STORED"), repeats=True
 )

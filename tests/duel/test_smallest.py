@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 
 from kvref_conformance.corpus.conversation import MemcachedStep
+from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.exclusions import sent
 from kvref_conformance.differential.generate import Script, conversations, parts_of, run_one, start_of, world_of
-from kvref_conformance.differential.ground import Ground
 
 pytestmark = pytest.mark.long
-GROUND = Ground("8.0.33", frozenset())
+CONFIGURATION = Configuration("8.0.33", frozenset())
 
 
 class DiffersError(Exception):
@@ -29,11 +29,11 @@ def smallest(protocol: str, differs: Callable[[Script], bool]) -> Script:
             found.append(script)
             raise DiffersError
 
-    ground = Ground(GROUND.version, GROUND.care, protocol)
-    world = world_of(3, 0, ground)
+    configuration = Configuration(CONFIGURATION.version, CONFIGURATION.rules, protocol)
+    world = world_of(3, 0, configuration)
     for number in range(100):
         try:
-            run_one(conversations(number, 10, ground, world), start_of(3, number), test)
+            run_one(conversations(number, 10, configuration, world), start_of(3, number), test)
         except DiffersError:
             return found[-1]
     raise AssertionError("no conversation of a hundred differs")
@@ -74,7 +74,9 @@ def test_one_frame_is_left_of_one_that_differs() -> None:
 
 
 def test_a_world_loses_mappings_and_their_tables() -> None:
-    world = next(each for number in range(0, 5000, 100) if len((each := world_of(3, number, GROUND)).containers) > 4)
+    world = next(
+        each for number in range(0, 5000, 100) if len((each := world_of(3, number, CONFIGURATION)).containers) > 4
+    )
     needed, found = world.usable[0], []
 
     def test(part: object) -> None:

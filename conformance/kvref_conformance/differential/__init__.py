@@ -2,7 +2,7 @@
 
 hypothesis draws worlds (`worlds.py`) and conversations in them (`generate.py`, with lines from `lines.py` and binary
 frames from `requests.py`) of what `kvref_conformance.strategies` has; `exclusions.toml` excludes what ends a server,
-and `ground.py` is the configuration of a run. A seed and a number determine each conversation. `run.py` runs them:
+and `configuration.py` says what a run compares. A seed and a number determine each conversation. `run.py` runs them:
 `exchange.py` sends and receives, `compare.py`, `compare_frames.py` and `player.py` find the first difference,
 `known_differences.toml` explains some, hypothesis shrinks the others, `report.py` prints them. Begin with `run.py` and
 `generate.py`.

@@ -50,14 +50,14 @@ _APPENDS: Final = frozenset(OPCODES[name] for name in ("append", "prepend", "app
 _WRITING: Final = STORES | {OPCODES[name] for name in ("incr", "decr", "incrq", "decrq")}
 
 
-def care_for(profiles: Iterable[str]) -> frozenset[str]:
+def rules_for(profiles: Iterable[str]) -> frozenset[str]:
     """Return the names of the rules that are in force when endpoints of these profiles take part."""
     taking_part = set(profiles)
     table = tomllib.loads(files(__package__).joinpath("exclusions.toml").read_text(encoding="utf-8"))
-    return frozenset(row["name"] for row in table["care"] if taking_part.intersection(row["profiles"]))
+    return frozenset(row["name"] for row in table["rules"] if taking_part.intersection(row["profiles"]))
 
 
-def is_safe(data: bytes, care: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
+def is_safe(data: bytes, rules: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
     """Return whether bytes may be sent, whatever of them is taken for a command.
 
     Args:
@@ -70,43 +70,43 @@ def is_safe(data: bytes, care: frozenset[str], *, secondary: bool = False, delim
         line = whole.split(b"\0")[0].removesuffix(b"\r")
         # The servers end words at blanks only; other white space counts here too where that keeps more out.
         words = line.split()
-        if LONG_SWITCH_WORD in care and any(len(word) == 250 and word.startswith(b"@@") for word in line.split(b" ")):
+        if LONG_SWITCH_WORD in rules and any(len(word) == 250 and word.startswith(b"@@") for word in line.split(b" ")):
             return False
-        if LONG_WORD_BEHIND in care and any(len(word) > 250 for word in line.split(b" ")[2:]):
+        if LONG_WORD_BEHIND in rules and any(len(word) > 250 for word in line.split(b" ")[2:]):
             return False
-        if DELIMITERS_BEHIND in care and any(_names_nothing(word, delimiter) for word in words[2:]):
+        if DELIMITERS_BEHIND in rules and any(_names_nothing(word, delimiter) for word in words[2:]):
             return False
-        if WORDS_BEHIND_RANGE in care and any(_RANGE.search(word) for word in words[:-1]):
+        if WORDS_BEHIND_RANGE in rules and any(_RANGE.search(word) for word in words[:-1]):
             return False
-        if UPPER_BOUND in care and secondary and any(b"@<" in word for word in words):
+        if UPPER_BOUND in rules and secondary and any(b"@<" in word for word in words):
             return False
     return True
 
 
-def are_frames_safe(data: bytes, care: frozenset[str], *, secondary: bool = False) -> bool:
+def are_frames_safe(data: bytes, rules: frozenset[str], *, secondary: bool = False) -> bool:
     """Return whether frames of the binary protocol may be sent; see `is_safe`."""
     sent = list(frames(data))
-    if COUNTERS in care and any(map(_counts, takewhile(lambda frame: not _resets(frame), sent))):
+    if COUNTERS in rules and any(map(_counts, takewhile(lambda frame: not _resets(frame), sent))):
         return False
     for frame, behind in zip_longest(sent, sent[1:]):
-        if LONG_SWITCH_WORD in care and len(frame.key) == 250 and frame.key.startswith(b"@@"):
+        if LONG_SWITCH_WORD in rules and len(frame.key) == 250 and frame.key.startswith(b"@@"):
             return False
-        if UPPER_BOUND in care and secondary and frame.opcode in GETS and b"@<" in frame.key:
+        if UPPER_BOUND in rules and secondary and frame.opcode in GETS and b"@<" in frame.key:
             return False
-        if VBUCKET_OF_GET in care and frame.opcode in GETS and frame.status:
+        if VBUCKET_OF_GET in rules and frame.opcode in GETS and frame.status:
             ends = behind is not None and behind.opcode in GETS and not behind.status
             if not ends or _RANGE.search(frame.key):
                 return False
-        if SLABS in care and frame.opcode == OPCODES["stat"] and _may_be(frame, b"slabs"):
+        if SLABS in rules and frame.opcode == OPCODES["stat"] and _may_be(frame, b"slabs"):
             return False
-        if SHORT_APPEND in care and frame.opcode in _APPENDS and frame.lengths[0] > frame.lengths[2]:
+        if SHORT_APPEND in rules and frame.opcode in _APPENDS and frame.lengths[0] > frame.lengths[2]:
             return False
-        if WELL_FORMED in care and frame.opcode in _WRITING and not _is_well_formed(frame.key, frame.value):
+        if WELL_FORMED in rules and frame.opcode in _WRITING and not _is_well_formed(frame.key, frame.value):
             return False
     return True
 
 
-def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
+def are_safe(steps: Iterable[Step], rules: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
     """Return whether the steps of a conversation may be taken; see `is_safe`."""
     begun: dict[str, bytes] = {}  # open connections, each with the first part of what its next step ends
     for step in steps:
@@ -117,21 +117,21 @@ def are_safe(steps: Iterable[Step], care: frozenset[str], *, secondary: bool = F
             continue
         data = begun.get(step.mc, b"") + sent(step)
         begun[step.mc] = data if step.quiet else b""
-        if FLUSH_BESIDE_READERS in care and len(begun) > 1 and flushes(data, binary=step.hex is not None):
+        if FLUSH_BESIDE_READERS in rules and len(begun) > 1 and flushes(data, binary=step.hex is not None):
             return False
         if step.hex is not None:
-            if not are_frames_safe(data, care, secondary=secondary):
+            if not are_frames_safe(data, rules, secondary=secondary):
                 return False
             continue
-        if not is_safe(data, care, secondary=secondary, delimiter=delimiter):
+        if not is_safe(data, rules, secondary=secondary, delimiter=delimiter):
             return False
-        if FLUSH_NUMBER in care and _NUMBERED_FLUSH.search(data):
+        if FLUSH_NUMBER in rules and _NUMBERED_FLUSH.search(data):
             return False
-        if WELL_FORMED in care and _WRITES.search(data) and not _is_well_formed(data):
+        if WELL_FORMED in rules and _WRITES.search(data) and not _is_well_formed(data):
             return False
         # How long a cas number is will be seen when it is sent.
         certain = len(data) if isinstance(step.send, str) else 0
-        if ADDRESS_OF_NEXT_WORD in care and depends_on_address(data, certain):
+        if ADDRESS_OF_NEXT_WORD in rules and depends_on_address(data, certain):
             return False
     return True
 

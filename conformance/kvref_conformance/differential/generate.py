@@ -12,9 +12,9 @@ from hypothesis.errors import Unsatisfiable
 from kvref.errors import SuiteError
 from kvref_conformance.corpus.conversation import MemcachedStep, Sleep, SqlStep
 from kvref_conformance.differential import exclusions
-from kvref_conformance.differential.ground import BINARY, MIXED
-from kvref_conformance.differential.lines import Speaker
-from kvref_conformance.differential.requests import Caller
+from kvref_conformance.differential.configuration import BINARY, MIXED
+from kvref_conformance.differential.lines import TextCommands
+from kvref_conformance.differential.requests import BinaryCommands
 from kvref_conformance.differential.worlds import draw_world
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.strategies.cells import draw_cell, draw_row
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
-    from kvref_conformance.differential.ground import Ground
+    from kvref_conformance.differential.configuration import Configuration
     from kvref_conformance.frames import Parts
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class Script:
     world: World
     steps: tuple[Step, ...]
     rows: tuple[str, ...]
-    restless: bool = False
+    changes_containers: bool = False
 
 
 def run_one(
@@ -98,7 +98,7 @@ def drawn(draws: SearchStrategy[T], start: str) -> T:
     return found[-1]
 
 
-def world_of(seed: int, number: int, ground: Ground) -> World:
+def world_of(seed: int, number: int, configuration: Configuration) -> World:
     """Draw the world in which a conversation runs.
 
     Args:
@@ -107,7 +107,7 @@ def world_of(seed: int, number: int, ground: Ground) -> World:
         ground: configuration of the run.
     """
     mine = number // IN_ONE_WORLD
-    return drawn(st.composite(draw_world)(mine, ground), f"{seed} world {mine}")
+    return drawn(st.composite(draw_world)(mine, configuration), f"{seed} world {mine}")
 
 
 def start_of(seed: int, number: int) -> str:
@@ -115,22 +115,22 @@ def start_of(seed: int, number: int) -> str:
     return f"{seed} conversation {number}"
 
 
-def script_of(seed: int, number: int, steps: int, ground: Ground, world: World) -> Script:
+def script_of(seed: int, number: int, steps: int, configuration: Configuration, world: World) -> Script:
     """Draw a conversation of so many steps, or a few more; the other arguments as in `world_of`."""
-    return drawn(conversations(number, steps, ground, world), start_of(seed, number))
+    return drawn(conversations(number, steps, configuration, world), start_of(seed, number))
 
 
 @st.composite
-def conversations(draw: DrawFn, number: int, steps: int, ground: Ground, world: World) -> Script:
+def conversations(draw: DrawFn, number: int, steps: int, configuration: Configuration, world: World) -> Script:
     """Draw conversations; the simplest one has neither steps nor rows. Arguments as in `script_of`."""
     # The last one of a world, since to have everything read again takes seconds.
-    restless = number % IN_ONE_WORLD == IN_ONE_WORLD - 1 and not ground.batches
-    conversation = _Conversation(draw, world, ground, restless=restless)
+    changes_containers = number % IN_ONE_WORLD == IN_ONE_WORLD - 1 and not configuration.batches
+    conversation = _Conversation(draw, world, configuration, changes_containers=changes_containers)
     one = st.composite(conversation.step)()
     said = [step for _ in range(steps) for step in draw(one)]
     tables = [replace(table, rows=tuple(row for row in table.rows if chance(draw, KEPT))) for table in world.mapped]
     rows = tuple(statement for table in tables for statement in table.fill())
-    return Script(number, world, tuple(said), rows, restless)
+    return Script(number, world, tuple(said), rows, changes_containers)
 
 
 @st.composite
@@ -168,17 +168,19 @@ _READS: Final = {"command": 12.0, "bind": 1, "close": 0.3}
 
 
 class _Conversation:
-    def __init__(self, draw: DrawFn, world: World, ground: Ground, *, restless: bool) -> None:
+    def __init__(self, draw: DrawFn, world: World, configuration: Configuration, *, changes_containers: bool) -> None:
         self._draw = draw
         self._world = world
-        self._ground = ground
-        self._speaker = Speaker(draw, world, ground)
-        self._restless = restless
+        self._configuration = configuration
+        self._text_commands = TextCommands(draw, world, configuration)
+        self._changes_containers = changes_containers
         self._default = _default(world)
         self._bound: dict[str, Container] = {}
-        self._names = weighted(draw, {"a": 3.0, "aab": 1} if ground.batches else {"a": 4.0, "aab": 4.0, "abc": 2.0})
-        self._caller = Caller(draw, world, self._speaker)
-        self._binary = _binary(draw, ground.protocol)
+        self._names = weighted(
+            draw, {"a": 3.0, "aab": 1} if configuration.batches else {"a": 4.0, "aab": 4.0, "abc": 2.0}
+        )
+        self._binary_commands = BinaryCommands(draw, world, self._text_commands)
+        self._binary = _binary(draw, configuration.protocol)
 
     def step(self, draw: DrawFn) -> list[Step]:
         """Draw a step, or a few that belong together; none is simplest, so that every step can go."""
@@ -188,15 +190,15 @@ class _Conversation:
         name = pick(self._draw, self._names)
         bound = self._bound.setdefault(name, self._default)
         weights = dict(_READS if self._only_reads(name) else _STEPS)
-        if self._ground.batches:
+        if self._configuration.batches:
             weights = {kind: weight for kind, weight in weights.items() if kind not in _NOT_IN_BATCHES}
-        if self._restless:
+        if self._changes_containers:
             weights["containers"] = 8
         if name in self._binary and not self._only_reads(name):
             weights["wrong"] = 2.5
         kind = weighted(self._draw, weights)
         if kind == "bind" and name not in self._binary:
-            self._bound[name], line = self._speaker.bind()
+            self._bound[name], line = self._text_commands.bind()
             return [MemcachedStep(name, line.decode("latin-1"))]
         if kind == "sql":
             return [self._change()]
@@ -207,7 +209,7 @@ class _Conversation:
             return [MemcachedStep(name, close=True)]
         if kind == "quit":
             self._bound.pop(name)
-            parts: Parts = self._caller.quit() if name in self._binary else [b"quit\r\n"]
+            parts: Parts = self._binary_commands.quit() if name in self._binary else [b"quit\r\n"]
             return [self._talk(name, parts), MemcachedStep(name, close=True)]
         if kind == "flush":
             return self._flush(name)
@@ -215,34 +217,34 @@ class _Conversation:
         said = self._said(kind, name, bound)
         world = self._world
         taken = [*others, *said]
-        if exclusions.are_safe(taken, self._ground.care, secondary=world.secondary, delimiter=world.delimiter):
+        if exclusions.are_safe(taken, self._configuration.rules, secondary=world.secondary, delimiter=world.delimiter):
             return said
         self._bound[name] = bound
         return []
 
     def _said(self, kind: str, name: str, bound: Container) -> list[Step]:
         if kind == "bind":
-            self._bound[name], parts = self._caller.bind()
+            self._bound[name], parts = self._binary_commands.bind()
             return [self._talk(name, parts)]
         if kind == "wrong":
-            wrong: list[Step] = [self._talk(name, self._caller.wrong(bound))]
+            wrong: list[Step] = [self._talk(name, self._binary_commands.wrong(bound))]
             return [*wrong, MemcachedStep(name, close=True)] if chance(self._draw, 0.8) else wrong
         if kind == "split":
             return self._split(name, bound)
-        speaker = self._caller if name in self._binary else self._speaker
-        said = (speaker.read if self._only_reads(name) else speaker.command)(bound)
+        commands = self._binary_commands if name in self._binary else self._text_commands
+        said = (commands.read if self._only_reads(name) else commands.command)(bound)
         # Now and then several in one packet.
         more = chance(self._draw, 0.09)
         while more and len(said) < MOST_PARTS:
-            said = [*said, *(speaker.read if self._only_reads(name) else speaker.command)(bound)]
+            said = [*said, *(commands.read if self._only_reads(name) else commands.command)(bound)]
             more = chance(self._draw, 0.5)
         return [self._talk(name, said)]
 
     def _only_reads(self, name: str) -> bool:
-        return self._ground.batches and name != _WRITER
+        return self._configuration.batches and name != _WRITER
 
     def _split(self, name: str, bound: Container) -> list[Step]:
-        whole = (self._caller if name in self._binary else self._speaker).command(bound)
+        whole = (self._binary_commands if name in self._binary else self._text_commands).command(bound)
         first = whole[0]
         assert isinstance(first, bytes), "a command begins with its verb"
         place = between(self._draw, 1, max(1, len(first) - 1))
@@ -256,13 +258,13 @@ class _Conversation:
 
     def _flush(self, name: str) -> list[Step]:
         if name in self._binary:
-            flush = self._talk(name, self._caller.flush())
+            flush = self._talk(name, self._binary_commands.flush())
         else:
             line = weighted(self._draw, _FLUSHES)
             # A get that reads a number first decides whether a flush_all with a number is rejected, on any connection
             # (more:errno-001).
             flush = MemcachedStep(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
-        if exclusions.FLUSH_BESIDE_READERS not in self._ground.care and not self._ground.batches:
+        if exclusions.FLUSH_BESIDE_READERS not in self._configuration.rules and not self._configuration.batches:
             return [flush]
         others = [each for each in self._bound if each != name]
         for each in others:
@@ -272,7 +274,7 @@ class _Conversation:
 
     def _change(self) -> SqlStep:
         """Draw a change by SQL of a row that a mapping shows."""
-        container = pick(self._draw, self._speaker.favourites)
+        container = pick(self._draw, self._text_commands.favourites)
         table = container.table
         assert table is not None, "a usable row maps a table"
         key = container.key
@@ -291,7 +293,7 @@ class _Conversation:
 
     def _containers(self) -> SqlStep:
         """Draw a change of `containers`."""
-        container, other = pick(self._draw, self._speaker.favourites), pick(self._draw, self._world.containers)
+        container, other = pick(self._draw, self._text_commands.favourites), pick(self._draw, self._world.containers)
         name, kind = (
             literal(container.name),
             weighted(self._draw, {"UPDATE": 2.0, "DELETE": 1, "INSERT": 3, "rename": 0.5}),

@@ -12,14 +12,14 @@ from kvref_conformance.strategies.words import TIMES, draw_name, draw_value, dra
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.differential.ground import Ground
+    from kvref_conformance.differential.configuration import Configuration
     from kvref_conformance.frames import Parts
     from kvref_conformance.strategies.world import Container, World
 
 STORAGE: Final = {"set": 5.0, "add": 1.5, "replace": 1, "append": 1, "prepend": 1, "cas": 2.5}
 
 
-class Speaker:
+class TextCommands:
     """Draw the commands of one conversation.
 
     Args:
@@ -28,13 +28,13 @@ class Speaker:
         ground: configuration of the run.
     """
 
-    def __init__(self, draw: DrawFn, world: World, ground: Ground) -> None:
+    def __init__(self, draw: DrawFn, world: World, configuration: Configuration) -> None:
         self._draw = draw
         self._world = world
         usable = list(world.usable)
         # A conversation that jumps about everywhere seldom meets its own rows again.
         self.favourites = some(draw, usable, 3)
-        self.barred = _barred(world, ground)
+        self.barred = _barred(world, configuration)
 
     def meant(self, bound: Container) -> Container:
         """Draw the mapping a word is meant for."""
@@ -143,13 +143,15 @@ class Speaker:
         return b"delete " + self._word(bound, 0.1) + tail + b"\r\n"
 
 
-def _barred(world: World, ground: Ground) -> frozenset[str]:
+def _barred(world: World, configuration: Configuration) -> frozenset[str]:
     """Return what is not said in a world, by the rules in force; see `exclusions.toml`."""
     barred: set[str] = set()
     if any(column.kind == "integer" for each in world.usable for column in each.values):
-        barred |= {"append"} if exclusions.APPEND_TO_INTEGERS in ground.care else set()
-        barred |= {"prepend"} if exclusions.PREPEND_TO_INTEGERS in ground.care else set()
-        barred |= {"long values"} if exclusions.LONG_INTEGER_TEXT in ground.care else set()
-    if exclusions.OPEN_END in ground.care and not all(each.table.is_closed for each in world.usable if each.table):
+        barred |= {"append"} if exclusions.APPEND_TO_INTEGERS in configuration.rules else set()
+        barred |= {"prepend"} if exclusions.PREPEND_TO_INTEGERS in configuration.rules else set()
+        barred |= {"long values"} if exclusions.LONG_INTEGER_TEXT in configuration.rules else set()
+    if exclusions.OPEN_END in configuration.rules and not all(
+        each.table.is_closed for each in world.usable if each.table
+    ):
         barred.add("arithmetic")
     return frozenset(barred)

@@ -14,7 +14,7 @@ from kvref_conformance.strategies.words import RANGES, draw_name, draw_value, dr
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.differential.lines import Speaker
+    from kvref_conformance.differential.lines import TextCommands
     from kvref_conformance.frames import Parts
     from kvref_conformance.strategies.world import Container, World
 
@@ -50,7 +50,7 @@ OPAQUES: Final = st.binary(min_size=4, max_size=4).filter(lambda drawn: drawn !=
 _ODD_BYTES: Final = (b" ", b"\0", b"\t", b"\r\n", b"\n", b"\xff", b"\xc3", b"\x80", b":")
 
 
-class Caller:
+class BinaryCommands:
     """Draw the frames of one conversation.
 
     Args:
@@ -59,14 +59,14 @@ class Caller:
         speaker: of the same conversation's text; knows its mappings and what is not said.
     """
 
-    def __init__(self, draw: DrawFn, world: World, speaker: Speaker) -> None:
+    def __init__(self, draw: DrawFn, world: World, commands: TextCommands) -> None:
         self._draw = draw
         self._world = world
-        self._speaker = speaker
+        self._text_commands = commands
 
     def bind(self) -> tuple[Container, Parts]:
         """Draw a get that switches, and the mapping it is meant for."""
-        target = pick(self._draw, self._speaker.favourites)
+        target = pick(self._draw, self._text_commands.favourites)
         tail = weighted(self._draw, {b"": 8.0, self._world.delimiter: 2, b"\0": 0.3, self._world.delimiter + b"k1": 1})
         key = b"@@" + draw_name(self._draw, self._world, target) + tail
         return target, self._request(weighted(self._draw, _GETS), key=key).parts()
@@ -87,7 +87,7 @@ class Caller:
     def command(self, bound: Container) -> Parts:
         """Draw one command, or a few that belong together; `bound` is what the connection is probably bound to."""
         kind = weighted(self._draw, _KINDS)
-        if kind in self._speaker.barred:
+        if kind in self._text_commands.barred:
             kind = "store"
         requests = {
             "get": self._get, "row of gets": self._row_of_gets, "store": self._store, "arithmetic": self._arithmetic,
@@ -102,7 +102,7 @@ class Caller:
         return Request(OPCODES[name], key, value, extras, opaque=opaque, datatype=datatype)
 
     def _key(self, bound: Container, prefixed: float = 0.4, *, ranges: bool = False) -> bytes:
-        target = self._speaker.meant(bound)
+        target = self._text_commands.meant(bound)
         key = draw_word(self._draw, self._world, target, prefixed=prefixed if target is bound else 0.9, ranges=ranges)
         return self._odd(key)
 
@@ -139,14 +139,14 @@ class Caller:
     def _store(self, bound: Container) -> list[Request]:
         draw = self._draw
         name = weighted(draw, _STORES)
-        if name in self._speaker.barred:
+        if name in self._text_commands.barred:
             name = "set"
-        target = self._speaker.meant(bound)
+        target = self._text_commands.meant(bound)
         key = self._odd(
             draw_word(draw, self._world, target, prefixed=0.4 if target is bound else 0.9, ranges=chance(draw, 0.1))
         )
         value = draw_value(draw, target.values, self._world.separator, self._world.palette)[
-            : None if "long values" not in self._speaker.barred else 255
+            : None if "long values" not in self._text_commands.barred else 255
         ]
         extras = b""
         if name not in {"append", "prepend"}:
@@ -216,7 +216,7 @@ class Caller:
         """Draw a frame that is not as it must be, with others behind it; most end the connection."""
         draw = self._draw
         draws = [self._get, self._store, self._delete, self._small, self._stat]
-        if "arithmetic" not in self._speaker.barred:
+        if "arithmetic" not in self._text_commands.barred:
             draws.append(self._arithmetic)
         request = pick(draw, draws)(bound)[0]
         behind = [self._request("noop"), *self._get(bound)]

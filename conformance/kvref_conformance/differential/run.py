@@ -21,14 +21,14 @@ from kvref_conformance.differential.generate import (
     world_of,
 )
 from kvref_conformance.differential.player import Difference, Outcome, run_script
-from kvref_conformance.findings import Enough
+from kvref_conformance.findings import ShrinkLimitReached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hypothesis.database import ExampleDatabase
 
-    from kvref_conformance.differential.ground import Ground
+    from kvref_conformance.differential.configuration import Configuration
     from kvref_conformance.differential.known_differences import Known
     from kvref_conformance.differential.player import Sides
     from kvref_conformance.strategies.world import World
@@ -129,7 +129,7 @@ class Run:
         sides: Sides,
         seed: int,
         steps: int,
-        ground: Ground,
+        configuration: Configuration,
         known: Sequence[Known],
         watch: Watch,
         *,
@@ -138,7 +138,7 @@ class Run:
         self._sides = sides
         self._seed = seed
         self._steps = steps
-        self._ground = ground
+        self._configuration = configuration
         self._known = known
         self._watch = watch
         self._database = database
@@ -171,14 +171,20 @@ class Run:
 
     @property
     def _kept_under(self) -> bytes:
-        ground = self._ground
-        names = [ground.version, ground.protocol, str(ground.batches), str(self._steps), *sorted(ground.care)]
+        configuration = self._configuration
+        names = [
+            configuration.version,
+            configuration.protocol,
+            str(configuration.batches),
+            str(self._steps),
+            *sorted(configuration.rules),
+        ]
         return f"kvref duel {' '.join(names)}".encode()
 
     def _world(self, seed: int, number: int) -> World:
         place = number // IN_ONE_WORLD
         if self._drawn is None or self._drawn[0] != place or seed != self._seed:
-            self._drawn = (place, world_of(seed, number, self._ground))
+            self._drawn = (place, world_of(seed, number, self._configuration))
             self.tally.worlds += 1
         return self._drawn[1]
 
@@ -208,7 +214,7 @@ class Run:
                 # Several choices of hypothesis may be the same conversation.
                 content = repr((script.steps, script.rows))
                 if time.monotonic() > until:
-                    raise Enough
+                    raise ShrinkLimitReached
                 if content in same or not self._try(script, small):
                     same.add(content)
                     return
@@ -216,9 +222,9 @@ class Run:
                 raise _DifferenceFoundError
 
         try:
-            draws = conversations(number, self._steps, self._ground, world)
+            draws = conversations(number, self._steps, self._configuration, world)
             run_one(draws, start_of(seed, number), test, self._database, self._kept_under)
-        except (_DifferenceFoundError, Enough, Flaky):
+        except (_DifferenceFoundError, ShrinkLimitReached, Flaky):
             assert small is not None, "something differs"
             self._in_part_of_world(small)
             again = self._run(small.script)
@@ -258,13 +264,13 @@ class Run:
             nonlocal tries
             tries += 1
             if tries > PARTS_TRIED:
-                raise Enough
+                raise ShrinkLimitReached
             if part.usable and part != script.world and self._try(in_world(script, part), small):
                 raise _DifferenceFoundError
 
         try:
             run_one(parts_of(script.world), f"parts of {script.number}", test)
-        except (_DifferenceFoundError, Enough, Flaky):
+        except (_DifferenceFoundError, ShrinkLimitReached, Flaky):
             return  # the smallest is in `small`
 
     def _try(self, script: Script, small: _Small) -> bool:
@@ -289,7 +295,7 @@ class Run:
             self._ports = [side.renew(script.world) for side in self._sides]
         outcome = run_script(script, self._sides, self._known, patience)
         # What it did to the mappings must not meet the next one, nor a server that is gone.
-        self._stale = script.restless
+        self._stale = script.changes_containers
         if outcome.died:
             self._loaded = None
         return outcome

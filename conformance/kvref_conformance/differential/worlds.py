@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from hypothesis import strategies as st
 
 from kvref_conformance.differential import exclusions
-from kvref_conformance.differential.ground import Ground
+from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.sql.columns import Column
 from kvref_conformance.strategies.draw import chance, pick, some, weighted
 from kvref_conformance.strategies.pools import DELIMITERS, FAULTS, NAMES, SEPARATORS
@@ -35,9 +35,9 @@ DEMO_TABLE: Final = Table(
 )
 
 
-def draw_world(draw: DrawFn, number: int, ground: Ground) -> World:
+def draw_world(draw: DrawFn, number: int, configuration: Configuration) -> World:
     """Draw a world in which at least one mapping works."""
-    palette, closed, count = ground.palette, chance(draw, 0.75), weighted(draw, {1: 1.0, 2: 3, 3: 3, 4: 1})
+    palette, closed, count = configuration.palette, chance(draw, 0.75), weighted(draw, {1: 1.0, 2: 3, 3: 3, 4: 1})
     shapes = [draw_shape(draw, f"t{n}", palette, closed=closed) for n in range(1, count + 1)]
     names = _names(draw, weighted(draw, {2: 1.0, 3: 2, 4: 3, 5: 3, 6: 2, 7: 1, 8: 1}))
     containers = [_container(draw, names.pop(), shape) for shape in shapes if names]
@@ -47,7 +47,7 @@ def draw_world(draw: DrawFn, number: int, ground: Ground) -> World:
             containers.append(_wrong(draw, names.pop()))
         else:
             containers.append(
-                _container(draw, names.pop(), _second_view(draw, view, ground) if chance(draw, 0.6) else view)
+                _container(draw, names.pop(), _second_view(draw, view, configuration) if chance(draw, 0.6) else view)
             )
     if chance(draw, 0.5):
         containers.append(Container(("aaa", "test", DEMO, "c1", "c2", "c3", "c4", "c5", "PRIMARY"), DEMO_TABLE))
@@ -109,11 +109,17 @@ def _plain_tables(containers: list[Container]) -> list[Table]:
     return [plain, replace(plain, name="tm", engine="MYISAM", indexes=(), unique=frozenset())]
 
 
-def _second_view(draw: DrawFn, shape: MappedTable, ground: Ground) -> MappedTable:
+def _second_view(draw: DrawFn, shape: MappedTable, configuration: Configuration) -> MappedTable:
     """Draw another way to map the same table: other value columns, features off."""
     table = shape.table
     # Cas numbers and times are excluded: as text they look like values that a client wrote.
-    out = {shape.key, shape.cas, shape.expiry, "id", *(["f"] if exclusions.UNSIGNED_VALUES in ground.care else [])}
+    out = {
+        shape.key,
+        shape.cas,
+        shape.expiry,
+        "id",
+        *(["f"] if exclusions.UNSIGNED_VALUES in configuration.rules else []),
+    }
     free = [column.name for column in table.columns if column.name not in out]
     values = tuple(some(draw, free, 3))
     if len(values) > 1:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kvref_conformance.model.rows import Number, Place, Row, Rows
+    from kvref_conformance.model.rows import Number, Row, RowId, Rows
     from kvref_conformance.model.rules import Limits, Rules
     from kvref_conformance.model.steps import Locking
 
@@ -38,7 +38,7 @@ class Connection:
     wrote: bool = False
     has_written: bool = False
     touched: set[str] = field(default_factory=set)
-    seen: dict[Place, Number] = field(default_factory=dict)
+    seen: dict[RowId, Number] = field(default_factory=dict)
     waits: Locking | None = None
 
 
@@ -55,7 +55,7 @@ class Batches:
         self._rules, self._limits, self._rows = rules, limits, rows
         self.open: dict[str, Connection] = {}
 
-    def visible(self, on: str, place: Place) -> Row | None:
+    def visible(self, on: str, place: RowId) -> Row | None:
         """Read a row on a connection; its first read fixes the snapshot."""
         connection, level = self.open[on], self._limits.level
         if level == 0 or self._limits.reads_lock:
@@ -81,7 +81,7 @@ class Batches:
             connection.snapshot = self._rows.now
         connection.wrote = connection.has_written = True
 
-    def writes(self, on: str, place: Place, row: Row | None) -> None:
+    def writes(self, on: str, place: RowId, row: Row | None) -> None:
         """Leave a version pending, which counts; None deletes the row."""
         self._rows.write(on, place, row)
         self.count(on, writes=1)
@@ -94,7 +94,7 @@ class Batches:
         if connection.reads >= self._limits.reads or connection.writes >= self._limits.writes:
             self.end(on)
 
-    def fail(self, on: str, place: Place | None) -> None:
+    def fail(self, on: str, place: RowId | None) -> None:
         """Do what a failed write does to its batch; `place` is what it has locked."""
         if self._rules.failure_discards or not self.open[on].writes:
             self._rows.roll_back(on)

@@ -11,7 +11,7 @@ from kvref_conformance.template import CAS, with_numbers
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kvref_conformance.model.rows import Number, Place, Row
+    from kvref_conformance.model.rows import Number, Row, RowId
 
 # The value of the rows between the keys.
 FENCE: Final = "fence"
@@ -75,7 +75,7 @@ class Seen:
         soon: seen no later than after some seconds: a closed connection's commit follows the close.
     """
 
-    rows: tuple[tuple[Place, Row], ...]
+    rows: tuple[tuple[RowId, Row], ...]
     dirty: bool = False
     soon: bool = False
 
@@ -89,7 +89,7 @@ class Refill:
     """Nothing to observe: the rows between the keys are to be put into a flushed table again."""
 
     table: str
-    rows: tuple[tuple[Place, Row], ...]
+    rows: tuple[tuple[RowId, Row], ...]
 
     def __str__(self) -> str:
         return f"{self.table} gets the rows between the keys again"
@@ -128,7 +128,7 @@ class Numbers:
             return False
         return self._learn((row.number, each[4]) for (_, row), each in zip(rows, cells, strict=True))
 
-    def imagine(self, expected: Answer | Seen) -> None:
+    def assume(self, expected: Answer | Seen) -> None:
         """Assume an observation that no one makes: cas numbers that were not seen yet get a number."""
         numbers = expected.numbers if isinstance(expected, Answer) else tuple(row.number for _, row in expected.rows)
         for each in numbers:

@@ -24,10 +24,10 @@ from kvref_conformance.model.expected import (
     Served,
     Silence,
 )
-from kvref_conformance.model.rows import Number, Place, Row, Rows
+from kvref_conformance.model.rows import Number, Row, RowId, Rows
 from kvref_conformance.model.rules import ONE_BY_ONE, Limits, Rules
 from kvref_conformance.model.schema import RefusedError
-from kvref_conformance.model.words import Mappings, Reach, reach, reaches
+from kvref_conformance.model.words import Mappings, Resolved, resolve, resolve_all
 from kvref_conformance.template import CAS
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ class Model:
         self._batches = Batches(self.rules, limits, self.rows)
         self.open = self._batches.open
         self.sql_open = False
-        self.sql_waits: tuple[Place, Row | None] | None = None
+        self.sql_waits: tuple[RowId, Row | None] | None = None
         self._fences, self._mappings, self._schemas = fences, mappings, mappings.schemas
         self._connected = 0
         self._sql_numbers = itertools.count(SQL_NUMBERS)
-        begun: dict[Place, Row | None] = {
+        begun: dict[RowId, Row | None] = {
             place: row for table in self.all_tables() for place, row in self._fenced(table).items()
         }
         self.rows.put(begun | {(table, key): self._of_sql(value) for table, key, value in rows})
@@ -115,21 +115,21 @@ class Model:
             expected.append(Seen(self._all(), soon=True))
         return expected
 
-    def reached(self, step: s.Locking) -> list[Reach]:
+    def resolved(self, step: s.Locking) -> list[Resolved]:
         """Return where each word of a command leads."""
         bound = self.open[step.on].mapping
         if isinstance(step, s.Get):
-            return reaches(self.profile, self.tables, bound, list(step.words), self._mappings.delimiter)
+            return resolve_all(self.profile, self.tables, bound, list(step.words), self._mappings.delimiter)
         switching = isinstance(step, s.Store) or self.rules.all_switch
-        return [reach(self.profile, self.tables, bound, step.word, self._mappings.delimiter, switching=switching)]
+        return [resolve(self.profile, self.tables, bound, step.word, self._mappings.delimiter, switching=switching)]
 
-    def places(self, step: s.Locking) -> list[Place]:
+    def places(self, step: s.Locking) -> list[RowId]:
         """Return where a command looks for its keys, but those that their column does not take."""
         return [
-            place for to in self.reached(step) if to.kind == "key" and not isinstance(place := self._place(to), str)
+            place for to in self.resolved(step) if to.kind == "key" and not isinstance(place := self._place(to), str)
         ]
 
-    def locks(self, step: s.Step) -> list[Place]:
+    def locks(self, step: s.Step) -> list[RowId]:
         """Return the rows that a step has to lock."""
         if isinstance(step, s.Store | s.Count | s.Delete | s.Touch) or (
             isinstance(step, s.Get) and self.limits.reads_lock
@@ -181,7 +181,7 @@ class Model:
         if isinstance(step, s.Bind):
             return self._bind(step)
         assert not isinstance(step, s.Flush), "take does it"
-        first = self.reached(step)[0]
+        first = self.resolved(step)[0]
         self._batches.moves(step.on, first.mapping)
         self.open[step.on].touched.update(table for table, _ in self.places(step))
         if not isinstance(step, s.Get):
@@ -225,9 +225,9 @@ class Model:
             self._batches.fail(step.on, place)
         return self._answer(step, effect.reply)
 
-    def _store_cells(self, step: s.Store, place: Place, old: Row | None, item: Item) -> Answer:
+    def _store_cells(self, step: s.Store, place: RowId, old: Row | None, item: Item) -> Answer:
         schema = self._schemas[place[0]]
-        key = schema.cell_of(self.reached(step)[0].key)
+        key = schema.cell_of(self.resolved(step)[0].key)
         try:
             cells = schema.cells_of(item.value)
         except RefusedError as refused:
@@ -251,7 +251,7 @@ class Model:
                 return effects.delete(item)
         return effects.touch(item, step)
 
-    def _count_missing(self, step: s.Count, place: Place) -> Answer:
+    def _count_missing(self, step: s.Count, place: RowId) -> Answer:
         # It is no failure and counts as a write (wbatch-034); what it locked, a gap or a dead row, is not seen.
         reply = effects.count(self.rules, None, step).reply
         self.rows.lock(step.on, place, sure=False)
@@ -264,7 +264,7 @@ class Model:
 
     def _get(self, step: s.Get) -> Answer:
         texts, numbers, read = [""], [], 0
-        for word, to in zip(step.words, self.reached(step), strict=True):
+        for word, to in zip(step.words, self.resolved(step), strict=True):
             self._batches.moves(step.on, to.mapping)
             if to.kind == "unknown":
                 continue
@@ -286,7 +286,7 @@ class Model:
             self._batches.count(step.on, reads=1)
         return Answer(step.on, tuple(f"{text}END\r\n" for text in texts), tuple(numbers))
 
-    def _read(self, step: s.Get, place: Place) -> Row | None:
+    def _read(self, step: s.Get, place: RowId) -> Row | None:
         connection = self.open[step.on]
         connection.touched.add(place[0])
         row = self._batches.visible(step.on, place)
@@ -347,12 +347,12 @@ class Model:
         step = self.open[on].waits
         return next((h for place in self.locks(step) if (h := self.rows.holder(place, on))), None) if step else None
 
-    def _all(self, *, dirty: bool = False) -> tuple[tuple[Place, Row], ...]:
+    def _all(self, *, dirty: bool = False) -> tuple[tuple[RowId, Row], ...]:
         read = self.rows.newest if dirty else lambda place: self.rows.at(place, self.rows.now)
         places = (place for table in self.all_tables() for place in self.rows.places(table))
         return tuple((place, row) for place in places if (row := read(place)) is not None)
 
-    def _place(self, to: Reach) -> Place | str:
+    def _place(self, to: Resolved) -> RowId | str:
         """Return where a key is, or the reply to a store where its column does not take it."""
         table = self.tables[to.mapping]
         schema = self._schemas.get(table)
@@ -363,7 +363,7 @@ class Model:
         except RefusedError as refused:
             return refused.reply
 
-    def _fenced(self, table: str) -> dict[Place, Row]:
+    def _fenced(self, table: str) -> dict[RowId, Row]:
         return {(table, key): self._of_sql(FENCE) for key in self._fences}
 
     def _of_sql(self, value: str) -> Row:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from kvref_conformance.model.effects import Item
     from kvref_conformance.sql.columns import Cell
 
-Place: TypeAlias = tuple[str, str]
+RowId: TypeAlias = tuple[str, str]
 """A table and a key, as `Schema.row_of` has it where the columns are known."""
 GONE: Final = None
 
@@ -39,22 +39,22 @@ class Rows:
     """
 
     now: int = 0
-    committed: dict[Place, list[tuple[int, Row | None]]] = field(default_factory=dict)
-    pending: dict[str, dict[Place, Row | None]] = field(default_factory=dict)
-    _locks: dict[Place, dict[str, bool]] = field(default_factory=dict)
+    committed: dict[RowId, list[tuple[int, Row | None]]] = field(default_factory=dict)
+    pending: dict[str, dict[RowId, Row | None]] = field(default_factory=dict)
+    _locks: dict[RowId, dict[str, bool]] = field(default_factory=dict)
 
-    def put(self, changes: dict[Place, Row | None]) -> None:
+    def put(self, changes: dict[RowId, Row | None]) -> None:
         """Commit changes."""
         self.now += 1
         for place, row in changes.items():
             self.committed.setdefault(place, []).append((self.now, row))
 
-    def write(self, owner: str, place: Place, row: Row | None) -> None:
+    def write(self, owner: str, place: RowId, row: Row | None) -> None:
         """Leave a version pending, with the lock of its row."""
         self.pending.setdefault(owner, {})[place] = row
         self.lock(owner, place, sure=True)
 
-    def lock(self, owner: str, place: Place, *, sure: bool) -> None:
+    def lock(self, owner: str, place: RowId, *, sure: bool) -> None:
         """Lock a row; `sure` is False where it depends on the storage whether the lock is there."""
         holders = self._locks.setdefault(place, {})
         holders[owner] = sure or holders.get(owner, False)
@@ -71,39 +71,39 @@ class Rows:
         for holders in self._locks.values():
             holders.pop(owner, None)
 
-    def holder(self, place: Place, but: str) -> str | None:
+    def holder(self, place: RowId, but: str) -> str | None:
         """Return who surely holds the lock of a row, other than `but`."""
         return next((owner for owner, sure in self._holders(place, but).items() if sure), None)
 
-    def doubtful(self, place: Place, but: str) -> bool:
+    def doubtful(self, place: RowId, but: str) -> bool:
         """Return whether another owner than `but` may have locked a row, and none is certain to."""
         return bool(self._holders(place, but)) and self.holder(place, but) is None
 
-    def held_by(self, owner: str) -> set[Place]:
+    def held_by(self, owner: str) -> set[RowId]:
         """Return the rows that an owner has locked, or may have."""
         return {place for place, holders in self._locks.items() if owner in holders}
 
-    def newest(self, place: Place) -> Row | None:
+    def newest(self, place: RowId) -> Row | None:
         """Return the version that is there, committed or not."""
         for changes in self.pending.values():
             if place in changes:
                 return changes[place]
         return self.at(place, self.now)
 
-    def own(self, owner: str, place: Place) -> Row | None:
+    def own(self, owner: str, place: RowId) -> Row | None:
         """Return the version that an owner writes on: its own, or what is committed."""
         changes = self.pending.get(owner, {})
         return changes[place] if place in changes else self.at(place, self.now)
 
-    def at(self, place: Place, moment: int) -> Row | None:
+    def at(self, place: RowId, moment: int) -> Row | None:
         """Return the version that was committed at a moment."""
         versions = self.committed.get(place, [])
         return next((row for since, row in reversed(versions) if since <= moment), GONE)
 
-    def places(self, table: str) -> list[Place]:
+    def places(self, table: str) -> list[RowId]:
         """Return where the table has or had rows."""
         known = set(self.committed).union(*self.pending.values())
         return sorted(place for place in known if place[0] == table)
 
-    def _holders(self, place: Place, but: str) -> dict[str, bool]:
+    def _holders(self, place: RowId, but: str) -> dict[str, bool]:
         return {owner: sure for owner, sure in self._locks.get(place, {}).items() if owner != but}

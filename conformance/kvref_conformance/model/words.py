@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Resolved:
     """Where a word leads.
 
     Args:
@@ -59,9 +59,9 @@ class Mappings:
         return cls(tables, dict.fromkeys(tables, default or {word for (word,) in bound.values()}), **more)
 
 
-def reach(
+def resolve(
     profile: Profile, known: Collection[str], bound: str, word: str, delimiter: str = ".", *, switching: bool
-) -> Reach:
+) -> Resolved:
     """Resolve one word.
 
     Args:
@@ -73,11 +73,11 @@ def reach(
         switching: the verb reads `@@`.
     """
     if not switching or not is_word(profile, word):
-        return Reach("key", bound, word)
+        return Resolved("key", bound, word)
     name, _, key = word[2:].partition(delimiter)
     if name not in known:
-        return Reach("unknown", bound, "")
-    return Reach("key" if key else "switch", name, key)
+        return Resolved("unknown", bound, "")
+    return Resolved("key" if key else "switch", name, key)
 
 
 def is_word(profile: Profile, word: str) -> bool:
@@ -89,19 +89,19 @@ def is_word(profile: Profile, word: str) -> bool:
     )
 
 
-def reaches(
+def resolve_all(
     profile: Profile, known: Collection[str], bound: str, words: list[str], delimiter: str = "."
-) -> list[Reach]:
+) -> list[Resolved]:
     """Resolve the words of one get, in order; the last one's mapping stays bound."""
-    found: list[Reach] = []
+    found: list[Resolved] = []
     looked_up = False
     for word in words:
         if looked_up and is_word(profile, word) and profile["mapping.words_in_one_get"] == "until-looked-up":
             # Once a key was looked up the prefix is only cut off, whatever it names (core:mget-002, mget-011).
             key = word[2:].partition(delimiter)[2]
-            step = Reach("key" if key else "switch", bound, key)
+            step = Resolved("key" if key else "switch", bound, key)
         else:
-            step = reach(profile, known, bound, word, delimiter, switching=True)
+            step = resolve(profile, known, bound, word, delimiter, switching=True)
         looked_up = looked_up or step.kind == "key"
         bound = step.mapping
         found.append(step)

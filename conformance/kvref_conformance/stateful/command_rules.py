@@ -25,7 +25,7 @@ MAPPING = st.sampled_from((0, 0, 1, 2))
 NO_MAPPING: Final = "no-such-mapping"
 VERB = st.sampled_from(s.STORES)
 COUNT_VERB = st.sampled_from(("incr", "decr"))
-AMOUNT = st.integers(0, 20).map(str)
+AMOUNT = (st.integers(0, 20) | st.just(100)).map(str)
 FLAGS = st.integers(0, 3)
 SELDOM = st.sampled_from((False, False, False, True))
 

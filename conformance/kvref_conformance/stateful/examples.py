@@ -8,7 +8,7 @@ from hypothesis.errors import Flaky
 
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.findings import Enough, Finding, collect
+from kvref_conformance.findings import Finding, ShrinkLimitReached, collect
 from kvref_conformance.verdict import NOT_RUN, Verdict
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def judge_examples(
             run()
         except CaseFailed:
             note = ""
-        except (Enough, Flaky) as error:
+        except (ShrinkLimitReached, Flaky) as error:
             flaky = isinstance(error, Flaky) and not search.patience.over
             note = f"; {'the same bytes, sent again, were answered otherwise' if flaky else 'perhaps not the shortest'}"
         else:

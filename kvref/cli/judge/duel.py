@@ -23,9 +23,9 @@ from kvref.cli.output import print_results
 from kvref.errors import KvrefError
 from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_conformance.differential import known_differences, report
+from kvref_conformance.differential.configuration import BATCHES, PROTOCOLS, TEXT, Configuration
 from kvref_conformance.differential.exchange import Side
-from kvref_conformance.differential.exclusions import INNODB, care_for
-from kvref_conformance.differential.ground import BATCHES, PROTOCOLS, TEXT, Ground
+from kvref_conformance.differential.exclusions import INNODB, rules_for
 from kvref_conformance.differential.run import Run
 from kvref_testbed import targets
 
@@ -115,12 +115,12 @@ def command(context: click.Context, /, names: tuple[str, str], only: str | None,
     console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
         own = BATCHES if options["batches"] else ()
-        sides, ground, taking_part = _sides(names, options["given"], own, stack, console)
-        ground = replace(ground, protocol=options["protocol"], batches=options["batches"])
+        sides, configuration, taking_part = _sides(names, options["given"], own, stack, console)
+        configuration = replace(configuration, protocol=options["protocol"], batches=options["batches"])
         watch = stack.enter_context(_Watch(console, count, sides, own, options["save"]))
         known = known_differences.load(taking_part)
         kept = DirectoryBasedExampleDatabase(options["database"]) if options["database"] is not None else None
-        run = Run(sides, seed, options["steps"], ground, known, watch, database=kept)
+        run = Run(sides, seed, options["steps"], configuration, known, watch, database=kept)
         tally = run.run(range(first, first + count))
     _tell(tally, seed, (sides[0].name, sides[1].name), options["json_file"])
     context.exit(1 if tally.differences else 0)
@@ -135,7 +135,7 @@ def _one(text: str) -> tuple[int, int]:
 
 def _sides(
     names: tuple[str, str], given: tuple[str, ...], options: tuple[str, ...], stack: ExitStack, console: Console
-) -> tuple[tuple[Side, Side], Ground, set[str]]:
+) -> tuple[tuple[Side, Side], Configuration, set[str]]:
     ours = [EMBEDDED, *targets.over_sql()]
     unknown = [name for name in names if name not in ours and not name.endswith("-plugin")]
     if unknown:
@@ -162,8 +162,8 @@ def _sides(
         said = f"kvref {profile}" if name == EMBEDDED else f"{name} {profile}"
         sides.append(Side(said, open_kvref(name, profile, version, stack), options))
     taking_part = {*plugins, *wanted, *given}
-    care = care_for({*taking_part, INNODB} if {*names}.intersection(targets.over_sql()) else taking_part)
-    return (sides[0], sides[1]), Ground(version, care), taking_part
+    rules = rules_for({*taking_part, INNODB} if {*names}.intersection(targets.over_sql()) else taking_part)
+    return (sides[0], sides[1]), Configuration(version, rules), taking_part
 
 
 class _Watch:

@@ -17,11 +17,11 @@ from hypothesis.errors import Flaky
 
 from kvref_conformance.budget import OverTime
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.findings import Enough
+from kvref_conformance.findings import ShrinkLimitReached
 from kvref_conformance.model.rules import Limits
 from kvref_conformance.stateful.case_names import SIMULTANEOUS
 from kvref_conformance.stateful.concurrency.run import Histories
-from kvref_conformance.stateful.concurrency.simultaneous import Plays, plans
+from kvref_conformance.stateful.concurrency.simultaneous import PlanRunner, plans
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.verdict import FAILS, FLAKY, HOLDS, NOT_RUN, Verdict
 
@@ -88,9 +88,9 @@ def _histories(judge: Judge, case: Case, examples: int, start: int) -> tuple[str
 def _simultaneous(judge: Judge, case: Case, examples: int, start: int) -> tuple[str, Repeated | None]:
     features = judge.endpoint.features.there.items()
     draws = plans(frozenset(name for name, there in features if not there))
-    plays = Plays(judge)
+    plays = PlanRunner(judge)
     try:
         run_examples(case.id, draws, plays.judge, example_settings(examples, judge.database), f"{start}:{case.id}")
-    except (CaseFailed, Enough, Flaky):
+    except (CaseFailed, ShrinkLimitReached, Flaky):
         return plays.last, None
     return "", None

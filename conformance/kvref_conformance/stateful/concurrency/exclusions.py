@@ -9,14 +9,14 @@ from kvref_conformance.model import steps as s
 
 if TYPE_CHECKING:
     from kvref_conformance.model.model import Model
-    from kvref_conformance.model.rows import Place
+    from kvref_conformance.model.rows import RowId
 
 # Digits that a number may have, so that none grows beyond 64 bits.
 DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ObserverAbilities:
     """What the observer can do.
 
     Args:
@@ -27,12 +27,12 @@ class Means:
     transactions: bool
 
 
-def refuses(model: Model, step: s.Step, means: Means) -> str:
+def refuses(model: Model, step: s.Step, abilities: ObserverAbilities) -> str:
     """Return why a step must not be done now; empty where it may."""
     if isinstance(step, s.Open):
         return "it is open" if step.on in model.open else _refuses_connect(model)
     if isinstance(step, s.Look | s.Change | s.End):
-        return _refuses_statement(model, step, means)
+        return _refuses_statement(model, step, abilities)
     if step.on not in model.open:
         return "it is not open"
     if model.open[step.on].waits:
@@ -49,9 +49,9 @@ def _refuses_connect(model: Model) -> str:
     return "every thread of the endpoint waits" if len(blocked) == model.threads else ""
 
 
-def _refuses_statement(model: Model, step: s.Statement, means: Means) -> str:
+def _refuses_statement(model: Model, step: s.Statement, abilities: ObserverAbilities) -> str:
     needs_more = step.dirty if isinstance(step, s.Look) else isinstance(step, s.End) or step.within
-    if needs_more and not means.transactions:
+    if needs_more and not abilities.transactions:
         return "SQLite has one writer and shows what is committed"
     if isinstance(step, s.Look):
         return ""
@@ -63,7 +63,7 @@ def _refuses_statement(model: Model, step: s.Statement, means: Means) -> str:
         return "whether it waits, or for how long, varies"
     holder = model.rows.holder(place, owner)
     if holder:
-        may = means.transactions and not step.within and step.verb != "insert" and holder != s.SQL
+        may = abilities.transactions and not step.within and step.verb != "insert" and holder != s.SQL
         return "" if may and not model.sql_waits else "it would wait without end"
     there = model.rows.newest(place) is not None
     if there == (step.verb == "insert"):
@@ -96,7 +96,7 @@ def _refuses_lock(model: Model, step: s.Locking) -> str:
     waited_for = any(_waited_for(model, place) for place in model.rows.held_by(step.on))
     # The word binds another mapping, so that what it holds is given back before.
     bound = model.open[step.on].mapping
-    if waited_for and any(to.kind == "key" and to.mapping != bound for to in model.reached(step)):
+    if waited_for and any(to.kind == "key" and to.mapping != bound for to in model.resolved(step)):
         return "what waits is served in the midst of it"
     if any(model.rows.doubtful(place, step.on) for place in places):
         return "whether it waits depends on the storage"
@@ -117,7 +117,7 @@ def _refuses_lock(model: Model, step: s.Locking) -> str:
     return ""
 
 
-def _waited_for(model: Model, place: Place) -> bool:
+def _waited_for(model: Model, place: RowId) -> bool:
     if model.sql_waits and model.sql_waits[0] == place:
         return True
     return any(place in model.locks(c.waits) for c in model.open.values() if c.waits)

@@ -20,8 +20,8 @@ from kvref_conformance.stateful.command_rules import KEY, MAPPING, ON, SELDOM, V
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_conformance.findings import Patience
-    from kvref_conformance.stateful.concurrency.player import Course, Player
+    from kvref_conformance.findings import ShrinkLimit
+    from kvref_conformance.stateful.concurrency.player import HistoryRun, Player
 
 CONNECTIONS: Final = ("a", "b", "c")
 TABLES: Final = {"m1": "t1", "m1b": "t1", "m2": "t2"}
@@ -56,9 +56,9 @@ class HistoryMachine(CommandRules):
     """
 
     player: ClassVar[Player]
-    limit: ClassVar[Patience]
+    limit: ClassVar[ShrinkLimit]
     names: ClassVar[Mapping[str, str]]
-    last: ClassVar[Course | None] = None
+    last: ClassVar[HistoryRun | None] = None
     connections, keys, values = CONNECTIONS, KEYS, VALUES
     finished: bool = False
 

@@ -15,14 +15,14 @@ from kvref_conformance.connection import beyond
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer, Cells, Closed, Expected, Refill, Seen, Served, Silence, shown
-from kvref_conformance.stateful.concurrency.exclusions import Means, refuses
+from kvref_conformance.stateful.concurrency.exclusions import ObserverAbilities, refuses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kvref_conformance.connection import Connection
     from kvref_conformance.model.model import Model
-    from kvref_conformance.model.rows import Place, Row
+    from kvref_conformance.model.rows import Row, RowId
 
 Rows: TypeAlias = "tuple[tuple[str, str, str], ...]"
 # A reply from an endpoint that is not blocked arrives within this time, also on a busy machine.
@@ -48,7 +48,7 @@ class Observer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class HistoryConnections:
     """The connections with which histories run.
 
     Args:
@@ -66,13 +66,13 @@ class Stage:
     dirty: Observer | None
 
     @property
-    def means(self) -> Means:
+    def abilities(self) -> ObserverAbilities:
         """Return the abilities of the observer."""
-        return Means(transactions=self.transaction is not None)
+        return ObserverAbilities(transactions=self.transaction is not None)
 
 
 @dataclass
-class Course:
+class HistoryRun:
     """A history as it went.
 
     Args:
@@ -109,8 +109,8 @@ class Player:
     patience: seconds in which what has to come comes.
     """
 
-    def __init__(self, stage: Stage, model: Callable[[Rows], Model], short_patience: float) -> None:
-        self._stage = stage
+    def __init__(self, connections: HistoryConnections, model: Callable[[Rows], Model], short_patience: float) -> None:
+        self._connections = connections
         self._model = model
         self._short_patience = short_patience
         self.patience = PATIENCE
@@ -122,19 +122,19 @@ class Player:
         """End the thread in which SQL waits."""
         self._thread.shutdown()
 
-    def begin(self, rows: Rows) -> Course:
+    def begin(self, rows: Rows) -> HistoryRun:
         """Fill the tables for a history that begins with these rows."""
-        course = Course(rows, self._model(rows))
+        course = HistoryRun(rows, self._model(rows))
         self._try(course, lambda: self._fill(course.model))
         return course
 
-    def take(self, course: Course, step: s.Step) -> None:
+    def take(self, course: HistoryRun, step: s.Step) -> None:
         """Do a step, unless the history has failed or the step may not be done now."""
-        if not course.failed and not refuses(course.model, step, self._stage.means):
+        if not course.failed and not refuses(course.model, step, self._connections.abilities):
             course.steps.append(step)
             self._try(course, lambda: self._do(step, course))
 
-    def finish(self, course: Course) -> None:
+    def finish(self, course: HistoryRun) -> None:
         """End everything that is open, in turn: a command that waits ends after the one that it waits for."""
         done = len(course.steps)
         for step in _ending(course.model):
@@ -146,7 +146,7 @@ class Player:
         """Wait less from now on."""
         self.patience = self._short_patience
 
-    def run(self, rows: Rows, steps: Iterable[s.Step]) -> Course:
+    def run(self, rows: Rows, steps: Iterable[s.Step]) -> HistoryRun:
         """Run a history from its first row to the end of its last connection."""
         course = self.begin(rows)
         for step in steps:
@@ -155,13 +155,13 @@ class Player:
         return course
 
     @staticmethod
-    def _try(course: Course, do: Callable[[], str]) -> None:
+    def _try(course: HistoryRun, do: Callable[[], str]) -> None:
         try:
             course.failed = do()
         except (CaseFailed, pymysql.MySQLError, sqlite3.Error) as error:
             course.failed = f"{type(error).__name__}: {error}"
 
-    def _do(self, step: s.Step, course: Course) -> str:
+    def _do(self, step: s.Step, course: HistoryRun) -> str:
         model = course.model
         number = model.number(step) if isinstance(step, s.Store) and step.verb == "cas" else 0
         begins = isinstance(step, s.Change) and step.within and not model.sql_open
@@ -187,10 +187,10 @@ class Player:
     def _connect(self, skipped: int) -> Connection:
         # The endpoint deals connections to its threads in turn.
         for _ in range(skipped):
-            self._stage.connect().close()
-        return self._stage.connect()
+            self._connections.connect().close()
+        return self._connections.connect()
 
-    def _compare_all(self, expected: list[Expected], course: Course) -> str:
+    def _compare_all(self, expected: list[Expected], course: HistoryRun) -> str:
         for each in expected:
             wrong = self._look(course.model, each, course.lines)
             course.transcript.append(f"    {wrong or each}")
@@ -216,7 +216,7 @@ class Player:
                     return f"no answer came within {self.patience:g} s"
                 return "" if model.numbers.answers(expected, answer) else repr(answer)
             case Refill():
-                self._stage.observer.execute(self._insert(expected.table, dict(expected.rows)))
+                self._connections.observer.execute(self._insert(expected.table, dict(expected.rows)))
                 return ""
         return self._compare(model, expected)
 
@@ -229,7 +229,7 @@ class Player:
         return False
 
     def _compare(self, model: Model, expected: Seen) -> str:
-        observer = self._stage.dirty if expected.dirty else self._stage.observer
+        observer = self._connections.dirty if expected.dirty else self._connections.observer
         assert observer is not None, "care refuses a dirty look where there is none"
         deadline = time.monotonic() + self.patience
         while True:
@@ -256,11 +256,11 @@ class Player:
         deadline = time.monotonic() + PATIENCE
         while True:
             for table in model.all_tables():
-                self._stage.observer.execute(f"DELETE FROM {table}")
+                self._connections.observer.execute(f"DELETE FROM {table}")
             try:
                 for table in model.all_tables():
                     rows = {place: model.rows.newest(place) for place in model.rows.places(table)}
-                    self._stage.observer.execute(self._insert(table, rows))
+                    self._connections.observer.execute(self._insert(table, rows))
             except (pymysql.MySQLError, sqlite3.Error):
                 if time.monotonic() > deadline:
                     raise
@@ -274,7 +274,7 @@ class Player:
         seen: list[tuple[str, Sequence[object]]] = []
         until = time.monotonic() + SETTLED
         while time.monotonic() < until:
-            before, seen = seen, list(self._rows(self._stage.observer, model))
+            before, seen = seen, list(self._rows(self._connections.observer, model))
             if seen != before:
                 until = time.monotonic() + SETTLED
             time.sleep(PAUSE)
@@ -282,7 +282,7 @@ class Player:
 
     def _state(self, step: s.Change | s.End, model: Model, *, begins: bool) -> None:
         within = isinstance(step, s.End) or step.within
-        observer = self._stage.transaction if within else self._stage.observer
+        observer = self._connections.transaction if within else self._connections.observer
         assert observer is not None, "care refuses a transaction where there is none"
         if isinstance(step, s.End):
             observer.execute("COMMIT" if step.commit else "ROLLBACK")
@@ -290,8 +290,8 @@ class Player:
         if begins:
             observer.execute("BEGIN")
         if _asleep(step, model):
-            assert self._stage.waiter is not None, "care lets no statement wait where it may not"
-            self._waiting = self._thread.submit(self._stage.waiter.execute, self._statement(step, model))
+            assert self._connections.waiter is not None, "care lets no statement wait where it may not"
+            self._waiting = self._thread.submit(self._connections.waiter.execute, self._statement(step, model))
             return
         observer.execute(self._statement(step, model))
 
@@ -307,15 +307,15 @@ class Player:
             return self._insert(step.table, {(step.table, step.key): row})
         return f"UPDATE {name} SET c2 = '{row.item.value}', c3 = {row.item.flags}, c4 = {row.number.seen} {where}"
 
-    def _insert(self, table: str, rows: Mapping[Place, Row | None]) -> str:
+    def _insert(self, table: str, rows: Mapping[RowId, Row | None]) -> str:
         items = ((key, row.item, row.number.seen) for (_, key), row in rows.items() if row)
         cells = (f"('{key}', '{item.value}', {item.flags}, {number}, 0)" for key, item, number in items)
         return f"INSERT INTO {table} VALUES {', '.join(cells)}"
 
     def _let_go(self, lines: dict[str, Connection]) -> None:
-        if self._stage.transaction is not None:
+        if self._connections.transaction is not None:
             with suppress(pymysql.MySQLError):  # the server may be what failed
-                self._stage.transaction.execute("ROLLBACK")
+                self._connections.transaction.execute("ROLLBACK")
         # All at once: a connection that waits for a lock of another one is not closed before that one.
         for line in lines.values():
             line.send(b"", half=True)
@@ -338,7 +338,7 @@ def _answer(connection: Connection, patience: float) -> str | None:
     return f"{text}(connection closed)" if reply.closed else text
 
 
-def _asleep(step: s.Change, model: Model) -> tuple[Place, Row | None] | None:
+def _asleep(step: s.Change, model: Model) -> tuple[RowId, Row | None] | None:
     """Return what a statement waits for and what it will write, where it waits."""
     waits = model.sql_waits
     return waits if waits and not step.within and waits[0] == (step.table, step.key) else None

@@ -11,12 +11,12 @@ from hypothesis.errors import Flaky
 
 from kvref_conformance.budget import Budget
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Enough, Patience
+from kvref_conformance.findings import ShrinkLimit, ShrinkLimitReached
 from kvref_conformance.model.model import MANY_THREADS, Model
 from kvref_conformance.model.rules import Limits
 from kvref_conformance.model.words import Mappings
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
-from kvref_conformance.stateful.concurrency.player import PATIENCE, Player, Stage
+from kvref_conformance.stateful.concurrency.player import PATIENCE, HistoryConnections, Player
 from kvref_conformance.stateful.run import example_settings, run_machine
 from kvref_conformance.triage.repeat import DEFAULT_TIMES, Repeated, Repeats
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
-    from kvref_conformance.stateful.concurrency.player import Course, Rows
+    from kvref_conformance.stateful.concurrency.player import HistoryRun, Rows
 
 # Seconds, while a history is shrunk: one that hangs does so many times. A lock wait that ends takes longer.
 SHORT_PATIENCE: Final = {False: 0.6, True: 4.0}
@@ -57,7 +57,7 @@ class Histories:
         settings: Mapping[str, int],
         exercised: Exercised | None = None,
     ) -> None:
-        self.failed: Course | None = None
+        self.failed: HistoryRun | None = None
         self.repeated = Repeated(0, 0)
         self.limits = Limits.of(settings)
         self._stack = ExitStack()
@@ -67,7 +67,9 @@ class Histories:
         self._threads = _threads(endpoint) if world.database.has_plugin() else MANY_THREADS
         if exercised is not None:
             exercised.begin(world.names, settings=settings)
-        self.player = Player(self._stage(world.database, exercised), self._model, SHORT_PATIENCE[self.limits.gives_up])
+        self.player = Player(
+            self._connections(world.database, exercised), self._model, SHORT_PATIENCE[self.limits.gives_up]
+        )
         self._stack.callback(self.player.close)
 
     def __enter__(self) -> Self:
@@ -94,12 +96,12 @@ class Histories:
         Raises:
             OverTime: the time limit of the run is reached.
         """
-        limit = Patience(budget or Budget(0), SHORTENING_SECONDS)
+        limit = ShrinkLimit(budget or Budget(0), SHORTENING_SECONDS)
         own = {"player": self.player, "names": self._names, "limit": limit}
         machine: type[HistoryMachine] = type(name, (HistoryMachine,), own)
         try:
             run_machine(machine, example_settings(examples, database, stateful_step_count=STEPS), start)
-        except (CaseFailed, Enough, Flaky):
+        except (CaseFailed, ShrinkLimitReached, Flaky):
             course = self.failed = machine.last
             assert course is not None, "a history has failed"
             self.player.patience = PATIENCE
@@ -118,7 +120,7 @@ class Histories:
             rows=rows,
         )
 
-    def _stage(self, database: Database, exercised: Exercised | None) -> Stage:
+    def _connections(self, database: Database, exercised: Exercised | None) -> HistoryConnections:
         transaction, waiter, dirty = None, None, None
         observer = self._another(database, "READ COMMITTED")
         if database.engine == "mysql":
@@ -133,7 +135,7 @@ class Histories:
                 return self._endpoint.connect()
             return self._endpoint.connect(watch=lambda sent: exercised.record(on, sent) if sent else exercised.end(on))
 
-        return Stage(connect, observer, transaction, waiter, dirty)
+        return HistoryConnections(connect, observer, transaction, waiter, dirty)
 
     def _another(self, database: Database, level: str) -> Database:
         """Open another SQL connection; it has a short lock wait timeout."""

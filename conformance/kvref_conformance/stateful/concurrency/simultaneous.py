@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from hypothesis import strategies as st
 
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Patience
+from kvref_conformance.findings import ShrinkLimit
 from kvref_conformance.model import effects
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.rules import Rules
@@ -244,7 +244,7 @@ class Clients:
             self._send_next(client, names, history)
 
 
-class Plays:
+class PlanRunner:
     """Runs drawn plans; once one has failed each is tried several times, since the next race may end otherwise.
 
     Args:
@@ -257,7 +257,7 @@ class Plays:
         self.last = ""
         self._clients = Clients(judge)
         self._step = KeySpecification(Rules.of(judge.endpoint.profile)).step
-        self._limit = Patience(judge.budget)
+        self._limit = ShrinkLimit(judge.budget)
 
     def judge(self, plan: list[Planned]) -> None:
         """Run a plan.

@@ -23,7 +23,7 @@ _SHORT_INDEX_BYTES: Final = 767
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Configuration:
     """The configuration of a run.
 
     Args:
@@ -34,7 +34,7 @@ class Ground:
     """
 
     version: str
-    care: frozenset[str]
+    rules: frozenset[str]
     protocol: str = TEXT
     batches: bool = False
 
@@ -42,10 +42,10 @@ class Ground:
     def palette(self) -> Palette:
         """Return everything but what the active rules exclude."""
         charsets = dict(EVERYTHING.charsets)
-        if exclusions.WELL_FORMED in self.care:
+        if exclusions.WELL_FORMED in self.rules:
             charsets["latin1"] += charsets.pop("ascii")
         integers = EVERYTHING.value_integers
-        if exclusions.UNSIGNED_VALUES in self.care:
+        if exclusions.UNSIGNED_VALUES in self.rules:
             integers = [each for each in integers if "UNSIGNED" not in each or "BIG" in each]
         old = self.version.startswith("5.")
         return replace(
@@ -54,7 +54,7 @@ class Ground:
             charsets=charsets,
             collations={name: each for name, each in EVERYTHING.collations.items() if not (old and name == "newer")},
             value_integers=integers,
-            signed_not_null=exclusions.UNSIGNED_NOT_NULL in self.care,
-            nullable_integer_keys=exclusions.INTEGER_KEY_NULL not in self.care,
-            max_index_bytes=_SHORT_INDEX_BYTES if exclusions.SHORT_INDEX in self.care else None,
+            signed_not_null=exclusions.UNSIGNED_NOT_NULL in self.rules,
+            nullable_integer_keys=exclusions.INTEGER_KEY_NULL not in self.rules,
+            max_index_bytes=_SHORT_INDEX_BYTES if exclusions.SHORT_INDEX in self.rules else None,
         )
