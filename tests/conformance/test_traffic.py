@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import queue
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +19,15 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvref.addresses import SocketAddress, connect, parse_address
 from kvref.cli import main
 from kvref.errors import SuiteError
 from kvref_conformance.frames import encode
 from kvref_conformance.traffic import grouping, recorder, show
+from kvref_conformance.traffic import proxy as proxy_module
 from kvref_conformance.traffic.dialogue import Dialogue, NotRecordableError
 from kvref_conformance.traffic.mask import Mask
+from kvref_conformance.traffic.proxy import Proxy
 from kvref_conformance.traffic.recorder import Recorder, Source
 from kvref_conformance.traffic.replay import is_traffic, read, replay
 
@@ -233,7 +238,7 @@ def answering(replies: dict[bytes, bytes]) -> Iterator[tuple[str, int]]:
 
     def talk(connection: socket.socket) -> None:
         dialogue = Dialogue()
-        with connection:
+        with connection, suppress(NotRecordableError):
             while data := connection.recv(1 << 16):
                 done = dialogue.sent(data)
                 for command in (*(each.command for each in done), *dialogue.waiting):
@@ -371,6 +376,87 @@ def test_recorded_traffic_needs_one_endpoint_and_consent(tmp_path: Path) -> None
     gone = CliRunner().invoke(main, ["replay", str(file), "127.0.0.1:1", "--allow-destructive"])
     assert gone.exit_code == 2
     assert "cannot reach 127.0.0.1:1" in gone.output
+
+
+@pytest.mark.parametrize("option", ["--sample", "--only=x", "--profile=mysql-8.0", "--set=core", "--sql=mysql://x/"])
+def test_options_of_other_replays_are_refused(tmp_path: Path, option: str) -> None:
+    file = recording(tmp_path, PLAIN)
+    refused = CliRunner().invoke(main, ["replay", str(file), "127.0.0.1:1", "--allow-destructive", option])
+    assert refused.exit_code == 2
+    assert f"{option.partition('=')[0]}: not for recorded traffic" in refused.output
+
+
+@contextmanager
+def proxied(server: SocketAddress, listen: SocketAddress) -> Iterator[tuple[SocketAddress, Proxy, io.StringIO]]:
+    """Run a proxy in a thread of its own, and end it with the block."""
+    file = io.StringIO()
+    proxy = Proxy(server, Recorder(file, SOURCE))
+    address: queue.Queue[str] = queue.Queue()
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
+    thread = threading.Thread(target=loop.run_until_complete, args=(proxy.run(listen, address.put, stop),))
+    thread.start()
+    try:
+        yield parse_address(address.get(timeout=10)).socket_address, proxy, file
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(20)
+        loop.close()
+
+
+def exchanged(address: SocketAddress, data: bytes, size: int) -> bytes:
+    """Send bytes, close the sending side, and return what comes until so many bytes or the end."""
+    received = b""
+    with connect(address, 10) as connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        while len(received) < size and (more := connection.recv(1 << 16)):
+            received += more
+    return received
+
+
+def steps_of(file: io.StringIO) -> list[dict[str, object]]:
+    return [step for line in file.getvalue().splitlines() for step in json.loads(line)["steps"]]
+
+
+@pytest.mark.parametrize("unix", [False, True])
+def test_a_proxy_passes_everything_on(tmp_path: Path, *, unix: bool) -> None:
+    value = bytes(range(256)) * 20_000
+    request = b"set k 0 0 %d\r\n%s\r\n" % (len(value), value)
+    reply = b"VALUE k 0 %d\r\n%s\r\nEND\r\n" % (len(value), value)
+    listen: SocketAddress = str(tmp_path / "socket") if unix else ("127.0.0.1", 0)
+    with answering({b"get k\r\n": reply}) as server, proxied(server, listen) as (address, proxy, file):
+        expected = b"STORED\r\n" + reply
+        assert exchanged(address, request + b"get k\r\n", len(expected)) == expected
+    steps = steps_of(file)
+    assert [step.get("send") for step in steps[:2]] == [request.decode("latin-1"), "get k\r\n"]
+    assert steps[1]["got"] == {"server-1.6.18": reply.decode("latin-1")}
+    assert (proxy.counts.connections, proxy.counts.unrecorded, proxy.counts.kept) == (1, 0, 0)
+
+
+def test_what_is_no_memcached_protocol_is_passed_on_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    foreign = b"\x16\x03\x01" + b"x" * 70_000
+    with answering({}) as server, proxied(server, ("127.0.0.1", 0)) as (address, proxy, file):
+        exchanged(address, foreign, 1)
+        assert exchanged(address, b"set k 0 0 1\r\nx\r\n", 8) == b"STORED\r\n"
+    assert (proxy.counts.connections, proxy.counts.unrecorded, proxy.counts.kept) == (2, 1, 0)
+    assert "c1 is passed on and no longer recorded: a line of more than 65536 bytes" in caplog.text
+    assert steps_of(file)[0]["mc"] == "c2"
+
+
+def test_memory_for_unfinished_commands_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_module, "MAX_BYTES", 100_000)
+    half = b"set k 0 0 900000\r\n" + b"x" * 200_000
+    with answering({}) as server, proxied(server, ("127.0.0.1", 0)) as (address, proxy, _):
+        exchanged(address, half, 1)
+    assert (proxy.counts.unrecorded, proxy.counts.kept) == (1, 0)
+
+
+def test_a_server_that_is_gone_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    with proxied(("127.0.0.1", 1), ("127.0.0.1", 0)) as (address, proxy, file):
+        assert exchanged(address, b"get k\r\n", 1) == b""
+    assert proxy.counts.unreachable == 1
+    assert "the server cannot be reached" in caplog.text
+    assert file.getvalue() == ""
 
 
 def test_an_earlier_recording_is_never_replaced(tmp_path: Path) -> None:

@@ -53,6 +53,16 @@ EMBEDDED: Final = "kvref-sqlite"
 EMBEDDED_TARGETS: Final = 3
 LIVE_TARGETS: Final = 2
 # The target that has the recorded version's own SQL, and that version.
+# Options of other replays, with their names on the command line.
+_NOT_OF_TRAFFIC: Final = {
+    "sets": "set",
+    "only": "only",
+    "sampled": "sample",
+    "chosen": "profile",
+    "sql": "sql",
+    "reload": "reload",
+    "restart": "restart",
+}
 SAME_SQL: Final = ("kvref-mysql-8.0", "8.0.33")
 
 
@@ -164,6 +174,9 @@ def _traffic(
     options: dict[str, Any],
 ) -> int:
     """Replay one recording of traffic; return the exit code."""
+    unused = [f"--{name}" for option, name in _NOT_OF_TRAFFIC.items() if options[option] not in {None, False, (), "*"}]
+    if unused:
+        raise KvrefError(f"{', '.join(unused)}: not for recorded traffic, which is replayed as a whole: leave it out")
     target, timed = options["target"], options["timed"]
     if list(recordings) != list(words) or len(words) > 1 or len(addresses) + (target is not None) != 1:
         raise KvrefError(
