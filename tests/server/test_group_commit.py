@@ -106,6 +106,29 @@ def test_writes_of_the_time_that_the_disk_takes_share_one_commit(tmp_path: Path)
     asyncio.run(play())
 
 
+def test_a_set_of_a_row_that_was_deleted_while_the_disk_was_busy_writes_no_other_row(tmp_path: Path) -> None:
+    async def play() -> None:
+        process = InProcess(tmp_path / "file")
+        async with process.clients(2) as (first, second):
+            for client in (first, second):
+                await client.ask(SET % (b"a", b"v") + b"get a\r\n", 4)
+            process.disk.clear()
+            await first.send(SET % (b"a", b"w"))
+            await first.nothing()
+            # SQLite gives the number of the deleted row to the new one.
+            for request in (b"delete a\r\n", SET % (b"b", b"x"), SET % (b"a", b"y"), b"get b\r\nget a\r\n"):
+                await second.send(request)
+                await second.nothing()  # each of them alone, with the disk busy
+            process.disk.set()
+            assert await first.heard(1) == b"STORED\r\n"
+            said = await second.heard(9)
+            assert said == b"DELETED\r\nSTORED\r\nSTORED\r\n" + SHOWN % (b"b", b"x") + SHOWN % (b"a", b"y")
+        rows = sqlite3.connect(tmp_path / "file").execute("SELECT c1, c2 FROM demo_test WHERE c1 <> 'AA' ORDER BY c1")
+        assert rows.fetchall() == [("a", "y"), ("b", "x")]
+
+    asyncio.run(play())
+
+
 def test_what_sql_writes_over_a_row_on_its_way_to_the_disk_is_shown(tmp_path: Path) -> None:
     async def play() -> None:
         process = InProcess(tmp_path / "file")

@@ -108,7 +108,10 @@ class PlainRows:
             expiry: as the column has it; None: the set has no expiry time.
         """
         table = self.table
-        kept = table.items.get(word) or table.changed.get(word) or table.syncing.get(word)
+        kept = table.items.get(word)
+        if kept is None:
+            # What is written since the sync began counts: the number of a row that is gone may be another row's now.
+            kept = (table.changed if word in table.changed else table.syncing).get(word)
         try:
             value = self._value(data)
             rowid = 0 if kept is None else kept[ROWID]
