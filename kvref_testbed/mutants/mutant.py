@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kvref import profiles
@@ -45,6 +47,25 @@ def breaks(requirement: str) -> Callable[[Patch], Mutant]:
     return made
 
 
+_undo: list[Callable[[], None]] = []  # of what is put in place, in a block of `planted`
+
+
+@contextmanager
+def planted(mutant: Mutant) -> Iterator[None]:
+    """Break one rule of the server in this process, for the block.
+
+    Args:
+        mutant: breaks it.
+    """
+    _undo.clear()
+    try:
+        mutant.patch()
+        yield
+    finally:
+        while _undo:
+            _undo.pop()()
+
+
 def put(owner: object, name: str, value: object) -> None:
     """Put something in the place of an attribute that must be there: a mutant of nothing would survive.
 
@@ -54,6 +75,10 @@ def put(owner: object, name: str, value: object) -> None:
         value: its new value.
     """
     assert hasattr(owner, name), f"{owner} no longer has {name}: fix the mutant"
+    if name in vars(owner):
+        _undo.append(partial(setattr, owner, name, vars(owner)[name]))
+    else:
+        _undo.append(partial(delattr, owner, name))
     setattr(owner, name, value)
 
 
@@ -65,4 +90,5 @@ def put_fact(key: str, value: bool | int | str) -> None:
         value: one that its type allows.
     """
     facts = profiles.load("kvref").facts
+    _undo.append(partial(facts.__setitem__, key, facts[key]))
     facts[key] = replace(facts[key], value=value)

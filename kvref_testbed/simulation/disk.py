@@ -1,0 +1,145 @@
+"""A disk whose durable state is that of the last completed sync, under the real SQLite file.
+
+SQLite writes to a file in memory, and only ever appends to its write-ahead log while a world runs (a world is far
+smaller than a checkpoint), so that the durable state is the file as it was at the start, and the log up to a length. A
+sync makes durable what the log had when the sync began. A crash keeps that, and any part of what came after it.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from kvref_testbed.simulation.plan import Plan
+
+_TORN: Final = b"\xa5"
+
+
+class Disk:
+    """The disk of one world.
+
+    Args:
+        path: of the SQLite file.
+        plan: how long each sync takes, and what fails.
+        log: takes a line for each event.
+    """
+
+    def __init__(self, path: Path, plan: Plan, log: Callable[[str], None]) -> None:
+        self.path = path
+        self.log = log
+        self.crash_at_sync: Callable[[int, str], None] = lambda _number, _where: None
+        self.failed = False  # an error was returned
+        self._plan = plan
+        self._wal = path.with_name(f"{path.name}-wal")
+        self.durable = self.written
+        self._flight: int | None = None  # length of the log when the running sync began
+        self._syncs = 0
+        self._commits = 0
+
+    @property
+    def written(self) -> int:
+        """Return the length of the log, in bytes."""
+        return self._wal.stat().st_size if self._wal.exists() else 0
+
+    def begin(self) -> None:
+        """Begin a sync that takes its time."""
+        self._flight = self.written
+        self.log(f"sync {self._syncs} begins at {self._flight}")
+        self.crash_at_sync(self._syncs, "begins")
+
+    def sync(self) -> None:
+        """Complete a sync; raises OSError if the plan says so."""
+        number, self._syncs = self._syncs, self._syncs + 1
+        reached, self._flight = self.written if self._flight is None else self._flight, None
+        if number in self._plan.failed_syncs:
+            self.failed = True
+            self.log(f"sync {number} fails")
+            self.crash_at_sync(number, "completes")
+            raise OSError(errno.EIO, "Input/output error")
+        self.durable = max(self.durable, reached)
+        self.log(f"sync {number} is complete: {self.durable}")
+        self.crash_at_sync(number, "completes")
+
+    def commit(self) -> None:
+        """Note a COMMIT; raises sqlite3.OperationalError if the plan says so."""
+        number, self._commits = self._commits, self._commits + 1
+        if number in self._plan.failed_commits:
+            self.failed = True
+            self.log(f"commit {number} fails")
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+
+    def survive(self, path: Path, kept: float) -> None:
+        """Write what a crash leaves to another file.
+
+        Args:
+            path: of that file.
+            kept: part of what no sync has completed that reached the disk all the same, 0.0 to 1.0.
+        """
+        log = self._wal.read_bytes() if self._wal.exists() else b""
+        length = self.durable + int((len(log) - self.durable) * kept)
+        path.write_bytes(self.path.read_bytes())
+        # A torn page: SQLite finds it by its checksum.
+        path.with_name(f"{path.name}-wal").write_bytes(log[:length] + _TORN * min(512, len(log) - length))
+        self.log(f"crash: {length} of {len(log)} bytes of the log survive, {self.durable} are synced")
+
+
+class SyncThread:
+    """In the place of the thread that waits for the disk: its work ends at a time of the plan.
+
+    Args:
+        loop: of the world.
+        disk: of the world.
+        duration: returns how long the start of the next work takes and how long the work, in seconds.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, disk: Disk, duration: Callable[[], tuple[float, float]]
+    ) -> None:
+        self._loop = loop
+        self._disk = disk
+        self._duration = duration
+        self._work: Callable[[], object] | None = None
+        self._begun = False
+
+    def submit(self, work: Callable[[], object]) -> None:
+        """Do some work later."""
+        assert self._work is None, "the server has one sync at a time"
+        self._work, self._begun = work, False
+        wait, seconds = self._duration()
+        self._loop.call_later(wait, self._begin)
+        self._loop.call_later(wait + seconds, self._end)
+
+    def shutdown(self) -> None:
+        """Return once the work is done: nothing else happens meanwhile."""
+        self._begin()
+        self._end()
+
+    def _begin(self) -> None:
+        if self._work is not None and not self._begun:
+            self._begun = True
+            self._disk.begin()
+
+    def _end(self) -> None:
+        work, self._work = self._work, None
+        if work is not None:
+            work()
+
+
+class FaultyConnection(sqlite3.Connection):
+    """A connection whose COMMIT may fail; `disk` returns that of the world."""
+
+    disk: Callable[[], Disk | None]
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        """Run a statement."""
+        if sql == "COMMIT" and (disk := type(self).disk()) is not None:
+            disk.commit()
+        return super().execute(sql, parameters)

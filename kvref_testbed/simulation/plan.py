@@ -1,0 +1,324 @@
+"""The plan of a world: everything that a seed decides, as plain data.
+
+A world draws nothing while it runs. A plan from which a command or a fault is taken out is a plan too, in which all
+else is as it was; so a failing plan can be made smaller, and written to a file.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
+
+KEYS: Final = ("k0", "k1")
+_LONG: Final = "v" * 900  # the column takes 1024 characters
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """What the network does with one connection.
+
+    Args:
+        in_delay: seconds to the server.
+        out_delay: seconds to the client.
+        window: bytes on their way to the client, at most.
+        high_water: bytes that the server's end buffers before it pauses the server.
+    """
+
+    in_delay: float = 0.0001
+    out_delay: float = 0.0001
+    window: int = 1 << 20
+    high_water: int = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command.
+
+    Args:
+        verb: of the text protocol.
+        key: its key; of a get, keys separated by blanks.
+        value: data block of a storage verb.
+        number: flags, or the amount of `incr` and `decr`.
+        exptime: expiry time in seconds, as sent.
+        noreply: the command has no reply.
+        gap: seconds before it is sent.
+        pipelined: it is sent without waiting for the replies to those before.
+        cuts: see `Line.send`.
+    """
+
+    verb: str
+    key: str = ""
+    value: str = ""
+    number: int = 0
+    exptime: int = 0
+    noreply: bool = False
+    gap: float = 0.0
+    pipelined: bool = False
+    cuts: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What one client does.
+
+    Args:
+        start: seconds until it connects.
+        path: its network.
+        commands: in order.
+        end: after the last reply: `quit`, `close`, `half` (closes its sending side with the last command), `stay`.
+        reset_after: it resets the connection so many seconds after it connected; None: it does not.
+    """
+
+    start: float
+    path: Path
+    commands: tuple[Command, ...]
+    end: str = "stay"
+    reset_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Another program that holds the file's write lock.
+
+    Args:
+        at: seconds until it takes the lock.
+        seconds: for which it holds it.
+        key: of the row that it writes; empty: it writes nothing.
+        value: of that row.
+    """
+
+    at: float
+    seconds: float
+    key: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """When the machine crashes.
+
+    Args:
+        at: seconds until then; of a crash at a sync, after its begin or its end.
+        steps: turns of the event loop later.
+        sync: number of a sync; None: the time counts from the start.
+        where: `begins` or `completes`.
+        kept: part of the unsynced writes that reaches the disk all the same, 0.0 to 1.0.
+    """
+
+    at: float
+    steps: int = 0
+    sync: int | None = None
+    where: str = "begins"
+    kept: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that happens in a world.
+
+    Args:
+        seed: it was drawn from.
+        store: `sqlite` or `memory`.
+        settings: that differ from the defaults.
+        cpu: see `Clock`.
+        conversations: of the clients.
+        syncs: of each sync in turn, seconds until it begins, and seconds that it takes.
+        failed_syncs: numbers of those that fail.
+        failed_commits: numbers of COMMIT statements that fail.
+        writers: other programs.
+        stop: seconds until the server stops, as at SIGTERM; None: when the clients are done.
+        hurried: it waits for no client, as at a second SIGTERM.
+        crash: None: only when the server has stopped.
+    """
+
+    seed: int
+    store: str
+    settings: dict[str, int]
+    cpu: float
+    conversations: tuple[Conversation, ...]
+    syncs: tuple[tuple[float, float], ...] = ((0.0, 0.001),)
+    failed_syncs: tuple[int, ...] = ()
+    failed_commits: tuple[int, ...] = ()
+    writers: tuple[Writer, ...] = ()
+    stop: float | None = None
+    hurried: bool = False
+    crash: Crash | None = None
+
+    @property
+    def batches(self) -> bool:
+        """Return whether a transaction has more than one command."""
+        return self.settings.get("daemon_memcached_w_batch_size", 1) > 1 or self.reads_batch
+
+    @property
+    def reads_batch(self) -> bool:
+        """Return whether several reads share a transaction."""
+        return self.settings.get("daemon_memcached_r_batch_size", 1) > 1
+
+    @property
+    def may_refuse(self) -> bool:
+        """Return whether a command may be answered with an error of the server."""
+        return bool(self.failed_syncs or self.failed_commits or self.writers or self.batches)
+
+    def to_json(self) -> str:
+        """Return the plan as JSON."""
+        return json.dumps(asdict(self), indent=1)
+
+
+def from_json(text: str) -> Plan:
+    """Return a plan from what `Plan.to_json` has written."""
+    found: dict[str, Any] = json.loads(text)
+    conversations = tuple(
+        Conversation(
+            **each
+            | {
+                "path": Path(**each["path"]),
+                "commands": tuple(
+                    Command(**one | {"cuts": tuple(tuple(cut) for cut in one["cuts"])}) for one in each["commands"]
+                ),
+            }
+        )
+        for each in found["conversations"]
+    )
+    return Plan(
+        **found
+        | {
+            "conversations": conversations,
+            "syncs": tuple(tuple(each) for each in found["syncs"]),
+            "failed_syncs": tuple(found["failed_syncs"]),
+            "failed_commits": tuple(found["failed_commits"]),
+            "writers": tuple(Writer(**each) for each in found["writers"]),
+            "crash": None if found["crash"] is None else Crash(**found["crash"]),
+        }
+    )
+
+
+class _Draw:
+    """Draws the plan of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._random = random.Random(seed)  # noqa: S311 - a test's
+        self._values = 0
+
+    def chance(self, probability: float) -> bool:
+        return self._random.random() < probability
+
+    def seconds(self, *usual: float) -> float:
+        """Return a time of the order of one of those given."""
+        return round(self._random.choice(usual) * self._random.uniform(0.2, 1.8), 7)
+
+    def plan(self) -> Plan:
+        chosen = self._random
+        store = "memory" if self.chance(0.08) else "sqlite"
+        durable = store == "sqlite"
+        settings = self._settings(batches=durable and self.chance(0.35))
+        if durable and self.chance(0.3):
+            settings["row_cache_bytes"] = 0
+        batches = len(settings) and "daemon_memcached_w_batch_size" in settings
+        clients = chosen.choice((1, 2, 2, 3, 3, 4))
+        longest = 14 if clients < 3 else 9
+        much = 0.7 if self.chance(0.06) else 0.0
+        plan = Plan(
+            self.seed, store, settings, chosen.choice((0.0, 0.0, 0.0, 0.0007)),
+            tuple(self._conversation(longest, much, batches=bool(batches)) for _ in range(clients)),
+        )  # fmt: skip
+        if durable:
+            plan = self._disk(plan)
+        if self.chance(0.3):
+            plan = replace(plan, stop=self.seconds(0.001, 0.01, 0.1), hurried=self.chance(0.3))
+        return plan
+
+    def _settings(self, *, batches: bool) -> dict[str, int]:
+        if not batches:
+            return {}
+        chosen = self._random
+        return {
+            "daemon_memcached_w_batch_size": chosen.choice((2, 2, 3, 5, 64)),
+            "daemon_memcached_r_batch_size": chosen.choice((1, 1, 1, 2, 5)),
+            "innodb_api_bk_commit_interval": chosen.choice((1, 1, 2)),
+            "innodb_api_trx_level": chosen.choice((0, 0, 0, 1, 2, 3)),
+            "innodb_lock_wait_timeout": chosen.choice((1, 2)),
+        }
+
+    def _disk(self, plan: Plan) -> Plan:
+        chosen = self._random
+        syncs = tuple(
+            (self.seconds(0.00001, 0.0005), self.seconds(0.0001, 0.003, 0.03, 0.4)) for _ in range(chosen.randint(1, 6))
+        )
+        failed_syncs = (chosen.randint(0, 4),) if self.chance(0.12) else ()
+        failed_commits = tuple({chosen.randint(0, 6) for _ in range(chosen.randint(1, 2))}) if self.chance(0.12) else ()
+        writers = tuple(self._writer() for _ in range(chosen.randint(1, 2))) if self.chance(0.25) else ()
+        crash = None
+        if self.chance(0.5):
+            crash = self._crash(syncs, failed_syncs)
+        if crash is not None or plan.batches:  # what SQL writes is not synced, and waits for no batch
+            writers = tuple(replace(each, key="") for each in writers)
+        return replace(
+            plan, syncs=syncs, failed_syncs=failed_syncs, failed_commits=failed_commits, writers=writers, crash=crash
+        )
+
+    def _crash(self, syncs: tuple[tuple[float, float], ...], failed_syncs: tuple[int, ...]) -> Crash:
+        chosen = self._random
+        steps, kept = chosen.randint(0, 4), chosen.choice((0.0, 0.0, 0.5, 1.0))
+        if self.chance(0.25):
+            return Crash(self.seconds(0.0005, 0.005, 0.05, 1.0), steps, kept=kept)
+        where, number = chosen.choice(("begins", "completes")), chosen.randint(0, 6)
+        if failed_syncs and self.chance(0.6):
+            where, number = "completes", failed_syncs[0]
+        latest = syncs[number % len(syncs)][1] if where == "begins" else chosen.choice((0.0, 0.001, 0.01))
+        return Crash(round(latest * chosen.random(), 7), steps, number, where, kept)
+
+    def _writer(self) -> Writer:
+        key = self._random.choice(("", *KEYS))
+        return Writer(self.seconds(0.0005, 0.01), self.seconds(0.002, 0.02, 0.3), key, self._value() if key else "")
+
+    def _conversation(self, longest: int, much: float, *, batches: bool) -> Conversation:
+        chosen = self._random
+        path = Path(
+            self.seconds(0.00005, 0.001), self.seconds(0.00005, 0.001),
+            chosen.choice((1 << 20, 1 << 20, 200, 7)), chosen.choice((1 << 16, 1 << 16, 100, 10)),
+        )  # fmt: skip
+        pipelines = chosen.choice((0.0, 0.3, 0.9))
+        pauses = (0.0001, 0.001) if not batches else (0.0001, 0.001, 0.001, 4.0)
+        commands = [self._command(pipelines, pauses, batches=batches) for _ in range(chosen.randint(1, longest))]
+        if self.chance(much):
+            many = chosen.choice((20, 40))
+            commands += [
+                Command("set", chosen.choice(KEYS), _LONG + self._value(), pipelined=True) for _ in range(many)
+            ]
+        end = chosen.choice(("stay", "stay", "quit", "close", "half"))
+        reset = self.seconds(0.001, 0.01, 0.1) if self.chance(0.12) else None
+        return Conversation(self.seconds(0.00001, 0.001), path, tuple(commands), end, reset)
+
+    def _value(self) -> str:
+        self._values += 1
+        return str(100 * self._values)
+
+    def _command(self, pipelines: float, pauses: tuple[float, ...], *, batches: bool) -> Command:
+        chosen = self._random
+        verb = chosen.choice(
+            ("set", "set", "set", "get", "get", "gets", "add", "replace", "append", "incr", "incr", "decr", "delete",
+             "cas", "cas", "touch", "flush_all" if self.chance(0.2) else "prepend")
+        )  # fmt: skip
+        key = chosen.choice((KEYS[0], *KEYS))
+        if verb in {"get", "gets"} and self.chance(0.2):
+            key = " ".join(KEYS)
+        number = chosen.randint(1, 9) if verb in {"incr", "decr"} else chosen.randint(0, 3)
+        # A batch that waits for a lock may be lost, which a command without a reply would not tell.
+        noreply = self.chance(0.12) and verb not in {"get", "gets", "cas"} and not batches
+        cuts = tuple(
+            (self._random.random(), self.seconds(0.00001, 0.002)) for _ in range(chosen.choice((0, 0, 0, 1, 2)))
+        )
+        return Command(
+            verb, "" if verb == "flush_all" else key, self._value(), number,
+            chosen.choice((0, 0, 0, 0, 2)) if verb in {"set", "add", "replace", "cas", "touch"} else 0,
+            noreply, self.seconds(*pauses) if self.chance(0.5) else 0.0, self.chance(pipelines),
+            tuple(sorted(cuts)),
+        )  # fmt: skip
+
+
+def draw(seed: int) -> Plan:
+    """Return the plan of a seed."""
+    return _Draw(seed).plan()

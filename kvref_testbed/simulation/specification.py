@@ -1,0 +1,288 @@
+"""What the replies of a world have to be: per key, those of one command after the other, with what a crash may take.
+
+With one command a transaction, all replies of a world and the rows after a crash are one history: what a reply has
+said or shown is durable. With batches, replies before a crash and rows after it are two histories, since an open
+batch is lost with the machine: it is known to be committed once it is full, or idle for long enough.
+
+`order.py` searches for an order of a history in which each reply is right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kvref_testbed.simulation.clients import STORAGE, Operation
+from kvref_testbed.simulation.loop import EPOCH
+from kvref_testbed.simulation.order import Fate, Step, longest_order
+from kvref_testbed.simulation.plan import KEYS, Plan
+
+_NUMBER: Final = re.compile(rb"\d+")
+_TWO_64: Final = 1 << 64
+_READS: Final = frozenset({"get", "gets"})
+_START: Final = 1000.0  # `Clock.now` at the start
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row.
+
+    Args:
+        value: its value.
+        flags: its flags.
+        number: its cas number, once it was shown.
+        expires: the earliest and the latest second in which it expires; None: it does not.
+    """
+
+    value: bytes
+    flags: int
+    number: int | None = None
+    expires: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The state of a key."""
+
+    row: Row | None = None
+
+
+_MISSING: Final = State()
+
+
+def _seconds(operation: Operation, end: float) -> tuple[int, int]:
+    """Return the earliest and the latest second of the wall clock in which a command was carried out."""
+    returned = end if operation.returned is None else operation.returned
+    return int(operation.called - _START + EPOCH), int(returned - _START + EPOCH)
+
+
+class KeySpecification:
+    """One key, whose commands are carried out one after the other.
+
+    Args:
+        key: its name.
+        end: when the world ended.
+        numbered: gets are part of the history; else a cas that was carried out had the right number.
+    """
+
+    def __init__(self, key: str, end: float, *, numbered: bool = True) -> None:
+        self._key = key
+        self._end = end
+        self._numbered = numbered
+
+    def step(self, state: State, operation: Operation) -> list[State]:
+        """Return the states that a command may leave; none if its reply is wrong in that state."""
+        verb = operation.command.verb
+        after = []
+        for row in self._rows(state.row, operation):
+            if verb in _READS:
+                found = self._get(row, operation)
+                after += [] if found is None else [found]
+                continue
+            reply, written = self._effect(row, operation)
+            if operation.reply is None or operation.refused or operation.reply == reply:
+                after.append(State(written))
+        return after
+
+    def _rows(self, row: Row | None, operation: Operation) -> list[Row | None]:
+        """Return the row that a command finds, None if it is expired; both in the seconds in which it may be either."""
+        if row is None or row.expires is None:
+            return [row]
+        first, last = _seconds(operation, self._end)
+        low, high = row.expires
+        return ([row] if first <= high else []) + ([None] if last >= low else [])
+
+    def _get(self, row: Row | None, operation: Operation) -> State | None:
+        if operation.reply is None or operation.refused:
+            return State(row)
+        assert operation.items is not None
+        item = operation.items.get(self._key)
+        if item is None or row is None:
+            return State(row) if item is None and row is None else None
+        number = row.number if item.number is None else item.number
+        if (item.value, item.flags) != (row.value, row.flags) or row.number not in {None, number}:
+            return None
+        if (item.number is not None) != (operation.command.verb == "gets"):
+            return None
+        return State(replace(row, number=number))
+
+    def _effect(self, row: Row | None, operation: Operation) -> tuple[bytes, Row | None]:
+        """Return the right reply to a write, and the row after it."""
+        command = operation.command
+        match command.verb:
+            case "flush_all":
+                return b"OK", None
+            case "delete":
+                return (b"NOT_FOUND", None) if row is None else (b"DELETED", None)
+            case "touch":
+                return (b"NOT_FOUND", None) if row is None else (b"TOUCHED", self._touched(row, operation))
+            case "incr" | "decr":
+                return self._counted(row, operation)
+            case "cas" if row is None:
+                return b"NOT_FOUND", None
+            case "cas" if row is not None and self._numbered and row.number != operation.number:
+                return b"EXISTS", row
+            case "add" if row is not None:
+                return b"NOT_STORED", row
+            case "replace" | "append" | "prepend" if row is None:
+                return b"NOT_STORED", None
+        value = command.value.encode()
+        if row is not None and command.verb == "append":
+            return b"STORED", replace(row, value=row.value + value, number=None)
+        if row is not None and command.verb == "prepend":
+            return b"STORED", replace(row, value=value + row.value, number=None)
+        assert command.verb in STORAGE
+        return b"STORED", Row(value, command.number, None, self._expiry(operation))
+
+    def _touched(self, row: Row, operation: Operation) -> Row:
+        return replace(row, expires=self._expiry(operation))
+
+    def _expiry(self, operation: Operation) -> tuple[int, int] | None:
+        seconds = operation.command.exptime
+        if not seconds:
+            return None
+        first, last = _seconds(operation, self._end)
+        # The row is there until some time in the second that its expiry names, or the one after it.
+        return first + seconds - 1, last + seconds + 1
+
+    @staticmethod
+    def _counted(row: Row | None, operation: Operation) -> tuple[bytes, Row | None]:
+        if row is None:
+            return b"NOT_FOUND", None
+        if _NUMBER.fullmatch(row.value) is None or int(row.value) >= _TWO_64:
+            return b"CLIENT_ERROR cannot increment or decrement non-numeric value", row
+        amount = operation.command.number
+        number = int(row.value)
+        new = (number + amount) % _TWO_64 if operation.command.verb == "incr" else max(0, number - amount)
+        return b"%d" % new, replace(row, value=b"%d" % new, number=None)
+
+
+def judge(
+    plan: Plan, operations: Sequence[Operation], after: Sequence[Operation], end: float, *, faults: bool
+) -> list[str]:
+    """Return what is wrong with a history.
+
+    Args:
+        plan: of its world.
+        operations: of the clients.
+        after: gets of all keys from the server that has started again.
+        end: loop time at which the first server ended.
+        faults: the disk has failed, or another program has written.
+
+    Raises:
+        UndecidedError: the search takes too long.
+    """
+    wrong = []
+    # A deadlock takes a batch back, and a client that is cut off does not receive the error.
+    unsure = any(each.refused or (each.returned is None and each.command.verb not in _READS) for each in operations)
+    known = not faults and (not unsure or len(plan.conversations) == 1)
+    committed = _committed(plan, operations, end, faults=faults) if plan.batches else set()
+    for key in KEYS:
+        of_key = [each for each in operations if key in each.command.key.split() or each.command.verb == "flush_all"]
+        told = _steps(of_key, faults=faults, crash=plan.crash is not None)
+        last = [Step(each, -2) for each in after if key in each.command.key.split()]
+        for title, history, numbered in _histories(plan, told, last, committed, known=known):
+            order = longest_order(history, State(), KeySpecification(key, end, numbered=numbered).step)
+            if order is not None:
+                wrong.append(_told(f"{key}: {title}", history, order))
+    return wrong
+
+
+def _histories(
+    plan: Plan, told: list[Step], after: list[Step], committed: set[Operation], *, known: bool
+) -> Iterable[tuple[str, list[Step], bool]]:
+    """Yield what has to have an order: what is wrong otherwise, the commands, and whether gets are among them."""
+    if not plan.batches:
+        yield "no order of these has their replies, and leaves these rows", told + after, True
+        return
+    if known and plan.settings.get("innodb_api_trx_level", 0) == 0:
+        yield "no order of these has their replies", told, True
+    if plan.store == "sqlite":
+        writes = [
+            each if each.operation in committed else replace(each, fate=Fate.UNKNOWN)
+            for each in told
+            if _wrote(each.operation)
+        ]
+        yield "no order of these writes leaves these rows", writes + after, False
+
+
+def _steps(operations: Sequence[Operation], *, faults: bool, crash: bool) -> list[Step]:
+    """Return a history, without gets that have no answer."""
+    answered = {each.client: number for number, each in enumerate(operations) if each.returned is not None}
+    steps = []
+    for number, each in enumerate(operations):
+        if each.command.verb in _READS and (each.returned is None or each.refused):
+            continue
+        if each.refused:
+            fate = Fate.UNKNOWN
+        elif each.returned is not None:
+            fate = Fate.DONE
+        elif faults:
+            fate = Fate.UNKNOWN
+        elif each.command.noreply and number < answered.get(each.client, -1):
+            # It is carried out when a later one of its client is answered; what no reply has confirmed may be lost.
+            fate = Fate.UNKNOWN if crash else Fate.DONE
+        else:
+            fate = Fate.LAST
+        steps.append(Step(each, each.client, fate))
+    return steps
+
+
+def _wrote(operation: Operation) -> bool:
+    """Return whether a command has, or may have, written."""
+    verb, reply = operation.command.verb, operation.reply
+    if verb in _READS:
+        return False
+    return reply is None or operation.refused or reply in {b"STORED", b"DELETED", b"TOUCHED", b"OK"} or reply.isdigit()
+
+
+def _committed(plan: Plan, operations: Sequence[Operation], end: float, *, faults: bool) -> set[Operation]:
+    """Return the acknowledged writes that are known to be committed before the end.
+
+    Why the commit of an idle batch has failed is the next reply: where the disk fails, there may be none.
+    """
+    size = plan.settings.get("daemon_memcached_w_batch_size", 1)
+    idle = plan.settings["innodb_api_bk_commit_interval"] + 1.5 + 2 * sum(map(sum, plan.syncs))
+    idle += sum(each.seconds for each in plan.writers)
+    committed = set()
+    for client in {each.client for each in operations}:
+        own = [each for each in operations if each.client == client]
+        batch: list[Operation] = []  # acknowledged since it is not known to be committed or lost
+        for number, each in enumerate(own):
+            if each.refused:
+                batch.clear()
+            if each.refused or each.returned is None or not _wrote(each):
+                continue
+            batch.append(each)
+            later = own[number + 1].called if number + 1 < len(own) else end
+            if later - each.returned > idle and not faults:
+                committed.update(batch)
+                batch.clear()
+            elif len(batch) == size:
+                # One of them was the last of a full batch: at least the first is committed.
+                committed.add(batch.pop(0))
+    return committed
+
+
+def _told(title: str, history: Sequence[Step], order: Sequence[Step]) -> str:
+    """Write a history for a reader: times in milliseconds, and a mark for those that are in no order."""
+    ordered = {id(each.operation) for each in order}
+    lines = [title]
+    for each in sorted(history, key=lambda each: each.operation.called):
+        operation = each.operation
+        command = operation.command
+        words = [command.verb, command.key, command.value[-20:], str(command.number)]
+        words += [f"exptime={command.exptime}"] * bool(command.exptime)
+        words += [f"cas={operation.number}"] * bool(operation.number)
+        reply = "?" if operation.reply is None else operation.reply.decode()
+        items = (operation.items or {}).items()
+        shown = " ".join(f"{key}={item.value[-20:].decode()} ({item.number})" for key, item in items)
+        returned = "?" if operation.returned is None else f"{(operation.returned - _START) * 1000:.3f}"
+        mark = " " if id(operation) in ordered else "!"
+        lines.append(
+            f"{mark} {(operation.called - _START) * 1000:10.3f} to {returned:>10} ms  client {operation.client}:"
+            f" {' '.join(filter(None, words))} -> {reply}{shown} [{each.fate.name.lower()}]"
+        )
+    return "\n".join(lines)

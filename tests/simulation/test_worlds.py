@@ -1,0 +1,53 @@
+"""Worlds of the simulation: the server keeps its promises in them, and a seed is a world."""
+
+from __future__ import annotations
+
+import time
+
+from kvref.server import connection
+from kvref_testbed.simulation.plan import Plan, draw, from_json
+from kvref_testbed.simulation.world import Outcome, simulation
+
+SEEDS = range(300)  # `.ci/nightly` runs others
+
+
+def test_the_server_keeps_its_promises() -> None:
+    with simulation() as machine:
+        for seed in SEEDS:
+            wrong = machine.run(draw(seed)).wrong
+            assert not wrong, "\n".join([f"python -m kvref_testbed.simulation --seed {seed} --events", *wrong])
+
+
+def run_all(plans: list[Plan]) -> list[Outcome]:
+    with simulation() as machine:
+        return [machine.run(each) for each in plans]
+
+
+def test_a_seed_is_the_same_world_each_time() -> None:
+    plans = [draw(seed) for seed in range(60)]
+    first, second = run_all(plans), run_all(plans[::-1])[::-1]
+    assert [each.events for each in first] == [each.events for each in second]
+
+
+def test_a_plan_in_a_file_is_the_same_world() -> None:
+    plans = [draw(seed) for seed in range(200)]
+    copies = [from_json(each.to_json()) for each in plans]
+    assert copies == plans
+    assert [each.events for each in run_all(plans[:20])] == [each.events for each in run_all(copies[:20])]
+
+
+def test_worlds_have_what_the_simulation_is_for() -> None:
+    outcomes = run_all([draw(seed) for seed in range(300, 600)])
+    events = "\n".join(line for each in outcomes for line in each.events)
+    for text in ("is reset by the client", "is closed by the client", "writing is paused", "sync 1 fails", "takes the write lock",
+                 "another program writes", "bytes of the log survive"):  # fmt: skip
+        assert text in events, text
+    assert 50 < sum(each.crashed for each in outcomes) < 250
+    assert sum(each.answered for each in outcomes) > 1500
+    assert not any(each.undecided for each in outcomes)
+
+
+def test_the_server_has_its_own_clock_again_afterwards() -> None:
+    with simulation():
+        assert connection.time is not time
+    assert connection.time is time
