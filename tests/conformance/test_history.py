@@ -19,6 +19,7 @@ from kvref.cli import main
 from kvref.errors import SuiteError
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.history import archive, forms, page
+from kvref_conformance.history.cache import Cache
 from kvref_conformance.history.changes import FIXED, LOST, REGRESSION, changes
 from kvref_conformance.report import jsonl
 from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
@@ -209,6 +210,28 @@ def test_every_bad_report_of_the_folder_is_named_and_the_page_stays(three_days: 
     third.with_name("twice.jsonl.gz").unlink()
     assert history(three_days).exit_code == 0
     assert (three_days / "index.html").read_bytes() != page_before
+
+
+def test_reports_are_read_once(three_days: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [(run.path, run.header, run.verdicts, run.shares, run.levels) for run in archive.read(three_days)["one"]]
+    read = []
+    monkeypatch.setattr(archive, "_read", read.append)
+    (runs,) = archive.read(three_days, Cache(three_days)).values()
+    assert read == []
+    assert [(run.path, run.header, run.verdicts, run.shares, run.levels) for run in runs] == before
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{", '{"release": "0"}', '{"release": RELEASE, "reports": {PATH: {"size": 1}}}']
+)
+def test_a_damaged_cache_changes_nothing(three_days: Path, content: str) -> None:
+    page_before, cache = (three_days / "index.html").read_bytes(), three_days / "cache.json"
+    release = json.dumps(json.loads(cache.read_text())["release"])
+    path = json.dumps(kept(three_days)[0].relative_to(three_days).as_posix())
+    cache.write_text(content.replace("RELEASE", release).replace("PATH", path))
+    assert history(three_days).exit_code == 0
+    assert (three_days / "index.html").read_bytes() == page_before
+    assert len(json.loads(cache.read_text())["reports"]) == 3
 
 
 def test_what_an_interrupted_run_left_is_no_report(three_days: Path) -> None:

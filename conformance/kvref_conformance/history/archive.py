@@ -14,20 +14,21 @@ import os
 import re
 import tempfile
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kvref import documents
 from kvref.documents import DocumentError
 from kvref.errors import SuiteError
 from kvref.specification import conformance_levels
 from kvref.specification.requirements import LEVELS
+from kvref_conformance.history.cache import Cache
+from kvref_conformance.history.run import Run
 from kvref_conformance.matrix import column
 from kvref_conformance.matrix.grid import grid, share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from kvref_conformance.matrix.column import Column
     from kvref_conformance.matrix.grid import Share
@@ -42,49 +43,6 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _STARTED: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.+-]+")
 _MAX_VERSION: Final = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One report that is kept, without its conversations.
-
-    Args:
-        endpoint: name of the endpoint.
-        path: of the report.
-        header: of the report.
-        exit_code: of the run.
-        complaints: number of problems of the endpoint other than its cases.
-        levels: of conformance, as the report's footer has them, by name.
-        verdicts: by case.
-        shares: requirements that are kept, by PARTS; a part without requirements is left out.
-    """
-
-    endpoint: str
-    path: Path
-    header: Mapping[str, Any]
-    exit_code: int
-    complaints: int
-    levels: Mapping[str, Mapping[str, Any]]
-    verdicts: Mapping[str, str]
-    shares: Mapping[str, Share]
-
-    @property
-    def started(self) -> str:
-        """Return when it started, in UTC."""
-        return str(self.header["started"])
-
-    @property
-    def profile(self) -> str:
-        """Return the name of the profile that it judged by."""
-        return str(self.header["profile"])
-
-    def about(self) -> str:
-        """Return date, versions and profile in a line."""
-        over = f" over {self.header['database']}" if self.header["database"] else ""
-        return (
-            f"{self.started[:10]} {self.started[11:16]}, VERSION {self.header['version']}{over}"
-            f" as {self.profile}, kvref {self.header['suite']}"
-        )
 
 
 def is_name(word: str) -> bool:
@@ -110,11 +68,12 @@ def keep(folder: Path, given: Iterable[str]) -> list[tuple[Path, bool]]:
     return [(place, _keep(each, place)) for each, place in places]
 
 
-def read(folder: Path) -> dict[str, list[Run]]:
+def read(folder: Path, cache: Cache | None = None) -> dict[str, list[Run]]:
     """Read all reports of a folder.
 
     Args:
         folder: of the history.
+        cache: of the folder; what is read is added to it.
 
     Returns:
         The runs of each endpoint, the oldest first; endpoints by name.
@@ -125,11 +84,12 @@ def read(folder: Path) -> dict[str, list[Run]]:
     found: defaultdict[str, list[Run]] = defaultdict(list)
     digests: dict[tuple[str, str], Path] = {}
     faults = []
+    cache = cache or Cache(folder)
     for path in sorted((folder / REPORTS).glob("*/*")):
         if path.name.startswith("."):
             continue  # written by a run that was interrupted; the report itself is where it came from
         try:
-            run, digest = _read(path)
+            run, digest = cache.find(path) or _read(path)
         except SuiteError as error:
             faults.append(f"{error}, or move this file out of {folder}")
             continue
@@ -137,6 +97,7 @@ def read(folder: Path) -> dict[str, list[Run]]:
         if other != path:
             faults.append(f"{path}: the same report as {other.name}: remove one of the two")
         found[run.endpoint].append(run)
+        cache.add(run, digest)
     if faults:
         raise SuiteError("\n".join(faults))
     if not found:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kvref_conformance.history.archive import Run
+    from kvref_conformance.history.run import Run
     from kvref_conformance.matrix.column import Column, Outcome
 
 REGRESSION: Final = "regression"

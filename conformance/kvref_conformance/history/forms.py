@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from kvref_conformance.history.archive import Run
     from kvref_conformance.history.changes import Change, Side
+    from kvref_conformance.history.run import Run
 
 FORMAT: Final = 1
 

@@ -14,8 +14,8 @@ from kvref_conformance.history.changes import FIXED, KINDS, REGRESSION
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kvref_conformance.history.archive import Run
     from kvref_conformance.history.changes import Change
+    from kvref_conformance.history.run import Run
 
 # Of a trend line, in pixels.
 WIDTH: Final = 72

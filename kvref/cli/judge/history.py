@@ -16,14 +16,16 @@ from kvref.cli.output import print_results
 from kvref.documents import DocumentError
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.history import archive, forms, page
+from kvref_conformance.history.cache import NAME as CACHE
+from kvref_conformance.history.cache import Cache
 from kvref_conformance.history.changes import FIXED, LOST, REGRESSION, changes
 from kvref_conformance.typed import mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kvref_conformance.history.archive import Run
     from kvref_conformance.history.changes import Change
+    from kvref_conformance.history.run import Run
 
 ENDPOINTS: Final = "endpoints.toml"
 PAGE: Final = "index.html"
@@ -56,11 +58,13 @@ def update(folder: Path, reports: Sequence[str], *, judge: bool) -> int:
     try:
         _keep(folder, reports)
         unjudged = _judge_all(folder) if judge else 0
-        runs = archive.read(folder)
+        cache = Cache(folder)
+        runs = archive.read(folder, cache)
         found = {name: changes(each) for name, each in runs.items()}
         _replace(folder / PAGE, page.html(runs, found))
         _replace(folder / JSON, forms.as_json(runs, found, folder))
         forms.badges(runs, folder / BADGES)
+        _replace(folder / CACHE, cache.text())
     except SuiteError as error:
         raise KvrefError(str(error)) from error
     except OSError as error:
