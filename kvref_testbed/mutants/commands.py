@@ -376,7 +376,7 @@ def ignores_further_words_of_lru_crawler() -> None:
     command_table.TEXT_BEYOND_PLUGIN[b"lru_crawler"] = replace(form, parse=lambda words, rules: parse(words[:3], rules))
 
 
-@breaks("KV-CRAWL-007")
+@breaks("KV-CRAWL-012")
 def sleeps_for_an_hour() -> None:
     """`lru_crawler sleep` takes up to an hour."""
     put(crawler, "MAX_SLEEP", 3_600_000_000)

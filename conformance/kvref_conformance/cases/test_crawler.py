@@ -106,7 +106,7 @@ CASES = (
     ),
     case(
         "crawler-settings",
-        "KV-CRAWL-007",
+        "KV-CRAWL-007 KV-CRAWL-011 KV-CRAWL-012",
         say("lru_crawler sleep 1000000\r\nlru_crawler sleep 0\r\nlru_crawler sleep 4294967296\r\n", "OK\r\n" * 3),
         say("lru_crawler sleep 1000001\r\n", LONG),
         say("lru_crawler sleep x\r\nlru_crawler sleep -1\r\nlru_crawler sleep 1x\r\n", MALFORMED * 3),
@@ -115,7 +115,7 @@ CASES = (
     ),
     case(
         "crawler-disabled",
-        "KV-CRAWL-008",
+        "KV-CRAWL-008 KV-CRAWL-013",
         say("lru_crawler enable\r\n", RUNS),
         say("lru_crawler disable\r\nlru_crawler disable\r\n", "OK\r\n" * 2),
         say("lru_crawler metadump all\r\nlru_crawler metadump x\r\nlru_crawler crawl all\r\n", DISABLED * 3, on="b"),

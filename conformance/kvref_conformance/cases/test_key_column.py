@@ -167,7 +167,7 @@ BEYOND = (
     *(
         case(
             f"key-out-of-range-{name}",
-            "KV-KEY-010",
+            "KV-KEY-010 KV-KEY-065",
             stored(f"{kept}", "7"),
             say(f"get {number}\r\n", "END\r\n"),
             say(f"delete {number}\r\n", "NOT_FOUND\r\n"),

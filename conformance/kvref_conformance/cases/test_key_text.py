@@ -203,7 +203,7 @@ CASES = (
     ),
     case(
         "malformed-key-missing",
-        "KV-KEY-031",
+        "KV-KEY-031 KV-KEY-066",
         stored("{k}a", "x"),
         misses("{k}a\xffb"),
         say("delete {k}a\xff\r\n", "NOT_FOUND\r\n"),

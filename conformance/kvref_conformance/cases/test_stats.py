@@ -113,7 +113,7 @@ CASES = (
     case("stats-libevent", "KV-STATS-009", counted(version="<text>", libevent="5.6.14")),
     case(
         "stats-detail",
-        "KV-STATS-010",
+        "KV-STATS-010 KV-STATS-030 KV-STATS-031",
         say("stats detail on\r\n", "OK\r\n"),
         say("stats detail dump\r\n", ("END\r\n", "<stats>END\r\n")),
         say("stats detail off\r\n", "OK\r\n"),
@@ -162,19 +162,19 @@ CASES = (
     ),
     case(
         "stats-cachedump",
-        "KV-STATS-016",
+        "KV-STATS-016 KV-STATS-032",
         say("stats cachedump 63 1\r\nstats cachedump 63 0 3\r\n", "END\r\n" * 2),
         say("stats cachedump 64 0\r\n", "CLIENT_ERROR Illegal slab id\r\n"),
     ),
     case(
         "stats-cachedump-without-memory",
-        "KV-STATS-017",
+        "KV-STATS-017 KV-STATS-033",
         say("stats cachedump 1 0\r\nstats cachedump 199 0\r\n", "SERVER_ERROR out of memory writing stats\r\n" * 2),
         say("stats cachedump 200 0\r\n", "CLIENT_ERROR Illegal slab id\r\n"),
     ),
     case(
         "stats-cachedump-malformed",
-        "KV-STATS-018",
+        "KV-STATS-018 KV-STATS-034",
         say("stats cachedump\r\nstats cachedump 1\r\n", "CLIENT_ERROR bad command line\r\n" * 2),
         say(
             "stats cachedump x 1\r\nstats cachedump 1 x\r\nstats cachedump -1 0\r\n",

@@ -45,7 +45,7 @@ CASES = (
     ),
     case(
         "table-dropped",
-        "KV-LIFE-018",
+        "KV-LIFE-018 KV-LIFE-030",
         *DROPPED,
         misses("{k}"),
         say(SET, "NOT_STORED\r\n"),
@@ -75,7 +75,7 @@ CASES = (
     ),
     case(
         "words-on-a-dropped-table",
-        "KV-LIFE-019",
+        "KV-LIFE-019 KV-LIFE-031 KV-LIFE-032",
         *MADE,
         Disconnect(),
         Pause(0.5),  # the plugin closes the table of a lost connection a moment later
@@ -129,7 +129,7 @@ CASES = (
         )
         for name in "vf"
         for requirement, suffix, found, answered in (
-            ("KV-LIFE-022", "", "END\r\n", "NOT_STORED\r\n"),
+            ("KV-LIFE-022 KV-LIFE-033", "", "END\r\n", "NOT_STORED\r\n"),
             ("KV-LIFE-028", "-and-said", "SERVER_ERROR <text>\r\n", "SERVER_ERROR <text>\r\n"),
         )
     ),

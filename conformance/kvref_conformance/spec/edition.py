@@ -47,7 +47,7 @@ FORMAT: Final = 1
 # Chapters of the normative tables in the JSON, by the name of their data.
 TABLES: Final = ("replies", "success", "binary", "data_model", "defaults", "states", "statistics")
 # A longer exchange, in characters, is in an appendix; a case that is longer as JSON is left out.
-MAX_EXCHANGE: Final = 128
+MAX_EXCHANGE: Final = 122
 MAX_CASE: Final = 40_000
 
 
