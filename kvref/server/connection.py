@@ -176,7 +176,12 @@ class Connection:
 
     @property
     def _behind(self) -> bool:
-        return self._scheduled or self._out.waits or self._commit.running or self._command is not None
+        return self._scheduled or self._out.waits or self._commit.running or self._waits
+
+    @property
+    def _waits(self) -> bool:
+        """Whether a command waits for the store, also where a type checker believes that this cannot have changed."""
+        return self._command is not None
 
     @property
     def quiet_since(self) -> float:
@@ -221,7 +226,7 @@ class Connection:
                 rest = self._take(fast, data)
                 if not rest:
                     return
-                if self._command is not None:
+                if self._waits:
                     self._parser.feed(rest)
                     self._throttle()
                     return

@@ -107,7 +107,7 @@ class MySQLDatabase:
                 self._connections[name] = self._server.connect(STATEMENT_SECONDS)
             with self._connections[name].cursor() as cursor:
                 affected = cursor.execute(statement)
-                if cursor.description is None:
+                if not cursor.description:
                     return {"affected": affected}
                 return {"rows": [[_cell(cell) for cell in row] for row in cursor.fetchall()]}
         except pymysql.err.MySQLError as error:

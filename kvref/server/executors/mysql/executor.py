@@ -37,6 +37,7 @@ from kvref.server.executors.mysql.fast_path import MySQLFastPath
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.reads import without_deleted
 from kvref.storage.isolation import Isolation
+from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, CycleError, LostError
 from kvref.storage.mysql.store import MySQLStore
 
@@ -274,13 +275,16 @@ class MySQLExecutor:
                 try:
                     answer = await self._answer(command)
                 except (StoreError, LockWaitError, AgainError) as error:
+                    failure = error
+                if failure is not None:
                     if isinstance(command.operation, Commit):
-                        answer = f"commit: {error}"
+                        answer = f"commit: {failure}"
                         if not last:
                             await self._refused(command, answer)
-                            raise
+                            raise failure
+                        failure = None
                     else:
-                        failure = await self._failure(command.transaction, error, last=last)
+                        failure = await self._failure(command.transaction, failure, last=last)
             if failure is None:
                 waits = command.send(answer)
             else:
@@ -306,15 +310,12 @@ class MySQLExecutor:
             case ports.CountRows():
                 return await self._counts.of(operation, self.start)
             case ports.PurgeExpired():
-                async with self._pool.outside() as outside:
-                    return await self._pool.in_thread(outside.purge, operation)
+                return await self._pool.call_outside(MySQLConnection.purge, operation)
             case ports.ListRows():
-                async with self._pool.outside() as outside:
-                    return await self._pool.in_thread(outside.execute, operation)
+                return await self._pool.call_outside(MySQLConnection.execute, operation)
             case ports.LoadMapping() | ports.Recheck() if transaction.open:
                 # Not from the transaction's snapshot, and no table that is only looked at stays locked against DDL.
-                async with self._pool.outside() as outside:
-                    answer = await self._pool.in_thread(outside.execute, operation)
+                answer = await self._pool.call_outside(MySQLConnection.execute, operation)
             case _:
                 connection = transaction.connection = transaction.connection or await self._pool.take()
                 answer = await self._pool.in_thread(connection.execute, operation)
@@ -361,5 +362,4 @@ class MySQLExecutor:
 
     async def _look(self) -> None:
         self._looked = self._loop.time()
-        async with self._pool.outside() as connection:
-            self.store.take_over(await self._pool.in_thread(connection.look, self.store.watched()))
+        self.store.take_over(await self._pool.call_outside(MySQLConnection.look, self.store.watched()))

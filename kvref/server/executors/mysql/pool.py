@@ -113,6 +113,16 @@ class Pool:
                     self._outside = None
                     await self.in_thread(connection.close)
 
+    async def call_outside(self, what: Callable[..., Any], *arguments: object) -> Any:
+        """Call what blocks with a connection outside every transaction and further arguments.
+
+        Raises:
+            StoreError: as `take`.
+            KvrefError, LockWaitError: as `what` does.
+        """
+        async with self.outside() as connection:
+            return await self.in_thread(what, connection, *arguments)
+
     async def close(self) -> None:
         """Close the connections that are not in use; nothing else may run."""
         for connection in [*self._idle, *([self._outside] if self._outside else [])]:
@@ -219,8 +229,7 @@ class RowCounts:
     async def _ask(self, operation: CountRows) -> None:
         source = operation.mapping.source
         try:
-            async with self._pool.outside() as connection:
-                number = await self._pool.in_thread(connection.execute, operation)
+            number = await self._pool.call_outside(MySQLConnection.execute, operation)
             if len(self._known) >= MAX_TABLES:
                 self._known.clear()
             self._known[source] = number

@@ -279,8 +279,7 @@ async def _present(pool: Pool, connection: MySQLConnection, mapping: Mapping, ro
     if not keys:
         return rows
     if connection.in_transaction:
-        async with pool.outside() as outside:
-            found = await pool.in_thread(outside.present, mapping, keys)
+        found = await pool.call_outside(MySQLConnection.present, mapping, keys)
     else:
         found = await pool.in_thread(connection.present, mapping, keys)
     return [row for row in rows if row.key is None or row.key in found]  # NULL cannot be looked up
