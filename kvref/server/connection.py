@@ -137,7 +137,7 @@ class Connection:
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
-        self._plain_names: list[str] = []  # under which the commands that the fast path waits for are measured
+        self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
         self._out = ReplyQueue(host.executor, self._send, self._settled, self._times)
         self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self._committed)
 
