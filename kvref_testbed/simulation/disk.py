@@ -92,32 +92,47 @@ class Disk:
 
 
 class SyncThread:
-    """In the place of the thread that waits for the disk: its work ends at a time of the plan.
+    """In the place of the thread that waits for the disk, and of its queue: its work ends at a time of the plan.
 
     Args:
         loop: of the world.
         disk: of the world.
         duration: returns how long the start of the next work takes and how long the work, in seconds.
+
+    Attributes:
+        target: what the thread runs: it takes work from the queue until that is None.
     """
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, disk: Disk, duration: Callable[[], tuple[float, float]]
     ) -> None:
+        self.target: Callable[[], object]
         self._loop = loop
         self._disk = disk
         self._duration = duration
-        self._work: Callable[[], object] | None = None
+        self._work: Callable[[], str] | None = None
+        self._due: Callable[[], str] | None = None
         self._begun = False
 
-    def submit(self, work: Callable[[], object]) -> None:
-        """Do some work later."""
+    def put(self, work: Callable[[], str] | None) -> None:
+        """Give the thread some work, which it does later; None ends it."""
+        if work is None:
+            return
         assert self._work is None, "the server has one sync at a time"
         self._work, self._begun = work, False
         wait, seconds = self._duration()
         self._loop.call_later(wait, self._begin)
         self._loop.call_later(wait + seconds, self._end)
 
-    def shutdown(self) -> None:
+    def get(self) -> Callable[[], str] | None:
+        """Return the work whose time has come; None lets the thread wait, which here is to return."""
+        due, self._due = self._due, None
+        return due
+
+    def start(self) -> None:
+        """Do nothing: the thread waits for work."""
+
+    def join(self) -> None:
         """Return once the work is done: nothing else happens meanwhile."""
         self._begin()
         self._end()
@@ -128,9 +143,9 @@ class SyncThread:
             self._disk.begin()
 
     def _end(self) -> None:
-        work, self._work = self._work, None
-        if work is not None:
-            work()
+        self._due, self._work = self._work, None
+        if self._due is not None:
+            self.target()
 
 
 class FaultyConnection(sqlite3.Connection):

@@ -64,6 +64,7 @@ class Line(asyncio.Transport):
         self._in_flight = 0  # to the client
         self._last_out = self._last_in = 0.0
         self._reading = True
+        self._reads_soon = False
         self._paused = False
         self._closing = False
         self._half_closed = False  # by the server
@@ -220,9 +221,14 @@ class Line(asyncio.Transport):
         self._log(f"{self._name} -> {data!r}" if data else f"{self._name} is closed by the client")
         self._unread += data
         self._eof = self._eof or not data
-        self._read()
+        if not self._path.together:
+            self._read()
+        elif not self._reads_soon:
+            self._reads_soon = True
+            self._loop.call_later(self._path.together, self._read)
 
     def _read(self) -> None:
+        self._reads_soon = False
         if not self._reading or self.lost:
             return
         if self._unread:

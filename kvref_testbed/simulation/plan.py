@@ -24,12 +24,14 @@ class Path:
         out_delay: seconds to the client.
         window: bytes on their way to the client, at most.
         high_water: bytes that the server's end buffers before it pauses the server.
+        together: seconds in which bytes that arrive become one read of the server.
     """
 
     in_delay: float = 0.0001
     out_delay: float = 0.0001
     window: int = 1 << 20
     high_water: int = 1 << 16
+    together: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +281,7 @@ class _Draw:
         path = Path(
             self.seconds(0.00005, 0.001), self.seconds(0.00005, 0.001),
             chosen.choice((1 << 20, 1 << 20, 200, 7)), chosen.choice((1 << 16, 1 << 16, 100, 10)),
+            chosen.choice((0.0, 0.0, 0.00001, 0.002)),
         )  # fmt: skip
         pipelines = chosen.choice((0.0, 0.3, 0.9))
         pauses = (0.0001, 0.001) if not batches else (0.0001, 0.001, 0.001, 4.0)

@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -107,6 +107,7 @@ class Simulation:
         self.faults = _Faults()
         self.clock = Clock()
         self.world: _World | None = None
+        self._thread: SyncThread
         self._factory = type("Connection", (FaultyConnection,), {"disk": staticmethod(self._disk)})
         self._worlds = 0
 
@@ -141,10 +142,16 @@ class Simulation:
         if self.world is not None and self.world.disk is not None:
             self.world.disk.sync()
 
-    def thread(self, *_: object, **_named: object) -> SyncThread:
-        """Stand in for `ThreadPoolExecutor`."""
+    def queue(self) -> SyncThread:
+        """Stand in for `SimpleQueue`."""
         assert self.world is not None
-        return self.world.thread()
+        self._thread = self.world.thread()
+        return self._thread
+
+    def thread(self, target: Callable[[], object], **_: object) -> SyncThread:
+        """Stand in for `Thread`."""
+        self._thread.target = target
+        return self._thread
 
     def connect(self, path: Path, **named: Any) -> sqlite3.Connection:
         """Stand in for `sqlite3.connect`."""
@@ -186,7 +193,8 @@ class Simulation:
         yield sqlite_file, "collations", _Instead(collations, register=self.register)
         yield wal, "os", _Instead(os, fdatasync=self.fdatasync)
         yield sqlite_file, "sqlite3", _Instead(sqlite3, connect=self.connect)
-        yield group_commit, "ThreadPoolExecutor", self.thread
+        yield group_commit, "SimpleQueue", self.queue
+        yield group_commit, "Thread", self.thread
 
 
 @contextmanager
@@ -351,6 +359,8 @@ class _World:
         settings = self._machine.settings | self._plan.settings
         machine = self._machine
         self._server = Server(self._store, machine.profile, lambda: settings, [machine.listener])
+        # A set of objects is in the order of their addresses, which no seed decides.
+        self._server.connections = _InOrder()  # type: ignore[assignment]
         self._server.open()
 
     def _new_loop(self) -> SimulatedLoop:
@@ -497,6 +507,28 @@ class _World:
             connection.execute("ROLLBACK")
         connection.close()
         self._outside.discard(connection)
+
+
+class _InOrder(MutableSet[Connection]):
+    """A set in the order in which its elements came."""
+
+    def __init__(self, elements: Iterable[Connection] = ()) -> None:
+        self._elements = dict.fromkeys(elements)
+
+    def __contains__(self, element: object) -> bool:
+        return element in self._elements
+
+    def __iter__(self) -> Iterator[Connection]:
+        return iter(self._elements)
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def add(self, value: Connection) -> None:
+        self._elements[value] = None
+
+    def discard(self, value: Connection) -> None:
+        self._elements.pop(value, None)
 
 
 class _Deaf:
