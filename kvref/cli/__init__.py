@@ -73,7 +73,8 @@ COMMANDS = {
     ),
     "record": Entry(
         "kvref.cli.judge.record",
-        "Run the conversations of SCRIPTS.jsonl twice on each target and record the replies.", "conformance",
+        "Run the conversations of SCRIPTS.jsonl twice on each target and record the replies. Or record real traffic.",
+        "conformance",
     ),
     "replay": Entry(
         "kvref.cli.judge.replay",

@@ -75,7 +75,7 @@ def command(
     out: Path | None,
     **options: Any,
 ) -> None:
-    """Run the conversations of SCRIPTS.jsonl twice on each target and record the replies, or record real traffic.
+    """Run the conversations of SCRIPTS.jsonl twice on each target and record the replies. Or record real traffic.
 
     With --proxy, clients connect to LISTEN instead of the server, with the text or the binary protocol, not with TLS.
     Ctrl-C ends the recording, and what is recorded is kept. `kvref replay FILE HOST:PORT` replays it.
