@@ -21,25 +21,11 @@ from kvref_testbed.mutants import MUTANTS
 from kvref_testbed.mutants.mutant import planted
 from kvref_testbed.simulation.defects import DEFECTS
 from kvref_testbed.simulation.plan import Plan, draw, from_json
+from kvref_testbed.simulation.runs import failing_of
 from kvref_testbed.simulation.shrink import shrink
 from kvref_testbed.simulation.world import Outcome, Simulation, simulation
 
 SHOWN = 5  # failing seeds with their findings
-
-
-def _failing(seeds: range, mutant: str = "") -> tuple[list[int], int, int]:
-    """Return the failing seeds, the number of replies and of worlds that are not decided."""
-    broken = (DEFECTS | MUTANTS)[mutant] if mutant else None
-    failing: list[int] = []
-    answered = undecided = 0
-    with simulation() as machine, nullcontext() if broken is None else planted(broken):
-        for seed in seeds:
-            outcome = machine.run(draw(seed))
-            answered += outcome.answered
-            undecided += outcome.undecided
-            if outcome.wrong:
-                failing.append(seed)
-    return failing, answered, undecided
 
 
 def _report(outcome: Outcome, *, events: bool) -> None:
@@ -63,10 +49,10 @@ def _run(worlds: int, seed: int, workers: int, mutant: str) -> list[int]:
     began, busy = time.perf_counter(), time.process_time()
     parts = [range(seed + number, seed + worlds, workers) for number in range(workers)]
     if workers == 1:
-        found: Iterable[tuple[list[int], int, int]] = [_failing(parts[0], mutant)]
+        found: Iterable[tuple[list[int], int, int]] = [failing_of(parts[0], mutant)]
     else:
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            found = list(pool.map(_failing, parts, [mutant] * workers))
+            found = list(pool.map(failing_of, parts, [mutant] * workers))
     failing = sorted(each for seeds, *_ in found for each in seeds)
     answered, undecided = sum(each[1] for each in found), sum(each[2] for each in found)
     seconds = time.perf_counter() - began

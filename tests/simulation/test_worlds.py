@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+
+import pytest
 
 from kvref.server import connection
 from kvref_testbed.simulation.plan import Plan, draw, from_json
@@ -51,3 +55,17 @@ def test_the_server_has_its_own_clock_again_afterwards() -> None:
     with simulation():
         assert connection.time is not time
     assert connection.time is time
+
+
+@pytest.mark.programs
+def test_the_worlds_of_two_processes_are_those_of_one() -> None:
+    with simulation() as machine:
+        replies = sum(machine.run(draw(seed)).answered for seed in range(40))
+    said = subprocess.run(
+        [sys.executable, "-m", "kvref_testbed.simulation", "--worlds", "40", "--workers", "2"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout.startswith("40 worlds in ")
+    assert said.stdout.rstrip().endswith(f"{replies} replies; 0 not decided; 0 failed")
