@@ -194,6 +194,15 @@ def _histories(
     plan: Plan, told: list[Step], after: list[Step], committed: set[Operation], *, known: bool
 ) -> Iterable[tuple[str, list[Step], bool]]:
     """Yield what has to have an order: what is wrong otherwise, the commands, and whether gets are among them."""
+    if not plan.batches and plan.failed_syncs and plan.crash is not None:
+        # After a failed sync, a reply shows what the file has, which the disk may lack.
+        yield "no order of these has their replies", told, True
+        yield (
+            "no order of these writes leaves these rows",
+            [each for each in told if _wrote(each.operation)] + after,
+            False,
+        )
+        return
     if not plan.batches:
         yield "no order of these has their replies, and leaves these rows", told + after, True
         return
