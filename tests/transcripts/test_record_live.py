@@ -234,7 +234,7 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
     [
         (["--target", "memcached", "--only", "z-*"], "no conversation of .* has a matching ID or group"),
         (["--target", "mysql-4.0"], "unknown target 'mysql-4.0'"),
-        ([], "Missing option '--target'"),
+        ([], "give a file of conversations and --target NAME, or an address and --proxy LISTEN"),
     ],
 )
 def test_what_cannot_be_recorded_is_said(scripts: Path, arguments: list[str], said: str) -> None:
