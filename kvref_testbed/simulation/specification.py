@@ -22,6 +22,7 @@ from kvref_testbed.simulation.plan import KEYS, Plan
 _NUMBER: Final = re.compile(rb"\d+")
 _TWO_64: Final = 1 << 64
 _READS: Final = frozenset({"get", "gets"})
+_IDLE_COMMIT: Final = 5  # seconds, where a plan does not set it
 _START: Final = 1000.0  # `Clock.now` at the start
 
 
@@ -81,6 +82,8 @@ class KeySpecification:
                 found = self._get(row, operation)
                 after += [] if found is None else [found]
                 continue
+            if verb == "cas" and row is not None and not self._numbered and operation.reply is None:
+                after.append(State(row))  # it may have had another number
             reply, written = self._effect(row, operation)
             if operation.reply is None or operation.refused or operation.reply == reply:
                 after.append(State(written))
@@ -253,7 +256,8 @@ def _committed(plan: Plan, operations: Sequence[Operation], end: float, *, fault
     Why the commit of an idle batch has failed is the next reply: where the disk fails, there may be none.
     """
     size = plan.settings.get("daemon_memcached_w_batch_size", 1)
-    idle = plan.settings["innodb_api_bk_commit_interval"] + 1.5 + 2 * sum(map(sum, plan.syncs))
+    # A plan that is shortened may lack the setting.
+    idle = plan.settings.get("innodb_api_bk_commit_interval", _IDLE_COMMIT) + 1.5 + 2 * sum(map(sum, plan.syncs))
     idle += sum(each.seconds for each in plan.writers)
     committed = set()
     for client in {each.client for each in operations}:
