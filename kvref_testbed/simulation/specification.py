@@ -22,7 +22,6 @@ from kvref_testbed.simulation.plan import KEYS, Plan
 _NUMBER: Final = re.compile(rb"\d+")
 _TWO_64: Final = 1 << 64
 _READS: Final = frozenset({"get", "gets"})
-_IDLE_COMMIT: Final = 5  # seconds, where a plan does not set it
 _START: Final = 1000.0  # `Clock.now` at the start
 
 
@@ -168,7 +167,7 @@ def judge(
     """Return what is wrong with a history.
 
     Args:
-        plan: of its world.
+        plan: of its world, with all settings that were in force.
         operations: of the clients.
         after: gets of all keys from the server that has started again.
         end: loop time at which the first server ended.
@@ -255,9 +254,8 @@ def _committed(plan: Plan, operations: Sequence[Operation], end: float, *, fault
 
     Why the commit of an idle batch has failed is the next reply: where the disk fails, there may be none.
     """
-    size = plan.settings.get("daemon_memcached_w_batch_size", 1)
-    # A plan that is shortened may lack the setting.
-    idle = plan.settings.get("innodb_api_bk_commit_interval", _IDLE_COMMIT) + 1.5 + 2 * sum(map(sum, plan.syncs))
+    size = plan.settings["daemon_memcached_w_batch_size"]
+    idle = plan.settings["innodb_api_bk_commit_interval"] + 1.5 + 2 * sum(map(sum, plan.syncs))
     idle += sum(each.seconds for each in plan.writers)
     committed = set()
     for client in {each.client for each in operations}:

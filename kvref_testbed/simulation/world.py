@@ -233,7 +233,7 @@ class _World:
 
     def __init__(self, machine: Simulation, plan: Plan, path: Path) -> None:
         self._machine = machine
-        self._plan = plan
+        self._plan = replace(plan, settings=machine.settings | plan.settings)
         self._path = path
         self.outcome = Outcome(plan)
         self.loop: asyncio.AbstractEventLoop = self._new_loop()
@@ -356,8 +356,7 @@ class _World:
         self.disk = disk
 
     def _serve(self) -> None:
-        settings = self._machine.settings | self._plan.settings
-        machine = self._machine
+        machine, settings = self._machine, self._plan.settings
         self._server = Server(self._store, machine.profile, lambda: settings, [machine.listener])
         # A set of objects is in the order of their addresses, which no seed decides.
         self._server.connections = _InOrder()  # type: ignore[assignment]
