@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import Any, Final, TypedDict
 
 from kvref import documents
 from kvref.documents import DocumentError
@@ -19,9 +19,6 @@ from kvref_conformance import __version__
 from kvref_conformance.history.run import Run
 from kvref_conformance.matrix.grid import Share
 from kvref_conformance.typed import mismatch
-
-if TYPE_CHECKING:
-    pass
 
 NAME: Final = "cache.json"
 

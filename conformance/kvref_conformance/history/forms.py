@@ -48,10 +48,14 @@ def levels(runs: Sequence[Run]) -> list[LevelVerdict]:
     found = {}
     for run in runs:
         for name in conformance_levels.NAMES:
-            told = run.levels.get(name)
-            if told is not None and told["verdict"] in COLORS and (told["verdict"] != NOT_JUDGED or name not in found):
+            level = run.levels.get(name)
+            if (
+                level is not None
+                and level["verdict"] in COLORS
+                and (level["verdict"] != NOT_JUDGED or name not in found)
+            ):
                 found[name] = LevelVerdict(
-                    name, told["verdict"], Counter(told["totals"]), told["tried"], told["applicable"]
+                    name, level["verdict"], Counter(level["totals"]), level["tried"], level["applicable"]
                 )
     return [found[name] for name in conformance_levels.NAMES if name in found]
 

@@ -30,6 +30,8 @@ ITEMS: Final = {
     b"stats": (b"STAT", b"ITEM", b"PREFIX", b"VALUE"),
     b"lru_crawler": (b"key=", b"mg"),
 }
+# Verbs behind which an item is what the recording says, whatever it was before.
+SETTING: Final = frozenset({"set", "delete"})
 META: Final = frozenset({b"mg", b"ms", b"md", b"ma", b"me", b"mn"})
 SILENT: Final = "noreply"
 # Replies of these never end, or the connection has another protocol afterwards.
@@ -63,6 +65,11 @@ class Command:
     silent: bool = False
     quiet: bool = False
     words: list[bytes] = field(default_factory=list)
+
+    @property
+    def base_verb(self) -> str:
+        """Return the verb without its protocol, and without the mark of a quiet opcode."""
+        return self.verb.removeprefix("binary ").rstrip("q")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.frames import CAS, HEADER
+from kvref_conformance.traffic.dialogue import SETTING
 
 if TYPE_CHECKING:
     from kvref_conformance.corpus.holes import Json
@@ -28,7 +29,6 @@ EOF: Final = "<EOF>"
 # Verbs that make a new value from the old one, so that masked values do not follow from each other.
 _DERIVING: Final = frozenset({"append", "prepend", "incr", "decr", "ma"})
 _COUNTING: Final = frozenset({"incr", "decr", "ma"})
-_SETTING: Final = frozenset({"set", "delete"})
 # The cas number in a line of `cas`, and in one of `ms`, `md` and `ma`.
 _CAS: Final = re.compile(r"cas +[^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ +(\d{1,20})[ \r\n]", re.ASCII)
 _META_CAS: Final = re.compile(r"m[sda] [^\r\n]*? C(\d{1,20})[ \r\n]", re.ASCII)
@@ -133,11 +133,11 @@ class Recorder:
 
     def _sent(self, command: Command, *, binary: bool) -> Json:
         data = command.data if self._mask is None else self._mask.command(command)
-        verb = command.verb.removeprefix("binary ").rstrip("q")
+        verb = command.base_verb
         for key in command.keys:
             if verb in _DERIVING:
                 self._derived.remember(key, None)
-            elif verb in _SETTING:
+            elif verb in SETTING:
                 self._derived.pop(key, None)
         if binary:
             n = self._cas.get(HEADER.unpack_from(data)[-1])
@@ -173,7 +173,7 @@ class Recorder:
         assert self._mask is not None
         command, reply = exchange.command, exchange.reply
         if command is not None:
-            verb = command.verb.removeprefix("binary ").rstrip("q")
+            verb = command.base_verb
             counted = verb in _COUNTING and not reply.startswith((b"NOT_FOUND", b"NF", b"CLIENT_ERROR"))
             shows = exchange.binary or reply.startswith((b"VALUE", b"VA "))
             if counted or (shows and any(key in self._derived for key in command.keys)):

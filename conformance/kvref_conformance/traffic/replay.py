@@ -19,7 +19,7 @@ from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, f
 from kvref_conformance.corpus.holes import CasNumbers, Clock, cas_number, cas_spans, matches
 from kvref_conformance.frames import HEADER, OPCODES, REQUEST
 from kvref_conformance.traffic import grouping
-from kvref_conformance.traffic.dialogue import Dialogue, NotRecordableError
+from kvref_conformance.traffic.dialogue import SETTING, Dialogue, NotRecordableError
 from kvref_conformance.traffic.recorder import EOF, MASKED, Bounded
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ REPLY_SECONDS: Final = 5.0
 LATE: Final = f"<no complete reply within {REPLY_SECONDS:g} s>"
 _SYNC: Final = b"version\r\n"
 _BINARY_SYNC: Final = HEADER.pack(REQUEST, OPCODES["noop"], 0, 0, 0, 0, 0, b"sync", 0)
-# Verbs behind which an item is what the recording says, whatever it was before.
-_SETTING: Final = frozenset({"set", "delete"})
 _FLUSHING: Final = frozenset({"flush_all", "flush"})
 _READING: Final = frozenset({"get", "gets", "bget", "getk", "mg", "me"})
 _STORING: Final = frozenset({"add", "replace", "cas"})
@@ -414,7 +412,7 @@ class _State:
         """Return why the reply to a command is not determined, EARLIER or CONCURRENT; empty if it is."""
         if command is None:
             return ""
-        verb = command.verb.removeprefix("binary ").rstrip("q")
+        verb = command.base_verb
         if verb in _FLUSHING:
             self._everything = True
             self._unordered.clear()
@@ -428,11 +426,11 @@ class _State:
         return EARLIER if unknown and _existed(verb, kind) else ""
 
     def _note(self, command: Command, verb: str, kind: str, concurrent: list[bytes]) -> None:
-        determined = verb in _SETTING or kind in _MISSING or (verb in _STORING and kind in _STORED)
+        determined = verb in SETTING or kind in _MISSING or (verb in _STORING and kind in _STORED)
         for key in command.keys:
             if key in concurrent:
                 self._unordered.remember(key, None)
-            elif verb in _SETTING:
+            elif verb in SETTING:
                 self._unordered.pop(key, None)
             if determined:
                 self._known.remember(key, None)
