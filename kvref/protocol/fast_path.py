@@ -47,8 +47,8 @@ class PlainLines:
         named = rb"@@[^ \r\n\0]{1,%d}" % (rules.key_limit - 2)
         self.named = re.compile(named)
         any_word = rb"(" + word + rb"|" + named + rb")"
-        words = rb"((?:" + word + rb"|" + named + rb")(?: (?:" + word + rb"|" + named + rb"))*)"
-        self.getting = re.compile(rb"(gets?) " + words + rb"\r\n")
+        one = rb"(?:" + word + rb"|" + named + rb")"
+        self.getting = re.compile(rb"(gets?) (" + one + rb"(?: " + one + rb")*)\r\n")
         numbers = rb" ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,7})\r\n"
         self.storing = re.compile(rb"(set|add|replace) " + any_word + numbers)
         self.counting = re.compile(rb"(incr|decr) " + any_word + rb" ([0-9]{1,19})\r\n")

@@ -1,4 +1,4 @@
-"""What the compiled build is made of. The build itself and the suite on it are steps of `.ci/run`: they take minutes."""
+"""What the compiled build is made of. The build itself and the suite on it are `.ci/nightly compiled`."""
 
 from __future__ import annotations
 
@@ -31,21 +31,18 @@ def recipe(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-@pytest.mark.nightly
 def test_every_line_names_modules_and_the_last_one_counts(recipe: ModuleType) -> None:
     found = recipe.modules(recipe.patterns(CI / "compiled.txt"))
     assert {"kvref/protocol/text.py", "kvref/engine/dispatch.py", "kvref/server/connection.py"} <= set(found)
     assert not {"kvref/protocol/__init__.py", "kvref/engine/mapping.py", "kvref/storage/mysql/rows.py"} & set(found)
 
 
-@pytest.mark.nightly
 def test_a_module_that_is_gone_is_told(recipe: ModuleType) -> None:
     for gone in ("kvref/protocol/gone.py", "!kvref/protocol/gone.py"):
         with pytest.raises(ValueError, match=r"gone\.py: mend \.ci/compiled\.txt"):
             recipe.modules(["kvref/protocol/*.py", gone])
 
 
-@pytest.mark.nightly
 def test_these_sources_do_not_say_that_they_are_compiled() -> None:
     assert CliRunner().invoke(main, ["--version"]).output == f"kvref, version {__version__}\n"
 

@@ -379,7 +379,7 @@ class MySQLFastPath:
         shown = self._batcher.hit(table, data[4:-2])
         if shown is None:
             return None
-        self._verbs.counters.looked_up(1, 0)
+        self._verbs.counters.found()
         return shown + END
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
