@@ -114,23 +114,23 @@ def _values(given: Document, keys: Keys) -> Values:
 
 
 def _series(given: Document, document: Document, table: Table, where: str, folder: Path) -> Series:
-    asked = merge(document.get("work", {}), {key: value for key, value in given.items() if key in WORK})
+    merged = merge(document.get("work", {}), {key: value for key, value in given.items() if key in WORK})
     over_sql = given["over"] == "sql"
     # What all series have in common may be of memcached alone.
-    protocol = given.get("protocol", "mysql" if over_sql else asked.get("protocol", "text"))
+    protocol = given.get("protocol", "mysql" if over_sql else merged.get("protocol", "text"))
     here = f"{where}: series {given['name']!r}"
     if (protocol == "mysql") != over_sql:
         raise BenchError(f"{here}: over = {given['over']!r} with protocol = {protocol!r}; mysql is over sql")
     # A connection goes to the mapping when it is opened, so that a user's own default mapping stays what it is.
-    asked["route"] = given.get("route", "none") if over_sql else asked.get("route", "switch")
-    if "verbs" not in asked:
+    merged["route"] = given.get("route", "none") if over_sql else merged.get("route", "switch")
+    if "verbs" not in merged:
         raise BenchError(f"{here}: it has no verbs, and work has none")
-    keys = _keys(asked.pop("keys", {}), document["table"]["keys"], here, folder)
+    keys = _keys(merged.pop("keys", {}), document["table"]["keys"], here, folder)
     if keys.distribution == "trace" and keys.file is not None:
         # The whole trace, before the sessions begin again.
-        asked.setdefault("pool", max(1, len(positions(keys.file, frozenset(asked["verbs"])))))
+        merged.setdefault("pool", max(1, len(positions(keys.file, frozenset(merged["verbs"])))))
     work = Work(
-        **asked | {"protocol": protocol, "keys": keys, "values": table.values, "mapping": table.mapping},
+        **merged | {"protocol": protocol, "keys": keys, "values": table.values, "mapping": table.mapping},
     )
     if work.driver not in (WIRE, *DRIVERS):
         raise BenchError(f"{here}: driver = {work.driver!r}: possible: {WIRE}, {', '.join(DRIVERS)}")
