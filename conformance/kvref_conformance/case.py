@@ -1,16 +1,16 @@
 r"""A case: a conversation of steps, written as data. `conversation.py` runs it.
 
-    case("set-new", "KV-STORE-001", say("set {k} 3 0 3\r\none\r\n", "STORED\r\n"))
+    case("set-new", "KV-STORE-001", send("set {k} 3 0 3\r\none\r\n", "STORED\r\n"))
 
-    case("bin-set-new", "KV-BINSTORE-001", ask("set key={k} value=one", "set ok cas=<cas>"))
+    case("bin-set-new", "KV-BINSTORE-001", frames("set key={k} value=one", "set ok cas=<cas>"))
 
 Texts are templates (`template.py`), one character a byte, or frames of the binary protocol in words (`frames.py`).
-If endpoints may differ, `by` reads a fact of the profile. Time is expressed by requests and statements that wait, and
-by deadlines for what must be observed:
+If endpoints may differ, `by_fact` reads a fact of the profile. Time is expressed by requests and statements that wait,
+and by deadlines for what must be observed:
 
-    asks("set {k} 0 0 1\r\nb\r\n", on="b"),      # waits for the row that another connection has locked
+    start_request("set {k} 0 0 1\r\nb\r\n", on="b"),  # waits for the row that another connection has locked
     sql("COMMIT", on="s"),
-    answers("STORED\r\n", on="b"),
+    await_reply("STORED\r\n", on="b"),
 
     eventually(sql(ROW, ("x",))),                # is visible within the deadline
 """
@@ -49,27 +49,27 @@ MAPPING_NAMES: Final = frozenset(
 )
 
 
-def logged(*allow: str) -> Logged:
+def expect_binlog(*allow: str) -> Logged:
     """Want the binary log to have got one of these since the mark."""
     return Logged(allow)
 
 
-def asks(request: str, on: str, *, silent: float = SILENT_SECONDS, binary: bool = False) -> StartRequest:
+def start_request(request: str, on: str, *, silent: float = SILENT_SECONDS, binary: bool = False) -> StartRequest:
     """Send a request that has to wait."""
     return StartRequest((request,), on, silent, binary)
 
 
-def answers(allow: str | tuple[str, ...] | By, on: str, *, patience: float = PATIENCE) -> AwaitReply:
+def await_reply(allow: str | tuple[str, ...] | By, on: str, *, patience: float = PATIENCE) -> AwaitReply:
     """Allow one answer (several: any of them, or by a fact) to what waits on that connection."""
     return AwaitReply((allow,) if isinstance(allow, str) else allow, on, patience)
 
 
-def starts(statement: str, on: str) -> StartSql:
+def start_sql(statement: str, on: str) -> StartSql:
     """Start a statement that may have to wait."""
     return StartSql(statement, on)
 
 
-def ends(on: str, *, fails: bool = False, patience: float = PATIENCE) -> AwaitSql:
+def await_sql(on: str, *, fails: bool = False, patience: float = PATIENCE) -> AwaitSql:
     """Wait for a statement that was started."""
     return AwaitSql(on, refused=fails, patience=patience)
 
@@ -188,28 +188,28 @@ def _flushes(step: Send) -> bool:
     return re.search(r"(^|; )flush" if step.binary else "flush_all", "".join(step.packets)) is not None
 
 
-def say(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: Any) -> Send:
+def send(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: Any) -> Send:
     """Send a text (several: one packet each) and allow one answer (several: any of them, or by a fact)."""
     pieces = (send,) if isinstance(send, str) else send
     return Send(pieces, (allow,) if isinstance(allow, str) else allow, **how)
 
 
-def ask(send: str, allow: str | tuple[str, ...] | By, **how: Any) -> Send:
+def frames(send: str, allow: str | tuple[str, ...] | By, **how: Any) -> Send:
     """Send binary frames and allow one answer (several: any, or by a fact), both in the words of `frames.py`."""
     return Send((send,), (allow,) if isinstance(allow, str) else allow, binary=True, **how)
 
 
-def waits(send: str, on: str = "a", cuts: tuple[int, ...] = ()) -> Send:
+def frames_unanswered(send: str, on: str = "a", cuts: tuple[int, ...] = ()) -> Send:
     """Send binary frames to which nothing may be answered yet."""
     return Send((send,), ("",), on, quiet=True, binary=True, cuts=cuts)
 
 
-def quiet(send: str, on: str = "a") -> Send:
+def send_unanswered(send: str, on: str = "a") -> Send:
     """Send a text to which nothing may be answered yet."""
     return Send((send,), ("",), on, quiet=True)
 
 
-def by(fact: str, **answers: str | tuple[str, ...]) -> By:
+def by_fact(fact: str, **answers: str | tuple[str, ...]) -> By:
     """Allow answers by a fact; a value's dashes are written as underscores, `yes` and `no` are the values of a bool."""
     values: dict[object, tuple[str, ...]] = {}
     for word, answer in answers.items():
@@ -223,6 +223,6 @@ def sql(statement: str, *rows: tuple[object, ...], on: str = "") -> Sql:
     return Sql(statement, rows if statement.startswith("SELECT") else None, on=on)
 
 
-def refused(statement: str, on: str = "") -> Sql:
+def sql_error(statement: str, on: str = "") -> Sql:
     """Run a statement that the database must refuse."""
     return Sql(statement, None, refused=True, on=on)

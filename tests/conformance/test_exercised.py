@@ -20,7 +20,7 @@ from reports import HEADER
 from kvref import profiles
 from kvref_conformance import endpoint
 from kvref_conformance import sql as sql_of
-from kvref_conformance.case import Setup, answers, ask, asks, case, quiet, say, sql
+from kvref_conformance.case import Setup, await_reply, case, frames, send, send_unanswered, sql, start_request
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.coverage import Exercised, summary
 from kvref_conformance.coverage.configuration import PARAMETERS
@@ -163,16 +163,16 @@ def test_an_endpoint_without_mappings_has_one_state() -> None:
 
 def test_a_literal_case_is_followed_step_by_step() -> None:
     steps = (
-        quiet("set {k} 0 0 3\r\na"),
-        say("bc\r\n", "STORED\r\n"),
+        send_unanswered("set {k} 0 0 3\r\na"),
+        send("bc\r\n", "STORED\r\n"),
         sql("SELECT 1", (1,)),
-        asks("delete {k}\r\n", "b"),
-        answers("DELETED\r\n", "b"),
+        start_request("delete {k}\r\n", "b"),
+        await_reply("DELETED\r\n", "b"),
         Disconnect("a"),
-        say("incr {k} 1\r\n", "NOT_FOUND\r\n"),
+        send("incr {k} 1\r\n", "NOT_FOUND\r\n"),
         Reload(),
-        ask("get key={k}", "get ok", on="b"),
-        say("never sent\r\n", ""),
+        frames("get key={k}", "get ok", on="b"),
+        send("never sent\r\n", ""),
     )
     opened = Exchange("a", "bind one\r\n", (), "SUCCEED\r\n", opening=True)
     exchanges = [

@@ -14,7 +14,7 @@ from faulty import Kvref, judged, serving, words
 
 from kvref import profiles
 from kvref.profiles import Profile
-from kvref_conformance.case import by, case, say
+from kvref_conformance.case import by_fact, case, send
 from kvref_conformance.cases import all_cases
 from kvref_conformance.steps import AwaitReply, By, Eventually, Send, Sql, Step
 from kvref_conformance.triage import replay_file
@@ -23,7 +23,7 @@ from kvref_conformance.verdict import FAILS, Verdict
 
 def test_a_replay_file_has_the_answers_of_its_profile() -> None:
     """Where a fact decides, what the profile says is written."""
-    one = case("x", "KV-CORE-001", say("get {k}\r\n", by("mapping.supported", yes="A\r\n", no="B\r\n")))
+    one = case("x", "KV-CORE-001", send("get {k}\r\n", by_fact("mapping.supported", yes="A\r\n", no="B\r\n")))
     seen = Verdict("x", "storage", one.requirements, FAILS)
     for name, wanted in (("memcached", ["B\r\n"]), ("kvref", ["A\r\n"])):
         made = json.loads(replay_file.as_json(one, profiles.load(name), seen, {}))

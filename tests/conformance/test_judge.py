@@ -12,7 +12,7 @@ from kvref.errors import SuiteError
 from kvref.specification.deviations import Deviation, Deviations
 from kvref_conformance import endpoint
 from kvref_conformance.budget import Budget
-from kvref_conformance.case import Case, Setup, by, case, quiet, say, sql
+from kvref_conformance.case import Case, Setup, by_fact, case, send, send_unanswered, sql
 from kvref_conformance.connection import KEPT_BYTES, MAX_ANSWER_BYTES
 from kvref_conformance.conversation import MAX_WRONG_CHARACTERS
 from kvref_conformance.judge import Judge
@@ -31,7 +31,7 @@ from kvref_conformance.verdict import (
 )
 
 Judging = Callable[..., Verdict]
-GET = case("get-x", "KV-CORE-041", say("get x\r\n", "END\r\n"))
+GET = case("get-x", "KV-CORE-041", send("get x\r\n", "END\r\n"))
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_an_allowed_answer_holds(judging: Judging) -> None:
 
 
 def test_a_version_line_of_the_answer_may_come_apart_from_the_sentinels(judging: Judging) -> None:
-    version = case("version", "KV-CONN-013", say("version\r\n", "VERSION <text>\r\n"))
+    version = case("version", "KV-CONN-013", send("version\r\n", "VERSION <text>\r\n"))
     assert judging(version, {b"version": b"VERSION 9.9.9\r\n"}, pause=0.05).verdict == HOLDS
 
 
@@ -89,7 +89,7 @@ def judge_of(server: Any, budget: Budget) -> Judge:
 def test_a_case_that_takes_too_long_hangs(scripted: Callable[..., Any]) -> None:
     server = scripted({b"get x": b"END\r\n"}, pause=0.05)
     judge = judge_of(server, Budget(case_seconds=0.01))
-    verdict = judge.judge(case("get-x", "KV-CORE-041", *[say("get x\r\n", "END\r\n")] * 9), "retrieval")
+    verdict = judge.judge(case("get-x", "KV-CORE-041", *[send("get x\r\n", "END\r\n")] * 9), "retrieval")
     assert verdict.verdict == FAILS
     assert verdict.conversation[-1].note == "hang: the case is not over within 0.01 s"
     assert server.lines.count(b"get x") == 1
@@ -109,7 +109,7 @@ def test_the_time_limit_within_a_case_is_no_failure(scripted: Callable[..., Any]
     target = endpoint.find(server.where, "memcached")
     judge = Judge(target, Deviations(()), None, "", "zz")
     judge.budget = Budget(0.05)
-    verdict = judge.judge(case("get-x", "KV-CORE-041", *[say("get x\r\n", "END\r\n")] * 9), "retrieval")
+    verdict = judge.judge(case("get-x", "KV-CORE-041", *[send("get x\r\n", "END\r\n")] * 9), "retrieval")
     assert (verdict.verdict, verdict.reason[:25]) == (NOT_RUN, "the time limit of the run")
 
 
@@ -139,14 +139,14 @@ def test_a_failure_text_suffices_alone(judging: Judging) -> None:
 
 
 def test_a_case_ends_at_the_first_failure(judging: Judging) -> None:
-    two = case("two", "KV-CORE-041", say("get x\r\n", "END\r\n"), say("get y\r\n", "END\r\n"))
+    two = case("two", "KV-CORE-041", send("get x\r\n", "END\r\n"), send("get y\r\n", "END\r\n"))
     verdict = judging(two, {b"get x": b"ERROR\r\n"})
     assert [exchange.sent for exchange in verdict.conversation] == ["get x\r\n"]
 
 
 def test_an_exchange_is_kept_as_the_case_has_it_too(judging: Judging) -> None:
     hole = case(
-        "hole", "KV-CORE-041", say("get x\r\n", ("END\r\n", "VALUE x 0 <number>\r\n")), say("get y\r\n", "END\r\n")
+        "hole", "KV-CORE-041", send("get x\r\n", ("END\r\n", "VALUE x 0 <number>\r\n")), send("get y\r\n", "END\r\n")
     )
     said = {b"get x": b"VALUE x 0 12\r\n", b"get y": b"VERSION 9.9.9 is no answer\r\n"}
     first, second = judging(hole, said).conversation
@@ -155,29 +155,29 @@ def test_an_exchange_is_kept_as_the_case_has_it_too(judging: Judging) -> None:
 
 
 def test_any_of_several_answers_is_allowed_and_facts_are_asked(judging: Judging) -> None:
-    several = case("several", "KV-CORE-041", say("get x\r\n", ("END\r\n", "ERROR\r\n")))
+    several = case("several", "KV-CORE-041", send("get x\r\n", ("END\r\n", "ERROR\r\n")))
     assert judging(several, {b"get x": b"ERROR\r\n"}).verdict == HOLDS
-    fact = case("fact", "KV-CORE-041", say("get x\r\n", by("arith.decr_pads", yes="END\r\n", no="ERROR\r\n")))
+    fact = case("fact", "KV-CORE-041", send("get x\r\n", by_fact("arith.decr_pads", yes="END\r\n", no="ERROR\r\n")))
     assert judging(fact, {b"get x": b"END\r\n"}).verdict == HOLDS
     assert judging(fact, {b"get x": b"END\r\n"}, profile="mysql-8.0").verdict == FAILS
 
 
 def test_an_answer_where_none_may_come_fails(judging: Judging) -> None:
-    early = case("early", "KV-CONN-010", quiet("set x\r\n"))
+    early = case("early", "KV-CONN-010", send_unanswered("set x\r\n"))
     assert judging(early, {b"set x": b"STORED\r\n"}).verdict == FAILS
     assert judging(early, {b"set x": b""}).verdict == HOLDS
 
 
 def test_a_hang_and_a_close_are_said(judging: Judging) -> None:
-    silent = case("silent", "KV-CORE-041", say("get x\r\n", "END\r\n", patience=0.2))
+    silent = case("silent", "KV-CORE-041", send("get x\r\n", "END\r\n", patience=0.2))
     assert "(the endpoint closed the connection)" in judging(silent, {b"get x": b"<close>"}).text
-    stays = case("stays", "KV-CONN-008", say("quit\r\n", "", closes=True, patience=0.2))
+    stays = case("stays", "KV-CONN-008", send("quit\r\n", "", closes=True, patience=0.2))
     assert "(hang: no close within 0.2 s)" in judging(stays, {b"quit": b""}).text
     assert judging(stays, {b"quit": b"<close>"}).verdict == HOLDS
 
 
 def test_a_connection_that_was_hung_up_is_opened_anew(judging: Judging) -> None:
-    again = case("again", "KV-CORE-041", say("get x\r\n", "END\r\n"), Disconnect(), say("get x\r\n", "END\r\n"))
+    again = case("again", "KV-CORE-041", send("get x\r\n", "END\r\n"), Disconnect(), send("get x\r\n", "END\r\n"))
     assert judging(again, {b"get x": b"END\r\n"}).verdict == HOLDS
 
 
@@ -198,21 +198,21 @@ def test_a_deviation_that_healed_fails(judging: Judging) -> None:
 
 
 def test_a_hang_is_no_documented_deviation(judging: Judging) -> None:
-    silent = case("get-x", "KV-CORE-041", say("get x\r\n", "END\r\n", patience=0.2))
+    silent = case("get-x", "KV-CORE-041", send("get x\r\n", "END\r\n", patience=0.2))
     assert judging(silent, {b"get x": b"<close>"}, row("get-x", ("get x\r\n", ""))).verdict == FAILS
 
 
 def test_what_does_not_apply_is_unsupported(judging: Judging) -> None:
-    verdict = judging(case("bind", "KV-BIND-003", say("bind no-such\r\n", "NOT_FOUND\r\n")), {})
+    verdict = judging(case("bind", "KV-BIND-003", send("bind no-such\r\n", "NOT_FOUND\r\n")), {})
     assert (verdict.verdict, verdict.reason) == (UNSUPPORTED, "KV-BIND-003 does not apply to profile memcached")
 
 
 @pytest.mark.parametrize(
     "one",
     [
-        case("names", "KV-MAP-001", say("get @@{m1}.{k}\r\n", "END\r\n")),
+        case("names", "KV-MAP-001", send("get @@{m1}.{k}\r\n", "END\r\n")),
         case("rows", "KV-MAP-001", sql("SELECT 1", (1,))),
-        case("setup", "KV-MAP-001", say("get x\r\n", "END\r\n"), setup=Setup(":")),
+        case("setup", "KV-MAP-001", send("get x\r\n", "END\r\n"), setup=Setup(":")),
     ],
     ids=lambda one: one.id,
 )
@@ -223,13 +223,13 @@ def test_what_needs_sql_is_not_judged_without(judging: Judging, one: Case) -> No
 
 
 def test_flush_all_is_not_sent_where_it_would_hurt(judging: Judging) -> None:
-    verdict = judging(case("flush", "KV-FLUSH-001", say("flush_all\r\n", "OK\r\n")), {}, flush="it holds items")
+    verdict = judging(case("flush", "KV-FLUSH-001", send("flush_all\r\n", "OK\r\n")), {}, flush="it holds items")
     assert (verdict.verdict, verdict.reason, verdict.conversation) == (NOT_RUN, "it holds items", ())
 
 
 def test_an_unknown_requirement_is_a_fault_of_the_suite(judging: Judging) -> None:
     with pytest.raises(SuiteError, match="KV-CORE-999"):
-        judging(case("odd", "KV-CORE-999", say("get x\r\n", "END\r\n")), {})
+        judging(case("odd", "KV-CORE-999", send("get x\r\n", "END\r\n")), {})
 
 
 def test_a_failure_whose_set_up_is_refused_afterwards_is_not_repeated() -> None:

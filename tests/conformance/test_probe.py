@@ -8,7 +8,7 @@ from live import nightly, target_or_skip
 from kvref import profiles
 from kvref.specification import requirements
 from kvref_conformance import endpoint
-from kvref_conformance.case import ask, case, say
+from kvref_conformance.case import case, frames, send
 from kvref_conformance.cases import all_cases
 from kvref_conformance.probe import REQUESTS, as_toml, needed, probe
 
@@ -18,18 +18,18 @@ MEMCACHED = profiles.load("memcached")
 @pytest.mark.parametrize(
     ("steps", "features"),
     [
-        ([say("get {k}\r\n", "END\r\n")], set()),
-        ([say("gets {k}\r\n", "END\r\n")], {"cas"}),
-        ([say("touch {k} 0\r\n", "NOT_FOUND\r\n")], {"touch"}),
-        ([say("touch {k} 0\r\n", ("ERROR\r\n", "NOT_FOUND\r\n"))], set()),
-        ([say("touch {k}\r\n", "ERROR\r\n")], {"touch"}),
-        ([say("ms {k} 1\r\nxyz\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n")], {"meta", "pipelining"}),
-        ([say("bind {k}\r\n", "ERROR\r\n")], set()),
-        ([say("mg {k}\r\n", "EN\r\n")], {"meta"}),
-        ([ask("noop", "noop ok")], {"binary"}),
-        ([say("get {k}\r\nget {k}\r\n", "END\r\nEND\r\n")], {"pipelining"}),
-        ([say("set {k} 0 0 5\r\nget x\r\n", "STORED\r\n")], set()),
-        ([say("set {k} 0 0 1\r\nx\r\ndelete {k}\r\n", "STORED\r\nDELETED\r\n")], {"pipelining"}),
+        ([send("get {k}\r\n", "END\r\n")], set()),
+        ([send("gets {k}\r\n", "END\r\n")], {"cas"}),
+        ([send("touch {k} 0\r\n", "NOT_FOUND\r\n")], {"touch"}),
+        ([send("touch {k} 0\r\n", ("ERROR\r\n", "NOT_FOUND\r\n"))], set()),
+        ([send("touch {k}\r\n", "ERROR\r\n")], {"touch"}),
+        ([send("ms {k} 1\r\nxyz\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n")], {"meta", "pipelining"}),
+        ([send("bind {k}\r\n", "ERROR\r\n")], set()),
+        ([send("mg {k}\r\n", "EN\r\n")], {"meta"}),
+        ([frames("noop", "noop ok")], {"binary"}),
+        ([send("get {k}\r\nget {k}\r\n", "END\r\nEND\r\n")], {"pipelining"}),
+        ([send("set {k} 0 0 5\r\nget x\r\n", "STORED\r\n")], set()),
+        ([send("set {k} 0 0 1\r\nx\r\ndelete {k}\r\n", "STORED\r\nDELETED\r\n")], {"pipelining"}),
     ],
 )
 def test_a_case_needs_the_features_of_its_verbs(steps: list[object], features: set[str]) -> None:
@@ -38,7 +38,7 @@ def test_a_case_needs_the_features_of_its_verbs(steps: list[object], features: s
 
 @pytest.mark.parametrize("request_", ["touch {k} 0", "gat 0 {k}", "gats 0 {k}", "mg {k}", "ms {k} 1"])
 def test_a_refusal_of_a_verb_that_the_profile_is_without_needs_nothing(request_: str) -> None:
-    refused = case("x", "KV-CORE-066", say(f"{request_}\r\n", "ERROR\r\n"))
+    refused = case("x", "KV-CORE-066", send(f"{request_}\r\n", "ERROR\r\n"))
     assert needed(refused, profiles.load("mysql-8.0")) == set()
     assert len(needed(refused, MEMCACHED)) == 1
 

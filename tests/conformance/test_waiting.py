@@ -12,7 +12,7 @@ import pytest
 
 from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint
-from kvref_conformance.case import answers, asks, case, eventually, say
+from kvref_conformance.case import await_reply, case, eventually, send, start_request
 from kvref_conformance.judge import Judge
 from kvref_conformance.steps import Disconnect
 from kvref_conformance.verdict import FAILS, HOLDS, Verdict
@@ -88,43 +88,43 @@ def judged(slow: Slow) -> Callable[..., Verdict]:
 
 
 def test_what_waits_is_answered_when_somebody_frees_it(judged: Callable[..., Verdict]) -> None:
-    steps = asks("wait\r\n", "a"), say("free\r\n", "OK\r\n", on="b"), answers("DONE\r\n", "a")
+    steps = start_request("wait\r\n", "a"), send("free\r\n", "OK\r\n", on="b"), await_reply("DONE\r\n", "a")
     assert judged(*steps).verdict == HOLDS
 
 
 def test_what_should_wait_and_does_not_fails(judged: Callable[..., Verdict]) -> None:
-    verdict = judged(say("free\r\n", "OK\r\n", on="b"), asks("wait\r\n", "a"))
+    verdict = judged(send("free\r\n", "OK\r\n", on="b"), start_request("wait\r\n", "a"))
     assert verdict.verdict == FAILS
     assert "(it should wait)" in verdict.text
 
 
 def test_what_waits_for_ever_is_a_hang(judged: Callable[..., Verdict]) -> None:
-    verdict = judged(asks("wait\r\n", "a"), answers("DONE\r\n", "a", patience=0.2))
+    verdict = judged(start_request("wait\r\n", "a"), await_reply("DONE\r\n", "a", patience=0.2))
     assert "(hang: no answer within 0.2 s)" in verdict.text
 
 
 def test_another_answer_behind_the_wait_fails(judged: Callable[..., Verdict]) -> None:
-    steps = asks("wait\r\n", "a"), say("free\r\n", "OK\r\n", on="b"), answers("STORED\r\n", "a")
+    steps = start_request("wait\r\n", "a"), send("free\r\n", "OK\r\n", on="b"), await_reply("STORED\r\n", "a")
     assert r"got: DONE\r\n" in judged(*steps).text
 
 
 def test_a_step_is_repeated_until_it_gets_what_it_wants(judged: Callable[..., Verdict]) -> None:
-    verdict = judged(eventually(say("count\r\n", "3\r\n")))
+    verdict = judged(eventually(send("count\r\n", "3\r\n")))
     assert verdict.verdict == HOLDS
     assert [exchange.got for exchange in verdict.conversation] == ["3\r\n"]
 
 
 def test_what_never_comes_fails_at_the_deadline(judged: Callable[..., Verdict]) -> None:
     began = time.monotonic()
-    assert judged(eventually(say("count\r\n", "never\r\n"), within=0.3)).verdict == FAILS
+    assert judged(eventually(send("count\r\n", "never\r\n"), within=0.3)).verdict == FAILS
     assert time.monotonic() - began >= 0.3
 
 
 @pytest.mark.parametrize(("how", "seen"), [("half", END_OF_FILE), ("close", END_OF_FILE), ("reset", RESET)])
 def test_connections_end_in_several_ways(slow: Slow, judged: Callable[..., Verdict], how: str, seen: str) -> None:
-    judged(say("count\r\n", "0\r\n"))  # the connection that read the version is closed by now
+    judged(send("count\r\n", "0\r\n"))  # the connection that read the version is closed by now
     before = len(slow.ended)
-    assert judged(say("count\r\n", "1\r\n"), Disconnect(how=how)).verdict == HOLDS
+    assert judged(send("count\r\n", "1\r\n"), Disconnect(how=how)).verdict == HOLDS
     deadline = time.monotonic() + 5
     while seen not in slow.ended[before:] and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -29,7 +29,7 @@ from kvref_bench.pairs import document as pairs
 from kvref_bench.runs import folder, verdict
 from kvref_bench.workload.keys import read_file as read_keys
 from kvref_conformance import corpus, own_deviations, probe
-from kvref_conformance.case import Setup, Shape, case, eventually, quiet, say, sql
+from kvref_conformance.case import Setup, Shape, case, eventually, send, send_unanswered, sql
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix import column
 from kvref_conformance.steps import Pause
@@ -74,7 +74,7 @@ class Kind:
 def failure() -> bytes:
     made = case(
         "fuzz", "KV-CORE-041",
-        say("get {k}\r\n", "END\r\n"), quiet("set {k} 0 0 1\r\n"), sql("SELECT 1", (1,)), eventually(say("get {k}\r\n", "END\r\n"), 1.0), Pause(0.1),
+        send("get {k}\r\n", "END\r\n"), send_unanswered("set {k} 0 0 1\r\n"), sql("SELECT 1", (1,)), eventually(send("get {k}\r\n", "END\r\n"), 1.0), Pause(0.1),
         setup=Setup(), shape=Shape("k INT PRIMARY KEY"), settings={"r_batch_size": 1},
     )  # fmt: skip
     seen = Verdict("fuzz", "retrieval", ("KV-CORE-041",), "fails")

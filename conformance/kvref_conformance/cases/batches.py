@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import say, sql
+from kvref_conformance.case import send, sql
 
 if TYPE_CHECKING:
     from kvref_conformance.steps import By, Send, Sql
@@ -41,7 +41,7 @@ ROLLBACK: Final = sql("ROLLBACK", on="s")
 
 def put(name: int | str, on: str = "a", value: str = "x") -> Send:
     """Set {k}NAME and want it stored."""
-    return say(f"set {{k}}{name} 0 0 {len(value)}\r\n{value}\r\n", "STORED\r\n", on=on)
+    return send(f"set {{k}}{name} 0 0 {len(value)}\r\n{value}\r\n", "STORED\r\n", on=on)
 
 
 def puts(first: int, last: int, on: str = "a") -> tuple[Send, ...]:
@@ -59,36 +59,36 @@ def dirty(rows: int) -> Sql:
     return sql(COUNT, (rows,), on="dirty")
 
 
-def row(name: int | str, value: str = "x") -> Sql:
+def insert(name: int | str, value: str = "x") -> Sql:
     """Insert {k}NAME by SQL."""
     return sql(f"INSERT INTO {{t1}} VALUES ('{{k}}{name}', '{value}', 0, 0, 0)")  # noqa: S608 - a template
 
 
-def becomes(name: int | str, value: str, on: str = "") -> Sql:
+def update(name: int | str, value: str, on: str = "") -> Sql:
     """Update {k}NAME by SQL."""
     return sql(f"UPDATE {{t1}} SET c2 = '{value}' WHERE c1 = '{{k}}{name}'", on=on)  # noqa: S608 - a template
 
 
-def vanishes(name: int | str, on: str = "") -> Sql:
+def delete(name: int | str, on: str = "") -> Sql:
     """Delete {k}NAME by SQL."""
     return sql(f"DELETE FROM {{t1}} WHERE c1 = '{{k}}{name}'", on=on)  # noqa: S608 - a template
 
 
-def holds(name: int | str, value: str, on: str = "") -> Sql:
+def select(name: int | str, value: str, on: str = "") -> Sql:
     """Want SQL to see that value in {k}NAME."""
     return sql(f"SELECT c2 FROM {{t1}} WHERE c1 = '{{k}}{name}'", (value,), on=on)  # noqa: S608 - a template
 
 
-def reads(name: int | str, value: str | By, on: str = "a", verb: str = "get") -> Send:
+def get(name: int | str, value: str | By, on: str = "a", verb: str = "get") -> Send:
     """Get {k}NAME and want that value."""
-    return say(f"{verb} {{k}}{name}\r\n", value if not isinstance(value, str) else item(name, value), on=on)
+    return send(f"{verb} {{k}}{name}\r\n", value if not isinstance(value, str) else item_reply(name, value), on=on)
 
 
-def item(name: int | str, value: str) -> str:
+def item_reply(name: int | str, value: str) -> str:
     """Return the answer to `get {k}NAME`."""
     return f"VALUE {{k}}{name} 0 {len(value)}\r\n{value}\r\nEND\r\n"
 
 
-def nothing(name: int | str, on: str = "a") -> Send:
+def miss(name: int | str, on: str = "a") -> Send:
     """Get {k}NAME and want a miss."""
-    return say(f"get {{k}}{name}\r\n", "END\r\n", on=on)
+    return send(f"get {{k}}{name}\r\n", "END\r\n", on=on)

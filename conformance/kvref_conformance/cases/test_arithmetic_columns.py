@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, shows, stored
+from kvref_conformance.case import Shape, case, send, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, insert, store
 from kvref_conformance.cases.test_columns import NUMBERS, ROW, THREE
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ SEVERAL = (
         case(
             f"{verb}-several-columns",
             "KV-ARITH-032",
-            inserted("{k}", "'10', '20', '30', 0, 0, 0"),
-            say(f"{verb} {{k}} 5\r\n", NO_NUMBER),
-            shows("{k}", "10|20|30"),
+            insert("{k}", "'10', '20', '30', 0, 0, 0"),
+            send(f"{verb} {{k}} 5\r\n", NO_NUMBER),
+            hit("{k}", "10|20|30"),
             shape=THREE,
         )
         for verb in ("incr", "decr")
@@ -36,17 +36,17 @@ SEVERAL = (
     case(
         "incr-several-integers",
         "KV-ARITH-032",
-        stored("{k}", "10|20"),
-        say("incr {k} 5\r\n", NO_NUMBER),
-        shows("{k}", "10|20"),
+        store("{k}", "10|20"),
+        send("incr {k} 5\r\n", NO_NUMBER),
+        hit("{k}", "10|20"),
         shape=NUMBERS,
     ),
     *(
         case(
             f"flags-{flags}-choose-the-column",
             "KV-ARITH-029",
-            inserted("{k}", f"'1', '2', '3', {flags}, 0, 0"),
-            say("incr {k} 1\r\n", f"{answer}\r\n"),
+            insert("{k}", f"'1', '2', '3', {flags}, 0, 0"),
+            send("incr {k} 1\r\n", f"{answer}\r\n"),
             sql(ROW, row),
             shape=THREE,
         )
@@ -60,22 +60,22 @@ SEVERAL = (
     case(
         "texts-run-together",
         "KV-ARITH-030",
-        inserted("{k}", "'7', NULL, '5', 0, 0, 0"),
-        say("incr {k} 1\r\n", "76\r\n"),
+        insert("{k}", "'7', NULL, '5', 0, 0, 0"),
+        send("incr {k} 1\r\n", "76\r\n"),
         shape=THREE,
     ),
     case(
         "texts-run-together-up-to-an-integer",
         "KV-ARITH-030",
-        inserted("{k}", "'7', 2, '5', 0, 0, 0"),
-        say("incr {k} 1\r\n", "8\r\n"),
+        insert("{k}", "'7', 2, '5', 0, 0, 0"),
+        send("incr {k} 1\r\n", "8\r\n"),
         shape=MIXED,
     ),
     case(
         "other-columns-become-null",
         "KV-ARITH-031",
-        inserted("{k}", "'10', '20', '30', 0, 0, 0"),
-        say("decr {k} 5\r\n", "102025\r\n"),
+        insert("{k}", "'10', '20', '30', 0, 0, 0"),
+        send("decr {k} 5\r\n", "102025\r\n"),
         sql(ROW, ("102025", None, None)),
         shape=THREE,
     ),
@@ -85,28 +85,28 @@ INTEGERS = (
     case(
         "incr-an-integer",
         "KV-ARITH-034",
-        stored("{k}", "10"),
-        say("incr {k} 5\r\n", "15\r\n"),
-        say("decr {k} 2\r\n", "13\r\n"),
+        store("{k}", "10"),
+        send("incr {k} 5\r\n", "15\r\n"),
+        send("decr {k} 2\r\n", "13\r\n"),
         sql("SELECT v FROM {t}", (13,)),
-        say("decr {k} 100\r\n", "0\r\n"),
-        shows("{k}", "0"),
+        send("decr {k} 100\r\n", "0\r\n"),
+        hit("{k}", "0"),
         shape=INT,
     ),
     case(
         "incr-an-integer-from-0",
         "KV-ARITH-033",
-        inserted("{k}", "10, 0, 0, 0"),
-        say("incr {k} 5\r\n", "5\r\n"),
-        shows("{k}", "5"),
+        insert("{k}", "10, 0, 0, 0"),
+        send("incr {k} 5\r\n", "5\r\n"),
+        hit("{k}", "5"),
         shape=INT,
     ),
     *(
         case(
             f"digits-for-column-{flags}-of-{number}",
             "KV-ARITH-046",
-            inserted("{k}", f"5, 6, {flags}, 0, 0"),
-            say(f"incr {{k}} {number}\r\n", f"{number}\r\n"),
+            insert("{k}", f"5, 6, {flags}, 0, 0"),
+            send(f"incr {{k}} {number}\r\n", f"{number}\r\n"),
             sql("SELECT x, y FROM {t}", row),
             shape=SMALL,
         )
@@ -115,24 +115,24 @@ INTEGERS = (
     case(
         "digits-that-do-not-fill-their-column",
         "KV-ARITH-048",
-        inserted("{k}", "5, 6, 0, 0, 0"),
-        say("incr {k} 123\r\n", "<number>\r\n"),
+        insert("{k}", "5, 6, 0, 0, 0"),
+        send("incr {k} 123\r\n", "<number>\r\n"),
         sql("SELECT x, y FROM {t}", (5, 6)),
         shape=SMALL,
     ),
     case(
         "incr-an-integer-beyond-its-range",
         "KV-ARITH-035",
-        inserted("{k}", "2147483647, 0, 0, 0"),
-        say("incr {k} 1\r\n", "2147483648\r\n"),
+        insert("{k}", "2147483647, 0, 0, 0"),
+        send("incr {k} 1\r\n", "2147483648\r\n"),
         sql("SELECT v FROM {t}", (-2147483648,)),
         shape=INT,
     ),
     case(
         "incr-a-bigint-beyond-its-range",
         "KV-ARITH-035",
-        inserted("{k}", "9223372036854775807, 0, 0, 0"),
-        say("incr {k} 1\r\n", "9223372036854775808\r\n"),
+        insert("{k}", "9223372036854775807, 0, 0, 0"),
+        send("incr {k} 1\r\n", "9223372036854775808\r\n"),
         sql("SELECT v FROM {t}", (9223372036854775807,)),
         shape=BIGINT,
     ),
@@ -140,9 +140,9 @@ INTEGERS = (
         case(
             f"incr-{name}-refused-beyond-its-range",
             "KV-ARITH-036",
-            inserted("{k}", f"{largest}, 3, 5, 0"),
-            say("incr {k} 1\r\n", REFUSED),
-            shows("{k}", f"{largest}", flags=3),
+            insert("{k}", f"{largest}, 3, 5, 0"),
+            send("incr {k} 1\r\n", REFUSED),
+            hit("{k}", f"{largest}", flags=3),
             shape=shape,
         )
         for name, largest, shape in (("an-integer", 2147483647, INT), ("a-bigint", 9223372036854775807, BIGINT))
@@ -150,36 +150,36 @@ INTEGERS = (
     case(
         "result-as-wide-as-its-column",
         "KV-ARITH-039",
-        stored("{k}", "9"),
-        say("incr {k} 1\r\n", "10\r\n"),
-        shows("{k}", "10"),
+        store("{k}", "9"),
+        send("incr {k} 1\r\n", "10\r\n"),
+        hit("{k}", "10"),
         shape=NARROW,
     ),
     case(
         "result-refused-wider-than-its-column",
         "KV-ARITH-044",
-        stored("{k}", "99"),
-        say("incr {k} 1\r\n", "SERVER_ERROR <text>\r\n"),
-        shows("{k}", "99"),
+        store("{k}", "99"),
+        send("incr {k} 1\r\n", "SERVER_ERROR <text>\r\n"),
+        hit("{k}", "99"),
         shape=NARROW,
     ),
     case(
         "result-cut-to-its-column",
         "KV-ARITH-043",
-        stored("{k}", "99"),
-        say("incr {k} 1\r\n", "100\r\n"),
-        shows("{k}", "10"),
+        store("{k}", "99"),
+        send("incr {k} 1\r\n", "100\r\n"),
+        hit("{k}", "10"),
         shape=NARROW,
     ),
     case(
         "number-of-sql",
         "KV-ARITH-039",
-        stored("{k}", "10"),
-        say("incr {k} 5\r\n", "15\r\n"),
+        store("{k}", "10"),
+        send("incr {k} 5\r\n", "15\r\n"),
         sql("UPDATE {t} SET v = '7'"),
-        say("incr {k} 5\r\n", "12\r\n"),
+        send("incr {k} 5\r\n", "12\r\n"),
         sql("UPDATE {t} SET v = '1'"),
-        say("decr {k} 1\r\n", "0\r\n"),
+        send("decr {k} 1\r\n", "0\r\n"),
         shape=NARROW,
     ),
 )

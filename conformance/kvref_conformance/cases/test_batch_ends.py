@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, eventually, quiet, say, sql
+from kvref_conformance.case import Shape, case, eventually, send, send_unanswered, sql
 from kvref_conformance.cases.batches import (
     COUNT,
     SNAPSHOT,
     UNCOMMITTED,
     WRITES,
     WRITES_AND_SINGLE_READS,
-    becomes,
     committed,
     dirty,
-    item,
-    nothing,
+    get,
+    insert,
+    item_reply,
+    miss,
     put,
     puts,
-    reads,
-    row,
+    update,
 )
-from kvref_conformance.cases.phrases import OPTIONS, row_added, row_removed
+from kvref_conformance.cases.phrases import OPTIONS, map_table, unmap
 from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
@@ -32,65 +32,65 @@ if TYPE_CHECKING:
 
 FLUSHED = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 SWITCHES = {
-    "get": say("get @@{m2}.{k}none\r\n", "END\r\n"),
-    "set": say("set @@{m2}.{k}3 0 0 1\r\nx\r\n", "STORED\r\n"),
-    "bind": say("bind {m2}\r\n", "SUCCEED\r\n"),
+    "get": send("get @@{m2}.{k}none\r\n", "END\r\n"),
+    "set": send("set @@{m2}.{k}3 0 0 1\r\nx\r\n", "STORED\r\n"),
+    "bind": send("bind {m2}\r\n", "SUCCEED\r\n"),
 }
 # The mapping in force, {k2}q, in another letter case.
 SPELLINGS = {
-    "get": say("get @@{k2}Q.{k}none\r\n", "END\r\n"),
-    "get-without-a-key": say("get @@{k2}Q\r\n", "VALUE @@{k2}Q 0 <number>\r\n<text>\r\nEND\r\n"),
-    "bind": say("bind {k2}Q\r\n", "SUCCEED\r\n"),
+    "get": send("get @@{k2}Q.{k}none\r\n", "END\r\n"),
+    "get-without-a-key": send("get @@{k2}Q\r\n", "VALUE @@{k2}Q 0 <number>\r\n<text>\r\nEND\r\n"),
+    "bind": send("bind {k2}Q\r\n", "SUCCEED\r\n"),
 }
 GETS = {
-    "hit": reads(1, "x"),
-    "miss": nothing("none"),
-    "gets": say("gets {k}1\r\n", "VALUE {k}1 0 1 <cas>\r\nx\r\nEND\r\n"),
-    "several": say("get {k}1 {k}none {k}2\r\n", item(1, "x").removesuffix("END\r\n") + item(2, "x")),
+    "hit": get(1, "x"),
+    "miss": miss("none"),
+    "gets": send("gets {k}1\r\n", "VALUE {k}1 0 1 <cas>\r\nx\r\nEND\r\n"),
+    "several": send("get {k}1 {k}none {k}2\r\n", item_reply(1, "x").removesuffix("END\r\n") + item_reply(2, "x")),
 }
 
 
-def elsewhere(rows: int) -> Sql:
+def other_count(rows: int) -> Sql:
     """Want so many committed rows of the case in the other mapping's table."""
     return sql(COUNT.replace("{t1}", "{t2}"), (rows,))
 
 
-def single(id_: str, requirements: str, *steps: Step) -> Case:
+def single_case(id_: str, requirements: str, *steps: Step) -> Case:
     """Write a case where each get is a batch of its own."""
     return case(id_, requirements, *steps, settings=WRITES_AND_SINGLE_READS)
 
 
-def batched(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
+def batch_case(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
     """Write a case where gets fill no batch."""
     return case(id_, requirements, *steps, settings=WRITES, engine=engine)
 
 
 READS = (
     *(
-        single(f"get-commits-{name}", "KV-BATCH-030", *puts(1, 2), committed(0), get, committed(2))
+        single_case(f"get-commits-{name}", "KV-BATCH-030", *puts(1, 2), committed(0), get, committed(2))
         for name, get in GETS.items()
     ),
-    single(
-        "get-begins-anew", "KV-BATCH-031", *puts(1, 3), reads(1, "x"), *puts(4, 6), committed(3), put(7), committed(7)
+    single_case(
+        "get-begins-anew", "KV-BATCH-031", *puts(1, 3), get(1, "x"), *puts(4, 6), committed(3), put(7), committed(7)
     ),
-    single(
-        "get-of-another", "KV-BATCH-032", *puts(1, 2), reads(1, "x", on="b"), committed(0), *puts(3, 4), committed(4)
+    single_case(
+        "get-of-another", "KV-BATCH-032", *puts(1, 2), get(1, "x", on="b"), committed(0), *puts(3, 4), committed(4)
     ),
-    single(
+    single_case(
         "get-without-a-key",
         "KV-BATCH-033",
         put(1),
-        say("get @@{m1}\r\n", "VALUE @@{m1} 0 <number>\r\n<text>\r\nEND\r\n"),
+        send("get @@{m1}\r\n", "VALUE @@{m1} 0 <number>\r\n<text>\r\nEND\r\n"),
         committed(0),
     ),
-    single("get-unknown-mapping", "KV-BATCH-033", put(1), say("get @@{k}none.{k}\r\n", "END\r\n"), committed(0)),
+    single_case("get-unknown-mapping", "KV-BATCH-033", put(1), send("get @@{k}none.{k}\r\n", "END\r\n"), committed(0)),
     case(
         "counts-apart",
         "KV-BATCH-034 KV-BATCH-051",
         *puts(1, 3),
-        *(reads(n, "x") for n in (1, 2, 3)),
+        *(get(n, "x") for n in (1, 2, 3)),
         committed(0),
-        nothing("none"),
+        miss("none"),
         committed(3),
         *puts(4, 6),
         committed(3),
@@ -101,49 +101,49 @@ READS = (
     case(
         "full-writes-end-reads",
         "KV-BATCH-035",
-        row(1, "old"),
-        reads(1, "old"),
-        becomes(1, "new"),
-        reads(1, "old"),
+        insert(1, "old"),
+        get(1, "old"),
+        update(1, "new"),
+        get(1, "old"),
         *puts(2, 5),
-        reads(1, "new"),
+        get(1, "new"),
         settings=SNAPSHOT,
     ),
 )
 SWITCHED = (
     *(
-        batched(f"switch-by-{name}-commits", "KV-BATCH-040", *puts(1, 2), committed(0), switch, committed(2))
+        batch_case(f"switch-by-{name}-commits", "KV-BATCH-040", *puts(1, 2), committed(0), switch, committed(2))
         for name, switch in SWITCHES.items()
     ),
-    batched(
+    batch_case(
         "switch-and-count",
         "KV-BATCH-041",
         *puts(1, 2),
-        say("bind {m2}\r\n", "SUCCEED\r\n"),
+        send("bind {m2}\r\n", "SUCCEED\r\n"),
         *puts(3, 4),
-        elsewhere(0),
+        other_count(0),
         *puts(5, 6),
-        elsewhere(4),
+        other_count(4),
     ),
-    batched(
+    batch_case(
         "switch-keeps-the-count",
         "KV-BATCH-042",
         *puts(1, 2),
-        say("bind {m2}\r\n", "SUCCEED\r\n"),
+        send("bind {m2}\r\n", "SUCCEED\r\n"),
         put(3),
-        elsewhere(0),
+        other_count(0),
         put(4),
-        elsewhere(2),
+        other_count(2),
         *puts(5, 7),
-        elsewhere(2),
+        other_count(2),
         put(8),
-        elsewhere(6),
+        other_count(6),
     ),
-    batched(
+    batch_case(
         "same-mapping-store",
         "KV-BATCH-010",
         *puts(1, 2),
-        say("set @@{m1}.{k}3 0 0 1\r\nx\r\n", "STORED\r\n"),
+        send("set @@{m1}.{k}3 0 0 1\r\nx\r\n", "STORED\r\n"),
         committed(0),
         put(4),
         committed(4),
@@ -151,7 +151,7 @@ SWITCHED = (
 )
 
 
-def again(id_: str, requirements: str, naming: Step, *, commits: bool, name: str = "{k2}q") -> Case:
+def rebind_case(id_: str, requirements: str, naming: Step, *, commits: bool, name: str = "{k2}q") -> Case:
     """Write a case where two writes are pending while the mapping in force is named again.
 
     Args:
@@ -161,11 +161,11 @@ def again(id_: str, requirements: str, naming: Step, *, commits: bool, name: str
         commits: that commits the two.
         name: the mapping's row in containers.
     """
-    return batched(
+    return batch_case(
         id_,
         requirements,
-        row_added(name, "{t1}"),
-        say(f"bind {name}\r\n", "SUCCEED\r\n"),
+        map_table(name, "{t1}"),
+        send(f"bind {name}\r\n", "SUCCEED\r\n"),
         *puts(1, 2),
         naming,
         committed(2 if commits else 0),
@@ -173,17 +173,20 @@ def again(id_: str, requirements: str, naming: Step, *, commits: bool, name: str
         committed(2 if commits else 0),
         put(4),
         committed(4),
-        row_removed(name),
+        unmap(name),
     )
 
 
 SPELLED = (
-    *(again(f"another-spelling-by-{by}-commits", "KV-BATCH-048", word, commits=True) for by, word in SPELLINGS.items()),
-    *(again(f"another-spelling-by-{by}", "KV-BATCH-049", word, commits=False) for by, word in SPELLINGS.items()),
-    again(
+    *(
+        rebind_case(f"another-spelling-by-{by}-commits", "KV-BATCH-048", word, commits=True)
+        for by, word in SPELLINGS.items()
+    ),
+    *(rebind_case(f"another-spelling-by-{by}", "KV-BATCH-049", word, commits=False) for by, word in SPELLINGS.items()),
+    rebind_case(
         "name-with-bytes-cut-off-commits",
         "KV-BATCH-048",
-        say("get @@{k2:50}y.{k}none\r\n", "END\r\n"),
+        send("get @@{k2:50}y.{k}none\r\n", "END\r\n"),
         commits=True,
         name="{k2:50}",
     ),
@@ -193,7 +196,7 @@ OVER = (
         "own-flush",
         "KV-BATCH-043",
         *puts(1, 2),
-        say("flush_all\r\n", "OK\r\n"),
+        send("flush_all\r\n", "OK\r\n"),
         sql("SELECT COUNT(*) FROM {t}", (0,)),
         *puts(3, 5),
         sql("SELECT COUNT(*) FROM {t}", (0,)),
@@ -202,20 +205,20 @@ OVER = (
         shape=FLUSHED,
         settings=WRITES,
     ),
-    batched("end-by-quit", "KV-BATCH-044", *puts(1, 3), say("quit\r\n", "", closes=True), eventually(committed(3))),
+    batch_case("end-by-quit", "KV-BATCH-044", *puts(1, 3), send("quit\r\n", "", closes=True), eventually(committed(3))),
     *(
-        batched(f"end-by-{how}", "KV-BATCH-044", *puts(1, 3), Disconnect(how=how), eventually(committed(3)))
+        batch_case(f"end-by-{how}", "KV-BATCH-044", *puts(1, 3), Disconnect(how=how), eventually(committed(3)))
         for how in ("half", "close", "reset")
     ),
-    batched(
+    batch_case(
         "end-within-a-value",
         "KV-BATCH-044",
         *puts(1, 3),
-        quiet("set {k}4 0 0 10\r\nhalf"),
+        send_unanswered("set {k}4 0 0 10\r\nhalf"),
         Disconnect(how="close"),
         eventually(committed(3)),
     ),
-    batched(
+    batch_case(
         "end-of-one-of-two",
         "KV-BATCH-044",
         *puts(1, 2),
@@ -225,7 +228,7 @@ OVER = (
         *puts(6, 7),
         committed(7),
     ),
-    batched(
+    batch_case(
         "end-dirty",
         "KV-BATCH-044",
         UNCOMMITTED,

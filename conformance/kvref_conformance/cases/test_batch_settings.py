@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import case, refused, sql
+from kvref_conformance.case import case, sql, sql_error
 from kvref_conformance.cases.batches import LEVEL, R, W
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ CASES: tuple[Case, ...] = (
         settings={INTERVAL: 5},
         engine="plugin",
     ),
-    *(case(f"read-only-{name}", "KV-SET-002", refused(f"SET GLOBAL {name} = 1"), engine="plugin") for name in FIXED),
+    *(case(f"read-only-{name}", "KV-SET-002", sql_error(f"SET GLOBAL {name} = 1"), engine="plugin") for name in FIXED),
     *(
         case(
             f"at-run-time-{name}",
@@ -37,7 +37,7 @@ CASES: tuple[Case, ...] = (
             sql(f"SET GLOBAL {name} = {TOO_LARGE}"),
             sql(f"SELECT @@GLOBAL.{name}", (largest,)),
             sql(f"SET GLOBAL {name} = DEFAULT"),
-            refused(f"SET SESSION {name} = 1"),
+            sql_error(f"SET SESSION {name} = 1"),
             engine="plugin",
         )
         for name, given, taken, largest in ((INTERVAL, 0, 1, 1073741824), (LEVEL, 2, 2, 3))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, ask, case, sql
-from kvref_conformance.cases.binary_phrases import NOT_FOUND, misses, shows, stored
+from kvref_conformance.case import Shape, case, frames, sql
+from kvref_conformance.cases.binary_phrases import NOT_FOUND, hit, miss, store
 from kvref_conformance.cases.phrases import OPTIONS
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
 
 KEYS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(32), {OPTIONS}")
-ROWS = tuple(stored(key, value) for key, value in (("aaaa", "1"), ("b", "2"), ("cccc", "3"), ("d", "4")))
+ROWS = tuple(store(key, value) for key, value in (("aaaa", "1"), ("b", "2"), ("cccc", "3"), ("d", "4")))
 
 CASES = (
     *(
@@ -22,7 +22,7 @@ CASES = (
             f"bin-range-{name}",
             "KV-BINRANGE-001",
             *ROWS,
-            ask(f"get key={key}", f"get ok cas=<cas> flags=0 value={value}"),
+            frames(f"get key={key}", f"get ok cas=<cas> flags=0 value={value}"),
             shape=KEYS,
         )
         for name, key, value in (
@@ -34,7 +34,7 @@ CASES = (
         "bin-quiet-range",
         "KV-BINRANGE-001",
         *ROWS,
-        ask("getq key=@>b; noop", "getq ok cas=<cas> flags=0 value=3; noop ok"),
+        frames("getq key=@>b; noop", "getq ok cas=<cas> flags=0 value=3; noop ok"),
         shape=KEYS,
     ),
     *(
@@ -42,8 +42,8 @@ CASES = (
             f"bin-range-key-{verb}",
             "KV-BINRANGE-002",
             *ROWS,
-            ask(f"{verb} key=@>a", f"{verb} ok cas=<cas> flags=0 key=aaaa value=1"),
-            ask(f"{verb} key=@>cccc", f"{verb} ok cas=<cas> flags=0 key=d value=4"),
+            frames(f"{verb} key=@>a", f"{verb} ok cas=<cas> flags=0 key=aaaa value=1"),
+            frames(f"{verb} key=@>cccc", f"{verb} ok cas=<cas> flags=0 key=d value=4"),
             shape=KEYS,
         )
         for verb in ("getk", "getkq")
@@ -52,35 +52,35 @@ CASES = (
         "bin-range-key-cut",
         "KV-BINRANGE-003",
         *ROWS,
-        ask("getk key=@>a", "getk ok cas=<cas> flags=0 key=aaa value=1"),
-        ask("getk key=@>=cccc", "getk ok cas=<cas> flags=0 key=cccc<key> value=3"),
+        frames("getk key=@>a", "getk ok cas=<cas> flags=0 key=aaa value=1"),
+        frames("getk key=@>=cccc", "getk ok cas=<cas> flags=0 key=cccc<key> value=3"),
         shape=KEYS,
     ),
     case(
         "bin-empty-range",
         "KV-BINRANGE-004",
         *ROWS,
-        misses("@>x"),
-        ask("getk key=@>x", "getk 0x01 key=@>x"),
-        ask("getq key=@>x; getkq key=@>x; noop", "noop ok"),
+        miss("@>x"),
+        frames("getk key=@>x", "getk 0x01 key=@>x"),
+        frames("getq key=@>x; getkq key=@>x; noop", "noop ok"),
         shape=KEYS,
     ),
     case(
         "bin-no-range",
         "KV-BINRANGE-005",
         *ROWS,
-        misses("@"),
-        misses("@x"),
-        ask("getk key=@b", "getk 0x01 key=@b"),
+        miss("@"),
+        miss("@x"),
+        frames("getk key=@b", "getk 0x01 key=@b"),
         shape=KEYS,
     ),
     case(
         "bin-writes-of-a-range-word",
         "KV-BINRANGE-006",
         *ROWS,
-        ask("delete key=@>b", f"delete {NOT_FOUND}"),
-        ask("incr key=@>b initial=5", "incr ok cas=<cas> number=5"),
-        stored("@<b", "x"),
+        frames("delete key=@>b", f"delete {NOT_FOUND}"),
+        frames("incr key=@>b initial=5", "incr ok cas=<cas> number=5"),
+        store("@<b", "x"),
         sql("SELECT k, v FROM {t} WHERE k LIKE '@%' ORDER BY k", ("@<b", "x"), ("@>b", "5")),
         shape=KEYS,
     ),
@@ -88,11 +88,11 @@ CASES = (
         "bin-gets-behind-a-range",
         "KV-BINRANGE-007",
         *ROWS,
-        ask(
+        frames(
             "get key=@>b; get key=b; get key=d",
             "get ok cas=<cas> flags=0 value=3; get ok cas=<cas> flags=0 value=2; get ok cas=<cas> flags=0 value=4",
         ),
-        shows("cccc", "3"),
+        hit("cccc", "3"),
         shape=KEYS,
     ),
     *(
@@ -100,9 +100,9 @@ CASES = (
             f"bin-range-unknown-{name}",
             "KV-BINRANGE-008",
             *ROWS,
-            misses(key),
-            ask(f"getk key={key}", f"getk 0x01 key={key}"),
-            shows("b", "2"),
+            miss(key),
+            frames(f"getk key={key}", f"getk 0x01 key={key}"),
+            hit("b", "2"),
             shape=KEYS,
         )
         for name, key in (("above", "@>b"), ("up-to", "@<=c"), ("between", "@>b@<d"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import ask, case
-from kvref_conformance.cases.binary_phrases import NOT_FOUND, stored
+from kvref_conformance.case import case, frames
+from kvref_conformance.cases.binary_phrases import NOT_FOUND, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,55 +21,62 @@ NAMES = (
 ).split()
 
 
-def pairs(names: list[str]) -> str:
+def stat_frames(names: list[str]) -> str:
     """Return the frames of these names with any values, and the one that ends them."""
     return "".join(f"stat ok key={name} value=<value>; " for name in names) + "stat ok"
 
 
 CASES = (
-    case("bin-stat", "KV-BINSTAT-001", ask("stat", "<pairs>stat ok"), ask("noop", "noop ok")),
-    case("bin-stat-opaque", "KV-BINSTAT-002", ask("stat key=kvc-none opaque=4", 'stat 0x01 opaque=4 "Not found"')),
+    case("bin-stat", "KV-BINSTAT-001", frames("stat", "<pairs>stat ok"), frames("noop", "noop ok")),
+    case("bin-stat-opaque", "KV-BINSTAT-002", frames("stat key=kvc-none opaque=4", 'stat 0x01 opaque=4 "Not found"')),
     case(
-        "bin-stat-version", "KV-BINSTAT-003", ask("stat", "<pairs>stat ok key=version value={version}; <pairs>stat ok")
+        "bin-stat-version",
+        "KV-BINSTAT-003",
+        frames("stat", "<pairs>stat ok key=version value={version}; <pairs>stat ok"),
     ),
-    case("bin-stat-unknown", "KV-BINSTAT-004", ask("stat key=kvc-none", f"stat {NOT_FOUND}"), ask("noop", "noop ok")),
-    case("bin-stat-names", "KV-BINSTAT-005", ask("stat", pairs(NAMES))),
+    case(
+        "bin-stat-unknown",
+        "KV-BINSTAT-004",
+        frames("stat key=kvc-none", f"stat {NOT_FOUND}"),
+        frames("noop", "noop ok"),
+    ),
+    case("bin-stat-names", "KV-BINSTAT-005", frames("stat", stat_frames(NAMES))),
     case(
         "bin-stat-rows",
         "KV-BINSTAT-006",
-        stored("{k}", "x"),
-        ask("stat", "<pairs>stat ok key=curr_items value=0; <pairs>stat ok"),
+        store("{k}", "x"),
+        frames("stat", "<pairs>stat ok key=curr_items value=0; <pairs>stat ok"),
     ),
     case(
         "bin-stat-settings",
         "KV-BINSTAT-007",
-        ask("stat key=settings", "<pairs>stat ok key=cas_enabled value=yes; <pairs>stat ok"),
+        frames("stat key=settings", "<pairs>stat ok key=cas_enabled value=yes; <pairs>stat ok"),
     ),
     case(
         "bin-stat-groups-without-pairs",
         "KV-BINSTAT-008",
-        *(ask(f"stat key={name}", "stat ok") for name in ("items", "sizes", "reset", "detail%20on", "detail%20off")),
+        *(frames(f"stat key={name}", "stat ok") for name in ("items", "sizes", "reset", "detail%20on", "detail%20off")),
     ),
     case(
         "bin-stat-detail-dump",
         "KV-BINSTAT-009",
-        ask("stat key=detail%20dump", "stat ok key=detailed value=END%0d%0a; stat ok"),
+        frames("stat key=detail%20dump", "stat ok key=detailed value=END%0d%0a; stat ok"),
     ),
-    case("bin-stat-aggregate", "KV-BINSTAT-010", ask("stat key=aggregate", pairs(NAMES[6:]))),
+    case("bin-stat-aggregate", "KV-BINSTAT-010", frames("stat key=aggregate", stat_frames(NAMES[6:]))),
     case(
         "bin-stat-groups-that-are-not-there",
         "KV-BINSTAT-011",
         *(
-            ask(f"stat key={name}", f"stat {NOT_FOUND}")
+            frames(f"stat key={name}", f"stat {NOT_FOUND}")
             for name in ("topkeys", "cachedump%201%200%200", "conns", "detail")
         ),
     ),
     case(
         "bin-stat-of-the-engine",
         "KV-BINSTAT-012 KV-BINSTAT-015",
-        ask("stat key=vbucket", "stat ok key=vb_0 value=active; stat ok"),
+        frames("stat key=vbucket", "stat ok key=vb_0 value=active; stat ok"),
         # Behind the first scrub its counters follow.
-        ask(
+        frames(
             "stat key=scrub",
             (
                 "stat ok key=scrubber:status value=stopped; stat ok",
@@ -80,14 +87,14 @@ CASES = (
     case(
         "bin-stat-with-a-value",
         "KV-BINSTAT-013",
-        ask("stat key=vbucket value=x; noop", "stat ok key=vb_0 value=active; stat ok", closes=True),
+        frames("stat key=vbucket value=x; noop", "stat ok key=vb_0 value=active; stat ok", closes=True),
     ),
     case(
         "bin-stat-counts-sets",
         "KV-BINSTAT-014",
-        ask("stat", "<pairs>stat ok key=cmd_set value=<number a>; <pairs>stat ok"),
-        stored("{k}", "x"),
-        ask("stat", "<pairs>stat ok key=cmd_set value=<new number b>; <pairs>stat ok"),
+        frames("stat", "<pairs>stat ok key=cmd_set value=<number a>; <pairs>stat ok"),
+        store("{k}", "x"),
+        frames("stat", "<pairs>stat ok key=cmd_set value=<new number b>; <pairs>stat ok"),
     ),
 )
 

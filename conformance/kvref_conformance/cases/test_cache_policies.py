@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Setup, Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, answered, misses, shows, stored
+from kvref_conformance.case import Setup, Shape, case, send, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, miss, store, try_store
 from kvref_conformance.steps import Pause, Reload
 
 if TYPE_CHECKING:
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from kvref_conformance.steps import Send, Sql
 
 
-def policies(get: str, set_: str = "", delete: str = "", flush: str = "", name: str = "cache_policy") -> Setup:
+def policy_setup(get: str, set_: str = "", delete: str = "", flush: str = "", name: str = "cache_policy") -> Setup:
     """Return the setup of one row; what is not named is as the one before it."""
     set_ = set_ or get
     delete = delete or set_
     return Setup(policies=((name, get, set_, delete, flush or delete),))
 
 
-CACHING, CACHE = policies("caching"), policies("cache_only", name="other")
-GET_TABLE: Final = policies("innodb_only", "cache_only", "caching", "cache_only")
-SET_TABLE: Final = policies("caching", "innodb_only", "disabled")
-SET_BOTH: Final = policies("cache_only", "caching", "innodb_only")
-DELETE_CACHE: Final = policies("caching", "caching", "cache_only")
-TIMES: Final = policies("innodb_only", "caching", "innodb_only")
+CACHING, CACHE = policy_setup("caching"), policy_setup("cache_only", name="other")
+GET_TABLE: Final = policy_setup("innodb_only", "cache_only", "caching", "cache_only")
+SET_TABLE: Final = policy_setup("caching", "innodb_only", "disabled")
+SET_BOTH: Final = policy_setup("cache_only", "caching", "innodb_only")
+DELETE_CACHE: Final = policy_setup("caching", "caching", "cache_only")
+TIMES: Final = policy_setup("innodb_only", "caching", "innodb_only")
 USUAL_ROW: Final = ("cache_policy", *["innodb_only"] * 4)
 OFF: Final = Setup(policies=(("a_first", *["disabled"] * 4), USUAL_ROW))
 TWO: Final = Setup(
@@ -39,108 +39,108 @@ TWO: Final = Setup(
 )
 
 
-def in_table(value: str | None, table: str = "t1", key: str = "{k}") -> Sql:
+def table_value(value: str | None, table: str = "t1", key: str = "{k}") -> Sql:
     """Want that value in the row of a table, or no row."""
     rows = () if value is None else ((value,),)
     return sql(f"SELECT c2 FROM {{{table}}} WHERE c1 = '{key}'", *rows)  # noqa: S608 - a template
 
 
-def by_sql(value: str, table: str = "t1", key: str = "{k}") -> Sql:
+def insert(value: str, table: str = "t1", key: str = "{k}") -> Sql:
     """Insert a row."""
     return sql(f"INSERT INTO {{{table}}} VALUES ('{key}', '{value}', 0, 0, 0)")  # noqa: S608 - a template
 
 
-def updated(value: str) -> Sql:
+def update(value: str) -> Sql:
     """Change the row of {t1}."""
     return sql(f"UPDATE {{t1}} SET c2 = '{value}' WHERE c1 = '{{k}}'")  # noqa: S608 - a template
 
 
-def deleted(word: str = "{k}", answer: str = "DELETED") -> Send:
+def delete(word: str = "{k}", answer: str = "DELETED") -> Send:
     """Delete a word and want that answer."""
-    return say(f"delete {word}\r\n", f"{answer}\r\n")
+    return send(f"delete {word}\r\n", f"{answer}\r\n")
 
 
 ROW_GONE: Final = sql("DELETE FROM {t1} WHERE c1 = '{k}'")
-FLUSHED: Final = say("flush_all\r\n", "OK\r\n", patience=12)
+FLUSHED: Final = send("flush_all\r\n", "OK\r\n", patience=12)
 
 IN_CACHE = (
-    case("cache-only-get", "KV-POLICY-010", by_sql("x"), misses("{k}"), setup=CACHE),
-    case("cache-only-set", "KV-POLICY-011", stored("{k}", "x"), shows("{k}", "x"), in_table(None), setup=CACHE),
-    case("cache-only-shared", "KV-POLICY-012", stored("{k}", "x"), shows("{k}", "x", on="b"), setup=CACHE),
+    case("cache-only-get", "KV-POLICY-010", insert("x"), miss("{k}"), setup=CACHE),
+    case("cache-only-set", "KV-POLICY-011", store("{k}", "x"), hit("{k}", "x"), table_value(None), setup=CACHE),
+    case("cache-only-shared", "KV-POLICY-012", store("{k}", "x"), hit("{k}", "x", on="b"), setup=CACHE),
     case(
         "cache-only-conditions",
         "KV-POLICY-013",
-        by_sql("row"),
-        *(answered("{k}", "x", "NOT_STORED\r\n", verb) for verb in ("replace", "append", "prepend")),
-        say("cas {k} 0 0 1 1\r\nx\r\n", "NOT_FOUND\r\n"),
-        say("incr {k} 1\r\n", "NOT_FOUND\r\n"),
-        stored("{k}", "x", "add"), answered("{k}", "y", "NOT_STORED\r\n", "add"), stored("{k}", "y", "replace"),
-        shows("{k}", "y"), in_table("row"),
+        insert("row"),
+        *(try_store("{k}", "x", "NOT_STORED\r\n", verb) for verb in ("replace", "append", "prepend")),
+        send("cas {k} 0 0 1 1\r\nx\r\n", "NOT_FOUND\r\n"),
+        send("incr {k} 1\r\n", "NOT_FOUND\r\n"),
+        store("{k}", "x", "add"), try_store("{k}", "y", "NOT_STORED\r\n", "add"), store("{k}", "y", "replace"),
+        hit("{k}", "y"), table_value("row"),
         setup=CACHE,
     ),
     case(
         "cache-only-delete",
         "KV-POLICY-014",
-        by_sql("row"),
-        deleted(answer="NOT_FOUND"), stored("{k}", "x"), deleted(), misses("{k}"), in_table("row"),
+        insert("row"),
+        delete(answer="NOT_FOUND"), store("{k}", "x"), delete(), miss("{k}"), table_value("row"),
         setup=CACHE,
     ),
     case(
-        "cache-only-flush", "KV-POLICY-015", by_sql("r"), stored("{k}", "x"), FLUSHED, misses("{k}"), in_table("r"),
+        "cache-only-flush", "KV-POLICY-015", insert("r"), store("{k}", "x"), FLUSHED, miss("{k}"), table_value("r"),
         setup=CACHE,
     ),
     case(
         "cache-only-cas",
         "KV-POLICY-016",
-        stored("{k}", "x"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
-        *(say(f"cas {{k}} 0 0 1 {{a}}\r\n{v}\r\n", f"{said}\r\n") for v, said in (("y", "STORED"), ("z", "EXISTS"))),
-        shows("{k}", "y"),
+        store("{k}", "x"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
+        *(send(f"cas {{k}} 0 0 1 {{a}}\r\n{v}\r\n", f"{said}\r\n") for v, said in (("y", "STORED"), ("z", "EXISTS"))),
+        hit("{k}", "y"),
         setup=CACHE,
     ),
     case(
         "cache-only-time",
         "KV-POLICY-017",
-        say("set {k} 0 1000000000 1\r\nx\r\n", "STORED\r\n"),
-        misses("{k}"),
-        say("set {k} 0 2592000 1\r\nx\r\n", "STORED\r\n"),
-        shows("{k}", "x"),
-        say("set {k} 0 1 1\r\nx\r\n", "STORED\r\n"),
+        send("set {k} 0 1000000000 1\r\nx\r\n", "STORED\r\n"),
+        miss("{k}"),
+        send("set {k} 0 2592000 1\r\nx\r\n", "STORED\r\n"),
+        hit("{k}", "x"),
+        send("set {k} 0 1 1\r\nx\r\n", "STORED\r\n"),
         Pause(1.3),
-        misses("{k}"),
-        stored("{k}", "y", "add"),
+        miss("{k}"),
+        store("{k}", "y", "add"),
         setup=CACHE,
     ),
     case(
         "cache-only-time-from-start",
         "KV-POLICY-018",
-        say("set {k} 0 1 1\r\nx\r\n", "STORED\r\n"),
-        misses("{k}"),
-        say("set {k} 0 1000000000 1\r\nx\r\n", "STORED\r\n"),
-        shows("{k}", "x"),
+        send("set {k} 0 1 1\r\nx\r\n", "STORED\r\n"),
+        miss("{k}"),
+        send("set {k} 0 1000000000 1\r\nx\r\n", "STORED\r\n"),
+        hit("{k}", "x"),
         setup=CACHE,
     ),
     case(
         "cache-only-flags",
         "KV-POLICY-019",
-        stored("{k}", "12 ", flags=4294967295),
-        shows("{k}", "12 ", flags=4294967295),
+        store("{k}", "12 ", flags=4294967295),
+        hit("{k}", "12 ", flags=4294967295),
         setup=CACHE,
     ),
     case(
         "cache-only-flags-of-append",
         "KV-POLICY-050",
-        stored("{k}", "12 ", flags=4294967295),
-        answered("{k}", "x", "STORED\r\n", "append", flags=7),
-        say("get {k}\r\n", tuple(f"VALUE {{k}} 4294967295 {len(v)}\r\n{v}\r\nEND\r\n" for v in ("12 x", "1x"))),
+        store("{k}", "12 ", flags=4294967295),
+        try_store("{k}", "x", "STORED\r\n", "append", flags=7),
+        send("get {k}\r\n", tuple(f"VALUE {{k}} 4294967295 {len(v)}\r\n{v}\r\nEND\r\n" for v in ("12 x", "1x"))),
         setup=CACHE,
     ),
     case(
         "cache-only-flags-of-incr",
         "KV-POLICY-050",
-        stored("{k}", "10 ", flags=4294967295),
-        say("incr {k} 5\r\n", "15\r\n"),
-        say(
+        store("{k}", "10 ", flags=4294967295),
+        send("incr {k} 5\r\n", "15\r\n"),
+        send(
             "get {k}\r\n",
             tuple(f"VALUE {{k}} 4294967295 {len(v)}\r\n{v}\r\nEND\r\n" for v in ("15", "15 ", "15\r\n")),
         ),
@@ -148,7 +148,7 @@ IN_CACHE = (
     ),
     *(
         case(
-            f"cache-only-sum-{name}", "KV-POLICY-020", stored("{k}", value), say(f"{verb}\r\n", f"{answer}\r\n"),
+            f"cache-only-sum-{name}", "KV-POLICY-020", store("{k}", value), send(f"{verb}\r\n", f"{answer}\r\n"),
             setup=CACHE,
         )
         for name, value, verb, answer in (
@@ -158,175 +158,176 @@ IN_CACHE = (
         )
     ),
     case(
-        "cache-only-text", "KV-POLICY-051", stored("{k}", "abc "),
-        say("incr {k} 1\r\n", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
-        shows("{k}", "abc "),
+        "cache-only-text", "KV-POLICY-051", store("{k}", "abc "),
+        send("incr {k} 1\r\n", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+        hit("{k}", "abc "),
         setup=CACHE,
     ),
     case(
-        "cache-only-sum-left", "KV-POLICY-021", stored("{k}", "10 "), say("incr {k} 5\r\n", "15\r\n"),
-        shows("{k}", "15"),
+        "cache-only-sum-left", "KV-POLICY-021", store("{k}", "10 "), send("incr {k} 5\r\n", "15\r\n"),
+        hit("{k}", "15"),
         setup=CACHE,
     ),
     case(
-        "cache-only-append", "KV-POLICY-022", stored("{k}", "abcd"), stored("{k}", "ef", "append"),
-        shows("{k}", "abcdef"),
+        "cache-only-append", "KV-POLICY-022", store("{k}", "abcd"), store("{k}", "ef", "append"),
+        hit("{k}", "abcdef"),
         setup=CACHE,
     ),
     case(
-        "cache-only-prepend", "KV-POLICY-022", stored("{k}", "abcd"), stored("{k}", "efgh", "prepend"),
-        shows("{k}", "efghabcd"),
+        "cache-only-prepend", "KV-POLICY-022", store("{k}", "abcd"), store("{k}", "efgh", "prepend"),
+        hit("{k}", "efghabcd"),
         setup=CACHE,
     ),
     case(
         "cache-only-any-word",
         "KV-POLICY-023",
-        misses("@@{m2}"), stored("@@{m2}.{k}", "x"), misses("{k}"), shows("@@{m2}.{k}", "x"), misses("{k}"),
+        miss("@@{m2}"), store("@@{m2}.{k}", "x"), miss("{k}"), hit("@@{m2}.{k}", "x"), miss("{k}"),
         setup=CACHE,
     ),
     case(
         "cache-only-switch",
         "KV-POLICY-024 KV-POLICY-053",
-        stored("@@{m2}.{k}", "2"), shows("{k}", "2"), stored("@@{m1}.{k}", "1"), shows("{k}", "1"),
-        shows("@@{m2}.{k}", "2"), in_table(None, "t2"),
+        store("@@{m2}.{k}", "2"), hit("{k}", "2"), store("@@{m1}.{k}", "1"), hit("{k}", "1"),
+        hit("@@{m2}.{k}", "2"), table_value(None, "t2"),
         setup=CACHE,
     ),
 )  # fmt: skip
 
 IN_BOTH = (
-    case("caching-set", "KV-POLICY-025", stored("{k}", "x"), in_table("x"), shows("{k}", "x"), setup=CACHING),
+    case("caching-set", "KV-POLICY-025", store("{k}", "x"), table_value("x"), hit("{k}", "x"), setup=CACHING),
     case(
-        "caching-hit", "KV-POLICY-026 KV-POLICY-012", stored("{k}", "x"), updated("sql"), shows("{k}", "x"), ROW_GONE,
-        shows("{k}", "x", on="b"), stored("{k}", "y"), shows("{k}", "y"),
+        "caching-hit", "KV-POLICY-026 KV-POLICY-012", store("{k}", "x"), update("sql"), hit("{k}", "x"), ROW_GONE,
+        hit("{k}", "x", on="b"), store("{k}", "y"), hit("{k}", "y"),
         setup=CACHING,
     ),
     case(
-        "caching-miss", "KV-POLICY-027 KV-POLICY-009", by_sql("x"), shows("{k}", "x"), updated("y"), shows("{k}", "y"),
+        "caching-miss", "KV-POLICY-027 KV-POLICY-009", insert("x"), hit("{k}", "x"), update("y"), hit("{k}", "y"),
         setup=CACHING,
     ),
     case(
-        "caching-delete", "KV-POLICY-028", stored("{k}", "x"), deleted(), misses("{k}"), in_table(None), by_sql("row"),
-        deleted(), in_table(None), deleted(answer="NOT_FOUND"),
+        "caching-delete", "KV-POLICY-028", store("{k}", "x"), delete(), miss("{k}"), table_value(None), insert("row"),
+        delete(), table_value(None), delete(answer="NOT_FOUND"),
         setup=CACHING,
     ),
     case(
-        "caching-delete-row-gone", "KV-POLICY-028", stored("{k}", "x"), ROW_GONE, deleted(), misses("{k}"),
+        "caching-delete-row-gone", "KV-POLICY-028", store("{k}", "x"), ROW_GONE, delete(), miss("{k}"),
         setup=CACHING,
     ),
     case(
-        "caching-flush", "KV-POLICY-029", stored("{k}", "x"), FLUSHED, misses("{k}"), in_table(None),
+        "caching-flush", "KV-POLICY-029", store("{k}", "x"), FLUSHED, miss("{k}"), table_value(None),
         setup=CACHING,
     ),
     case(
-        "caching-refused-add", "KV-POLICY-030", by_sql("row"), answered("{k}", "new", "NOT_STORED\r\n", "add"),
-        shows("{k}", "row"),
+        "caching-refused-add", "KV-POLICY-030", insert("row"), try_store("{k}", "new", "NOT_STORED\r\n", "add"),
+        hit("{k}", "row"),
         setup=CACHING,
     ),
     case(
-        "caching-refused-replace", "KV-POLICY-030", stored("{k}", "old"), ROW_GONE,
-        answered("{k}", "new", "NOT_STORED\r\n", "replace"), shows("{k}", "old"),
+        "caching-refused-replace", "KV-POLICY-030", store("{k}", "old"), ROW_GONE,
+        try_store("{k}", "new", "NOT_STORED\r\n", "replace"), hit("{k}", "old"),
         setup=CACHING,
     ),
     case(
-        "caching-cut", "KV-POLICY-031", stored("{k}", "vwxyzvwxyz"), shows("{k}", "vwxyzvwxyz"),
+        "caching-cut", "KV-POLICY-031", store("{k}", "vwxyzvwxyz"), hit("{k}", "vwxyzvwxyz"),
         sql("SELECT v FROM {t}", ("vwxyz",)),
         setup=CACHING, shape=Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(5), {OPTIONS}"),
     ),
     case(
-        "caching-one-row", "KV-POLICY-032", stored("@@{m1}.{k}", "1"), stored("{k}", "2"), shows("@@{m1}.{k}", "2"),
+        "caching-one-row", "KV-POLICY-032", store("@@{m1}.{k}", "1"), store("{k}", "2"), hit("@@{m1}.{k}", "2"),
         setup=CACHING,
     ),
     case(
-        "caching-other-table", "KV-POLICY-033", stored("{k}", "1"), by_sql("2", "t2"),
-        say("bind {m2}\r\n", "SUCCEED\r\n"), shows("{k}", "2"),
+        "caching-other-table", "KV-POLICY-033", store("{k}", "1"), insert("2", "t2"),
+        send("bind {m2}\r\n", "SUCCEED\r\n"), hit("{k}", "2"),
         setup=CACHING,
     ),
     case(
-        "caching-hit-switches", "KV-POLICY-034", by_sql("1", key="{k2}"), by_sql("2", "t2", "{k2}"),
-        stored("@@{m2}.{k}", "2"), shows("@@{m2}.{k}", "2", on="b"),
-        shows("{k2}", "2", on="b"),
+        "caching-hit-switches", "KV-POLICY-034", insert("1", key="{k2}"), insert("2", "t2", "{k2}"),
+        store("@@{m2}.{k}", "2"), hit("@@{m2}.{k}", "2", on="b"),
+        hit("{k2}", "2", on="b"),
         setup=CACHING,
     ),
     case(
         "caching-cas",
         "KV-POLICY-035",
-        stored("{k}", "x"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
-        say("cas {k} 0 0 1 {a}\r\ny\r\n", "STORED\r\n"),
-        shows("{k}", "y"),
-        in_table("y"),
+        store("{k}", "x"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
+        send("cas {k} 0 0 1 {a}\r\ny\r\n", "STORED\r\n"),
+        hit("{k}", "y"),
+        table_value("y"),
         setup=CACHING,
     ),
     case(
-        "caching-multiget", "KV-POLICY-036", stored("{k}", "x"), by_sql("row", key="{k2}"),
-        say("get {k} {k2} {k}\r\n", "VALUE {k} 0 1\r\nx\r\nVALUE {k2} 0 3\r\nrow\r\nVALUE {k} 0 1\r\nx\r\nEND\r\n"),
+        "caching-multiget", "KV-POLICY-036", store("{k}", "x"), insert("row", key="{k2}"),
+        send("get {k} {k2} {k}\r\n", "VALUE {k} 0 1\r\nx\r\nVALUE {k2} 0 3\r\nrow\r\nVALUE {k} 0 1\r\nx\r\nEND\r\n"),
         setup=CACHING,
     ),
     case(
-        "reload-empties", "KV-POLICY-044", stored("{k}", "x"), updated("y"), shows("{k}", "x"), Reload(),
-        shows("{k}", "y"),
+        "reload-empties", "KV-POLICY-044", store("{k}", "x"), update("y"), hit("{k}", "x"), Reload(),
+        hit("{k}", "y"),
         setup=CACHING,
     ),
     case(
-        "caching-time", "KV-POLICY-037", say("set {k} 0 2000000000 1\r\nx\r\n", "STORED\r\n"), shows("{k}", "x"),
+        "caching-time", "KV-POLICY-037", send("set {k} 0 2000000000 1\r\nx\r\n", "STORED\r\n"), hit("{k}", "x"),
         setup=TIMES,
     ),
 )  # fmt: skip
 
 NOWHERE = (
-    case("disabled-get", "KV-POLICY-038 KV-POLICY-001", by_sql("x"), misses("{k}"), misses("@@{m2}"), setup=OFF),
+    case("disabled-get", "KV-POLICY-038 KV-POLICY-001", insert("x"), miss("{k}"), miss("@@{m2}"), setup=OFF),
     *(
-        case(f"disabled-{verb}", "KV-POLICY-039", stored("{k}", "x", verb), in_table(None), setup=OFF)
+        case(f"disabled-{verb}", "KV-POLICY-039", store("{k}", "x", verb), table_value(None), setup=OFF)
         for verb in ("set", "add", "replace", "append")
     ),
-    case("disabled-cas", "KV-POLICY-039", say("cas {k} 0 0 1 7\r\nx\r\n", "STORED\r\n"), in_table(None), setup=OFF),
-    case("disabled-incr", "KV-POLICY-040", say("incr {k} 5\r\n", "0\r\n"), say("decr {k} 1\r\n", "0\r\n"), setup=OFF),
-    case("disabled-delete", "KV-POLICY-041", deleted(), by_sql("x"), deleted(), in_table("x"), setup=OFF),
-    case("disabled-flush", "KV-POLICY-042", by_sql("x"), FLUSHED, in_table("x"), setup=OFF),
+    case("disabled-cas", "KV-POLICY-039", send("cas {k} 0 0 1 7\r\nx\r\n", "STORED\r\n"), table_value(None), setup=OFF),
+    case("disabled-incr", "KV-POLICY-040", send("incr {k} 5\r\n", "0\r\n"), send("decr {k} 1\r\n", "0\r\n"), setup=OFF),
+    case("disabled-delete", "KV-POLICY-041", delete(), insert("x"), delete(), table_value("x"), setup=OFF),
+    case("disabled-flush", "KV-POLICY-042", insert("x"), FLUSHED, table_value("x"), setup=OFF),
     case(
-        "disabled-bind", "KV-POLICY-043", say("bind {m2}\r\n", "SUCCEED\r\n"), say("bind kvc-no\r\n", "NOT_FOUND\r\n"),
+        "disabled-bind", "KV-POLICY-043",
+        send("bind {m2}\r\n", "SUCCEED\r\n"), send("bind kvc-no\r\n", "NOT_FOUND\r\n"),
         setup=OFF,
     ),
 )  # fmt: skip
 
 EACH = (
     case(
-        "set-apart", "KV-POLICY-008 KV-POLICY-011", by_sql("row"), stored("{k}", "x", "add"), shows("{k}", "row"),
-        in_table("row"), deleted(), in_table(None), stored("{k}", "y", "add"), misses("{k}"),
+        "set-apart", "KV-POLICY-008 KV-POLICY-011", insert("row"), store("{k}", "x", "add"), hit("{k}", "row"),
+        table_value("row"), delete(), table_value(None), store("{k}", "y", "add"), miss("{k}"),
         setup=GET_TABLE,
     ),
     case(
-        "delete-apart", "KV-POLICY-008 KV-POLICY-009", stored("{k}", "x"), updated("y"), shows("{k}", "y"), deleted(),
-        shows("{k}", "y"), FLUSHED, in_table("y"),
+        "delete-apart", "KV-POLICY-008 KV-POLICY-009", store("{k}", "x"), update("y"), hit("{k}", "y"), delete(),
+        hit("{k}", "y"), FLUSHED, table_value("y"),
         setup=SET_TABLE,
     ),
     case(
-        "get-apart", "KV-POLICY-008 KV-POLICY-010", by_sql("row"), misses("{k}"), stored("{k}", "x"), shows("{k}", "x"),
-        deleted(), in_table(None), shows("{k}", "x"), by_sql("row", key="{k2}"), FLUSHED,
-        in_table(None, key="{k2}"), shows("{k}", "x"),
+        "get-apart", "KV-POLICY-008 KV-POLICY-010", insert("row"), miss("{k}"), store("{k}", "x"), hit("{k}", "x"),
+        delete(), table_value(None), hit("{k}", "x"), insert("row", key="{k2}"), FLUSHED,
+        table_value(None, key="{k2}"), hit("{k}", "x"),
         setup=SET_BOTH,
     ),
     case(
-        "cached-delete-apart", "KV-POLICY-008 KV-POLICY-014", stored("{k}", "x"), updated("y"), deleted(),
-        shows("{k}", "y"), deleted(answer="NOT_FOUND"), in_table("y"),
+        "cached-delete-apart", "KV-POLICY-008 KV-POLICY-014", store("{k}", "x"), update("y"), delete(),
+        hit("{k}", "y"), delete(answer="NOT_FOUND"), table_value("y"),
         setup=DELETE_CACHE,
     ),
     case(
-        "all-mappings", "KV-POLICY-007", stored("@@{m2}.{k}", "x"), in_table(None, "t2"), in_table(None),
+        "all-mappings", "KV-POLICY-007", store("@@{m2}.{k}", "x"), table_value(None, "t2"), table_value(None),
         setup=TWO,
     ),
-    case("first-row", "KV-POLICY-001", stored("{k}", "x"), in_table(None), setup=TWO),
+    case("first-row", "KV-POLICY-001", store("{k}", "x"), table_value(None), setup=TWO),
     case(
         "policies-reloaded",
         "KV-POLICY-002",
         sql("UPDATE {policies} SET set_policy = 'caching', get_policy = 'caching' WHERE policy_name = 'cache_policy'"),
-        stored("{k}", "x"),
-        in_table(None),
+        store("{k}", "x"),
+        table_value(None),
         Reload(),
-        stored("{k}", "x"),
-        in_table("x"),
-        updated("y"),
-        shows("{k}", "x"),
+        store("{k}", "x"),
+        table_value("x"),
+        update("y"),
+        hit("{k}", "x"),
         setup=TWO,
     ),
 )  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, shows, stored
+from kvref_conformance.case import Shape, case, send, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, insert, store
 from kvref_conformance.steps import Reload
 
 if TYPE_CHECKING:
@@ -22,21 +22,21 @@ CASES = (
     case(
         "cas-number-of-an-inserted-row",
         "KV-CAS-001",
-        inserted("{k}", "'x', 0, 0, 0"),
-        say("cas {k} 0 0 1 0\r\ny\r\n", "STORED\r\n"),
-        shows("{k}", "y"),
-        say("cas {k} 0 0 1 0\r\nz\r\n", "EXISTS\r\n"),
-        shows("{k}", "y"),
+        insert("{k}", "'x', 0, 0, 0"),
+        send("cas {k} 0 0 1 0\r\ny\r\n", "STORED\r\n"),
+        hit("{k}", "y"),
+        send("cas {k} 0 0 1 0\r\nz\r\n", "EXISTS\r\n"),
+        hit("{k}", "y"),
         shape=ONE,
     ),
     case(
         "cas-after-a-change-by-sql",
         "KV-CAS-002",
-        stored("{k}", "x"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
+        store("{k}", "x"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
         sql("UPDATE {t} SET v = 'sql'"),
-        say("gets {k}\r\n", "VALUE {k} 0 3 {a}\r\nsql\r\nEND\r\n"),
-        say("cas {k} 0 0 1 {a}\r\ny\r\n", "STORED\r\n"),
+        send("gets {k}\r\n", "VALUE {k} 0 3 {a}\r\nsql\r\nEND\r\n"),
+        send("cas {k} 0 0 1 {a}\r\ny\r\n", "STORED\r\n"),
         shape=ONE,
     ),
     case(
@@ -46,66 +46,66 @@ CASES = (
             step
             for number, (word, on) in enumerate((("{k}", "a"), ("@@{m2}.{k}", "a"), ("{k}", "b"), ("@@{m1}.{k}", "a")))
             for step in (
-                say(f"set {word} 0 0 1\r\nx\r\n", "STORED\r\n", on=on),
-                say(f"gets {word}\r\n", f"VALUE {word} 0 1 <new cas n{number}>\r\nx\r\nEND\r\n", on=on),
+                send(f"set {word} 0 0 1\r\nx\r\n", "STORED\r\n", on=on),
+                send(f"gets {word}\r\n", f"VALUE {word} 0 1 <new cas n{number}>\r\nx\r\nEND\r\n", on=on),
             )
         ),
     ),
     case(
         "counter-after-a-reload",
         "KV-CAS-006",
-        stored("{k}", "x"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
+        store("{k}", "x"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
         Reload(),
-        stored("{k}", "x"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 <cas b>\r\nx\r\nEND\r\n"),
+        store("{k}", "x"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas b>\r\nx\r\nEND\r\n"),
         sql("SELECT {a} < {b}", (1,)),
         shape=ONE,
     ),
     case(
         "counter-after-a-flush",
         "KV-CAS-007",
-        stored("{k}", "x"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
-        say("flush_all\r\n", "OK\r\n", patience=15.0),
-        stored("{k}", "x"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 <cas b>\r\nx\r\nEND\r\n"),
+        store("{k}", "x"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
+        send("flush_all\r\n", "OK\r\n", patience=15.0),
+        store("{k}", "x"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas b>\r\nx\r\nEND\r\n"),
         sql("SELECT {a} < {b}", (1,)),
         shape=ONE,
     ),
     case(
         "no-cas-column",
         "KV-CAS-008",
-        stored("{k}", "x"),
-        stored("{k}", "y"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 0\r\ny\r\nEND\r\n"),
+        store("{k}", "x"),
+        store("{k}", "y"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 0\r\ny\r\nEND\r\n"),
         shape=NO_CAS,
     ),
     case(
         "no-cas-column-stores-with-0",
         "KV-CAS-009 KV-CAS-015",
-        stored("{k}", "x"),
-        say("cas {k} 0 0 1 0\r\ny\r\n", "STORED\r\n"),
-        say("cas {k} 0 0 1 0\r\nz\r\n", "STORED\r\n"),
-        say("cas {k} 0 0 1 1\r\nw\r\n", "EXISTS\r\n"),
-        say("cas {k2} 0 0 1 0\r\nw\r\n", "NOT_FOUND\r\n"),
-        shows("{k}", "z"),
+        store("{k}", "x"),
+        send("cas {k} 0 0 1 0\r\ny\r\n", "STORED\r\n"),
+        send("cas {k} 0 0 1 0\r\nz\r\n", "STORED\r\n"),
+        send("cas {k} 0 0 1 1\r\nw\r\n", "EXISTS\r\n"),
+        send("cas {k2} 0 0 1 0\r\nw\r\n", "NOT_FOUND\r\n"),
+        hit("{k}", "z"),
         shape=NO_CAS,
     ),
     case(
         "negative-cas-number",
         "KV-CAS-010",
-        inserted("{k}", "'x', 0, -5, 0"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 18446744073709551611\r\nx\r\nEND\r\n"),
-        say("cas {k} 0 0 1 5\r\ny\r\n", "EXISTS\r\n"),
-        say("cas {k} 0 0 1 18446744073709551611\r\ny\r\n", "STORED\r\n"),
+        insert("{k}", "'x', 0, -5, 0"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 18446744073709551611\r\nx\r\nEND\r\n"),
+        send("cas {k} 0 0 1 5\r\ny\r\n", "EXISTS\r\n"),
+        send("cas {k} 0 0 1 18446744073709551611\r\ny\r\n", "STORED\r\n"),
         shape=SIGNED,
     ),
     case(
         "flags-and-expiry-of-cas",
         "KV-CAS-011",
-        inserted("{k}", "'x', 3, 5, 0"),
-        say("cas {k} 7 2000000000 1 5\r\ny\r\n", "STORED\r\n"),
+        insert("{k}", "'x', 3, 5, 0"),
+        send("cas {k} 7 2000000000 1 5\r\ny\r\n", "STORED\r\n"),
         sql("SELECT v, f, e FROM {t}", ("y", 7, 2000000000)),
         shape=ONE,
     ),
@@ -113,11 +113,11 @@ CASES = (
         case(
             f"cas-number-{number}",
             "KV-CAS-013",
-            inserted("{k}", f"'x', 0, {number}, 0"),
-            say("gets {k}\r\n", f"VALUE {{k}} 0 1 {number}\r\nx\r\nEND\r\n"),
-            say(f"cas {{k}} 0 0 1 {number - 1}\r\ny\r\n", "EXISTS\r\n"),
-            say(f"cas {{k}} 0 0 1 {number % (1 << 32)}\r\ny\r\n", "EXISTS\r\n"),
-            say(f"cas {{k}} 0 0 1 {number}\r\ny\r\n", "STORED\r\n"),
+            insert("{k}", f"'x', 0, {number}, 0"),
+            send("gets {k}\r\n", f"VALUE {{k}} 0 1 {number}\r\nx\r\nEND\r\n"),
+            send(f"cas {{k}} 0 0 1 {number - 1}\r\ny\r\n", "EXISTS\r\n"),
+            send(f"cas {{k}} 0 0 1 {number % (1 << 32)}\r\ny\r\n", "EXISTS\r\n"),
+            send(f"cas {{k}} 0 0 1 {number}\r\ny\r\n", "STORED\r\n"),
             shape=ONE,
         )
         for number in (9223372036854775807, LARGEST)
@@ -125,12 +125,12 @@ CASES = (
     case(
         "two-cas-with-one-number",
         "KV-CAS-014",
-        say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n", on="b"),
-        say("cas {k} 0 0 1 {a}\r\ny\r\n", "STORED\r\n", on="b"),
-        say("cas {k} 0 0 1 {a}\r\nz\r\n", "EXISTS\r\n"),
-        say("get {k}\r\n", "VALUE {k} 0 1\r\ny\r\nEND\r\n"),
+        send("set {k} 0 0 1\r\nx\r\n", "STORED\r\n"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n", on="b"),
+        send("cas {k} 0 0 1 {a}\r\ny\r\n", "STORED\r\n", on="b"),
+        send("cas {k} 0 0 1 {a}\r\nz\r\n", "EXISTS\r\n"),
+        send("get {k}\r\n", "VALUE {k} 0 1\r\ny\r\nEND\r\n"),
     ),
 )
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import answered, misses, shows, stored
+from kvref_conformance.case import case, send, sql
+from kvref_conformance.cases.phrases import hit, miss, store, try_store
 from kvref_conformance.cases.test_columns import CLIENT_ERROR, REFUSED, ROW, THREE, UNTOUCHED, WHOLE
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ CASES = (
             f"{verb}-to-columns",
             "KV-COL-019",
             WHOLE,
-            stored("{k}", "!", verb),
-            shows("{k}", value, flags=3),
+            store("{k}", "!", verb),
+            hit("{k}", value, flags=3),
             shape=THREE,
         )
         for verb, value in (("append", "one|two|three!"), ("prepend", "!one|two|three"))
@@ -30,17 +30,17 @@ CASES = (
     case(
         "append-a-part",
         "KV-COL-019",
-        stored("{k}", "a"),
-        stored("{k}", "c", "append"),
-        shows("{k}", "a||c"),
+        store("{k}", "a"),
+        store("{k}", "c", "append"),
+        hit("{k}", "a||c"),
         shape=THREE,
     ),
-    case("prepend-a-part", "KV-COL-019", stored("{k}", "a|b"), answered("{k}", "n|", REFUSED, "prepend"), shape=THREE),
+    case("prepend-a-part", "KV-COL-019", store("{k}", "a|b"), try_store("{k}", "n|", REFUSED, "prepend"), shape=THREE),
     case(
         "append-a-surplus-part",
         "KV-COL-019",
         WHOLE,
-        answered("{k}", "|four", CLIENT_ERROR, "append"),
+        try_store("{k}", "|four", CLIENT_ERROR, "append"),
         UNTOUCHED,
         shape=THREE,
     ),
@@ -49,7 +49,7 @@ CASES = (
             f"{verb}-clears-columns",
             "KV-COL-017",
             WHOLE,
-            stored("{k}", "!", verb),
+            store("{k}", "!", verb),
             sql(ROW, (value, None, None)),
             shape=THREE,
         )
@@ -59,7 +59,7 @@ CASES = (
         "append-keeps-separators",
         "KV-COL-018",
         WHOLE,
-        stored("{k}", "|a|", "append"),
+        store("{k}", "|a|", "append"),
         sql(ROW, ("one|a|", None, None)),
         shape=THREE,
     ),
@@ -68,18 +68,18 @@ CASES = (
             f"append-with-flags-{flags}",
             "KV-COL-020",
             WHOLE,
-            stored("{k}", "!", "append", flags=flags),
+            store("{k}", "!", "append", flags=flags),
             sql(ROW, row),
             shape=THREE,
         )
         for flags, row in ((1, (None, "two!", None)), (2, (None, None, "three!")), (3, ("one!", None, None)))
     ),
-    case("delete-columns", "KV-COL-021", WHOLE, say("delete {k}\r\n", "DELETED\r\n"), misses("{k}"), shape=THREE),
+    case("delete-columns", "KV-COL-021", WHOLE, send("delete {k}\r\n", "DELETED\r\n"), miss("{k}"), shape=THREE),
     case(
         "flush-columns",
         "KV-COL-021",
         WHOLE,
-        say("flush_all\r\n", "OK\r\n", patience=15.0),
+        send("flush_all\r\n", "OK\r\n", patience=15.0),
         sql("SELECT COUNT(*) FROM {t}", (0,)),
         shape=THREE,
     ),

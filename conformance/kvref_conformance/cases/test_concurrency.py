@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say, sql
+from kvref_conformance.case import case, send, sql
 from kvref_conformance.cases.batches import (
     COMMITTED,
     LEVEL,
@@ -18,11 +18,11 @@ from kvref_conformance.cases.batches import (
     WRITES,
     R,
     W,
-    becomes,
+    get,
+    insert,
     put,
     puts,
-    reads,
-    row,
+    update,
 )
 from kvref_conformance.stateful.case_names import SIMULTANEOUS
 
@@ -40,23 +40,23 @@ GENERATED = (
     case("histories-with-a-lock-wait-that-ends", "KV-HIST-004", settings=SHORT_WAIT),
     case(SIMULTANEOUS, "KV-HIST-009"),
 )
-OLD = (put(2), becomes(1, "new"), reads(1, "old"))
+OLD = (put(2), update(1, "new"), get(1, "old"))
 CASES = (
     *GENERATED,
-    case("view-fixed-by-first-write", "KV-HIST-005", row(1, "old"), *OLD, settings=SNAPSHOT),
-    case("view-fixed-by-each-write", "KV-HIST-006", row(1, "old"), *puts(3, 6), *OLD, settings=SNAPSHOT),
+    case("view-fixed-by-first-write", "KV-HIST-005", insert(1, "old"), *OLD, settings=SNAPSHOT),
+    case("view-fixed-by-each-write", "KV-HIST-006", insert(1, "old"), *puts(3, 6), *OLD, settings=SNAPSHOT),
     case(
         "view-fixed-by-first-read",
         "KV-HIST-007",
-        row(1, "old"),
-        *(put(2), becomes(1, "new"), reads(1, "new"), becomes(1, "newer"), reads(1, "new")),
+        insert(1, "old"),
+        *(put(2), update(1, "new"), get(1, "new"), update(1, "newer"), get(1, "new")),
         settings=SNAPSHOT,
     ),
     case(
         "flush-all-commits-for-all",
         "KV-HIST-008",
-        say("bind {m2}\r\nset {k} 0 0 1\r\nx\r\n", "SUCCEED\r\nSTORED\r\n", on="b"),
-        say("flush_all\r\n", "OK\r\n"),
+        send("bind {m2}\r\nset {k} 0 0 1\r\nx\r\n", "SUCCEED\r\nSTORED\r\n", on="b"),
+        send("flush_all\r\n", "OK\r\n"),
         sql("SELECT c2 FROM {t2} WHERE c1 = '{k}'", ("x",)),
         settings=WRITES,
     ),

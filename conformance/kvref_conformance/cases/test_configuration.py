@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Setup, case, sql
-from kvref_conformance.cases.phrases import EVERYWHERE, misses, row, row_removed, shows, stored
+from kvref_conformance.cases.phrases import EVERYWHERE, hit, mapping, miss, store, unmap
 from kvref_conformance.cases.test_columns import THREE
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 EMPTY = Setup(delimiter=None, separator=None)
 UNKNOWN, UNKNOWN_NULL = Setup(others=(("kvc_unknown", "x"),)), Setup(others=(("kvc_unknown", None),))
-AS_USUAL = (*EVERYWHERE, shows("@@{m2}.{k}", "2"), shows("{k}", "2"), stored("@@{m}.{k}", "a|b"), shows("{k}", "a|b|"))
+AS_USUAL = (*EVERYWHERE, hit("@@{m2}.{k}", "2"), hit("{k}", "2"), store("@@{m}.{k}", "a|b"), hit("{k}", "a|b|"))
 
 CASES = (
     case("no-options", "KV-CONF-003", *AS_USUAL, setup=EMPTY, shape=THREE, bind="m1"),
@@ -39,7 +39,7 @@ CASES = (
     case(
         "table-of-the-schema-mysql",
         "KV-CONF-012",
-        row(
+        mapping(
             "{k2}",
             "help_keyword",
             "mysql",
@@ -50,9 +50,9 @@ CASES = (
             cas="0",
             expiry="0",
         ),
-        shows("@@{k2}.help_date", "0"),
-        misses("@@{k2}.kvc-no-such-keyword"),
-        row_removed("{k2}"),
+        hit("@@{k2}.help_date", "0"),
+        miss("@@{k2}.kvc-no-such-keyword"),
+        unmap("{k2}"),
         engine="mysql",
     ),
 )

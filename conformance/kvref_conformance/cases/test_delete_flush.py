@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, say, sql
+from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import Disconnect
 
@@ -18,123 +18,127 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
-SET = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
-THERE = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
-GONE = say("get {k}\r\n", "END\r\n")
+SET = send("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
+THERE = send("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
+GONE = send("get {k}\r\n", "END\r\n")
 USAGE = "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
 # Seconds: 8.0 answers within its background thread's tick.
 FLUSH = 15.0
 
 CASES = (
-    case("delete-existing", "KV-CORE-060", SET, say("delete {k}\r\n", "DELETED\r\n"), GONE),
-    case("delete-missing", "KV-CORE-061", say("delete {k}\r\n", "NOT_FOUND\r\n")),
+    case("delete-existing", "KV-CORE-060", SET, send("delete {k}\r\n", "DELETED\r\n"), GONE),
+    case("delete-missing", "KV-CORE-061", send("delete {k}\r\n", "NOT_FOUND\r\n")),
     case(
-        "delete-twice", "KV-CORE-061", SET, say("delete {k}\r\n", "DELETED\r\n"), say("delete {k}\r\n", "NOT_FOUND\r\n")
+        "delete-twice",
+        "KV-CORE-061",
+        SET,
+        send("delete {k}\r\n", "DELETED\r\n"),
+        send("delete {k}\r\n", "NOT_FOUND\r\n"),
     ),
-    case("delete-zero", "KV-CORE-062", SET, say("delete {k} 0\r\n", "DELETED\r\n"), GONE),
+    case("delete-zero", "KV-CORE-062", SET, send("delete {k} 0\r\n", "DELETED\r\n"), GONE),
     *(
-        case(f"delete-word-{name}", "KV-CORE-063", SET, say(f"delete {{k}} {words}\r\n", USAGE), THERE)
+        case(f"delete-word-{name}", "KV-CORE-063", SET, send(f"delete {{k}} {words}\r\n", USAGE), THERE)
         for name, words in (("ten", "10"), ("text", "abc"), ("two", "a b"), ("noreply-first", "noreply a"))
     ),
-    case("delete-word-ten-noreply", "KV-CORE-063", SET, say("delete {k} 10 noreply\r\n", ""), THERE),
-    case("delete-without-key", "KV-CORE-064", say("delete\r\n", "ERROR\r\n")),
+    case("delete-word-ten-noreply", "KV-CORE-063", SET, send("delete {k} 10 noreply\r\n", ""), THERE),
+    case("delete-without-key", "KV-CORE-064", send("delete\r\n", "ERROR\r\n")),
     case(
         "delete-then-add",
         "KV-CORE-065",
         SET,
-        say("delete {k}\r\n", "DELETED\r\n"),
-        say("add {k} 0 0 1\r\nx\r\n", "STORED\r\n"),
+        send("delete {k}\r\n", "DELETED\r\n"),
+        send("add {k} 0 0 1\r\nx\r\n", "STORED\r\n"),
         THERE,
     ),
     case(
         "delete-leaves-longer-keys",
         "KV-CORE-060",
-        say("set {k}b 0 0 1\r\nx\r\n", "STORED\r\n"),
-        say("set {k}a 0 0 1\r\nx\r\n", "STORED\r\n"),
+        send("set {k}b 0 0 1\r\nx\r\n", "STORED\r\n"),
+        send("set {k}a 0 0 1\r\nx\r\n", "STORED\r\n"),
         SET,
-        say("delete {k}\r\n", "DELETED\r\n"),
+        send("delete {k}\r\n", "DELETED\r\n"),
         GONE,
-        say("get {k}a {k}b\r\n", "VALUE {k}a 0 1\r\nx\r\nVALUE {k}b 0 1\r\nx\r\nEND\r\n"),
+        send("get {k}a {k}b\r\n", "VALUE {k}a 0 1\r\nx\r\nVALUE {k}b 0 1\r\nx\r\nEND\r\n"),
     ),
     case(
         "delete-leaves-longer-rows",
         "KV-CORE-060",
-        say("set {k}b 0 0 1\r\nx\r\n", "STORED\r\n"),
-        say("set {k}a 0 0 1\r\nx\r\n", "STORED\r\n"),
+        send("set {k}b 0 0 1\r\nx\r\n", "STORED\r\n"),
+        send("set {k}a 0 0 1\r\nx\r\n", "STORED\r\n"),
         SET,
-        say("delete {k}\r\n", "DELETED\r\n"),
+        send("delete {k}\r\n", "DELETED\r\n"),
         sql("SELECT k FROM {t} ORDER BY k", ("{k}a",), ("{k}b",)),
         shape=ONE,
     ),
-    case("flush", "KV-FLUSH-001", SET, say("flush_all\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
-    case("flush-negative", "KV-FLUSH-019", SET, say("flush_all -5\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
-    case("flush-zero", "KV-FLUSH-003", SET, say("flush_all 0\r\n", "OK\r\n", patience=FLUSH), GONE),
+    case("flush", "KV-FLUSH-001", SET, send("flush_all\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
+    case("flush-negative", "KV-FLUSH-019", SET, send("flush_all -5\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
+    case("flush-zero", "KV-FLUSH-003", SET, send("flush_all 0\r\n", "OK\r\n", patience=FLUSH), GONE),
     case(
         "flush-empty",
         "KV-FLUSH-007",
-        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
-        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        send("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        send("flush_all\r\n", "OK\r\n", patience=FLUSH),
     ),
     case(
         "flush-delay",
         "KV-FLUSH-004",
         SET,
-        say("flush_all 3600\r\n", "OK\r\n", patience=FLUSH),
+        send("flush_all 3600\r\n", "OK\r\n", patience=FLUSH),
         THERE,
         # An endpoint that honours the delay must not keep it for the cases that follow.
-        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        send("flush_all\r\n", "OK\r\n", patience=FLUSH),
     ),
     case(
         "flush-delay-refused",
         "KV-FLUSH-020",
         SET,
-        say("flush_all 3600\r\n", "CLIENT_ERROR <text>\r\n", patience=FLUSH),
+        send("flush_all 3600\r\n", "CLIENT_ERROR <text>\r\n", patience=FLUSH),
         THERE,
     ),
     case(
         "flush-bad-delay",
         "KV-FLUSH-005",
         SET,
-        say("flush_all abc\r\n", "CLIENT_ERROR <text>\r\n", patience=FLUSH),
+        send("flush_all abc\r\n", "CLIENT_ERROR <text>\r\n", patience=FLUSH),
         THERE,
     ),
     case(
         "flush-bound-table-only",
         "KV-FLUSH-002 KV-MAP-007",
         SET,
-        say("set @@{m2}.{k} 0 0 1\r\ny\r\n", "STORED\r\n"),
-        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
-        say("get {k}\r\n", "END\r\n"),
-        say("bind {m1}\r\n", "SUCCEED\r\n"),
+        send("set @@{m2}.{k} 0 0 1\r\ny\r\n", "STORED\r\n"),
+        send("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        send("get {k}\r\n", "END\r\n"),
+        send("bind {m1}\r\n", "SUCCEED\r\n"),
         THERE,
     ),
     case(
         "flush-after-bind",
         "KV-FLUSH-002 KV-BIND-001",
         SET,
-        say("bind {m2}\r\n", "SUCCEED\r\n"),
-        say("set {k} 0 0 1\r\ny\r\n", "STORED\r\n"),
-        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
-        say("get @@{m1}.{k}\r\n", "VALUE @@{m1}.{k} 0 1\r\nx\r\nEND\r\n"),
-        say("get @@{m2}.{k}\r\n", "END\r\n"),
+        send("bind {m2}\r\n", "SUCCEED\r\n"),
+        send("set {k} 0 0 1\r\ny\r\n", "STORED\r\n"),
+        send("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        send("get @@{m1}.{k}\r\n", "VALUE @@{m1}.{k} 0 1\r\nx\r\nEND\r\n"),
+        send("get @@{m2}.{k}\r\n", "END\r\n"),
     ),
     case(
         "flush-keeps-binding",
         "KV-FLUSH-006 KV-BIND-001",
-        say("bind {m2}\r\n", "SUCCEED\r\n"),
-        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
-        say("set {k} 0 0 1\r\ny\r\n", "STORED\r\n"),
+        send("bind {m2}\r\n", "SUCCEED\r\n"),
+        send("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        send("set {k} 0 0 1\r\ny\r\n", "STORED\r\n"),
         Disconnect(),
-        say("get {k}\r\n", "END\r\n"),
-        say("get @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\ny\r\nEND\r\n"),
+        send("get {k}\r\n", "END\r\n"),
+        send("get @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\ny\r\nEND\r\n"),
     ),
     case(
         "flush-for-every-connection",
         "KV-FLUSH-012",
         SET,
-        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
-        say("get {k}\r\n", "END\r\n", on="b"),
-        say("add {k} 0 0 1\r\nx\r\n", "STORED\r\n", on="b"),
+        send("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        send("get {k}\r\n", "END\r\n", on="b"),
+        send("add {k} 0 0 1\r\nx\r\n", "STORED\r\n", on="b"),
         THERE,
     ),
     case(
@@ -142,8 +146,8 @@ CASES = (
         "KV-FLUSH-013",
         SET,
         THERE,
-        say("get {k2} {k} {k3}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n"),
-        say("flush_all\r\n", "OK\r\n", patience=2.0),
+        send("get {k2} {k} {k3}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n"),
+        send("flush_all\r\n", "OK\r\n", patience=2.0),
         GONE,
     ),
 )

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, ends, eventually, say, sql, starts
-from kvref_conformance.cases.batches import COUNT, IDLE, WRITES, becomes, committed, holds, put, puts, reads, row
+from kvref_conformance.case import await_sql, case, eventually, send, sql, start_sql
+from kvref_conformance.cases.batches import COUNT, IDLE, WRITES, committed, get, insert, put, puts, select, update
 from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from kvref_conformance.steps import Sql, Step
 
 # A pending write on each of twelve connections; of rows that are there, since at level 2 a new one holds the gap.
-MANY: tuple[Step, ...] = (*(row(n, "old") for n in range(12)), *(put(n, on=f"c{n}") for n in range(12)))
-VERSION = say("version\r\n", "VERSION <text>\r\n")
+MANY: tuple[Step, ...] = (*(insert(n, "old") for n in range(12)), *(put(n, on=f"c{n}") for n in range(12)))
+VERSION = send("version\r\n", "VERSION <text>\r\n")
 # Requests for longer than the interval and the second after which it is looked at.
 TRAFFIC = tuple(step for _ in range(9) for step in (Pause(0.4), VERSION))
 
@@ -29,41 +29,41 @@ def changed(rows: int) -> Sql:
     return sql(f"{COUNT} AND c2 = 'x'", (rows,))
 
 
-def idle(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
+def idle_case(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
     """Write a case with four writes and four reads to a batch, and an idle commit."""
     return case(id_, requirements, *steps, settings=IDLE, engine=engine)
 
 
 CASES: tuple[Case, ...] = (
-    idle(
+    idle_case(
         "idle-batch",
         "KV-IDLE-001 KV-IDLE-002 KV-IDLE-003",
-        row(1, "old"),
-        row(2),
-        reads(1, "old"),
+        insert(1, "old"),
+        insert(2),
+        get(1, "old"),
         *puts(3, 4),
-        say("delete {k}2\r\n", "DELETED\r\n"),
-        becomes(1, "new"),
+        send("delete {k}2\r\n", "DELETED\r\n"),
+        update(1, "new"),
         eventually(committed(3)),
-        reads(1, "new"),
+        get(1, "new"),
         *puts(5, 7),
         committed(3),
         put(8),
         committed(7),
     ),
-    idle(
+    idle_case(
         "idle-batch-frees-its-rows",
         "KV-IDLE-004",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="memc"),
-        starts("UPDATE {t1} SET c2 = CONCAT(c2, '+sql') WHERE c1 = '{k}1'", "s"),
-        ends("s"),
-        holds(1, "memc+sql"),
+        start_sql("UPDATE {t1} SET c2 = CONCAT(c2, '+sql') WHERE c1 = '{k}1'", "s"),
+        await_sql("s"),
+        select(1, "memc+sql"),
         engine="mysql",
     ),
-    idle("idle-batches-of-many", "KV-IDLE-005", *MANY, eventually(changed(12))),
-    idle("six-batches-at-a-time", "KV-IDLE-006", *MANY, eventually(changed(6)), eventually(changed(12))),
-    idle(
+    idle_case("idle-batches-of-many", "KV-IDLE-005", *MANY, eventually(changed(12))),
+    idle_case("six-batches-at-a-time", "KV-IDLE-006", *MANY, eventually(changed(6)), eventually(changed(12))),
+    idle_case(
         "busy-batch",
         "KV-IDLE-007",
         put(1),
@@ -71,7 +71,7 @@ CASES: tuple[Case, ...] = (
         committed(0),
     ),
     *(
-        idle(id_, requirements, put(1), *TRAFFIC, eventually(committed(1)))
+        idle_case(id_, requirements, put(1), *TRAFFIC, eventually(committed(1)))
         for id_, requirements in (
             ("busy-batch-ends", "KV-IDLE-008"),
             ("busy-batch-ends-after-5-seconds", "KV-IDLE-010"),

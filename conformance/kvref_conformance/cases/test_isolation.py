@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, eventually, say, sql
+from kvref_conformance.case import case, eventually, send, sql
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMITTED,
@@ -12,13 +12,13 @@ from kvref_conformance.cases.batches import (
     SERIAL,
     SNAPSHOT,
     WRITES,
-    becomes,
-    nothing,
+    delete,
+    get,
+    insert,
+    miss,
     put,
     puts,
-    reads,
-    row,
-    vanishes,
+    update,
 )
 
 if TYPE_CHECKING:
@@ -34,61 +34,61 @@ LEVELS: dict[str, Mapping[str, int]] = {"1": COMMITTED, "2": SNAPSHOT}
 LISTED = "SELECT COUNT(*) > 0 FROM information_schema.innodb_trx WHERE trx_isolation_level = 'REPEATABLE READ'"
 
 
-def behind(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int] | None = None) -> Case:
+def sql_case(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int] | None = None) -> Case:
     """Return a case with a SQL transaction, which only a MySQL server can run concurrently with others."""
     return case(id_, requirements, *steps, settings=settings, engine="mysql")
 
 
 OF_SQL = (
-    behind(
+    sql_case(
         "update-seen-at-0",
         "KV-ISO-001",
-        row(1, "old"),
+        insert(1, "old"),
         BEGIN,
-        becomes(1, "new", on="s"),
-        reads(1, "new"),
+        update(1, "new", on="s"),
+        get(1, "new"),
         ROLLBACK,
-        reads(1, "old"),
+        get(1, "old"),
     ),
-    behind("insert-seen-at-0", "KV-ISO-001", BEGIN, INSERT, reads(2, "x"), ROLLBACK, nothing(2)),
-    behind("delete-seen-at-0", "KV-ISO-001", row(1), BEGIN, vanishes(1, on="s"), nothing(1), ROLLBACK, reads(1, "x")),
+    sql_case("insert-seen-at-0", "KV-ISO-001", BEGIN, INSERT, get(2, "x"), ROLLBACK, miss(2)),
+    sql_case("delete-seen-at-0", "KV-ISO-001", insert(1), BEGIN, delete(1, on="s"), miss(1), ROLLBACK, get(1, "x")),
     *(
-        behind(
+        sql_case(
             f"update-unseen-at-{level}",
             "KV-ISO-002",
-            row(1, "old"),
+            insert(1, "old"),
             BEGIN,
-            becomes(1, "new", on="s"),
+            update(1, "new", on="s"),
             INSERT,
-            reads(1, "old"),
-            nothing(2),
+            get(1, "old"),
+            miss(2),
             ROLLBACK,
-            reads(1, "old"),
+            get(1, "old"),
             settings=settings,
         )
         for level, settings in LEVELS.items()
     ),
     *(
-        behind(
+        sql_case(
             f"delete-unseen-before-its-commit-at-{level}",
             "KV-ISO-003",
-            row(1),
+            insert(1),
             BEGIN,
-            vanishes(1, on="s"),
-            reads(1, "x"),
+            delete(1, on="s"),
+            get(1, "x"),
             ROLLBACK,
             settings=settings,
         )
         for level, settings in LEVELS.items()
     ),
     *(
-        behind(
+        sql_case(
             f"delete-seen-before-its-commit-at-{level}",
             "KV-ISO-010",
-            row(1),
+            insert(1),
             BEGIN,
-            vanishes(1, on="s"),
-            nothing(1),
+            delete(1, on="s"),
+            miss(1),
             ROLLBACK,
             settings=settings,
         )
@@ -99,26 +99,26 @@ OF_OTHERS = (
     case(
         "pending-seen-at-0",
         "KV-ISO-004",
-        row(1, "old"),
-        row(3),
-        reads(1, "old", on="b"),
+        insert(1, "old"),
+        insert(3),
+        get(1, "old", on="b"),
         put(1, value="new"),
         put(2),
-        say("delete {k}3\r\n", "DELETED\r\n"),
-        reads(1, "new", on="b"),
-        reads(2, "x", on="b"),
-        nothing(3, on="b"),
+        send("delete {k}3\r\n", "DELETED\r\n"),
+        get(1, "new", on="b"),
+        get(2, "x", on="b"),
+        miss(3, on="b"),
         settings=WRITES,
     ),
     *(
         case(
             f"pending-unseen-at-{level}",
             "KV-ISO-005",
-            row(1, "old"),
+            insert(1, "old"),
             put(1, value="new"),
             put(2),
-            reads(1, "old", on="b"),
-            nothing(2, on="b"),
+            get(1, "old", on="b"),
+            miss(2, on="b"),
             settings=settings,
         )
         for level, settings in ALL_LEVELS.items()
@@ -126,41 +126,41 @@ OF_OTHERS = (
     case(
         "pending-delete-unseen",
         "KV-ISO-006",
-        row(1),
-        say("delete {k}1\r\n", "DELETED\r\n"),
-        reads(1, "x", on="b"),
+        insert(1),
+        send("delete {k}1\r\n", "DELETED\r\n"),
+        get(1, "x", on="b"),
         settings=SNAPSHOT,
     ),
     case(
         "pending-delete-seen",
         "KV-ISO-010",
-        row(1),
-        say("delete {k}1\r\n", "DELETED\r\n"),
-        nothing(1, on="b"),
+        insert(1),
+        send("delete {k}1\r\n", "DELETED\r\n"),
+        miss(1, on="b"),
         settings=SNAPSHOT,
     ),
     case(
         "unseen-also-after-the-commit",
         "KV-ISO-007",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="new"),
-        reads(1, "old", on="b"),
+        get(1, "old", on="b"),
         *puts(6, 8),
-        *(reads(1, "old", on="b") for _ in range(3)),
-        reads(1, "new", on="b"),
+        *(get(1, "old", on="b") for _ in range(3)),
+        get(1, "new", on="b"),
         settings=SNAPSHOT,
     ),
 )
 OTHERWISE = (
-    behind("batch-is-a-transaction", "KV-ISO-008", put(1), eventually(sql(LISTED, (1,))), settings=SNAPSHOT),
+    sql_case("batch-is-a-transaction", "KV-ISO-008", put(1), eventually(sql(LISTED, (1,))), settings=SNAPSHOT),
     case(
         "level-at-run-time",
         "KV-ISO-009",
-        row(1, "old"),
+        insert(1, "old"),
         sql("SET GLOBAL innodb_api_trx_level = 2"),
         BEGIN,
-        becomes(1, "new", on="s"),
-        reads(1, "new"),
+        update(1, "new", on="s"),
+        get(1, "new"),
         ROLLBACK,
         sql("SET GLOBAL innodb_api_trx_level = DEFAULT"),
         engine="plugin",

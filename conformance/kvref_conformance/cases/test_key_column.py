@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, shows, stored, unknown
+from kvref_conformance.case import Shape, case, send, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store, try_store, unmapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
 
 
-def keyed(declared: str) -> Shape:
+def key_column(declared: str) -> Shape:
     """Return the usual table with a key column declared so."""
     return Shape(f"k {declared} PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 
@@ -31,20 +31,20 @@ RANGES: Final = {
     "INT UNSIGNED": (0, 4294967295),
     "BIGINT": (-9223372036854775808, 9223372036854775807),
 }
-INT, UNSIGNED, TINY, LARGE = (keyed(words) for words in ("INT", "INT UNSIGNED", "TINYINT", "BIGINT UNSIGNED"))
-FIVE = stored("5", "five")
+INT, UNSIGNED, TINY, LARGE = (key_column(words) for words in ("INT", "INT UNSIGNED", "TINYINT", "BIGINT UNSIGNED"))
+FIVE = store("5", "five")
 # Store 25 under the key 5 with every verb that writes a value.
 TO_25: Final = (
-    stored("5", "1", "add"),
-    stored("5", "2", "replace"),
-    stored("5", "0", "append"),
-    say("incr 5 5\r\n", "25\r\n"),
+    store("5", "1", "add"),
+    store("5", "2", "replace"),
+    store("5", "0", "append"),
+    send("incr 5 5\r\n", "25\r\n"),
 )
 # Whatever a storage verb says when it stores nothing.
 NOT_TAKEN = ("CLIENT_ERROR <text>\r\n", "NOT_STORED\r\n")
 
 
-def named(declared: str) -> str:
+def type_name(declared: str) -> str:
     """Return a type as a part of a case's name."""
     return declared.lower().replace(" ", "-")
 
@@ -52,33 +52,33 @@ def named(declared: str) -> str:
 INTEGERS = (
     *(
         case(
-            f"{named(declared)}-key",
+            f"{type_name(declared)}-key",
             "KV-KEY-002",
-            stored(f"{low}", "lowest"),
-            stored(f"{high}", "highest"),
-            say(f"get {high} {low}\r\n", f"VALUE {high} 0 7\r\nhighest\r\nVALUE {low} 0 6\r\nlowest\r\nEND\r\n"),
+            store(f"{low}", "lowest"),
+            store(f"{high}", "highest"),
+            send(f"get {high} {low}\r\n", f"VALUE {high} 0 7\r\nhighest\r\nVALUE {low} 0 6\r\nlowest\r\nEND\r\n"),
             sql("SELECT k, v FROM {t} ORDER BY k", (low, "lowest"), (high, "highest")),
-            shape=keyed(declared),
+            shape=key_column(declared),
         )
         for declared, (low, high) in RANGES.items()
     ),
-    case("integer-key-of-sql", "KV-KEY-003", inserted("5", "'five', 2, 0, 0"), shows("5", "five", flags=2), shape=INT),
+    case("integer-key-of-sql", "KV-KEY-003", insert("5", "'five', 2, 0, 0"), hit("5", "five", flags=2), shape=INT),
     case(
         "integer-key-for-every-verb",
         "KV-KEY-003",
         *TO_25,
-        say("decr 5 1\r\n", "24\r\n"),
-        shows("5", "24"),
-        say("delete 5\r\n", "DELETED\r\n"),
-        misses("5"),
+        send("decr 5 1\r\n", "24\r\n"),
+        hit("5", "24"),
+        send("delete 5\r\n", "DELETED\r\n"),
+        miss("5"),
         shape=INT,
     ),
-    case("negative-key", "KV-KEY-004", inserted("-5", "'minus', 0, 0, 0"), FIVE, shows("-5", "minus"), shape=INT),
+    case("negative-key", "KV-KEY-004", insert("-5", "'minus', 0, 0, 0"), FIVE, hit("-5", "minus"), shape=INT),
     case(
         "one-row-under-several-spellings",
         "KV-KEY-013",
         FIVE,
-        say("get 5 6 05 5\r\n", "VALUE 5 0 4\r\nfive\r\nVALUE 05 0 4\r\nfive\r\nVALUE 5 0 4\r\nfive\r\nEND\r\n"),
+        send("get 5 6 05 5\r\n", "VALUE 5 0 4\r\nfive\r\nVALUE 05 0 4\r\nfive\r\nVALUE 5 0 4\r\nfive\r\nEND\r\n"),
         shape=INT,
     ),
     *(
@@ -86,8 +86,8 @@ INTEGERS = (
             f"integer-key-{name}",
             "KV-KEY-005",
             FIVE,
-            shows(spelling, "five"),
-            answered(spelling, "x", "NOT_STORED\r\n", "add"),
+            hit(spelling, "five"),
+            try_store(spelling, "x", "NOT_STORED\r\n", "add"),
             shape=INT,
         )
         for name, spelling in (("zeros", "005"), ("plus", "+5"), ("tail", "5abc"), ("fraction", "5.5"))
@@ -96,11 +96,11 @@ INTEGERS = (
         "integer-key-spelled-otherwise",
         "KV-KEY-003",
         FIVE,
-        shows("005", "five"),
-        shows("+5", "five"),
-        answered("005", "x", "NOT_STORED\r\n", "add"),
-        stored("+5", "other"),
-        shows("5", "other"),
+        hit("005", "five"),
+        hit("+5", "five"),
+        try_store("005", "x", "NOT_STORED\r\n", "add"),
+        store("+5", "other"),
+        hit("5", "other"),
         shape=INT,
     ),
     *(
@@ -108,12 +108,12 @@ INTEGERS = (
             f"no-integer-{name}",
             "KV-KEY-059",
             FIVE,
-            stored("0", "7"),
-            misses(spelling),
-            say(f"incr {spelling} 1\r\ndecr {spelling} 1\r\n", "NOT_FOUND\r\n" * 2),
-            say(f"delete {spelling}\r\n", "NOT_FOUND\r\n"),
-            shows("5", "five"),
-            shows("0", "7"),
+            store("0", "7"),
+            miss(spelling),
+            send(f"incr {spelling} 1\r\ndecr {spelling} 1\r\n", "NOT_FOUND\r\n" * 2),
+            send(f"delete {spelling}\r\n", "NOT_FOUND\r\n"),
+            hit("5", "five"),
+            hit("0", "7"),
             shape=INT,
         )
         for name, spelling in (("tail", "5abc"), ("fraction", "5.5"), ("hexadecimal", "0x5"))
@@ -123,7 +123,7 @@ INTEGERS = (
             f"no-integer-{name}-stored",
             "KV-KEY-060",
             FIVE,
-            answered(spelling, "x", "CLIENT_ERROR <text>\r\n", verb),
+            try_store(spelling, "x", "CLIENT_ERROR <text>\r\n", verb),
             sql("SELECT k, v FROM {t}", (5, "five")),
             shape=INT,
         )
@@ -135,15 +135,15 @@ INTEGERS = (
         )
     ),
     *(
-        case(f"no-integer-{name}", "KV-KEY-006", FIVE, stored("0", "zero"), misses(spelling), shape=INT)
+        case(f"no-integer-{name}", "KV-KEY-006", FIVE, store("0", "zero"), miss(spelling), shape=INT)
         for name, spelling in (("text", "abc"), ("sign", "-"), ("signs", "--5"), ("bar", "_5"))
     ),
     *(
         case(
             f"no-integer-{name}-stored",
             "KV-KEY-007",
-            stored("0", "zero"),
-            answered(spelling, "x", NOT_TAKEN, verb),
+            store("0", "zero"),
+            try_store(spelling, "x", NOT_TAKEN, verb),
             sql("SELECT k, v FROM {t}", (0, "zero")),
             shape=INT,
         )
@@ -154,25 +154,25 @@ INTEGERS = (
 BEYOND = (
     *(
         case(
-            f"{named(declared)}-key-too-{name}",
+            f"{type_name(declared)}-key-too-{name}",
             "KV-KEY-009",
-            answered(f"{number}", "x", "CLIENT_ERROR <text>\r\n"),
+            try_store(f"{number}", "x", "CLIENT_ERROR <text>\r\n"),
             sql("SELECT COUNT(*) FROM {t}", (0,)),
-            shape=keyed(declared),
+            shape=key_column(declared),
         )
         for declared, (low, high) in RANGES.items()
         for name, number in (("low", low - 1), ("high", high + 1))
     ),
-    case("key-beyond-64-bits", "KV-KEY-009", answered("9" * 30, "x", "CLIENT_ERROR <text>\r\n"), shape=INT),
+    case("key-beyond-64-bits", "KV-KEY-009", try_store("9" * 30, "x", "CLIENT_ERROR <text>\r\n"), shape=INT),
     *(
         case(
             f"key-out-of-range-{name}",
             "KV-KEY-010 KV-KEY-065",
-            stored(f"{kept}", "7"),
-            say(f"get {number}\r\n", "END\r\n"),
-            say(f"delete {number}\r\n", "NOT_FOUND\r\n"),
-            say(f"incr {number} 1\r\n", "NOT_FOUND\r\n"),
-            shows(f"{kept}", "7"),
+            store(f"{kept}", "7"),
+            send(f"get {number}\r\n", "END\r\n"),
+            send(f"delete {number}\r\n", "NOT_FOUND\r\n"),
+            send(f"incr {number} 1\r\n", "NOT_FOUND\r\n"),
+            hit(f"{kept}", "7"),
             shape=shape,
         )
         for name, kept, number, shape in (
@@ -185,10 +185,10 @@ BEYOND = (
         case(
             f"key-by-low-bits-{name}",
             "KV-KEY-008",
-            stored(f"{number}", "x"),
+            store(f"{number}", "x"),
             sql("SELECT k, v FROM {t}", (kept, "x")),
-            shows(f"{number}", "x"),
-            shows(f"{kept}", "x"),
+            hit(f"{number}", "x"),
+            hit(f"{kept}", "x"),
             shape=shape,
         )
         for name, kept, number, shape in (
@@ -200,19 +200,19 @@ BEYOND = (
     case(
         "bigint-unsigned-key",
         "KV-KEY-012",
-        stored("18446744073709551615", "highest"),
-        stored("9223372036854775808", "x"),
-        shows("18446744073709551615", "highest"),
-        shows("9223372036854775808", "x"),
-        say("delete 18446744073709551615\r\n", "DELETED\r\n"),
-        shows("9223372036854775808", "x"),
+        store("18446744073709551615", "highest"),
+        store("9223372036854775808", "x"),
+        hit("18446744073709551615", "highest"),
+        hit("9223372036854775808", "x"),
+        send("delete 18446744073709551615\r\n", "DELETED\r\n"),
+        hit("9223372036854775808", "x"),
         shape=LARGE,
     ),
     case(
         "bigint-unsigned-key-beyond-63-bits",
         "KV-KEY-011",
-        stored("9223372036854775807", "x"),
-        shows("18446744073709551615", "x"),
+        store("9223372036854775807", "x"),
+        hit("18446744073709551615", "x"),
         shape=LARGE,
     ),
 )
@@ -228,9 +228,9 @@ UNUSABLE = (
         case(
             f"{declared.partition('(')[0].lower()}-key",
             requirement,
-            unknown("{m}"),
-            stored("{k}", "x"),
-            shape=keyed(declared),
+            unmapped("{m}"),
+            store("{k}", "x"),
+            shape=key_column(declared),
             bind="m1",
         )
         for requirement, types in ODD.items()
@@ -240,8 +240,8 @@ UNUSABLE = (
         case(
             f"{declared.lower()}-key",
             "KV-KEY-019",
-            unknown("{m}"),
-            stored("{k}", "x"),
+            unmapped("{m}"),
+            store("{k}", "x"),
             shape=Shape(f"k {declared}, v VARCHAR(40), {OPTIONS}, PRIMARY KEY (k(20))"),
             bind="m1",
         )
@@ -249,11 +249,11 @@ UNUSABLE = (
     ),
     *(
         case(
-            f"{named(declared.partition('(')[0])}-key-as-sql-shows-it",
+            f"{type_name(declared.partition('(')[0])}-key-as-sql-shows-it",
             "KV-KEY-017",
-            inserted(text, "'x', 0, 0, 0"),
-            say(f"get @@{{m}}.{text}\r\n", (f"VALUE @@{{m}}.{text} 0 1\r\nx\r\nEND\r\n", "END\r\n")),
-            shape=keyed(declared),
+            insert(text, "'x', 0, 0, 0"),
+            send(f"get @@{{m}}.{text}\r\n", (f"VALUE @@{{m}}.{text} 0 1\r\nx\r\nEND\r\n", "END\r\n")),
+            shape=key_column(declared),
             bind="m1",
         )
         for declared, text in (("MEDIUMINT", "5"), ("DATE", "2021-02-03"), ("YEAR", "2021"), ("ENUM('a','b')", "b"))
@@ -261,56 +261,58 @@ UNUSABLE = (
     case(
         "year-key-as-its-byte",
         "KV-KEY-015",
-        stored("121", "x"),
+        store("121", "x"),
         sql("SELECT k FROM {t}", (2021,)),
-        misses("2021"),
-        shape=keyed("YEAR"),
+        miss("2021"),
+        shape=key_column("YEAR"),
     ),
     case(
         "enum-key-by-number",
         "KV-KEY-016",
-        inserted("b", "'x', 0, 0, 0"),
-        shows("2", "x"),
-        misses("b"),
-        shape=keyed("ENUM('a','b')"),
+        insert("b", "'x', 0, 0, 0"),
+        hit("2", "x"),
+        miss("b"),
+        shape=key_column("ENUM('a','b')"),
     ),
 )
 
-BYTES = keyed("VARBINARY(250)")
+BYTES = key_column("VARBINARY(250)")
 BINARY = (
-    case("fixed-binary-key", "KV-KEY-058", unknown("{m}"), stored("{k}", "x"), shape=keyed("BINARY(8)"), bind="m1"),
+    case(
+        "fixed-binary-key", "KV-KEY-058", unmapped("{m}"), store("{k}", "x"), shape=key_column("BINARY(8)"), bind="m1"
+    ),
     case(
         "bytes-as-key",
         "KV-KEY-057",
-        stored("a\xe9\xff", "1"),
-        stored("A\xe9\xff", "2"),
-        stored("b" * 250, "3"),
-        shows("a\xe9\xff", "1"),
-        shows("A\xe9\xff", "2"),
-        shows("b" * 250, "3"),
-        misses("B" * 250),
-        say("delete a\xe9\xff\r\n", "DELETED\r\n"),
-        misses("a\xe9\xff"),
-        shows("A\xe9\xff", "2"),
+        store("a\xe9\xff", "1"),
+        store("A\xe9\xff", "2"),
+        store("b" * 250, "3"),
+        hit("a\xe9\xff", "1"),
+        hit("A\xe9\xff", "2"),
+        hit("b" * 250, "3"),
+        miss("B" * 250),
+        send("delete a\xe9\xff\r\n", "DELETED\r\n"),
+        miss("a\xe9\xff"),
+        hit("A\xe9\xff", "2"),
         shape=BYTES,
     ),
     case(
         "bytes-as-key-for-every-verb",
         "KV-KEY-057",
         *TO_25,
-        say("touch 5 0\r\n", "TOUCHED\r\n"),
-        shows("5", "25"),
-        misses("05"),
-        say("get @>4\r\n", "VALUE 5 0 2\r\n25\r\nEND\r\n"),
-        say("delete 5\r\n", "DELETED\r\n"),
-        misses("5"),
+        send("touch 5 0\r\n", "TOUCHED\r\n"),
+        hit("5", "25"),
+        miss("05"),
+        send("get @>4\r\n", "VALUE 5 0 2\r\n25\r\nEND\r\n"),
+        send("delete 5\r\n", "DELETED\r\n"),
+        miss("5"),
         shape=BYTES,
     ),
     case(
         "bytes-as-key-of-sql",
         "KV-KEY-057",
         sql("INSERT INTO {t} VALUES (X'6BE9', 'x', 0, 0, 0)"),
-        shows("k\xe9", "x"),
+        hit("k\xe9", "x"),
         shape=BYTES,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, answers, ask, asks, case, eventually, say, sql
+from kvref_conformance.case import Shape, await_reply, case, eventually, frames, send, sql, start_request
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
@@ -13,15 +13,15 @@ from kvref_conformance.cases.batches import (
     SHORT_WAIT,
     SINGLE_SERIAL,
     WRITES,
-    becomes,
-    holds,
-    item,
-    nothing,
+    delete,
+    get,
+    insert,
+    item_reply,
+    miss,
     put,
     puts,
-    reads,
-    row,
-    vanishes,
+    select,
+    update,
 )
 from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import PATIENCE, Disconnect
@@ -44,92 +44,92 @@ REFUSED = {
 OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 
 
-def short(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
+def short_wait_case(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
     """Write a case where a wait is over after a second."""
     return case(id_, requirements, *steps, settings=SHORT_WAIT, engine=engine)
 
 
-def gives_up(id_: str, requirements: str, step: Step) -> Case:
+def lock_timeout_case(id_: str, requirements: str, step: Step) -> Case:
     """Write a case where a command waits for a row of another connection's batch until the wait is over."""
-    return short(
-        id_, requirements, row(1, "old"), put(1, value="held"), step, Disconnect(), eventually(holds(1, "held"))
+    return short_wait_case(
+        id_, requirements, insert(1, "old"), put(1, value="held"), step, Disconnect(), eventually(select(1, "held"))
     )
 
 
-def waits_for_sql(id_: str, requirements: str, reply: str) -> Case:
+def sql_lock_case(id_: str, requirements: str, reply: str) -> Case:
     """Write a case where a write waits for a row that a transaction of SQL has changed."""
-    return short(
+    return short_wait_case(
         id_,
         requirements,
-        row(1, "old"),
+        insert(1, "old"),
         BEGIN,
-        becomes(1, "sql", on="s"),
-        say(f"set {TAIL}", reply, patience=PATIENCE),
+        update(1, "sql", on="s"),
+        send(f"set {TAIL}", reply, patience=PATIENCE),
         COMMIT,
-        holds(1, "sql"),
+        select(1, "sql"),
         engine="mysql",
     )
 
 
 GIVEN_UP = (
     *(
-        gives_up(id_, requirements, ask("set key={k}1 value=x", reply, on="b", patience=PATIENCE))
+        lock_timeout_case(id_, requirements, frames("set key={k}1 value=x", reply, on="b", patience=PATIENCE))
         for id_, requirements, reply in (
             ("frame-gives-up", "KV-LOCK-030", 'set 0x86 "lock wait timeout"'),
             ("frame-gives-up-as-refused", "KV-LOCK-036", 'set 0x05 "Not stored"'),
         )
     ),
     *(
-        gives_up(f"{name}-gives-up", "KV-LOCK-030", say(request, OVER, on="b", patience=PATIENCE))
+        lock_timeout_case(f"{name}-gives-up", "KV-LOCK-030", send(request, OVER, on="b", patience=PATIENCE))
         for name, (request, _) in REFUSED.items()
     ),
     *(
-        gives_up(
+        lock_timeout_case(
             f"{name}-gives-up-as-refused",
             "KV-LOCK-050" if name == "delete" else "KV-LOCK-036",
-            say(request, reply, on="b", patience=PATIENCE),
+            send(request, reply, on="b", patience=PATIENCE),
         )
         for name, (request, reply) in REFUSED.items()
     ),
-    short(
+    short_wait_case(
         "incr-gives-up",
         "KV-LOCK-031",
-        row(1, "5"),
+        insert(1, "5"),
         put(1, value="6"),
-        say("incr {k}1 1\r\n", ("SERVER_ERROR failed to store item\r\n", OVER), on="b", patience=PATIENCE),
+        send("incr {k}1 1\r\n", ("SERVER_ERROR failed to store item\r\n", OVER), on="b", patience=PATIENCE),
         Disconnect(),
-        eventually(holds(1, "6")),
+        eventually(select(1, "6")),
     ),
-    waits_for_sql("gives-up-a-row-of-sql", "KV-LOCK-030", OVER),
-    waits_for_sql("gives-up-a-row-of-sql-as-refused", "KV-LOCK-036", NOT_STORED),
-    short(
+    sql_lock_case("gives-up-a-row-of-sql", "KV-LOCK-030", OVER),
+    sql_lock_case("gives-up-a-row-of-sql-as-refused", "KV-LOCK-036", NOT_STORED),
+    short_wait_case(
         "gives-up-and-keeps-the-rest",
         "KV-LOCK-032",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="held"),
         put(2, on="b"),
-        say(f"set {TAIL}", OVER, on="b", patience=PATIENCE),
-        reads(1, "held"),
-        reads(2, "x", on="b"),
+        send(f"set {TAIL}", OVER, on="b", patience=PATIENCE),
+        get(1, "held"),
+        get(2, "x", on="b"),
     ),
-    short(
+    short_wait_case(
         "gives-up-and-loses-the-rest",
         "KV-LOCK-033",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="held"),
         put(2, on="b"),
-        say(f"set {TAIL}", NOT_STORED, on="b", patience=PATIENCE),
-        nothing(2, on="b"),
+        send(f"set {TAIL}", NOT_STORED, on="b", patience=PATIENCE),
+        miss(2, on="b"),
         Disconnect(),
-        eventually(holds(1, "held")),
+        eventually(select(1, "held")),
     ),
     case(
         "wait-set-at-run-time",
         "KV-LOCK-016",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="held"),
         sql("SET GLOBAL innodb_lock_wait_timeout = 1"),
-        say(f"set {TAIL}", "NOT_STORED\r\n", on="b", patience=PATIENCE),
+        send(f"set {TAIL}", "NOT_STORED\r\n", on="b", patience=PATIENCE),
         sql("SET GLOBAL innodb_lock_wait_timeout = DEFAULT"),
         settings=WRITES,
         engine="plugin",
@@ -137,10 +137,10 @@ GIVEN_UP = (
     case(
         "gives-up-after-a-second",
         "KV-LOCK-034",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="held"),
-        say(f"set {TAIL}", "NOT_STORED\r\n", on="b", patience=PATIENCE),
-        reads(1, "held"),
+        send(f"set {TAIL}", "NOT_STORED\r\n", on="b", patience=PATIENCE),
+        get(1, "held"),
         settings=WRITES,
     ),
 )
@@ -149,16 +149,16 @@ SERIALIZABLE = (
         case(
             f"a-read-gives-up-{name}{suffix}",
             requirements,
-            row(1, "old"),
+            insert(1, "old"),
             BEGIN,
             change,
-            say("get {k}1\r\n", reply, patience=PATIENCE),
+            send("get {k}1\r\n", reply, patience=PATIENCE),
             ROLLBACK,
-            reads(1, "old"),
+            get(1, "old"),
             settings=SINGLE_SERIAL,
             engine="mysql",
         )
-        for name, change in (("update", becomes(1, "new", on="s")), ("delete", vanishes(1, on="s")))
+        for name, change in (("update", update(1, "new", on="s")), ("delete", delete(1, on="s")))
         for suffix, requirements, reply in (("", "KV-LOCK-035", OVER), ("-as-refused", "KV-LOCK-051", "END\r\n"))
     ),
 )
@@ -167,7 +167,7 @@ FLUSHES = (
         "flush-beside-an-idle-connection",
         "KV-LOCK-044",
         *puts(1, 4),
-        say("flush_all\r\n", "OK\r\n", on="b", patience=PATIENCE),
+        send("flush_all\r\n", "OK\r\n", on="b", patience=PATIENCE),
         sql("SELECT COUNT(*) FROM {t}", (0,)),
         shape=OWN,
         settings=IDLE,
@@ -176,9 +176,9 @@ FLUSHES = (
         "flush-waits-for-a-batch",
         "KV-LOCK-040",
         *puts(1, 2),
-        asks("flush_all\r\n", "b"),
+        start_request("flush_all\r\n", "b"),
         Disconnect(),
-        answers("OK\r\n", "b"),
+        await_reply("OK\r\n", "b"),
         sql("SELECT COUNT(*) FROM {t}", (0,)),
         shape=OWN,
         settings=WRITES,
@@ -187,18 +187,18 @@ FLUSHES = (
         "flush-gives-up",
         "KV-LOCK-041",
         put(1),
-        say("flush_all\r\n", OVER, on="b", patience=PATIENCE),
-        reads(1, "x"),
+        send("flush_all\r\n", OVER, on="b", patience=PATIENCE),
+        get(1, "x"),
         shape=OWN,
         settings=SHORT_WAIT,
     ),
     case(
         "flush-of-nothing",
         "KV-LOCK-042",
-        say("get {k}\r\n", "END\r\n"),
+        send("get {k}\r\n", "END\r\n"),
         *puts(1, 2),
-        say("flush_all\r\n", "OK\r\n", on="b", patience=PATIENCE),
-        say("get {k}1\r\n", item(1, "x")),
+        send("flush_all\r\n", "OK\r\n", on="b", patience=PATIENCE),
+        send("get {k}1\r\n", item_reply(1, "x")),
         Disconnect(),
         eventually(sql("SELECT COUNT(*) FROM {t}", (2,))),
         shape=OWN,

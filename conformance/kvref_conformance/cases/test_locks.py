@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import answers, asks, case, ends, eventually, say, sql, starts
+from kvref_conformance.case import await_reply, await_sql, case, eventually, send, sql, start_request, start_sql
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
@@ -17,14 +17,14 @@ from kvref_conformance.cases.batches import (
     ROLLBACK,
     SNAPSHOT,
     WRITES,
-    becomes,
     committed,
-    holds,
+    delete,
+    get,
+    insert,
     put,
     puts,
-    reads,
-    row,
-    vanishes,
+    select,
+    update,
 )
 from kvref_conformance.steps import Disconnect
 
@@ -35,115 +35,115 @@ if TYPE_CHECKING:
     from kvref_conformance.steps import Step
 
 SET = "set {k}1 0 0 4\r\nmemc\r\n"
-STORED = answers("STORED\r\n", "b")
+STORED = await_reply("STORED\r\n", "b")
 UPDATE = "UPDATE {t1} SET c2 = CONCAT(c2, '+sql') WHERE c1 = '{k}1'"
 CROWD = tuple(f"{letter}{n}" for letter in "de" for n in range(5))
 
 
-def batched(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
+def batch_case(id_: str, requirements: str, *steps: Step, engine: str = "") -> Case:
     """Write a case with four writes to a batch."""
     return case(id_, requirements, *steps, settings=WRITES, engine=engine)
 
 
-def behind(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int] | None = None) -> Case:
+def sql_case(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int] | None = None) -> Case:
     """Return a case with a SQL transaction, which only a MySQL server can run concurrently with others."""
     return case(id_, requirements, *steps, settings=settings, engine="mysql")
 
 
 WAITS = (
-    batched(
+    batch_case(
         "waits-for-a-batch",
         "KV-LOCK-001",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="first"),
-        asks(SET, "b"),
+        start_request(SET, "b"),
         Disconnect(how="close"),
         STORED,
-        holds(1, "first"),
+        select(1, "first"),
         Disconnect("b"),
-        eventually(holds(1, "memc")),
+        eventually(select(1, "memc")),
     ),
-    batched(
+    batch_case(
         "frame-waits-for-a-batch",
         "KV-LOCK-001",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="first"),
-        asks("set key={k}1 value=memc", "b", binary=True),
+        start_request("set key={k}1 value=memc", "b", binary=True),
         Disconnect(how="close"),
-        answers("set ok cas=<cas>", "b"),
+        await_reply("set ok cas=<cas>", "b"),
         Disconnect("b"),
-        eventually(holds(1, "memc")),
+        eventually(select(1, "memc")),
     ),
-    batched(
+    batch_case(
         "waits-for-an-insert",
         "KV-LOCK-001",
         put(1, value="first"),
-        asks("append {k}1 0 0 1\r\n!\r\n", "b"),
+        start_request("append {k}1 0 0 1\r\n!\r\n", "b"),
         Disconnect(how="close"),
         STORED,
         Disconnect("b"),
-        eventually(holds(1, "first!")),
+        eventually(select(1, "first!")),
     ),
-    batched(
+    batch_case(
         "waits-until-the-batch-is-full",
         "KV-LOCK-001",
-        row(1, "5"),
-        say("incr {k}1 1\r\n", "6\r\n"),
-        asks("incr {k}1 1\r\n", "b"),
+        insert(1, "5"),
+        send("incr {k}1 1\r\n", "6\r\n"),
+        start_request("incr {k}1 1\r\n", "b"),
         *puts(6, 8),
-        answers("7\r\n", "b"),
-        holds(1, "6"),
+        await_reply("7\r\n", "b"),
+        select(1, "6"),
     ),
     *(
-        behind(
+        sql_case(
             f"{verb}-waits-for-sql",
             "KV-LOCK-002",
-            row(1, "old"),
-            say("get {k}1\r\n", "VALUE {k}1 0 3\r\nold\r\nEND\r\n"),
+            insert(1, "old"),
+            send("get {k}1\r\n", "VALUE {k}1 0 3\r\nold\r\nEND\r\n"),
             BEGIN,
-            becomes(1, "sql", on="s"),
-            asks(f"{verb} {{k}}1 0 0 1\r\n!\r\n", "b"),
+            update(1, "sql", on="s"),
+            start_request(f"{verb} {{k}}1 0 0 1\r\n!\r\n", "b"),
             COMMIT,
             STORED,
-            holds(1, left),
+            select(1, left),
         )
         for verb, left in (("set", "!"), ("append", "sql!"), ("replace", "!"))
     ),
-    behind(
+    sql_case(
         "waits-for-a-delete-taken-back",
         "KV-LOCK-002",
-        row(1, "old"),
-        say("get {k}1\r\n", "VALUE {k}1 0 3\r\nold\r\nEND\r\n"),
+        insert(1, "old"),
+        send("get {k}1\r\n", "VALUE {k}1 0 3\r\nold\r\nEND\r\n"),
         BEGIN,
-        vanishes(1, on="s"),
-        asks("append {k}1 0 0 1\r\n!\r\n", "b"),
+        delete(1, on="s"),
+        start_request("append {k}1 0 0 1\r\n!\r\n", "b"),
         ROLLBACK,
         STORED,
-        holds(1, "old!"),
+        select(1, "old!"),
     ),
-    behind(
+    sql_case(
         "sql-waits-for-a-batch",
         "KV-LOCK-003",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="memc"),
-        starts(UPDATE, "s"),
+        start_sql(UPDATE, "s"),
         Disconnect(),
-        ends("s"),
-        holds(1, "memc+sql"),
+        await_sql("s"),
+        select(1, "memc+sql"),
         settings=WRITES,
     ),
-    behind(
+    sql_case(
         "sql-is-refused-a-row-of-a-batch",
         "KV-LOCK-004",
-        row(1, "old"),
+        insert(1, "old"),
         put(1),
         put(2),
         sql("SET SESSION innodb_lock_wait_timeout = 1", on="s"),
-        starts(UPDATE, "s"),
-        ends("s", fails=True),
-        holds(1, "old"),
+        start_sql(UPDATE, "s"),
+        await_sql("s", fails=True),
+        select(1, "old"),
         *puts(3, 4),
-        holds(1, "x"),
+        select(1, "x"),
         settings=WRITES,
     ),
 )
@@ -152,66 +152,66 @@ GOES_ON = (
         "waits-beside-a-new-row",
         "KV-LOCK-014",
         put(1),
-        asks("set {k}2 0 0 1\r\nx\r\n", "b"),
+        start_request("set {k}2 0 0 1\r\nx\r\n", "b"),
         Disconnect(),
         STORED,
         settings=SNAPSHOT,
         engine="mysql",
     ),
-    batched("other-row", "KV-LOCK-005", row(1), row(2), put(1), put(2, on="b"), put(3, on="b"), committed(2)),
-    batched("reads-do-not-wait", "KV-LOCK-006", row(1, "old"), put(1, value="new"), reads(1, "new", on="b")),
-    behind(
+    batch_case("other-row", "KV-LOCK-005", insert(1), insert(2), put(1), put(2, on="b"), put(3, on="b"), committed(2)),
+    batch_case("reads-do-not-wait", "KV-LOCK-006", insert(1, "old"), put(1, value="new"), get(1, "new", on="b")),
+    sql_case(
         "reads-do-not-wait-for-sql",
         "KV-LOCK-006",
-        row(1, "old"),
+        insert(1, "old"),
         BEGIN,
         sql("SELECT c2 FROM {t1} WHERE c1 = '{k}1' FOR UPDATE", ("old",), on="s"),
-        reads(1, "old"),
+        get(1, "old"),
         COMMIT,
     ),
-    batched(
+    batch_case(
         "waits-alone",
         "KV-LOCK-007",
-        row(1),
+        insert(1),
         put(1),
-        asks(SET, "b"),
+        start_request(SET, "b"),
         *(put(n, on=f"c{n}") for n in range(2, 9)),
-        *(reads(n, "x", on=f"d{n}") for n in range(2, 9)),
+        *(get(n, "x", on=f"d{n}") for n in range(2, 9)),
         Disconnect(),
         STORED,
     ),
-    batched(
+    batch_case(
         "waiter-that-closes",
         "KV-LOCK-015",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="first"),
-        asks("set {k}1 0 0 4\r\nmemc\r\n", "b"),
+        start_request("set {k}1 0 0 4\r\nmemc\r\n", "b"),
         Disconnect("b", how="close"),
         Disconnect(how="close"),
-        eventually(holds(1, "memc")),
+        eventually(select(1, "memc")),
     ),
-    batched(
+    batch_case(
         "lock-of-a-closed-connection",
         "KV-LOCK-008",
-        row(1),
+        insert(1),
         put(1),
         Disconnect(),
         put(1, on="b"),
-        say("quit\r\n", "", on="b", closes=True),
+        send("quit\r\n", "", on="b", closes=True),
         put(1, on="c"),
     ),
 )
 DEADLOCK = tuple(
-    batched(
+    batch_case(
         id_,
         requirements,
-        row(1, "old"),
-        row(2, "old"),
+        insert(1, "old"),
+        insert(2, "old"),
         put(1, value="a"),
         put(2, on="b", value="b"),
-        asks("set {k}2 0 0 1\r\na\r\n", "a"),
-        say("set {k}1 0 0 1\r\nb\r\n", ("STORED\r\n", lost), on="b"),
-        answers(("STORED\r\n", lost), "a"),
+        start_request("set {k}2 0 0 1\r\na\r\n", "a"),
+        send("set {k}1 0 0 1\r\nb\r\n", ("STORED\r\n", lost), on="b"),
+        await_reply(("STORED\r\n", lost), "a"),
         Disconnect("a"),
         Disconnect("b"),
         eventually(sql("SELECT COUNT(DISTINCT c2) FROM {t1} WHERE c1 IN ('{k}1', '{k}2') AND c2 <> 'old'", (1,))),
@@ -225,63 +225,63 @@ TOGETHER = (
     case(
         "incr-together",
         "KV-LOCK-010",
-        row(1, "0"),
-        *(asks("incr {k}1 1\r\n", each, silent=0) for each in CROWD),
-        *(answers(f"<new number {each}>\r\n", each) for each in CROWD),
-        holds(1, "10"),
+        insert(1, "0"),
+        *(start_request("incr {k}1 1\r\n", each, silent=0) for each in CROWD),
+        *(await_reply(f"<new number {each}>\r\n", each) for each in CROWD),
+        select(1, "10"),
     ),
     case(
         "set-together",
         "KV-LOCK-010",
-        row(1, "old"),
-        *(asks("set {k}1 0 0 1\r\nx\r\n", each, silent=0) for each in CROWD),
-        *(answers("STORED\r\n", each) for each in CROWD),
-        holds(1, "x"),
+        insert(1, "old"),
+        *(start_request("set {k}1 0 0 1\r\nx\r\n", each, silent=0) for each in CROWD),
+        *(await_reply("STORED\r\n", each) for each in CROWD),
+        select(1, "x"),
     ),
     case(
         "append-together",
         "KV-LOCK-010",
-        row(1, ""),
-        *(asks("append {k}1 0 0 1\r\nx\r\n", each, silent=0) for each in CROWD),
-        *(answers("STORED\r\n", each) for each in CROWD),
-        holds(1, "x" * 10),
+        insert(1, ""),
+        *(start_request("append {k}1 0 0 1\r\nx\r\n", each, silent=0) for each in CROWD),
+        *(await_reply("STORED\r\n", each) for each in CROWD),
+        select(1, "x" * 10),
     ),
 )
 WITHOUT = (
     case(
         "no-row-locks-between-batches",
         "KV-LOCK-011",
-        row(1, "old"),
+        insert(1, "old"),
         put(1, value="first"),
         put(1, on="b", value="second"),
         Disconnect(),
-        eventually(holds(1, "first")),
+        eventually(select(1, "first")),
         Disconnect("b"),
-        eventually(holds(1, "second")),
+        eventually(select(1, "second")),
         settings=NO_ROW_LOCKS,
     ),
     case(
         "no-row-lock-against-sql",
         "KV-LOCK-012",
-        row(1, "old"),
+        insert(1, "old"),
         BEGIN,
-        becomes(1, "sql", on="s"),
+        update(1, "sql", on="s"),
         put(1, value="memc"),
         *puts(6, 8),
-        holds(1, "memc"),
+        select(1, "memc"),
         ROLLBACK,
-        holds(1, "memc"),
+        select(1, "memc"),
         settings=NO_ROW_LOCKS,
         engine="plugin",
     ),
-    behind(
+    sql_case(
         "sql-waits-all-the-same",
         "KV-LOCK-013",
-        row(1, "old"),
+        insert(1, "old"),
         put(1),
         sql("SET SESSION innodb_lock_wait_timeout = 1", on="s"),
-        starts(UPDATE, "s"),
-        ends("s", fails=True),
+        start_sql(UPDATE, "s"),
+        await_sql("s", fails=True),
         settings=NO_ROW_LOCKS,
     ),
 )

@@ -8,55 +8,55 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import EVERYWHERE, misses, row_added, row_removed, shows, stored
+from kvref_conformance.case import case, send, sql
+from kvref_conformance.cases.phrases import EVERYWHERE, hit, map_table, miss, store, unmap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
 
-TO_M2 = say("get @@{m2}\r\n", "VALUE @@{m2} 0 {#w2}\r\n{w2}\r\nEND\r\n")
+TO_M2 = send("get @@{m2}\r\n", "VALUE @@{m2} 0 {#w2}\r\n{w2}\r\nEND\r\n")
 
 SWITCHES = (
     case(
         "get-word",
         "KV-MAP-001",
         *EVERYWHERE,
-        shows("@@{m2}.{k}", "2"),
-        shows("@@{q}.{k}", "3"),
-        shows("@@{m1}.{k}", "1"),
+        hit("@@{m2}.{k}", "2"),
+        hit("@@{q}.{k}", "3"),
+        hit("@@{m1}.{k}", "1"),
     ),
-    case("get-word-stays", "KV-MAP-002", *EVERYWHERE, shows("@@{m2}.{k}", "2"), shows("{k}", "2"), shows("{k}", "2")),
+    case("get-word-stays", "KV-MAP-002", *EVERYWHERE, hit("@@{m2}.{k}", "2"), hit("{k}", "2"), hit("{k}", "2")),
     case(
         "switch-word-answer",
         "KV-MAP-003 KV-MAP-050",
         TO_M2,
-        say("gets @@{m1}\r\n", "VALUE @@{m1} 0 {#w1} 0\r\n{w1}\r\nEND\r\n"),
+        send("gets @@{m1}\r\n", "VALUE @@{m1} 0 {#w1} 0\r\n{w1}\r\nEND\r\n"),
     ),
     case(
         "switch-word-stays",
         "KV-MAP-004",
         *EVERYWHERE,
-        say("get @@{m2}\r\n", "VALUE @@{m2} 0 <number>\r\n<text>\r\nEND\r\n"),
-        shows("{k}", "2"),
+        send("get @@{m2}\r\n", "VALUE @@{m2} 0 <number>\r\n<text>\r\nEND\r\n"),
+        hit("{k}", "2"),
     ),
     case(
         "switch-word-with-delimiter",
         "KV-MAP-005",
         *EVERYWHERE,
-        say("get @@{m2}.\r\n", "VALUE @@{m2}. 0 <number>\r\n<text>\r\nEND\r\n"),
-        shows("{k}", "2"),
+        send("get @@{m2}.\r\n", "VALUE @@{m2}. 0 <number>\r\n<text>\r\nEND\r\n"),
+        hit("{k}", "2"),
     ),
-    case("get-word-missing-key", "KV-MAP-006", *EVERYWHERE, misses("@@{m2}.{k2}"), shows("{k}", "2")),
-    case("set-word", "KV-MAP-007", *EVERYWHERE, stored("@@{m2}.{k}", "y"), shows("{k}", "y"), shows("@@{m1}.{k}", "1")),
+    case("get-word-missing-key", "KV-MAP-006", *EVERYWHERE, miss("@@{m2}.{k2}"), hit("{k}", "2")),
+    case("set-word", "KV-MAP-007", *EVERYWHERE, store("@@{m2}.{k}", "y"), hit("{k}", "y"), hit("@@{m1}.{k}", "1")),
     *(
         case(
             f"{verb}-word",
             "KV-MAP-008",
             *EVERYWHERE,
-            say(f"{verb} @@{{m2}}.{key} 0 0 1\r\n+\r\n", "STORED\r\n"),
-            say(f"get {key}\r\n", f"VALUE {key} 0 {len(value)}\r\n{value}\r\nEND\r\n"),
+            send(f"{verb} @@{{m2}}.{key} 0 0 1\r\n+\r\n", "STORED\r\n"),
+            send(f"get {key}\r\n", f"VALUE {key} 0 {len(value)}\r\n{value}\r\nEND\r\n"),
         )
         for verb, key, value in (
             ("add", "{k2}", "+"),
@@ -69,18 +69,18 @@ SWITCHES = (
         "cas-word",
         "KV-MAP-008",
         *EVERYWHERE,
-        say("gets @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1 <cas a>\r\n2\r\nEND\r\n"),
-        shows("@@{m1}.{k}", "1"),
-        say("cas @@{m2}.{k} 0 0 1 {a}\r\n+\r\n", "STORED\r\n"),
-        shows("{k}", "+"),
+        send("gets @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1 <cas a>\r\n2\r\nEND\r\n"),
+        hit("@@{m1}.{k}", "1"),
+        send("cas @@{m2}.{k} 0 0 1 {a}\r\n+\r\n", "STORED\r\n"),
+        hit("{k}", "+"),
     ),
     *(
         case(
             f"{verb}-word-refused",
             "KV-MAP-009",
             *EVERYWHERE,
-            say(f"{verb} @@{{m2}}.{key} 0 0 1{number}\r\n+\r\n", answer),
-            shows("{k}", "2"),
+            send(f"{verb} @@{{m2}}.{key} 0 0 1{number}\r\n+\r\n", answer),
+            hit("{k}", "2"),
         )
         for verb, key, number, answer in (
             ("add", "{k}", "", "NOT_STORED\r\n"),
@@ -94,30 +94,33 @@ SWITCHES = (
         "cas-word-missing",
         "KV-MAP-009",
         *EVERYWHERE,
-        say("cas @@{m2}.{k2} 0 0 1 1\r\n+\r\n", "NOT_FOUND\r\n"),
-        shows("{k}", "2"),
+        send("cas @@{m2}.{k2} 0 0 1 1\r\n+\r\n", "NOT_FOUND\r\n"),
+        hit("{k}", "2"),
     ),
     case(
         "delete-word",
         "KV-MAP-012",
         *EVERYWHERE,
-        say("delete @@{m2}.{k}\r\n", "DELETED\r\n"),
-        misses("{k}"),
-        shows("@@{m1}.{k}", "1"),
+        send("delete @@{m2}.{k}\r\n", "DELETED\r\n"),
+        miss("{k}"),
+        hit("@@{m1}.{k}", "1"),
     ),
     *(
         case(
             f"{verb}-word",
             "KV-MAP-013",
             *EVERYWHERE,
-            say(f"{verb} @@{{m2}}.{{k}} 2\r\n", f"{result}\r\n"),
-            shows("{k}", result),
-            shows("@@{m1}.{k}", "1"),
+            send(f"{verb} @@{{m2}}.{{k}} 2\r\n", f"{result}\r\n"),
+            hit("{k}", result),
+            hit("@@{m1}.{k}", "1"),
         )
         for verb, result in (("incr", "4"), ("decr", "0"))
     ),
     case(
-        "gets-word", "KV-MAP-031", *EVERYWHERE, say("gets @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1 <cas>\r\n2\r\nEND\r\n")
+        "gets-word",
+        "KV-MAP-031",
+        *EVERYWHERE,
+        send("gets @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1 <cas>\r\n2\r\nEND\r\n"),
     ),
     case(
         "back-and-forth",
@@ -126,16 +129,16 @@ SWITCHES = (
         *(
             step
             for _ in range(3)
-            for step in (shows("@@{m2}.{k}", "2"), shows("{k}", "2"), shows("@@{m1}.{k}", "1"), shows("{k}", "1"))
+            for step in (hit("@@{m2}.{k}", "2"), hit("{k}", "2"), hit("@@{m1}.{k}", "1"), hit("{k}", "1"))
         ),
     ),
     case(
         "two-mappings-of-one-table",
         "KV-MAP-027",
-        stored("@@{m1}.{k}", "1"),
-        shows("@@{m1b}.{k}", "1"),
-        stored("{k}", "x"),
-        shows("@@{m1}.{k}", "x"),
+        store("@@{m1}.{k}", "1"),
+        hit("@@{m1b}.{k}", "1"),
+        store("{k}", "x"),
+        hit("@@{m1}.{k}", "x"),
     ),
 )
 
@@ -144,69 +147,72 @@ CONNECTIONS = (
         "a-connections-own",
         "KV-MAP-028",
         *EVERYWHERE,
-        say("get {k}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n", on="b"),
-        shows("@@{m2}.{k}", "2"),
-        say("get {k}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n", on="b"),
-        say("get @@{q}.{k}\r\n", "VALUE @@{q}.{k} 0 1\r\n3\r\nEND\r\n", on="b"),
-        shows("{k}", "2"),
+        send("get {k}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n", on="b"),
+        hit("@@{m2}.{k}", "2"),
+        send("get {k}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n", on="b"),
+        send("get @@{q}.{k}\r\n", "VALUE @@{q}.{k} 0 1\r\n3\r\nEND\r\n", on="b"),
+        hit("{k}", "2"),
     ),
     case(
         "pipelined-switches",
         "KV-MAP-029",
         *EVERYWHERE,
-        say(
+        send(
             "get @@{m2}.{k}\r\nget {k}\r\nget @@no-such.{k}\r\nget {k}\r\nset @@{q}.{k} 0 0 1\r\nx\r\nget {k}\r\n",
             "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\nVALUE {k} 0 1\r\n2\r\nEND\r\nEND\r\nVALUE {k} 0 1\r\n2\r\nEND\r\n"
             "STORED\r\nVALUE {k} 0 1\r\nx\r\nEND\r\n",
         ),
     ),
     case(
-        "split-word", "KV-MAP-001", *EVERYWHERE, say(("get @@{m2}", ".{k}\r\n"), "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n")
+        "split-word",
+        "KV-MAP-001",
+        *EVERYWHERE,
+        send(("get @@{m2}", ".{k}\r\n"), "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
     ),
     case(
         "new-row",
         "KV-MAP-034",
         *EVERYWHERE,
-        misses("@@{k2}.{k}"),
-        row_added("{k2}", "{t2}"),
-        shows("@@{k2}.{k}", "2"),
-        shows("{k}", "2"),
-        row_removed("{k2}"),
+        miss("@@{k2}.{k}"),
+        map_table("{k2}", "{t2}"),
+        hit("@@{k2}.{k}", "2"),
+        hit("{k}", "2"),
+        unmap("{k2}"),
     ),
     case(
         "bad-row",
         "KV-MAP-035 KV-MAP-051",
         *EVERYWHERE,
-        row_added("{k2}", "kvc_missing"),
-        misses("@@{k2}.{k}"),
-        say("bind {k2}\r\n", "NOT_FOUND\r\n"),
-        shows("{k}", "1"),
-        shows("@@{m2}.{k}", "2"),
-        row_removed("{k2}"),
+        map_table("{k2}", "kvc_missing"),
+        miss("@@{k2}.{k}"),
+        send("bind {k2}\r\n", "NOT_FOUND\r\n"),
+        hit("{k}", "1"),
+        hit("@@{m2}.{k}", "2"),
+        unmap("{k2}"),
     ),
     case(
         "store-without-a-key",
         "KV-MAP-043",
         *EVERYWHERE,
-        say("set @@{m2} 0 0 1\r\nx\r\n", "NOT_STORED\r\n"),
+        send("set @@{m2} 0 0 1\r\nx\r\n", "NOT_STORED\r\n"),
         sql("SELECT COUNT(*) FROM {t2} WHERE c2 = 'x' OR c1 = '' OR c1 = '@@{m2}'", (0,)),
-        shows("@@{m2}.{k}", "2"),
+        hit("@@{m2}.{k}", "2"),
     ),
     case(
         "silent-store-switches",
         "KV-MAP-044",
         *EVERYWHERE,
-        say("set @@{m2}.{k2} 0 0 1 noreply\r\ny\r\n", ""),
-        shows("{k2}", "y"),
-        shows("{k}", "2"),
+        send("set @@{m2}.{k2} 0 0 1 noreply\r\ny\r\n", ""),
+        hit("{k2}", "y"),
+        hit("{k}", "2"),
     ),
-    case("stats-of-a-word", "KV-MAP-045", *EVERYWHERE, say("stats @@{m2}\r\n", "ERROR\r\n"), shows("{k}", "1")),
+    case("stats-of-a-word", "KV-MAP-045", *EVERYWHERE, send("stats @@{m2}\r\n", "ERROR\r\n"), hit("{k}", "1")),
     case(
         "word-with-a-key-as-long-as-its-column",
         "KV-MAP-046",
-        say("set @@{m2}.{k:32} 0 0 1\r\nx\r\n", "STORED\r\n"),
-        say("get @@{m2}.{k:32}\r\n", "VALUE @@{m2}.{k:32} 0 1\r\nx\r\nEND\r\n"),
-        say("get {k:31}\r\n", "END\r\n"),
+        send("set @@{m2}.{k:32} 0 0 1\r\nx\r\n", "STORED\r\n"),
+        send("get @@{m2}.{k:32}\r\n", "VALUE @@{m2}.{k:32} 0 1\r\nx\r\nEND\r\n"),
+        send("get {k:31}\r\n", "END\r\n"),
     ),
 )
 

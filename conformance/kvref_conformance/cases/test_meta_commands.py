@@ -5,8 +5,8 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, say
-from kvref_conformance.cases.phrases import OPTIONS, shows, stored
+from kvref_conformance.case import Shape, case, send
+from kvref_conformance.cases.phrases import OPTIONS, hit, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
-X = stored("{k}", "x")
+X = store("{k}", "x")
 BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 BAD_KEY = "CLIENT_ERROR error decoding key\r\n"
 UNKNOWN = "CLIENT_ERROR invalid flag\r\n"
@@ -22,105 +22,105 @@ EITHER = "CLIENT_ERROR invalid or duplicate flag\r\n"
 DEBUG = "ME {k} exp=%s la=<number> cas=<cas> fetch=%s cls=<number> size=<number>\r\n"
 
 
-def coded(key: bytes) -> str:
+def base64_key(key: bytes) -> str:
     """Return a key in base64."""
     return b64encode(key).decode()
 
 
-RAW = coded(b"\0\1 \r\n\x7f~")
-PLAIN = coded(b"plain-or-coded")
+RAW = base64_key(b"\0\1 \r\n\x7f~")
+PLAIN = base64_key(b"plain-or-coded")
 CASES = (
-    case("mn", "KV-META-001", say("mn\r\n", "MN\r\n"), say("mn a b\r\n", "MN\r\n")),
+    case("mn", "KV-META-001", send("mn\r\n", "MN\r\n"), send("mn a b\r\n", "MN\r\n")),
     case(
-        "mn-behind", "KV-META-002", X, say("mg {k2} q\r\nmg {k} q k\r\nmd {k2} q\r\nmn\r\n", "HD k{k}\r\nNF\r\nMN\r\n")
+        "mn-behind", "KV-META-002", X, send("mg {k2} q\r\nmg {k} q k\r\nmd {k2} q\r\nmn\r\n", "HD k{k}\r\nNF\r\nMN\r\n")
     ),
     *(
-        case(f"no-command-{word}", "KV-META-003", say(f"{word} {{k}}\r\n", "ERROR\r\n"))
+        case(f"no-command-{word}", "KV-META-003", send(f"{word} {{k}}\r\n", "ERROR\r\n"))
         for word in ("MN", "mx", "MG", "mgs")
     ),
-    case("me", "KV-META-004", X, say("me {k}\r\n", DEBUG % ("-1", "no"))),
-    case("me-missing", "KV-META-005", say("me {k}\r\n", "EN\r\n")),
+    case("me", "KV-META-004", X, send("me {k}\r\n", DEBUG % ("-1", "no"))),
+    case("me-missing", "KV-META-005", send("me {k}\r\n", "EN\r\n")),
     case(
         "me-exp",
         "KV-META-006",
         X,
-        say("me {k}\r\n", DEBUG % ("-1", "no")),
-        say("ms {k} 1 T100\r\nx\r\n", "HD\r\n"),
-        say("me {k}\r\n", (DEBUG % ("-100", "no"), DEBUG % ("-99", "no"))),
+        send("me {k}\r\n", DEBUG % ("-1", "no")),
+        send("ms {k} 1 T100\r\nx\r\n", "HD\r\n"),
+        send("me {k}\r\n", (DEBUG % ("-100", "no"), DEBUG % ("-99", "no"))),
     ),
     case(
         "me-fetch",
         "KV-META-007",
         X,
-        say("me {k}\r\n", DEBUG % ("-1", "no")),
-        say("mg {k}\r\n", "HD\r\n"),
-        say("me {k}\r\n", DEBUG % ("-1", "yes")),
+        send("me {k}\r\n", DEBUG % ("-1", "no")),
+        send("mg {k}\r\n", "HD\r\n"),
+        send("me {k}\r\n", DEBUG % ("-1", "yes")),
     ),
     case(
         "me-malformed",
         "KV-META-008",
-        say("me\r\n", BAD_FORMAT),
-        say("me {k:251}\r\n", BAD_FORMAT),
-        say("me *** b\r\n", BAD_FORMAT),
+        send("me\r\n", BAD_FORMAT),
+        send("me {k:251}\r\n", BAD_FORMAT),
+        send("me *** b\r\n", BAD_FORMAT),
     ),
     case(
         "base64",
         "KV-META-009 KV-META-010",
-        say(f"md {RAW} b\r\n", ("NF\r\n", "HD\r\n")),
-        say(f"ms {RAW} 1 b k\r\nx\r\n", f"HD k{RAW} b\r\n"),
-        say(f"mg {RAW} b k v\r\n", f"VA 1 k{RAW} b\r\nx\r\n"),
-        say(f"mg {RAW} k\r\n", f"EN k{RAW}\r\n"),
-        say(f"md {RAW} k b\r\n", f"HD k{RAW} b\r\n"),
-        say(f"mg {RAW} b k Oq\r\n", f"EN k{RAW} b Oq\r\n"),
+        send(f"md {RAW} b\r\n", ("NF\r\n", "HD\r\n")),
+        send(f"ms {RAW} 1 b k\r\nx\r\n", f"HD k{RAW} b\r\n"),
+        send(f"mg {RAW} b k v\r\n", f"VA 1 k{RAW} b\r\nx\r\n"),
+        send(f"mg {RAW} k\r\n", f"EN k{RAW}\r\n"),
+        send(f"md {RAW} k b\r\n", f"HD k{RAW} b\r\n"),
+        send(f"mg {RAW} b k Oq\r\n", f"EN k{RAW} b Oq\r\n"),
     ),
     case(
         "base64-and-plain",
         "KV-META-011",
-        say(f"ms {PLAIN} 1 b\r\nx\r\n", "HD\r\n"),
-        shows("plain-or-coded", "x"),
-        say("ma plain-or-coded\r\n", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
-        say("delete plain-or-coded\r\n", "DELETED\r\n"),
-        say(f"mg {PLAIN} b\r\n", "EN\r\n"),
+        send(f"ms {PLAIN} 1 b\r\nx\r\n", "HD\r\n"),
+        hit("plain-or-coded", "x"),
+        send("ma plain-or-coded\r\n", "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"),
+        send("delete plain-or-coded\r\n", "DELETED\r\n"),
+        send(f"mg {PLAIN} b\r\n", "EN\r\n"),
     ),
     *(
         case(
             f"no-base64-{number}",
             "KV-META-012 KV-META-018 KV-META-019",
-            say(f"mg {word} b\r\n", BAD_KEY),
-            say(f"ms {word} 1 b\r\nx\r\nmn\r\n", f"{BAD_KEY}MN\r\n"),
-            say(f"md {word} b\r\nma {word} b\r\n", EITHER * 2),
+            send(f"mg {word} b\r\n", BAD_KEY),
+            send(f"ms {word} 1 b\r\nx\r\nmn\r\n", f"{BAD_KEY}MN\r\n"),
+            send(f"md {word} b\r\nma {word} b\r\n", EITHER * 2),
         )
         for number, word in enumerate(("YWI", "***", "Y"))
     ),
     case(
         "base64-switch",
         "KV-META-013",
-        say(f"mg {coded(b'@@nope.key')} b v k\r\n", f"EN k{coded(b'@@nope.key')} b\r\n"),
-        say(f"ms {coded(b'@@nope.key')} 1 b\r\nx\r\n", "NF\r\n"),
+        send(f"mg {base64_key(b'@@nope.key')} b v k\r\n", f"EN k{base64_key(b'@@nope.key')} b\r\n"),
+        send(f"ms {base64_key(b'@@nope.key')} 1 b\r\nx\r\n", "NF\r\n"),
         shape=ONE,
     ),
     case(
         "base64-answered",
         "KV-META-014 KV-META-022",
-        stored("plain-or-coded", "x"),
-        say(f"mg {PLAIN} b k\r\n", f"HD k{PLAIN} b\r\n"),
-        say("mg plain-or-coded k\r\n", "HD kplain-or-coded\r\n"),
+        store("plain-or-coded", "x"),
+        send(f"mg {PLAIN} b k\r\n", f"HD k{PLAIN} b\r\n"),
+        send("mg plain-or-coded k\r\n", "HD kplain-or-coded\r\n"),
     ),
     case(
         "later-flags",
         "KV-META-015 KV-META-020",
         X,
-        say("mg {k} E1\r\n", UNKNOWN),
-        say("ms {k} 1 E5\r\ny\r\n", UNKNOWN),
-        say("md {k} x\r\nma {k} E1\r\n", EITHER * 2),
-        shows("{k}", "x"),
+        send("mg {k} E1\r\n", UNKNOWN),
+        send("ms {k} 1 E5\r\ny\r\n", UNKNOWN),
+        send("md {k} x\r\nma {k} E1\r\n", EITHER * 2),
+        hit("{k}", "x"),
     ),
     case(
         "me-row",
         "KV-META-017 KV-META-021",
-        stored("{k}", "value"),
-        say("me @@{m}.{k}\r\n", "ME @@{m}.{k} exp=-1 la=0 cas=<cas> fetch=no cls=0 size=<number>\r\n"),
-        say("me @@{m}\r\n", "EN\r\n"),
+        store("{k}", "value"),
+        send("me @@{m}.{k}\r\n", "ME @@{m}.{k} exp=-1 la=0 cas=<cas> fetch=no cls=0 size=<number>\r\n"),
+        send("me @@{m}\r\n", "EN\r\n"),
         shape=ONE,
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored
+from kvref_conformance.case import Shape, case, send, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store
 from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
 TIMELESS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", expiry="0")
 LATER = 2000000000
-X = stored("{k}", "x")
+X = store("{k}", "x")
 PASSED = Pause(3.1)
 HIT = "HD\r\n"
 MISS = "EN\r\n"
@@ -27,17 +27,17 @@ NO_NUMBER = "CLIENT_ERROR bad token in command line format\r\n"
 BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 
 
-def timed(seconds: int, value: str = "x") -> Send:
+def expiring(seconds: int, value: str = "x") -> Send:
     """Store {k} for so many seconds."""
-    return say(f"set {{k}} 0 {seconds} {len(value)}\r\n{value}\r\n", "STORED\r\n")
+    return send(f"set {{k}} 0 {seconds} {len(value)}\r\n{value}\r\n", "STORED\r\n")
 
 
 def mg(flags: str, *allow: str, key: str = "{k}") -> Send:
     """Send mg for {k} with those flags."""
-    return say(f"mg {key} {flags}\r\n", allow)
+    return send(f"mg {key} {flags}\r\n", allow)
 
 
-def left(flags: str, before: str, seconds: int, behind: str = "\r\n") -> Send:
+def ttl(flags: str, before: str, seconds: int, behind: str = "\r\n") -> Send:
     """Send mg with flags and expect this number of seconds, or one less if a second has begun."""
     return mg(flags, *(f"{before}t{each}{behind}" for each in (seconds, seconds - 1)))
 
@@ -45,14 +45,14 @@ def left(flags: str, before: str, seconds: int, behind: str = "\r\n") -> Send:
 ANSWERS = (
     case("mg-hit", "KV-MG-001", X, mg("", HIT)),
     case("mg-value", "KV-MG-002", X, mg("v", "VA 1\r\nx\r\n")),
-    case("mg-value-long", "KV-MG-002", stored("{k}", "a b\r\nc"), mg("v", "VA 6\r\na b\r\nc\r\n")),
-    case("mg-value-empty", "KV-MG-002", stored("{k}", ""), mg("v", "VA 0\r\n\r\n")),
+    case("mg-value-long", "KV-MG-002", store("{k}", "a b\r\nc"), mg("v", "VA 6\r\na b\r\nc\r\n")),
+    case("mg-value-empty", "KV-MG-002", store("{k}", ""), mg("v", "VA 0\r\n\r\n")),
     case("mg-miss", "KV-MG-003", mg("", MISS), mg("v", MISS)),
-    case("mg-s", "KV-MG-004", stored("{k}", "four"), mg("s", "HD s4\r\n")),
-    case("mg-t", "KV-MG-005", X, mg("t", "HD t-1\r\n"), timed(100), left("t", "HD ", 100)),
-    case("mg-c", "KV-MG-006", X, say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"), mg("c", "HD c{a}\r\n")),
-    case("mg-c-of-ms", "KV-MG-006", say("ms {k} 1 c\r\nx\r\n", "HD c<cas a>\r\n"), mg("c", "HD c{a}\r\n")),
-    case("mg-f", "KV-MG-007", stored("{k}", "x", flags=7), mg("f", "HD f7\r\n")),
+    case("mg-s", "KV-MG-004", store("{k}", "four"), mg("s", "HD s4\r\n")),
+    case("mg-t", "KV-MG-005", X, mg("t", "HD t-1\r\n"), expiring(100), ttl("t", "HD ", 100)),
+    case("mg-c", "KV-MG-006", X, send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"), mg("c", "HD c{a}\r\n")),
+    case("mg-c-of-ms", "KV-MG-006", send("ms {k} 1 c\r\nx\r\n", "HD c<cas a>\r\n"), mg("c", "HD c{a}\r\n")),
+    case("mg-f", "KV-MG-007", store("{k}", "x", flags=7), mg("f", "HD f7\r\n")),
     case("mg-k", "KV-MG-008", X, mg("k", "HD k{k}\r\n")),
     case("mg-O", "KV-MG-009", X, mg("Oabc", "HD Oabc\r\n"), mg("O", "HD O\r\n")),
     case(
@@ -63,7 +63,7 @@ ANSWERS = (
         mg("s k", "HD s1 k{k}\r\n"),
     ),
     case("mg-miss-repeats", "KV-MG-011", mg("s t k Oq c f v", "EN k{k} Oq\r\n")),
-    case("mg-q-miss", "KV-MG-012", say("mg {k} q k\r\nmg {k} v q\r\nmn\r\n", "MN\r\n")),
+    case("mg-q-miss", "KV-MG-012", send("mg {k} q k\r\nmg {k} v q\r\nmn\r\n", "MN\r\n")),
     case("mg-q-hit", "KV-MG-045", X, mg("q v", "VA 1\r\nx\r\n"), mg("q", HIT)),
     case("mg-P-L", "KV-MG-025", X, mg("P L s", "HD s1\r\n"), mg("Pa Lb/ k", "HD k{k}\r\n")),
 )
@@ -71,35 +71,35 @@ WRITES = (
     case(
         "mg-T",
         "KV-MG-013 KV-MG-033",
-        timed(2),
-        stored("{k2}", "x"),
+        expiring(2),
+        store("{k2}", "x"),
         mg("T100", HIT),
         mg("T1 v", "VA 1\r\nx\r\n", key="{k2}"),
         PASSED,
-        shows("{k}", "x"),
+        hit("{k}", "x"),
         mg("v", MISS, key="{k2}"),
     ),
     case("mg-T-miss", "KV-MG-013", mg("T100", MISS)),
     case(
         "mg-T-keeps",
         "KV-MG-014",
-        stored("{k}", "x", flags=7),
+        store("{k}", "x", flags=7),
         mg("c", "HD c<cas a>\r\n"),
         mg("T100", HIT),
         mg("c f s", "HD c{a} f7 s1\r\n"),
     ),
-    case("mg-t-T", "KV-MG-015 KV-MG-046", X, mg("t T100", "HD t-1\r\n"), left("T100 t", "HD ", 100)),
+    case("mg-t-T", "KV-MG-015 KV-MG-046", X, mg("t T100", "HD t-1\r\n"), ttl("T100 t", "HD ", 100)),
     case(
         "mg-N",
         "KV-MG-016",
-        left("N30 t v s", "VA 0 ", 30, " s0 W\r\n\r\n"),
-        say("get {k}\r\n", "VALUE {k} 0 0\r\n\r\nEND\r\n"),
+        ttl("N30 t v s", "VA 0 ", 30, " s0 W\r\n\r\n"),
+        send("get {k}\r\n", "VALUE {k} 0 0\r\n\r\nEND\r\n"),
     ),
     case(
         "mg-N-others",
         "KV-MG-017 KV-MG-021",
         mg("N30", "HD W\r\n"),
-        say("mg {k} N30\r\n", "HD Z\r\n", on="b"),
+        send("mg {k} N30\r\n", "HD Z\r\n", on="b"),
         mg("v", "VA 0 Z\r\n\r\n"),
         X,
         mg("v", "VA 1\r\nx\r\n"),
@@ -108,20 +108,20 @@ WRITES = (
     case(
         "mg-R",
         "KV-MG-019 KV-MG-021",
-        timed(100),
+        expiring(100),
         mg("R200", "HD W\r\n"),
-        say("mg {k} R200\r\n", "HD Z\r\n", on="b"),
+        send("mg {k} R200\r\n", "HD Z\r\n", on="b"),
         mg("", "HD Z\r\n"),
-        timed(100, "y"),
+        expiring(100, "y"),
         mg("v", "VA 1\r\ny\r\n"),
         mg("R200", "HD W\r\n"),
     ),
-    case("mg-R-long", "KV-MG-020", timed(100), mg("R30", HIT), X, mg("R1000000", HIT)),
+    case("mg-R-long", "KV-MG-020", expiring(100), mg("R30", HIT), X, mg("R1000000", HIT)),
     case("mg-h", "KV-MG-022", X, mg("h", "HD h0\r\n"), mg("h", "HD h1\r\n"), X, mg("h", "HD h0\r\n")),
     case("mg-l", "KV-MG-023", X, mg("l", "HD l0\r\n", "HD l1\r\n")),
-    case("mg-T-below-zero", "KV-MG-042", X, mg("v T-1", "VA 1\r\nx\r\n"), misses("{k}"), mg("v", MISS)),
-    case("mg-T-4294967295", "KV-MG-042", X, mg("T4294967295", "HD\r\n"), misses("{k}")),
-    case("mg-N-below-zero", "KV-MG-043", mg("v N-1", "VA 0 W\r\n\r\n"), misses("{k}"), mg("v", MISS)),
+    case("mg-T-below-zero", "KV-MG-042", X, mg("v T-1", "VA 1\r\nx\r\n"), miss("{k}"), mg("v", MISS)),
+    case("mg-T-4294967295", "KV-MG-042", X, mg("T4294967295", "HD\r\n"), miss("{k}")),
+    case("mg-N-below-zero", "KV-MG-043", mg("v N-1", "VA 0 W\r\n\r\n"), miss("{k}"), mg("v", MISS)),
     case("mg-u", "KV-MG-024", X, mg("u h", "HD h0\r\n"), mg("h", "HD h0\r\n"), mg("u h", "HD h1\r\n")),
 )
 REFUSED = (
@@ -146,14 +146,14 @@ REFUSED = (
         mg("c f h k l s t u v O1 P L T0 N0 R0 D1 J1", "VA 1 c<cas> f0 h0 k{k} l0 s1 t-1 O1\r\nx\r\n"),
         mg("c f h k l s t u v O1 P L T0 N0 R0 D1 J1 C1", "CLIENT_ERROR options flags are too long\r\n"),
     ),
-    case("mg-no-key", "KV-MG-032", say("mg\r\n", "ERROR\r\n")),
+    case("mg-no-key", "KV-MG-032", send("mg\r\n", "ERROR\r\n")),
 )
 TABLES = (
     case(
         "mg-switches",
         "KV-MG-035",
-        stored("@@{m2}.{k}", "2"),
-        stored("@@{m1}.{k}", "1"),
+        store("@@{m2}.{k}", "2"),
+        store("@@{m1}.{k}", "1"),
         mg("v k", "VA 1 k@@{m2}.{k}\r\n2\r\n", key="@@{m2}.{k}"),
         mg("v", "VA 1\r\n2\r\n"),
     ),
@@ -171,7 +171,7 @@ TABLES = (
         mg("T9", "CLIENT_ERROR <text>\r\n"),
         mg("T0", HIT),
         mg("N9", "CLIENT_ERROR <text>\r\n", key="{k2}"),
-        misses("{k2}"),
+        miss("{k2}"),
         shape=TIMELESS,
     ),
     case(
@@ -185,13 +185,13 @@ TABLES = (
         "mg-range",
         "KV-MG-039",
         mg("v", "CLIENT_ERROR <text>\r\n", key="@>{k}"),
-        say("me @>{k}\r\n", "CLIENT_ERROR <text>\r\n"),
+        send("me @>{k}\r\n", "CLIENT_ERROR <text>\r\n"),
         shape=ONE,
     ),
     case(
         "mg-mark-sql",
         "KV-MG-040",
-        say("set {k} 0 100 1\r\nx\r\n", "STORED\r\n"),
+        send("set {k} 0 100 1\r\nx\r\n", "STORED\r\n"),
         mg("R200", "HD W\r\n"),
         sql("UPDATE {t} SET v = 'y' WHERE k = '{k}'"),
         mg("v", "VA 1\r\ny\r\n"),
@@ -200,7 +200,7 @@ TABLES = (
     case(
         "mg-T-row",
         "KV-MG-041",
-        inserted("{k}", "'x', NULL, NULL, 0, 'kept'"),
+        insert("{k}", "'x', NULL, NULL, 0, 'kept'"),
         mg(f"T{LATER}", HIT),
         sql("SELECT v, f, c, e, other FROM {t}", ("x", None, None, LATER, "kept")),
         shape=ONE,

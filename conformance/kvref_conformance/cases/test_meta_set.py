@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, misses, shows, stored
+from kvref_conformance.case import Shape, case, send, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, miss, store
 from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ OTHER = 999999999999
 
 def ms(flags: str, answer: str, value: str = "x", key: str = "{k}") -> Send:
     """Store a value with those flags."""
-    return say(f"ms {key} {len(value)} {flags}\r\n{value}\r\n", answer)
+    return send(f"ms {key} {len(value)} {flags}\r\n{value}\r\n", answer)
 
 
-def refused(line: str, answer: str, mapped: str = "") -> Send:
+def rejected(line: str, answer: str, mapped: str = "") -> Send:
     """Send a line with one byte of data, which must not be read as a command."""
-    return say(f"{line}\r\nx\r\nmn\r\n", f"{answer}{mapped}MN\r\n")
+    return send(f"{line}\r\nx\r\nmn\r\n", f"{answer}{mapped}MN\r\n")
 
 
 X = ms("", "HD\r\n")
@@ -47,16 +47,16 @@ BAD_FLAGS = (
     ("O{o~32}", "KV-MS-048", "opaque token too long"),
 )
 STORES = (
-    case("ms", "KV-MS-001", X, shows("{k}", "x"), ms("", "HD\r\n", "longer"), shows("{k}", "longer")),
+    case("ms", "KV-MS-001", X, hit("{k}", "x"), ms("", "HD\r\n", "longer"), hit("{k}", "longer")),
     *(
-        case(f"ms-{mode}-T{time}", "KV-MS-032", *first, ms(f"T{time} {mode}", "HD\r\n"), misses("{k}"))
+        case(f"ms-{mode}-T{time}", "KV-MS-032", *first, ms(f"T{time} {mode}", "HD\r\n"), miss("{k}"))
         for mode, first in (("MS", [X]), ("ME", []), ("MR", [X]))
         for time in (-1, 4294967295)
     ),
-    case("ms-MA-T-1", "KV-MS-032", X, ms("T-1 MA", "HD\r\n", Y), shows("{k}", "xy")),
-    case("ms-binary", "KV-MS-001", ms("", "HD\r\n", "a\r\nb"), shows("{k}", "a\r\nb")),
-    case("ms-F", "KV-MS-002", ms("F5", "HD\r\n"), shows("{k}", "x", flags=5), X, shows("{k}", "x")),
-    case("ms-F-largest", "KV-MS-002", ms("F4294967295", "HD\r\n"), shows("{k}", "x", flags=4294967295)),
+    case("ms-MA-T-1", "KV-MS-032", X, ms("T-1 MA", "HD\r\n", Y), hit("{k}", "xy")),
+    case("ms-binary", "KV-MS-001", ms("", "HD\r\n", "a\r\nb"), hit("{k}", "a\r\nb")),
+    case("ms-F", "KV-MS-002", ms("F5", "HD\r\n"), hit("{k}", "x", flags=5), X, hit("{k}", "x")),
+    case("ms-F-largest", "KV-MS-002", ms("F4294967295", "HD\r\n"), hit("{k}", "x", flags=4294967295)),
     case(
         "ms-T",
         "KV-MS-003 KV-MS-035",
@@ -64,44 +64,38 @@ STORES = (
         ms("T1", "HD\r\n", key="{k2}"),
         ms("", "HD\r\n", key="{k2}"),
         Pause(3.1),
-        misses("{k}"),
-        shows("{k2}", "x"),
+        miss("{k}"),
+        hit("{k2}", "x"),
     ),
-    case("ms-empty", "KV-MS-004", ms("", "HD\r\n", ""), shows("{k}", "")),
-    case("ms-ME", "KV-MS-005 KV-MS-036", ms("ME", "HD\r\n"), ms("ME", "NS\r\n", Y), shows("{k}", "x")),
-    case(
-        "ms-MR", "KV-MS-006 KV-MS-037", ms("MR", "NS\r\n"), misses("{k}"), X, ms("MR", "HD\r\n", Y), shows("{k}", "y")
-    ),
-    case(
-        "ms-MA", "KV-MS-007 KV-MS-039", ms("MA", "NS\r\n"), misses("{k}"), X, ms("MA", "HD\r\n", Y), shows("{k}", "xy")
-    ),
-    case(
-        "ms-MP", "KV-MS-038 KV-MS-039", ms("MP", "NS\r\n"), misses("{k}"), X, ms("MP", "HD\r\n", Y), shows("{k}", "yx")
-    ),
-    case("ms-MS", "KV-MS-008", ms("MS", "HD\r\n"), ms("MS", "HD\r\n", Y), shows("{k}", "y")),
+    case("ms-empty", "KV-MS-004", ms("", "HD\r\n", ""), hit("{k}", "")),
+    case("ms-ME", "KV-MS-005 KV-MS-036", ms("ME", "HD\r\n"), ms("ME", "NS\r\n", Y), hit("{k}", "x")),
+    case("ms-MR", "KV-MS-006 KV-MS-037", ms("MR", "NS\r\n"), miss("{k}"), X, ms("MR", "HD\r\n", Y), hit("{k}", "y")),
+    case("ms-MA", "KV-MS-007 KV-MS-039", ms("MA", "NS\r\n"), miss("{k}"), X, ms("MA", "HD\r\n", Y), hit("{k}", "xy")),
+    case("ms-MP", "KV-MS-038 KV-MS-039", ms("MP", "NS\r\n"), miss("{k}"), X, ms("MP", "HD\r\n", Y), hit("{k}", "yx")),
+    case("ms-MS", "KV-MS-008", ms("MS", "HD\r\n"), ms("MS", "HD\r\n", Y), hit("{k}", "y")),
     case(
         "ms-MA-keeps",
         "KV-MS-009",
         ms("F5 T100", "HD\r\n"),
         ms("F9 T0 MA", "HD\r\n", Y),
-        say("mg {k} f t v\r\n", ("VA 2 f5 t100\r\nxy\r\n", "VA 2 f5 t99\r\nxy\r\n")),
+        send("mg {k} f t v\r\n", ("VA 2 f5 t100\r\nxy\r\n", "VA 2 f5 t99\r\nxy\r\n")),
     ),
     *(
-        case(f"ms-C-other-{mode or 'S'}", "KV-MS-010", X, ms(f"C{OTHER} {mode}", "EX\r\n", Y), shows("{k}", "x"))
+        case(f"ms-C-other-{mode or 'S'}", "KV-MS-010", X, ms(f"C{OTHER} {mode}", "EX\r\n", Y), hit("{k}", "x"))
         for mode in ("", "MS", "MR", "MA", "MP")
     ),
-    case("ms-C-zero", "KV-MS-010", X, ms("C0", "EX\r\n", Y), shows("{k}", "x")),
+    case("ms-C-zero", "KV-MS-010", X, ms("C0", "EX\r\n", Y), hit("{k}", "x")),
     *(
         case(f"ms-C-same-{mode or 'S'}", "KV-MS-011", ms("c", "HD c<cas a>\r\n"), ms(f"C{{a}} {mode}", "HD\r\n", Y))
         for mode in ("", "MR", "MA")
     ),
-    case("ms-C-missing", "KV-MS-012", ms("C1", "NF\r\n"), ms("C0", "NF\r\n"), ms("C1 MR", "NF\r\n"), misses("{k}")),
-    case("ms-C-add", "KV-MS-013", ms(f"C{OTHER} ME", "HD\r\n"), ms(f"C{OTHER} ME", "NS\r\n", Y), shows("{k}", "x")),
+    case("ms-C-missing", "KV-MS-012", ms("C1", "NF\r\n"), ms("C0", "NF\r\n"), ms("C1 MR", "NF\r\n"), miss("{k}")),
+    case("ms-C-add", "KV-MS-013", ms(f"C{OTHER} ME", "HD\r\n"), ms(f"C{OTHER} ME", "NS\r\n", Y), hit("{k}", "x")),
     case(
         "ms-c",
         "KV-MS-014",
         ms("c", "HD c<cas a>\r\n"),
-        say("mg {k} c\r\n", "HD c{a}\r\n"),
+        send("mg {k} c\r\n", "HD c{a}\r\n"),
         ms("c", "HD c<new cas b>\r\n"),
     ),
     case(
@@ -111,7 +105,7 @@ STORES = (
         ms("Oq k ME", "NS Oq k{k}\r\n"),
         ms("k C0 O", "EX k{k} O\r\n"),
     ),
-    case("ms-q", "KV-MS-016", say("ms {k} 1 q\r\nx\r\nmn\r\n", "MN\r\n"), shows("{k}", "x")),
+    case("ms-q", "KV-MS-016", send("ms {k} 1 q\r\nx\r\nmn\r\n", "MN\r\n"), hit("{k}", "x")),
     case("ms-q-not", "KV-MS-042", X, ms("q ME", "NS\r\n"), ms("q C0", "EX\r\n"), ms("q C1", "NF\r\n", key="{k2}")),
     case(
         "ms-I",
@@ -120,7 +114,7 @@ STORES = (
         X,
         ms("T100", "HD\r\n"),
         ms("I C{a} T5", "HD\r\n", Y),
-        say("mg {k} t v\r\n", ("VA 1 t100 X W\r\ny\r\n", "VA 1 t99 X W\r\ny\r\n")),
+        send("mg {k} t v\r\n", ("VA 1 t100 X W\r\ny\r\n", "VA 1 t99 X W\r\ny\r\n")),
         ms("I C18446744073709551615", "EX\r\n", "z"),
     ),
 )
@@ -129,38 +123,36 @@ REFUSED = (
         case(
             f"ms-flag-{number}",
             f"KV-MS-018 {requirement}",
-            refused(f"ms {{k}} 1 {flag}", f"CLIENT_ERROR {cause}\r\n"),
-            misses("{k}"),
+            rejected(f"ms {{k}} 1 {flag}", f"CLIENT_ERROR {cause}\r\n"),
+            miss("{k}"),
         )
         for number, (flag, requirement, cause) in enumerate(BAD_FLAGS)
     ),
     case(
         "ms-no-length",
         "KV-MS-020",
-        *(say(f"ms {{k}}{tail}\r\n", BAD_FORMAT) for tail in ("", " x", " -1", " 1x", " S1")),
+        *(send(f"ms {{k}}{tail}\r\n", BAD_FORMAT) for tail in ("", " x", " -1", " 1x", " S1")),
     ),
-    case("ms-no-word", "KV-MS-049", say("ms\r\n", "ERROR\r\n")),
+    case("ms-no-word", "KV-MS-049", send("ms\r\n", "ERROR\r\n")),
     case(
         "ms-data-end",
         "KV-MS-021",
-        say("ms {k} 1\r\nxyz\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n"),
-        misses("{k}"),
+        send("ms {k} 1\r\nxyz\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n"),
+        miss("{k}"),
     ),
     case(
         "ms-data-end-q",
         "KV-MS-021",
-        say("ms {k} 1 q\r\nxyz\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n"),
+        send("ms {k} 1 q\r\nxyz\r\nmn\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\nMN\r\n"),
     ),
-    case("ms-too-large", "KV-MS-022", say("ms {k} 1048577 q\r\n{v~1048577}\r\nmn\r\n", f"{TOO_LARGE}MN\r\n")),
-    case(
-        "ms-too-large-item", "KV-MS-023", X, say("ms {k} 1048577 MR\r\n{v~1048577}\r\n", TOO_LARGE), shows("{k}", "x")
-    ),
-    case("ms-long-key", "KV-MS-029", refused("ms {k:251} 1", BAD_FORMAT)),
-    case("ms-long-key-memcached", "KV-MS-030", refused("ms {k:251} 1", BAD_FORMAT, "ERROR\r\n")),
+    case("ms-too-large", "KV-MS-022", send("ms {k} 1048577 q\r\n{v~1048577}\r\nmn\r\n", f"{TOO_LARGE}MN\r\n")),
+    case("ms-too-large-item", "KV-MS-023", X, send("ms {k} 1048577 MR\r\n{v~1048577}\r\n", TOO_LARGE), hit("{k}", "x")),
+    case("ms-long-key", "KV-MS-029", rejected("ms {k:251} 1", BAD_FORMAT)),
+    case("ms-long-key-memcached", "KV-MS-030", rejected("ms {k:251} 1", BAD_FORMAT, "ERROR\r\n")),
     case(
         "ms-many-flags",
         "KV-MS-041",
-        refused("ms {k} 1 c f h k l s t u v O1 P L T0 N0 R0 D1 J1", "CLIENT_ERROR options flags too long\r\n"),
+        rejected("ms {k} 1 c f h k l s t u v O1 P L T0 N0 R0 D1 J1", "CLIENT_ERROR options flags too long\r\n"),
     ),
 )
 TABLES = (
@@ -168,9 +160,9 @@ TABLES = (
         "ms-switches",
         "KV-MS-025",
         ms("", "HD\r\n", "2", "@@{m2}.{k}"),
-        shows("{k}", "2"),
+        hit("{k}", "2"),
         ms("k", "HD k@@{m1}.{k}\r\n", "1", "@@{m1}.{k}"),
-        shows("{k}", "1"),
+        hit("{k}", "1"),
     ),
     case(
         "ms-columns",
@@ -183,17 +175,17 @@ TABLES = (
         "ms-switch-word",
         "KV-MS-027",
         ms("", "NS\r\n", "x", "@@{m2}"),
-        say("get @@{m2}\r\n", "VALUE @@{m2} 0 {#w2}\r\n{w2}\r\nEND\r\n"),
+        send("get @@{m2}\r\n", "VALUE @@{m2} 0 {#w2}\r\n{w2}\r\nEND\r\n"),
     ),
     case(
         "ms-and-set",
         "KV-MS-028",
         ms("F3", "HD\r\n"),
-        shows("{k}", "x", flags=3),
-        stored("{k}", "y", "append", flags=9),
-        say("mg {k} v f\r\n", "VA 2 f3\r\nxy\r\n"),
-        stored("{k}", "z", flags=4),
-        say("mg {k} v f\r\n", "VA 1 f4\r\nz\r\n"),
+        hit("{k}", "x", flags=3),
+        store("{k}", "y", "append", flags=9),
+        send("mg {k} v f\r\n", "VA 2 f3\r\nxy\r\n"),
+        store("{k}", "z", flags=4),
+        send("mg {k} v f\r\n", "VA 1 f4\r\nz\r\n"),
     ),
     case("ms-unknown-mapping", "KV-MS-031", ms("", "NF\r\n", "x", "@@nope.{k}"), shape=ONE),
 )

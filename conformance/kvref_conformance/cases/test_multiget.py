@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say
+from kvref_conformance.case import case, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 # {k} is 1 in {m1}, 2 in {m2}, 3 in {q}; {k2} is a in {m1}, b in {m2}. The connection ends bound to {m1}.
 EVERYWHERE = (
-    say("set @@{q}.{k} 0 0 1\r\n3\r\n", "STORED\r\n"),
-    say("set @@{m2}.{k} 0 0 1\r\n2\r\nset {k2} 0 0 1\r\nb\r\n", "STORED\r\nSTORED\r\n"),
-    say("set @@{m1}.{k} 0 0 1\r\n1\r\nset {k2} 0 0 1\r\na\r\n", "STORED\r\nSTORED\r\n"),
+    send("set @@{q}.{k} 0 0 1\r\n3\r\n", "STORED\r\n"),
+    send("set @@{m2}.{k} 0 0 1\r\n2\r\nset {k2} 0 0 1\r\nb\r\n", "STORED\r\nSTORED\r\n"),
+    send("set @@{m1}.{k} 0 0 1\r\n1\r\nset {k2} 0 0 1\r\na\r\n", "STORED\r\nSTORED\r\n"),
 )
-THREE = say("set {k} 1 0 1\r\na\r\nset {k2} 2 0 2\r\nbb\r\nset {k3} 3 0 0\r\n\r\n", "STORED\r\nSTORED\r\nSTORED\r\n")
-BOUND = {n: say("get {k}\r\n", f"VALUE {{k}} 0 1\r\n{n}\r\nEND\r\n") for n in (1, 2, 3)}
+THREE = send("set {k} 1 0 1\r\na\r\nset {k2} 2 0 2\r\nbb\r\nset {k3} 3 0 0\r\n\r\n", "STORED\r\nSTORED\r\nSTORED\r\n")
+BOUND = {n: send("get {k}\r\n", f"VALUE {{k}} 0 1\r\n{n}\r\nEND\r\n") for n in (1, 2, 3)}
 TABLE_2 = "VALUE @@{m2} 0 <number>\r\n<text>\r\n"
 A_HUNDRED = tuple(f"k{n}" for n in range(10, 110))
 
@@ -27,20 +27,20 @@ PLAIN = (
         "order",
         "KV-MGET-001",
         THREE,
-        say("get {k2} {k3} {k}\r\n", "VALUE {k2} 2 2\r\nbb\r\nVALUE {k3} 3 0\r\n\r\nVALUE {k} 1 1\r\na\r\nEND\r\n"),
+        send("get {k2} {k3} {k}\r\n", "VALUE {k2} 2 2\r\nbb\r\nVALUE {k3} 3 0\r\n\r\nVALUE {k} 1 1\r\na\r\nEND\r\n"),
     ),
     case(
         "missing",
         "KV-MGET-002",
         THREE,
-        say("get {k4} {k} {k5} {k2} {k6}\r\n", "VALUE {k} 1 1\r\na\r\nVALUE {k2} 2 2\r\nbb\r\nEND\r\n"),
-        say("get {k4} {k5}\r\n", "END\r\n"),
+        send("get {k4} {k} {k5} {k2} {k6}\r\n", "VALUE {k} 1 1\r\na\r\nVALUE {k2} 2 2\r\nbb\r\nEND\r\n"),
+        send("get {k4} {k5}\r\n", "END\r\n"),
     ),
     case(
         "repeated",
         "KV-MGET-003",
         THREE,
-        say(
+        send(
             "get {k} {k} {k2} {k}\r\n",
             "VALUE {k} 1 1\r\na\r\n" * 2 + "VALUE {k2} 2 2\r\nbb\r\nVALUE {k} 1 1\r\na\r\nEND\r\n",
         ),
@@ -48,8 +48,8 @@ PLAIN = (
     case(
         "a-hundred",
         "KV-MGET-004",
-        say("".join(f"set {{{k}}} 0 0 1 noreply\r\nx\r\n" for k in A_HUNDRED), ""),
-        say(
+        send("".join(f"set {{{k}}} 0 0 1 noreply\r\nx\r\n" for k in A_HUNDRED), ""),
+        send(
             "get " + " ".join(f"{{{k}}}" for k in A_HUNDRED) + "\r\n",
             "".join(f"VALUE {{{k}}} 0 1\r\nx\r\n" for k in A_HUNDRED) + "END\r\n",
         ),
@@ -58,7 +58,7 @@ PLAIN = (
         "overlong-key",
         "KV-MGET-005",
         THREE,
-        say("get {k} {k2:251} {k3}\r\n", ("CLIENT_ERROR <text>\r\n", "VALUE {k} 1 1\r\na\r\nCLIENT_ERROR <text>\r\n")),
+        send("get {k} {k2:251} {k3}\r\n", ("CLIENT_ERROR <text>\r\n", "VALUE {k} 1 1\r\na\r\nCLIENT_ERROR <text>\r\n")),
     ),
 )
 
@@ -67,13 +67,13 @@ MAPPED = (
         "mapped-first",
         "KV-MGET-006",
         *EVERYWHERE,
-        say("get @@{m2}.{k} {k2}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nVALUE {k2} 0 1\r\nb\r\nEND\r\n"),
+        send("get @@{m2}.{k} {k2}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nVALUE {k2} 0 1\r\nb\r\nEND\r\n"),
     ),
     case(
         "mapped-later",
         "KV-MGET-007",
         *EVERYWHERE,
-        say(
+        send(
             "get {k} @@{m2}.{k} {k2}\r\n",
             "VALUE {k} 0 1\r\n1\r\nVALUE @@{m2}.{k} 0 1\r\n2\r\nVALUE {k2} 0 1\r\nb\r\nEND\r\n",
         ),
@@ -82,7 +82,7 @@ MAPPED = (
         "three-mappings",
         "KV-MGET-008",
         *EVERYWHERE,
-        say(
+        send(
             "get @@{m2}.{k} @@{q}.{k} @@{m1}.{k2}\r\n",
             "VALUE @@{m2}.{k} 0 1\r\n2\r\nVALUE @@{q}.{k} 0 1\r\n3\r\nVALUE @@{m1}.{k2} 0 1\r\na\r\nEND\r\n",
         ),
@@ -91,7 +91,7 @@ MAPPED = (
         "gets-two-mappings",
         "KV-MGET-008",
         *EVERYWHERE,
-        say(
+        send(
             "gets @@{m2}.{k} @@{q}.{k}\r\n",
             "VALUE @@{m2}.{k} 0 1 <cas a>\r\n2\r\nVALUE @@{q}.{k} 0 1 <new cas b>\r\n3\r\nEND\r\n",
         ),
@@ -100,7 +100,7 @@ MAPPED = (
         "last-stays",
         "KV-MGET-009",
         *EVERYWHERE,
-        say(
+        send(
             "get @@{m2}.{k} @@{q}.{k}\r\n", ("VALUE @@{m2}.{k} 0 1\r\n2\r\nVALUE @@{q}.{k} 0 1\r\n<number>\r\nEND\r\n",)
         ),
         BOUND[3],
@@ -109,70 +109,70 @@ MAPPED = (
         "unknown-later",
         "KV-MGET-010",
         *EVERYWHERE,
-        say("get {k} @@no-such.{k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nVALUE {k2} 0 1\r\na\r\nEND\r\n"),
+        send("get {k} @@no-such.{k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nVALUE {k2} 0 1\r\na\r\nEND\r\n"),
     ),
     case(
         "unknown-first",
         "KV-MGET-011",
         *EVERYWHERE,
-        say("get @@no-such.{k} {k2}\r\n", "VALUE {k2} 0 1\r\na\r\nEND\r\n"),
+        send("get @@no-such.{k} {k2}\r\n", "VALUE {k2} 0 1\r\na\r\nEND\r\n"),
         BOUND[1],
     ),
     case(
         "unknown-then-mapped",
         "KV-MGET-011",
         *EVERYWHERE,
-        say("get @@no-such.{k} @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
+        send("get @@no-such.{k} @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
         BOUND[2],
     ),
     case(
         "switch-word-first",
         "KV-MGET-012",
         *EVERYWHERE,
-        say("get @@{m2} {k} {k2}\r\n", TABLE_2 + "VALUE {k} 0 1\r\n2\r\nVALUE {k2} 0 1\r\nb\r\nEND\r\n"),
+        send("get @@{m2} {k} {k2}\r\n", TABLE_2 + "VALUE {k} 0 1\r\n2\r\nVALUE {k2} 0 1\r\nb\r\nEND\r\n"),
         BOUND[2],
     ),
     case(
         "switch-word-later",
         "KV-MGET-013",
         *EVERYWHERE,
-        say("get {k} @@{m2} {k2}\r\n", ("VALUE {k} 0 1\r\n1\r\n" + TABLE_2 + "VALUE {k2} 0 1\r\nb\r\nEND\r\n",)),
+        send("get {k} @@{m2} {k2}\r\n", ("VALUE {k} 0 1\r\n1\r\n" + TABLE_2 + "VALUE {k2} 0 1\r\nb\r\nEND\r\n",)),
         BOUND[2],
     ),
     case(
         "mapped-behind-a-miss",
         "KV-MGET-014",
         *EVERYWHERE,
-        say("get {k3} @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
+        send("get {k3} @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
         BOUND[2],
     ),
     case(
         "two-switch-words",
         "KV-MGET-015",
         *EVERYWHERE,
-        say("get @@{m2} @@{q}.\r\n", TABLE_2 + "VALUE @@{q}. 0 <number>\r\n<text>\r\nEND\r\n"),
+        send("get @@{m2} @@{q}.\r\n", TABLE_2 + "VALUE @@{q}. 0 <number>\r\n<text>\r\nEND\r\n"),
         BOUND[3],
     ),
     case(
         "missing-mapped-key",
         "KV-MGET-016",
         *EVERYWHERE,
-        say("get @@{m2}.{k3} {k}\r\n", "VALUE {k} 0 1\r\n2\r\nEND\r\n"),
+        send("get @@{m2}.{k3} {k}\r\n", "VALUE {k} 0 1\r\n2\r\nEND\r\n"),
         BOUND[2],
     ),
     case(
         "switch-after-a-multiget",
         "KV-MGET-021",
         *EVERYWHERE,
-        say("get {k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nVALUE {k2} 0 1\r\na\r\nEND\r\n"),
-        say("get @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
-        say("get {k}\r\n", "VALUE {k} 0 1\r\n2\r\nEND\r\n"),
+        send("get {k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nVALUE {k2} 0 1\r\na\r\nEND\r\n"),
+        send("get @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
+        send("get {k}\r\n", "VALUE {k} 0 1\r\n2\r\nEND\r\n"),
     ),
     case(
         "long-line-in-packets",
         "KV-MGET-022",
-        say("set {k} 0 0 1\r\n1\r\nset {k2} 0 0 1\r\na\r\n", "STORED\r\n" * 2),
-        say(
+        send("set {k} 0 0 1\r\n1\r\nset {k2} 0 0 1\r\na\r\n", "STORED\r\n" * 2),
+        send(
             (f"get {'{k} ' * 150}", f"{'{k} ' * 150}", "{k2}\r\n"),
             f"{'VALUE {k} 0 1' + chr(13) + chr(10) + '1' + chr(13) + chr(10)}" * 300 + "VALUE {k2} 0 1\r\na\r\nEND\r\n",
         ),
@@ -181,8 +181,8 @@ MAPPED = (
         case(
             f"get-of-{count}-keys",
             "KV-MGET-023",
-            say("set {k} 0 0 1\r\nx\r\nset {k2} 0 0 1\r\ny\r\n", "STORED\r\nSTORED\r\n"),
-            say(
+            send("set {k} 0 0 1\r\nx\r\nset {k2} 0 0 1\r\ny\r\n", "STORED\r\nSTORED\r\n"),
+            send(
                 f"get {'{k} ' * (count - 1)}{{k2}}\r\n",
                 "VALUE {k} 0 1\r\nx\r\n" * (count - 1) + "VALUE {k2} 0 1\r\ny\r\nEND\r\n",
             ),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, shows, stored, unknown
+from kvref_conformance.case import Shape, case, send, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store, try_store, unmapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,23 +21,23 @@ INTEGERS = ("TINYINT", "TINYINT UNSIGNED", "SMALLINT", "INT", "INT UNSIGNED", "B
 LATER = 2000000000
 
 
-def without(option: str, text: str | None) -> Shape:
+def option_column(option: str, text: str | None) -> Shape:
     """Return the usual table with another name for flags, cas or expiry in the row of `containers`."""
     named = {"flags": ONE.flags, "cas": ONE.cas, "expiry": ONE.expiry, option: text}
     return Shape(COLUMNS, flags=named["flags"], cas=named["cas"], expiry=named["expiry"])
 
 
-def typed(flags: str = "INT", cas: str = "BIGINT UNSIGNED", expiry: str = "INT") -> Shape:
+def option_types(flags: str = "INT", cas: str = "BIGINT UNSIGNED", expiry: str = "INT") -> Shape:
     """Return the usual table with these types."""
     return Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f {flags}, c {cas}, e {expiry}")
 
 
-STORED_WITH_ALL = say(f"set {{k}} 7 {LATER} 1\r\nx\r\n", "STORED\r\n")
+STORED_WITH_ALL = send(f"set {{k}} 7 {LATER} 1\r\nx\r\n", "STORED\r\n")
 # What shows that a feature is not in use; the time is long past.
 WITHOUT = {
-    "flags": (STORED_WITH_ALL, shows("{k}", "x")),
-    "cas": (STORED_WITH_ALL, say("gets {k}\r\n", "VALUE {k} 7 1 0\r\nx\r\nEND\r\n")),
-    "expiry": (say("set {k} 7 1000000000 1\r\nx\r\n", "STORED\r\n"), shows("{k}", "x", flags=7)),
+    "flags": (STORED_WITH_ALL, hit("{k}", "x")),
+    "cas": (STORED_WITH_ALL, send("gets {k}\r\n", "VALUE {k} 7 1 0\r\nx\r\nEND\r\n")),
+    "expiry": (send("set {k} 7 1000000000 1\r\nx\r\n", "STORED\r\n"), hit("{k}", "x", flags=7)),
 }
 
 USE = (
@@ -45,12 +45,12 @@ USE = (
         "options-in-use",
         "KV-FLAG-001",
         STORED_WITH_ALL,
-        say("gets {k}\r\n", "VALUE {k} 7 1 <cas a>\r\nx\r\nEND\r\n"),
+        send("gets {k}\r\n", "VALUE {k} 7 1 <cas a>\r\nx\r\nEND\r\n"),
         sql("SELECT v, f, e FROM {t} WHERE c = {a}", ("x", 7, LATER)),
         shape=ONE,
     ),
     *(
-        case(f"no-{option}-{name}", requirement, *steps, shape=without(option, text))
+        case(f"no-{option}-{name}", requirement, *steps, shape=option_column(option, text))
         for requirement, name, text in (
             ("KV-FLAG-002", "zero", "0"),
             ("KV-FLAG-003", "empty", ""),
@@ -59,56 +59,65 @@ USE = (
         for option, steps in WITHOUT.items()
     ),
     *(
-        case(f"{option}-in-capitals", "KV-FLAG-005", *WITHOUT[option], shape=without(option, name))
+        case(f"{option}-in-capitals", "KV-FLAG-005", *WITHOUT[option], shape=option_column(option, name))
         for option, name in (("flags", "F"), ("cas", "C"), ("expiry", "E"))
     ),
-    *(case(f"{option}-null", "KV-FLAG-007", *steps, shape=without(option, None)) for option, steps in WITHOUT.items()),
     *(
-        case(f"{option}-null-refused", "KV-FLAG-006", unknown("{m}"), shape=without(option, None), bind="m1")
+        case(f"{option}-null", "KV-FLAG-007", *steps, shape=option_column(option, None))
+        for option, steps in WITHOUT.items()
+    ),
+    *(
+        case(f"{option}-null-refused", "KV-FLAG-006", unmapped("{m}"), shape=option_column(option, None), bind="m1")
         for option in WITHOUT
     ),
     case(
         "published-row-with-nulls",
         "KV-FLAG-007",
-        stored("1", "Larry"),
-        say("gets 1\r\n", "VALUE 1 0 5 0\r\nLarry\r\nEND\r\n"),
+        store("1", "Larry"),
+        send("gets 1\r\n", "VALUE 1 0 5 0\r\nLarry\r\nEND\r\n"),
         sql("SELECT id, name FROM {t}", (1, "Larry")),
         sql("UPDATE {t} SET name = NULL"),
-        shows("1", ""),
+        hit("1", ""),
         shape=PUBLISHED,
     ),
-    case("published-row-refused", "KV-FLAG-006", unknown("{m}"), shape=PUBLISHED, bind="m1"),
+    case("published-row-refused", "KV-FLAG-006", unmapped("{m}"), shape=PUBLISHED, bind="m1"),
     case(
         "every-item-with-flags-0",
         "KV-FLAG-014",
-        stored("{k}", "x", flags=7),
-        stored("{k}", "y", "append", flags=9),
-        shows("{k}", "xy"),
+        store("{k}", "x", flags=7),
+        store("{k}", "y", "append", flags=9),
+        hit("{k}", "xy"),
         shape=TWO_COLUMNS,
     ),
     case(
         "two-columns",
         "KV-FLAG-020",
-        stored("{k}", "1", "add"),
-        answered("{k}", "1", "NOT_STORED\r\n", "add"),
-        stored("{k}", "2", "replace"),
-        stored("{k}", "0", "append"),
-        stored("{k}", "1", "prepend"),
-        say("gets {k}\r\n", "VALUE {k} 0 3 0\r\n120\r\nEND\r\n"),
-        say("cas {k} 0 0 1 0\r\nx\r\n", "STORED\r\n"),
-        say("delete {k}\r\n", "DELETED\r\n"),
-        misses("{k}"),
-        stored("{k}", "120"),
+        store("{k}", "1", "add"),
+        try_store("{k}", "1", "NOT_STORED\r\n", "add"),
+        store("{k}", "2", "replace"),
+        store("{k}", "0", "append"),
+        store("{k}", "1", "prepend"),
+        send("gets {k}\r\n", "VALUE {k} 0 3 0\r\n120\r\nEND\r\n"),
+        send("cas {k} 0 0 1 0\r\nx\r\n", "STORED\r\n"),
+        send("delete {k}\r\n", "DELETED\r\n"),
+        miss("{k}"),
+        store("{k}", "120"),
         # Only once: 8.0 reads on behind a value that is the last column and was written over.
-        say("incr {k} 5\r\n", "125\r\n"),
-        shows("{k}", "125"),
+        send("incr {k} 5\r\n", "125\r\n"),
+        hit("{k}", "125"),
         shape=TWO_COLUMNS,
     ),
 )
 
 TYPES = (
     *(
-        case(f"{option}-of-type-{kind.lower()}", requirement, unknown("{m}"), shape=typed(**{option: kind}), bind="m1")
+        case(
+            f"{option}-of-type-{kind.lower()}",
+            requirement,
+            unmapped("{m}"),
+            shape=option_types(**{option: kind}),
+            bind="m1",
+        )
         for requirement, option, kind in (
             ("KV-FLAG-008", "flags", "VARCHAR(10)"),
             ("KV-FLAG-008", "cas", "VARCHAR(10)"),
@@ -123,9 +132,9 @@ TYPES = (
         case(
             f"flags-in-{kind.lower().replace(' ', '-')}",
             "KV-FLAG-011",
-            stored("{k}", "x", flags=100),
-            shows("{k}", "x", flags=100),
-            shape=typed(flags=kind),
+            store("{k}", "x", flags=100),
+            hit("{k}", "x", flags=100),
+            shape=option_types(flags=kind),
         )
         for kind in INTEGERS
     ),
@@ -133,28 +142,28 @@ TYPES = (
         case(
             f"cas-and-expiry-in-{kind.lower().replace(' ', '-')}",
             "KV-FLAG-011",
-            say(f"set {{k}} 0 {LATER} 1\r\nx\r\n", "STORED\r\n"),
-            say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
-            say("cas {k} 0 0 1 {a}\r\ny\r\n", "STORED\r\n"),
-            shows("{k}", "y"),
-            shape=typed(cas=kind, expiry=kind),
+            send(f"set {{k}} 0 {LATER} 1\r\nx\r\n", "STORED\r\n"),
+            send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
+            send("cas {k} 0 0 1 {a}\r\ny\r\n", "STORED\r\n"),
+            hit("{k}", "y"),
+            shape=option_types(cas=kind, expiry=kind),
         )
         for kind in ("INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED")
     ),
     case(
         "not-null-options",
         "KV-FLAG-019",
-        stored("{k}", "x", flags=7),
-        shows("{k}", "x", flags=7),
-        say("incr {k} 1\r\n", ("CLIENT_ERROR <text>\r\n", "1\r\n")),
-        shape=typed("INT NOT NULL", "BIGINT UNSIGNED NOT NULL", "INT NOT NULL"),
+        store("{k}", "x", flags=7),
+        hit("{k}", "x", flags=7),
+        send("incr {k} 1\r\n", ("CLIENT_ERROR <text>\r\n", "1\r\n")),
+        shape=option_types("INT NOT NULL", "BIGINT UNSIGNED NOT NULL", "INT NOT NULL"),
     ),
     case(
         "year-as-flags",
         "KV-FLAG-013",
-        inserted("{k}", "'x', 2020, 0, 0"),
-        shows("{k}", "x", flags=120),
-        shape=typed(flags="YEAR"),
+        insert("{k}", "'x', 2020, 0, 0"),
+        hit("{k}", "x", flags=120),
+        shape=option_types(flags="YEAR"),
     ),
 )
 
@@ -163,8 +172,8 @@ FLAGS = (
         case(
             f"large-flags-{flags}",
             "KV-FLAG-015",
-            stored("{k}", "x", flags=flags),
-            shows("{k}", "x", flags=flags),
+            store("{k}", "x", flags=flags),
+            hit("{k}", "x", flags=flags),
             sql("SELECT f FROM {t}", (flags - (1 << 32),)),
             shape=ONE,
         )
@@ -174,10 +183,10 @@ FLAGS = (
         case(
             f"large-flags-{flags}-unsigned",
             "KV-FLAG-016",
-            stored("{k}", "x", flags=flags),
-            shows("{k}", "x", flags=flags),
+            store("{k}", "x", flags=flags),
+            hit("{k}", "x", flags=flags),
             sql("SELECT f FROM {t}", (flags,)),
-            shape=typed(flags="INT UNSIGNED"),
+            shape=option_types(flags="INT UNSIGNED"),
         )
         for flags in (1 << 31, (1 << 32) - 1)
     ),
@@ -185,39 +194,39 @@ FLAGS = (
         case(
             f"flags-of-sql-{number}",
             "KV-FLAG-017",
-            inserted("{k}", f"'x', {number}, 0, 0"),
-            shows("{k}", "x", flags=shown),
-            shape=typed(flags="BIGINT"),
+            insert("{k}", f"'x', {number}, 0, 0"),
+            hit("{k}", "x", flags=shown),
+            shape=option_types(flags="BIGINT"),
         )
         for number, shown in ((4294967301, 5), (-5, 4294967291), (9223372036854775807, 4294967295))
     ),
     case(
         "flags-beyond-a-smallint",
         "KV-FLAG-018",
-        stored("{k}", "x", flags=65541),
+        store("{k}", "x", flags=65541),
         sql("SELECT f FROM {t}", (5,)),
-        shape=typed(flags="SMALLINT"),
+        shape=option_types(flags="SMALLINT"),
     ),
     case(
         "flags-beyond-a-tinyint",
         "KV-FLAG-018",
-        stored("{k}", "x", flags=300),
+        store("{k}", "x", flags=300),
         sql("SELECT f FROM {t}", (44,)),
-        shape=typed(flags="TINYINT"),
+        shape=option_types(flags="TINYINT"),
     ),
     case(
         "value-column-as-flags",
         "KV-FLAG-022",
-        stored("{k}", "5", flags=7),
-        shows("{k}", "5"),
+        store("{k}", "5", flags=7),
+        hit("{k}", "5"),
         shape=Shape(f"k VARCHAR(32) PRIMARY KEY, v INT, {OPTIONS}", flags="v"),
     ),
     case(
         "one-column-for-cas-and-expiry",
         "KV-FLAG-021",
-        say(f"set {{k}} 0 {LATER} 1\r\nx\r\n", "STORED\r\n"),
-        say("gets {k}\r\n", "VALUE {k} 0 1 <cas>\r\nx\r\nEND\r\n"),
-        shape=without("cas", "e"),
+        send(f"set {{k}} 0 {LATER} 1\r\nx\r\n", "STORED\r\n"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas>\r\nx\r\nEND\r\n"),
+        shape=option_column("cas", "e"),
     ),
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import Shape, case, say
+from kvref_conformance.case import Shape, case, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 BAD_FORMAT: Final = tuple("CLIENT_ERROR bad command line format\r\n" + more for more in ("", "ERROR\r\n"))
 BAD_CHUNK: Final = tuple("CLIENT_ERROR bad data chunk\r\n" + more for more in ("", "ERROR\r\n"))
 TOO_LARGE: Final = tuple("SERVER_ERROR object too large for cache\r\n" + more for more in ("", "ERROR\r\n"))
-STORED: Final = say("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
-KEPT: Final = say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
+STORED: Final = send("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
+KEPT: Final = send("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n")
 SHORT: Final = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(4), f INT, c BIGINT UNSIGNED, e INT")
 FULL: Final = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(4), f INT, c BIGINT UNSIGNED, e INT, more INT NOT NULL")
 # A storage line of each fault that is checked behind the words and numbers; {0} is flags, expiry and length.
@@ -33,52 +33,52 @@ MALFORMED: Final = {"flags": "x 0 1", "expiry": "0 x 1", "length": "0 0 x"}
 HUGE: Final = "2097152\r\n{v~2097152}\r\n"  # the largest item has 1 MiB
 
 
-def two(name: str, requirement: str, step: Send, shape: Shape | None = None) -> Case:
+def two_fault_case(name: str, requirement: str, step: Send, shape: Shape | None = None) -> Case:
     """Return a case whose line has two faults and leaves the stored item as it is."""
     return case(name, requirement, STORED, step, KEPT, shape=shape)
 
 
 WORDS = (
-    two("few-words-long-key", "KV-ORDER-001", say("set {k2:251} 0 0\r\n", "ERROR\r\n")),
-    two("few-words-flags", "KV-ORDER-001", say("set {k} x 0\r\n", "ERROR\r\n")),
-    two("few-words-expiry", "KV-ORDER-001", say("set {k} 0 x\r\n", "ERROR\r\n")),
-    two("few-words-mapping", "KV-ORDER-001", say("set @@none.k 0 0\r\n", "ERROR\r\n")),
-    two("few-words-add", "KV-ORDER-001", say("add {k} 0 0\r\n", "ERROR\r\n")),
+    two_fault_case("few-words-long-key", "KV-ORDER-001", send("set {k2:251} 0 0\r\n", "ERROR\r\n")),
+    two_fault_case("few-words-flags", "KV-ORDER-001", send("set {k} x 0\r\n", "ERROR\r\n")),
+    two_fault_case("few-words-expiry", "KV-ORDER-001", send("set {k} 0 x\r\n", "ERROR\r\n")),
+    two_fault_case("few-words-mapping", "KV-ORDER-001", send("set @@none.k 0 0\r\n", "ERROR\r\n")),
+    two_fault_case("few-words-add", "KV-ORDER-001", send("add {k} 0 0\r\n", "ERROR\r\n")),
 )
 FORMAT = tuple(
-    two(f"malformed-{number}-{fault}", "KV-ORDER-002", say(LATER[fault].format(words), BAD_FORMAT))
+    two_fault_case(f"malformed-{number}-{fault}", "KV-ORDER-002", send(LATER[fault].format(words), BAD_FORMAT))
     for (number, words), fault in product(MALFORMED.items(), LATER)
     if (number, fault) != ("length", "data")  # without a length the data has no end
 )
 SIZE = (
-    two("large-mapping", "KV-ORDER-003", say("set @@none.k 0 0 " + HUGE, TOO_LARGE, patience=15.0)),
-    two("large-add", "KV-ORDER-003", say("add {k} 0 0 " + HUGE, TOO_LARGE, patience=15.0)),
+    two_fault_case("large-mapping", "KV-ORDER-003", send("set @@none.k 0 0 " + HUGE, TOO_LARGE, patience=15.0)),
+    two_fault_case("large-add", "KV-ORDER-003", send("add {k} 0 0 " + HUGE, TOO_LARGE, patience=15.0)),
 )
 DATA = (
-    two("bad-data-mapping", "KV-ORDER-004", say("set @@none.k 0 0 1\r\nvv\r\n", BAD_CHUNK)),
-    two("bad-data-add", "KV-ORDER-004", say("add {k} 0 0 1\r\nvv\r\n", BAD_CHUNK)),
-    two("bad-data-replace", "KV-ORDER-004", say("replace {k2} 0 0 1\r\nvv\r\n", BAD_CHUNK)),
-    two("bad-data-cas", "KV-ORDER-004", say("cas {k2} 0 0 1 1\r\nvv\r\n", BAD_CHUNK)),
+    two_fault_case("bad-data-mapping", "KV-ORDER-004", send("set @@none.k 0 0 1\r\nvv\r\n", BAD_CHUNK)),
+    two_fault_case("bad-data-add", "KV-ORDER-004", send("add {k} 0 0 1\r\nvv\r\n", BAD_CHUNK)),
+    two_fault_case("bad-data-replace", "KV-ORDER-004", send("replace {k2} 0 0 1\r\nvv\r\n", BAD_CHUNK)),
+    two_fault_case("bad-data-cas", "KV-ORDER-004", send("cas {k2} 0 0 1 1\r\nvv\r\n", BAD_CHUNK)),
 )
 LONG = "5\r\nvvvvv\r\n"
 TABLE = (
-    two("mapping-long-value", "KV-ORDER-005", say("set @@none.k 0 0 " + LONG, "NOT_FOUND\r\n"), SHORT),
+    two_fault_case("mapping-long-value", "KV-ORDER-005", send("set @@none.k 0 0 " + LONG, "NOT_FOUND\r\n"), SHORT),
     *(
-        two(
+        two_fault_case(
             f"long-key-{verb}",
             "KV-ORDER-006",
-            say(f"{verb} {{k2:40}} 0 0 {words}\r\nvvvvv\r\n", "CLIENT_ERROR key too long for column k (32)\r\n"),
+            send(f"{verb} {{k2:40}} 0 0 {words}\r\nvvvvv\r\n", "CLIENT_ERROR key too long for column k (32)\r\n"),
             SHORT,
         )
         for verb, words in (("set", "5"), ("replace", "5"), ("cas", "5 1"))
     ),
-    two("add-long-value", "KV-ORDER-007", say("add {k} 0 0 " + LONG, "NOT_STORED\r\n"), SHORT),
-    two("replace-long-value", "KV-ORDER-007", say("replace nn 0 0 " + LONG, "NOT_STORED\r\n"), SHORT),
-    two("cas-long-value", "KV-ORDER-007", say("cas nn 0 0 5 1\r\nvvvvv\r\n", "NOT_FOUND\r\n"), SHORT),
+    two_fault_case("add-long-value", "KV-ORDER-007", send("add {k} 0 0 " + LONG, "NOT_STORED\r\n"), SHORT),
+    two_fault_case("replace-long-value", "KV-ORDER-007", send("replace nn 0 0 " + LONG, "NOT_STORED\r\n"), SHORT),
+    two_fault_case("cas-long-value", "KV-ORDER-007", send("cas nn 0 0 5 1\r\nvvvvv\r\n", "NOT_FOUND\r\n"), SHORT),
     case(
         "long-value-not-null",
         "KV-ORDER-008",
-        say("set k 0 0 " + LONG, "SERVER_ERROR object too large for cache: column v takes 4 characters\r\n"),
+        send("set k 0 0 " + LONG, "SERVER_ERROR object too large for cache: column v takes 4 characters\r\n"),
         shape=FULL,
     ),
 )

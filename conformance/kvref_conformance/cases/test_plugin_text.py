@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, quiet, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, answered, inserted, misses, row, row_removed, shows, stored
+from kvref_conformance.case import Shape, case, send, send_unanswered, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, insert, mapping, miss, store, try_store, unmap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,9 +30,9 @@ STORAGE = (
         case(
             f"{verb}-takes-the-flags-of-the-request",
             "KV-CORE-029",
-            stored("{k}", "x", flags=3),
-            stored("{k}", "y", verb, flags=7),
-            shows("{k}", value, flags=7),
+            store("{k}", "x", flags=3),
+            store("{k}", "y", verb, flags=7),
+            hit("{k}", value, flags=7),
             shape=ONE,
         )
         for verb, value in (("append", "xy"), ("prepend", "yx"))
@@ -40,36 +40,36 @@ STORAGE = (
     case(
         "bget",
         "KV-CORE-050",
-        stored("{k}", "1"),
-        say("bget {k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n"),
+        store("{k}", "1"),
+        send("bget {k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n"),
         shape=ONE,
     ),
     case(
         "bget-mapped",
         "KV-CORE-050 KV-MAP-001",
-        stored("{k}", "1"),
-        stored("@@{m2}.{k}", "2"),
-        say("bget @@{m}.{k}\r\n", "VALUE @@{m}.{k} 0 1\r\n1\r\nEND\r\n"),
-        say("bget {k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n"),
+        store("{k}", "1"),
+        store("@@{m2}.{k}", "2"),
+        send("bget @@{m}.{k}\r\n", "VALUE @@{m}.{k} 0 1\r\n1\r\nEND\r\n"),
+        send("bget {k} {k2}\r\n", "VALUE {k} 0 1\r\n1\r\nEND\r\n"),
         shape=ONE,
     ),
     *(
-        case(f"no-{verb}", "KV-CORE-066", say(f"{verb} {words}\r\n", "ERROR\r\n"), shape=ONE)
+        case(f"no-{verb}", "KV-CORE-066", send(f"{verb} {words}\r\n", "ERROR\r\n"), shape=ONE)
         for verb, words in (("touch", "{k} 10"), ("gat", "10 {k}"), ("gats", "10 {k}"))
     ),
     case(
         "no-meta-commands",
         "KV-CORE-067 KV-CORE-071",
-        say("mn\r\nmg {k} v\r\nmd {k}\r\nma {k}\r\nme {k}\r\n", "ERROR\r\n" * 5),
-        say("ms {k} 7\r\nversion\r\n", "ERROR\r\nVERSION <text>\r\n"),
+        send("mn\r\nmg {k} v\r\nmd {k}\r\nma {k}\r\nme {k}\r\n", "ERROR\r\n" * 5),
+        send("ms {k} 7\r\nversion\r\n", "ERROR\r\nVERSION <text>\r\n"),
         shape=ONE,
     ),
     case(
         "stored-before-the-end-of-the-data",
         "KV-CONN-018",
-        say("set {k} 0 0 1\r\nx", "STORED\r\n", quiet=True),
-        say("\r\n", ""),
-        shows("{k}", "x"),
+        send("set {k} 0 0 1\r\nx", "STORED\r\n", quiet=True),
+        send("\r\n", ""),
+        hit("{k}", "x"),
         shape=ONE,
     ),
 )
@@ -78,21 +78,21 @@ FLUSHES = (
     case(
         "flush-at-once-with-a-delay",
         "KV-FLUSH-008",
-        stored("{k}", "x"),
-        say("flush_all 3600\r\n", "OK\r\n", patience=FLUSH),
-        misses("{k}"),
+        store("{k}", "x"),
+        send("flush_all 3600\r\n", "OK\r\n", patience=FLUSH),
+        miss("{k}"),
         shape=ONE,
     ),
     *(
         case(
             f"flush-at-once-with-{name}",
             "KV-FLUSH-009 KV-MAP-007",
-            stored("{k}", "x"),
-            stored("@@{m2}.{k}", "2"),
-            say("bind {m}\r\n", "SUCCEED\r\n"),
-            say(f"flush_all {word}\r\n", "OK\r\n", patience=FLUSH),
-            misses("{k}"),
-            shows("@@{m2}.{k}", "2"),
+            store("{k}", "x"),
+            store("@@{m2}.{k}", "2"),
+            send("bind {m}\r\n", "SUCCEED\r\n"),
+            send(f"flush_all {word}\r\n", "OK\r\n", patience=FLUSH),
+            miss("{k}"),
+            hit("@@{m2}.{k}", "2"),
             shape=ONE,
         )
         for name, word in (("a-word", "abc"), ("a-mapping", "@@{m2}"))
@@ -101,20 +101,20 @@ FLUSHES = (
         "flush-of-a-dropped-table",
         "KV-FLUSH-011",
         sql("CREATE TABLE {t}_{k4} (k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT UNSIGNED, e INT)"),
-        row("{k2}", "{t}_{k4}"),
-        say("bind {k2}\r\n", "SUCCEED\r\n"),
+        mapping("{k2}", "{t}_{k4}"),
+        send("bind {k2}\r\n", "SUCCEED\r\n"),
         sql("DROP TABLE {t}_{k4}"),
-        say("flush_all\r\n", "SERVER_ERROR failed to flush cache\r\n", patience=FLUSH),
-        row_removed("{k2}"),
+        send("flush_all\r\n", "SERVER_ERROR failed to flush cache\r\n", patience=FLUSH),
+        unmap("{k2}"),
         shape=ONE,
     ),
     case(
         "flush-waits-for-a-reader",
         "KV-FLUSH-010",
-        stored("{k}", "x"),
-        say("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n", on="b"),
-        say("flush_all\r\n", "OK\r\n", patience=FLUSH),
-        say("get {k}\r\n", "END\r\n", on="b"),
+        store("{k}", "x"),
+        send("get {k}\r\n", "VALUE {k} 0 1\r\nx\r\nEND\r\n", on="b"),
+        send("flush_all\r\n", "OK\r\n", patience=FLUSH),
+        send("get {k}\r\n", "END\r\n", on="b"),
         shape=ONE,
     ),
 )
@@ -123,16 +123,16 @@ LINES = (
     case(
         "two-bytes-thrown-away",
         "KV-PARSE-019",
-        say("set {k} 0 0 2\r\nabXYversion\r\n", "STORED\r\nVERSION <text>\r\n"),
-        shows("{k}", "ab"),
+        send("set {k} 0 0 2\r\nabXYversion\r\n", "STORED\r\nVERSION <text>\r\n"),
+        hit("{k}", "ab"),
         shape=ONE,
     ),
     *(
         case(
             f"data-of-a-refused-line-{name}",
             "KV-PARSE-020",
-            say(f"set {line}\r\nversion\r\n", f"{answer}VERSION <text>\r\n"),
-            misses("{k}"),
+            send(f"set {line}\r\nversion\r\n", f"{answer}VERSION <text>\r\n"),
+            miss("{k}"),
             shape=ONE,
         )
         for name, line, answer in (
@@ -144,39 +144,39 @@ LINES = (
     case(
         "length-2-32-taken-for-0",
         "KV-PARSE-021",
-        say("set {k} 0 0 4294967296\r\n\r\n", "STORED\r\n"),
-        shows("{k}", ""),
+        send("set {k} 0 0 4294967296\r\n\r\n", "STORED\r\n"),
+        hit("{k}", ""),
         shape=ONE,
     ),
     case(
         "no-limit-for-a-length",
         "KV-LIMIT-010",
-        quiet("set {k} 0 0 100000000\r\n"),
-        say("get {k}\r\n", "END\r\n", on="b"),
+        send_unanswered("set {k} 0 0 100000000\r\n"),
+        send("get {k}\r\n", "END\r\n", on="b"),
         shape=LARGE,
     ),
     case(
         "value-and-key-of-a-mebibyte",
         "KV-LIMIT-009",
-        say("set x 0 0 1048519\r\n{v~1048519}\r\n", "STORED\r\n", patience=15.0),
+        send("set x 0 0 1048519\r\n{v~1048519}\r\n", "STORED\r\n", patience=15.0),
         sql("SELECT LENGTH(v) FROM {t}", (1048519,)),
-        say("set y 0 0 1048520\r\n{v~1048520}\r\n", TOO_LARGE, patience=15.0),
-        misses("y"),
+        send("set y 0 0 1048520\r\n{v~1048520}\r\n", TOO_LARGE, patience=15.0),
+        miss("y"),
         shape=LARGE,
     ),
     case(
         "noreply-data-too-large-runs",
         "KV-PARSE-028",
-        say("set x 0 0 1048600 noreply\r\nset y 0 0 1\r\ny\r\nget y\r\n", "STORED\r\nVALUE y 0 1\r\ny\r\nEND\r\n"),
-        misses("x"),
+        send("set x 0 0 1048600 noreply\r\nset y 0 0 1\r\ny\r\nget y\r\n", "STORED\r\nVALUE y 0 1\r\ny\r\nEND\r\n"),
+        miss("x"),
         shape=LARGE,
     ),
     case(
         "refused-set-deletes",
         "KV-LIMIT-012",
-        stored("x", "old"),
-        say("set x 0 0 1048520\r\n{v~1048520}\r\n", TOO_LARGE, patience=15.0),
-        misses("x"),
+        store("x", "old"),
+        send("set x 0 0 1048520\r\n{v~1048520}\r\n", TOO_LARGE, patience=15.0),
+        miss("x"),
         sql("SELECT COUNT(*) FROM {t}", (0,)),
         shape=LARGE,
         engine="mysql",
@@ -184,27 +184,29 @@ LINES = (
 )
 
 
-def counts(
+def count_case(
     name: str, requirement: str, text: str, *answers: tuple[str, str | tuple[str, ...]], after: str = ""
 ) -> Case:
     """Write a case that counts on a stored text; pairs of words behind the key's verb, and the answer."""
-    steps = [say(f"{words.partition(' ')[0]} {{k}} {words.partition(' ')[2]}\r\n", answer) for words, answer in answers]
+    steps = [
+        send(f"{words.partition(' ')[0]} {{k}} {words.partition(' ')[2]}\r\n", answer) for words, answer in answers
+    ]
     return case(
         name,
         requirement,
-        answered("{k}", text, "STORED\r\n"),
+        try_store("{k}", text, "STORED\r\n"),
         *steps,
-        *([shows("{k}", after)] if after else []),
+        *([hit("{k}", after)] if after else []),
         shape=ONE,
     )
 
 
 COUNTING = (
-    counts("text-counts-as-0", "KV-ARITH-019", "HELLO", ("incr 5", "5\r\n"), after="5"),
-    counts("leading-number-counts", "KV-ARITH-019", "12ab", ("incr 5", "17\r\n"), after="17"),
-    counts("text-counts-down-to-0", "KV-ARITH-019", "HELLO", ("decr 5", "0\r\n"), after="0"),
-    counts("number-beyond-64-bits-counts", "KV-ARITH-020", "18446744073709551616", ("incr 5", "4\r\n"), after="4"),
-    counts(
+    count_case("text-counts-as-0", "KV-ARITH-019", "HELLO", ("incr 5", "5\r\n"), after="5"),
+    count_case("leading-number-counts", "KV-ARITH-019", "12ab", ("incr 5", "17\r\n"), after="17"),
+    count_case("text-counts-down-to-0", "KV-ARITH-019", "HELLO", ("decr 5", "0\r\n"), after="0"),
+    count_case("number-beyond-64-bits-counts", "KV-ARITH-020", "18446744073709551616", ("incr 5", "4\r\n"), after="4"),
+    count_case(
         "number-beyond-64-bits-unset",
         "KV-ARITH-021",
         "18446744073709551616",
@@ -214,12 +216,12 @@ COUNTING = (
     case(
         "missing-key-answers-a-number",
         "KV-ARITH-022",
-        say("incr {k} 1\r\n", UNSET),
-        say("decr {k} 1\r\n", UNSET),
-        misses("{k}"),
+        send("incr {k} 1\r\n", UNSET),
+        send("decr {k} 1\r\n", UNSET),
+        miss("{k}"),
         shape=ONE,
     ),
-    counts(
+    count_case(
         "amount-by-its-low-bits",
         "KV-ARITH-023",
         "1000",
@@ -227,17 +229,17 @@ COUNTING = (
         ("incr 4294967295", "999\r\n"),
         ("incr 4294967301", "1004\r\n"),
     ),
-    counts("stored-number-by-its-low-bits", "KV-ARITH-024", "4294967296", ("decr 1", "0\r\n")),
-    counts("long-text-refused", "KV-ARITH-027", "7" + "x" * 126, ("incr 1", NO_NUMBER)),
-    counts("shorter-text-counts", "KV-ARITH-027", "7" + "x" * 125, ("incr 1", "8\r\n")),
-    counts("long-text-unset", "KV-ARITH-028", "7" + "x" * 126, ("incr 1", UNSET)),
-    counts("bytes-behind-a-nul", "KV-ARITH-040", "12\x0034", ("incr 1", "13\r\n"), after="13"),
-    counts("minus-sign-wraps", "KV-ARITH-041", "-5", ("incr 2", "18446744073709551613\r\n")),
+    count_case("stored-number-by-its-low-bits", "KV-ARITH-024", "4294967296", ("decr 1", "0\r\n")),
+    count_case("long-text-refused", "KV-ARITH-027", "7" + "x" * 126, ("incr 1", NO_NUMBER)),
+    count_case("shorter-text-counts", "KV-ARITH-027", "7" + "x" * 125, ("incr 1", "8\r\n")),
+    count_case("long-text-unset", "KV-ARITH-028", "7" + "x" * 126, ("incr 1", UNSET)),
+    count_case("bytes-behind-a-nul", "KV-ARITH-040", "12\x0034", ("incr 1", "13\r\n"), after="13"),
+    count_case("minus-sign-wraps", "KV-ARITH-041", "-5", ("incr 2", "18446744073709551613\r\n")),
     case(
         "text-columns-behind-are-read-too",
         "KV-ARITH-042",
-        inserted("{k}", "'10', '5', 0, 0, 0"),
-        say("incr {k} 1\r\n", "106\r\n"),
+        insert("{k}", "'10', '5', 0, 0, 0"),
+        send("incr {k} 1\r\n", "106\r\n"),
         shape=Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), x VARCHAR(40), {OPTIONS}"),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Setup, case, sql
-from kvref_conformance.cases.phrases import inserted, shows, stored
+from kvref_conformance.cases.phrases import hit, insert, store
 from kvref_conformance.cases.test_columns import ROW, THREE
 
 if TYPE_CHECKING:
@@ -19,17 +19,17 @@ COMMA = Setup(separator=",")
 # Options in addition to the usual ones; a separator of None means no row.
 CAPITALS = Setup(separator=None, others=(("SEPARATOR", ","),))
 NULL = Setup(separator=None, others=(("separator", None),))
-WHOLE = inserted("{k}", "'one', 'two', 'three', 0, 0, 0")
-BY_BARS = (stored("{k}", "a|b|c"), sql(ROW, ("a", "b", "c")), shows("{k}", "a|b|c"))
+WHOLE = insert("{k}", "'one', 'two', 'three', 0, 0, 0")
+BY_BARS = (store("{k}", "a|b|c"), sql(ROW, ("a", "b", "c")), hit("{k}", "a|b|c"))
 
 CASES = (
     *(
         case(
             f"separator-{name}",
             "KV-SEP-005",
-            stored("{k}", f"one{sign}two{sign}three"),
+            store("{k}", f"one{sign}two{sign}three"),
             sql(ROW, ("one", "two", "three")),
-            shows("{k}", f"one{sign}two{sign}three"),
+            hit("{k}", f"one{sign}two{sign}three"),
             setup=Setup(separator=sign),
             shape=THREE,
         )
@@ -38,31 +38,31 @@ CASES = (
     case(
         "separator-instead-of-the-bar",
         "KV-SEP-005",
-        stored("{k}", "a|b,c"),
+        store("{k}", "a|b,c"),
         sql(ROW, ("a|b", "c", None)),
-        shows("{k}", "a|b,c,"),
+        hit("{k}", "a|b,c,"),
         setup=COMMA,
         shape=THREE,
     ),
-    case("separator-of-two-bytes-joins", "KV-SEP-001", WHOLE, shows("{k}", "one||two||three"), setup=BARS, shape=THREE),
+    case("separator-of-two-bytes-joins", "KV-SEP-001", WHOLE, hit("{k}", "one||two||three"), setup=BARS, shape=THREE),
     case(
-        "separator-in-its-order-joins", "KV-SEP-001", WHOLE, shows("{k}", "one;|two;|three"), setup=SEMIBAR, shape=THREE
+        "separator-in-its-order-joins", "KV-SEP-001", WHOLE, hit("{k}", "one;|two;|three"), setup=SEMIBAR, shape=THREE
     ),
     case(
         "separator-of-two-bytes-cuts",
         "KV-SEP-003",
-        stored("{k}", "a||b||c"),
+        store("{k}", "a||b||c"),
         sql(ROW, ("a", "b", "c")),
         setup=BARS,
         shape=THREE,
     ),
     case(
-        "half-a-separator", "KV-SEP-003", stored("{k}", "a|b||c"), sql(ROW, ("a|b", "c", None)), setup=BARS, shape=THREE
+        "half-a-separator", "KV-SEP-003", store("{k}", "a|b||c"), sql(ROW, ("a|b", "c", None)), setup=BARS, shape=THREE
     ),
     case(
         "separator-turned-round",
         "KV-SEP-003",
-        stored("{k}", "a|;b"),
+        store("{k}", "a|;b"),
         sql(ROW, ("a|;b", None, None)),
         setup=SEMIBAR,
         shape=THREE,
@@ -70,7 +70,7 @@ CASES = (
     case(
         "separator-of-letters",
         "KV-SEP-003",
-        stored("{k}", "xayabz"),
+        store("{k}", "xayabz"),
         sql(ROW, ("xay", "z", None)),
         setup=LETTERS,
         shape=THREE,
@@ -78,7 +78,7 @@ CASES = (
     case(
         "separator-as-a-set-of-bars",
         "KV-SEP-002",
-        stored("{k}", "a|b|c"),
+        store("{k}", "a|b|c"),
         sql(ROW, ("a", "b", "c")),
         setup=BARS,
         shape=THREE,
@@ -86,7 +86,7 @@ CASES = (
     case(
         "separator-as-a-set-turned-round",
         "KV-SEP-002",
-        stored("{k}", "a|;b"),
+        store("{k}", "a|;b"),
         sql(ROW, ("a", "b", None)),
         setup=SEMIBAR,
         shape=THREE,
@@ -94,18 +94,18 @@ CASES = (
     case(
         "separator-as-a-set-of-letters",
         "KV-SEP-002",
-        stored("{k}", "xayabz"),
+        store("{k}", "xayabz"),
         sql(ROW, ("x", "y", "z")),
         setup=LETTERS,
         shape=THREE,
     ),
     case(
-        "separator-in-front", "KV-SEP-004", stored("{k}", ";a"), sql(ROW, (None, "a", None)), setup=SEMIBAR, shape=THREE
+        "separator-in-front", "KV-SEP-004", store("{k}", ";a"), sql(ROW, (None, "a", None)), setup=SEMIBAR, shape=THREE
     ),
     case(
         "separator-byte-in-front",
         "KV-SEP-004",
-        stored("{k}", "|a"),
+        store("{k}", "|a"),
         sql(ROW, ("a", None, None)),
         setup=SEMIBAR,
         shape=THREE,
@@ -114,7 +114,7 @@ CASES = (
         "separator-of-40-bytes",
         "KV-SEP-008",
         WHOLE,
-        shows("{k}", f"one{'-' * 32}two{'-' * 32}three"),
+        hit("{k}", f"one{'-' * 32}two{'-' * 32}three"),
         setup=LONG,
         shape=THREE,
     ),

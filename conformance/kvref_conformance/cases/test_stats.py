@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import by, case, say
-from kvref_conformance.cases.phrases import answered, misses, stored
+from kvref_conformance.case import by_fact, case, send
+from kvref_conformance.cases.phrases import miss, store, try_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,30 +30,30 @@ NEWER = {
     "rejected_conns": ["foreign_protocol_conns"],
 }
 MORE_NAMES = [each for name in NAMES for each in (name, *NEWER.get(name, ()))]
-RESET = say("stats reset\r\n", "RESET\r\n")
+RESET = send("stats reset\r\n", "RESET\r\n")
 ANY = ("", "<stats>")  # no rows, or some
 USAGE = "CLIENT_ERROR usage: stats detail on|off|dump\r\n"
 
 
-def has_row(name: str, *values: int | str) -> Send:
+def setting(name: str, *values: int | str) -> Send:
     """Want `stats settings` with one of these values of a row, whatever rows precede and follow it."""
     rows = [f"STAT {name} {value}\r\n" for value in values]
-    return say(
+    return send(
         "stats settings\r\n", tuple(f"{first}{row}{more}END\r\n" for row in rows for first in ANY for more in ANY)
     )
 
 
-def counted(**numbers: int | str) -> Send:
+def stats(**numbers: int | str) -> Send:
     """Want `stats` with these numbers, whatever the others."""
     few, more = (
         "".join(f"STAT {name} {numbers.get(name, '<text>')}\r\n" for name in names) for names in (NAMES, MORE_NAMES)
     )
-    return say("stats\r\n", by("verbs.beyond_plugin", no=f"{few}END\r\n", yes=f"{more}END\r\n"))
+    return send("stats\r\n", by_fact("verbs.beyond_plugin", no=f"{few}END\r\n", yes=f"{more}END\r\n"))
 
 
-def one_row(name: str, number: int) -> Send:
+def one_stat(name: str, number: int) -> Send:
     """Want `stats` with this number among its rows."""
-    return say("stats\r\n", f"<stats>STAT {name} {number}\r\n<stats>END\r\n")
+    return send("stats\r\n", f"<stats>STAT {name} {number}\r\n<stats>END\r\n")
 
 
 # Among others, of which there may be none.
@@ -67,77 +67,77 @@ THIS_CONNECTION: Final = tuple(
 )
 
 CASES = (
-    case("stats-names", "KV-STATS-001", counted()),
-    case("stats-names-more", "KV-STATS-027", counted()),
-    case("stats-without-rows", "KV-STATS-002", stored("{k}", "x"), counted(curr_items=0, total_items=0, bytes=0)),
+    case("stats-names", "KV-STATS-001", stats()),
+    case("stats-names-more", "KV-STATS-027", stats()),
+    case("stats-without-rows", "KV-STATS-002", store("{k}", "x"), stats(curr_items=0, total_items=0, bytes=0)),
     case(
         "stats-reset",
         "KV-STATS-003",
-        say("get {k}\r\n", "END\r\n"),
+        send("get {k}\r\n", "END\r\n"),
         RESET,
-        counted(cmd_get=0, cmd_set=0, get_hits=0, get_misses=0, delete_misses=0, incr_hits=0, cas_misses=0),
+        stats(cmd_get=0, cmd_set=0, get_hits=0, get_misses=0, delete_misses=0, incr_hits=0, cas_misses=0),
     ),
-    case("stats-reset-of-connections", "KV-STATS-004", RESET, counted(total_connections=0)),
+    case("stats-reset-of-connections", "KV-STATS-004", RESET, stats(total_connections=0)),
     case(
         "stats-of-get",
         "KV-STATS-005",
-        stored("{k}", "x"),
+        store("{k}", "x"),
         RESET,
-        say("get {k} {k2} {k}\r\n", "VALUE {k} 0 1\r\nx\r\nVALUE {k} 0 1\r\nx\r\nEND\r\n"),
-        counted(cmd_get=3, get_hits=2, get_misses=1),
+        send("get {k} {k2} {k}\r\n", "VALUE {k} 0 1\r\nx\r\nVALUE {k} 0 1\r\nx\r\nEND\r\n"),
+        stats(cmd_get=3, get_hits=2, get_misses=1),
     ),
     case(
         "stats-of-set",
         "KV-STATS-006",
         RESET,
-        stored("{k}", "x"),
-        say("cas {k2} 0 0 1 1\r\ny\r\n", "NOT_FOUND\r\n"),
-        counted(cmd_set=1, cas_misses=1),
+        store("{k}", "x"),
+        send("cas {k2} 0 0 1 1\r\ny\r\n", "NOT_FOUND\r\n"),
+        stats(cmd_set=1, cas_misses=1),
     ),
     case(
         "stats-of-delete",
         "KV-STATS-007",
-        stored("{k}", "x"),
+        store("{k}", "x"),
         RESET,
-        say("delete {k}\r\n", "DELETED\r\n"),
-        say("delete {k}\r\n", "NOT_FOUND\r\n"),
-        counted(delete_hits=1, delete_misses=1),
+        send("delete {k}\r\n", "DELETED\r\n"),
+        send("delete {k}\r\n", "NOT_FOUND\r\n"),
+        stats(delete_hits=1, delete_misses=1),
     ),
     case(
         "stats-of-a-missing-incr",
         "KV-STATS-008",
         RESET,
-        say("incr {k} 1\r\n", ("<number>\r\n", "NOT_FOUND\r\n")),
-        counted(incr_hits=1, incr_misses=0),
+        send("incr {k} 1\r\n", ("<number>\r\n", "NOT_FOUND\r\n")),
+        stats(incr_hits=1, incr_misses=0),
     ),
-    case("stats-libevent", "KV-STATS-009", counted(version="<text>", libevent="5.6.14")),
+    case("stats-libevent", "KV-STATS-009", stats(version="<text>", libevent="5.6.14")),
     case(
         "stats-detail",
         "KV-STATS-010 KV-STATS-030 KV-STATS-031",
-        say("stats detail on\r\n", "OK\r\n"),
-        say("stats detail dump\r\n", ("END\r\n", "<stats>END\r\n")),
-        say("stats detail off\r\n", "OK\r\n"),
-        say("stats detail other\r\n", USAGE),
+        send("stats detail on\r\n", "OK\r\n"),
+        send("stats detail dump\r\n", ("END\r\n", "<stats>END\r\n")),
+        send("stats detail off\r\n", "OK\r\n"),
+        send("stats detail other\r\n", USAGE),
     ),
-    case("stats-items", "KV-STATS-028", say("stats items\r\n", "END\r\n")),
-    case("stats-slabs", "KV-STATS-029", say("stats slabs\r\n", ("END\r\n", "<stats>END\r\n"))),
-    case("stats-sizes", "KV-STATS-011", say("stats sizes\r\n", "END\r\n")),
-    case("stats-vbucket", "KV-STATS-012", say("stats vbucket\r\n", "STAT vb_0 active\r\nEND\r\n")),
+    case("stats-items", "KV-STATS-028", send("stats items\r\n", "END\r\n")),
+    case("stats-slabs", "KV-STATS-029", send("stats slabs\r\n", ("END\r\n", "<stats>END\r\n"))),
+    case("stats-sizes", "KV-STATS-011", send("stats sizes\r\n", "END\r\n")),
+    case("stats-vbucket", "KV-STATS-012", send("stats vbucket\r\n", "STAT vb_0 active\r\nEND\r\n")),
     *(
-        case(f"stats-{word}", "KV-STATS-013", say(f"stats {word}\r\n", "ERROR\r\n"))
+        case(f"stats-{word}", "KV-STATS-013", send(f"stats {word}\r\n", "ERROR\r\n"))
         for word in ("foo", "malloc", "noreply")
     ),
-    case("stats-conns", "KV-STATS-014", say("stats conns\r\n", "ERROR\r\n")),
+    case("stats-conns", "KV-STATS-014", send("stats conns\r\n", "ERROR\r\n")),
     *(
-        case(f"stats-{words.replace(' ', '-')}-shows-it", "KV-STATS-025", say(f"stats {words}\r\n", THIS_CONNECTION))
+        case(f"stats-{words.replace(' ', '-')}-shows-it", "KV-STATS-025", send(f"stats {words}\r\n", THIS_CONNECTION))
         for words in ("conns", "conns x")
     ),
-    case("stats-connsx", "KV-STATS-013", say("stats connsx\r\n", "ERROR\r\n")),
+    case("stats-connsx", "KV-STATS-013", send("stats connsx\r\n", "ERROR\r\n")),
     case(
         "stats-settings",
         "KV-STATS-019",
         *(
-            has_row(name, *values)
+            setting(name, *values)
             for name, values in (
                 ("verbosity", ("<number>",)),
                 ("evictions", ("on", "off")),
@@ -152,31 +152,31 @@ CASES = (
             step
             for level, shown in ((1, 1), (99, 2), (0, 0))
             for step in (
-                say(f"verbosity {level}\r\n", "OK\r\n"),
-                has_row("verbosity", shown),
+                send(f"verbosity {level}\r\n", "OK\r\n"),
+                setting("verbosity", shown),
             )
         ),
-        say("verbosity 1 noreply\r\n", ""),
-        has_row("verbosity", 1),
-        say("verbosity 0\r\n", "OK\r\n"),
+        send("verbosity 1 noreply\r\n", ""),
+        setting("verbosity", 1),
+        send("verbosity 0\r\n", "OK\r\n"),
     ),
     case(
         "stats-cachedump",
         "KV-STATS-016 KV-STATS-032",
-        say("stats cachedump 63 1\r\nstats cachedump 63 0 3\r\n", "END\r\n" * 2),
-        say("stats cachedump 64 0\r\n", "CLIENT_ERROR Illegal slab id\r\n"),
+        send("stats cachedump 63 1\r\nstats cachedump 63 0 3\r\n", "END\r\n" * 2),
+        send("stats cachedump 64 0\r\n", "CLIENT_ERROR Illegal slab id\r\n"),
     ),
     case(
         "stats-cachedump-without-memory",
         "KV-STATS-017 KV-STATS-033",
-        say("stats cachedump 1 0\r\nstats cachedump 199 0\r\n", "SERVER_ERROR out of memory writing stats\r\n" * 2),
-        say("stats cachedump 200 0\r\n", "CLIENT_ERROR Illegal slab id\r\n"),
+        send("stats cachedump 1 0\r\nstats cachedump 199 0\r\n", "SERVER_ERROR out of memory writing stats\r\n" * 2),
+        send("stats cachedump 200 0\r\n", "CLIENT_ERROR Illegal slab id\r\n"),
     ),
     case(
         "stats-cachedump-malformed",
         "KV-STATS-018 KV-STATS-034",
-        say("stats cachedump\r\nstats cachedump 1\r\n", "CLIENT_ERROR bad command line\r\n" * 2),
-        say(
+        send("stats cachedump\r\nstats cachedump 1\r\n", "CLIENT_ERROR bad command line\r\n" * 2),
+        send(
             "stats cachedump x 1\r\nstats cachedump 1 x\r\nstats cachedump -1 0\r\n",
             "CLIENT_ERROR bad command line format\r\n" * 3,
         ),
@@ -185,8 +185,8 @@ CASES = (
         "stats-of-too-large",
         "KV-STATS-020",
         RESET,
-        say("set {k} 0 0 2097152\r\n{v~2097152}\r\n", "SERVER_ERROR object too large for cache\r\n", patience=15.0),
-        one_row("store_too_large", 1),
+        send("set {k} 0 0 2097152\r\n{v~2097152}\r\n", "SERVER_ERROR object too large for cache\r\n", patience=15.0),
+        one_stat("store_too_large", 1),
     ),
     case(
         "stats-of-expired",
@@ -197,50 +197,50 @@ CASES = (
             for line, answer in (("get {k}", "END"), ("incr {k} 1", "NOT_FOUND"), ("delete {k}", "NOT_FOUND"))
             for step in (
                 RESET,
-                say(f"set {{k}} 0 -1 1\r\nx\r\n{line}\r\nget {{k2}}\r\n", f"STORED\r\n{answer}\r\nEND\r\n"),
-                one_row("get_expired", 1),
+                send(f"set {{k}} 0 -1 1\r\nx\r\n{line}\r\nget {{k2}}\r\n", f"STORED\r\n{answer}\r\nEND\r\n"),
+                one_stat("get_expired", 1),
             )
         ),
     ),
     case(
         "stats-of-rows",
         "KV-STATS-022",
-        say("flush_all\r\n", "OK\r\n", patience=15.0),
-        one_row("curr_items", 0),
-        stored("{k}", "x"),
-        stored("{k2}", "x"),
-        stored("{k2}", "y"),
-        one_row("curr_items", 2),
-        say("delete {k}\r\n", "DELETED\r\n"),
-        one_row("curr_items", 1),
+        send("flush_all\r\n", "OK\r\n", patience=15.0),
+        one_stat("curr_items", 0),
+        store("{k}", "x"),
+        store("{k2}", "x"),
+        store("{k2}", "y"),
+        one_stat("curr_items", 2),
+        send("delete {k}\r\n", "DELETED\r\n"),
+        one_stat("curr_items", 1),
     ),
     case(
         "stats-of-stored",
         "KV-STATS-023",
         RESET,
-        stored("{k}", "1"),
-        stored("{k}", "2"),
-        stored("{k}", "2", "append"),
-        answered("{k}", "3", "NOT_STORED\r\n", "add"),
-        say("incr {k} 1\r\n", "23\r\n"),
-        one_row("total_items", 3),
+        store("{k}", "1"),
+        store("{k}", "2"),
+        store("{k}", "2", "append"),
+        try_store("{k}", "3", "NOT_STORED\r\n", "add"),
+        send("incr {k} 1\r\n", "23\r\n"),
+        one_stat("total_items", 3),
     ),
     case(
         "stats-of-flushed",
         "KV-STATS-024",
-        stored("{k}", "x"),
+        store("{k}", "x"),
         RESET,
-        say("flush_all\r\n", "OK\r\n", patience=15.0),
-        misses("{k}"),
-        one_row("get_flushed", 0),
+        send("flush_all\r\n", "OK\r\n", patience=15.0),
+        miss("{k}"),
+        one_stat("get_flushed", 0),
     ),
     case(
         "stats-of-other-protocols",
         "KV-STATS-015",
         RESET,
-        say("GET / HTTP/1.1\r\n", "", on="b", closes=True),
-        say("foo\r\n", "ERROR\r\n"),
-        counted(foreign_protocol_conns=1),
+        send("GET / HTTP/1.1\r\n", "", on="b", closes=True),
+        send("foo\r\n", "ERROR\r\n"),
+        stats(foreign_protocol_conns=1),
     ),
 )
 

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, answers, asks, case, ends, eventually, refused, say, sql, starts
-from kvref_conformance.cases.batches import SOON, TABLE_LOCKS, WRITES, committed, put, puts, reads, row
+from kvref_conformance.case import (
+    Shape,
+    await_reply,
+    await_sql,
+    case,
+    eventually,
+    send,
+    sql,
+    sql_error,
+    start_request,
+    start_sql,
+)
+from kvref_conformance.cases.batches import SOON, TABLE_LOCKS, WRITES, committed, get, insert, put, puts
 from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import Disconnect
 
@@ -18,7 +29,7 @@ if TYPE_CHECKING:
 OWN = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 
 
-def behind(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int]) -> Case:
+def sql_case(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int]) -> Case:
     """Write a case with table locks of SQL's, which SQLite has not."""
     return case(id_, requirements, *steps, settings=settings, engine="mysql")
 
@@ -39,7 +50,7 @@ CASES: tuple[Case, ...] = (
         "KV-LOCK-047",
         *puts(1, 4),
         SOON,
-        refused("ALTER TABLE {t} ADD COLUMN more INT", on="s"),
+        sql_error("ALTER TABLE {t} ADD COLUMN more INT", on="s"),
         shape=OWN,
         settings=WRITES,
         engine="plugin",
@@ -50,8 +61,8 @@ CASES: tuple[Case, ...] = (
             "KV-LOCK-021",
             put(1),
             SOON,
-            starts("ALTER TABLE {t} ADD COLUMN other INT", "s"),
-            ends("s", fails=True),
+            start_sql("ALTER TABLE {t} ADD COLUMN other INT", "s"),
+            await_sql("s", fails=True),
             Disconnect(),
             eventually(sql("SELECT COUNT(*) FROM {t}", (1,))),
             shape=OWN,
@@ -60,30 +71,30 @@ CASES: tuple[Case, ...] = (
         )
         for name, settings in (("without-mdl", WRITES), ("with-mdl", TABLE_LOCKS))
     ),
-    behind(
+    sql_case(
         "lock-tables-waits-for-a-batch",
         "KV-LOCK-022",
         put(1),
         SOON,
-        starts("LOCK TABLES {t1} WRITE", "s"),
-        ends("s", fails=True),
+        start_sql("LOCK TABLES {t1} WRITE", "s"),
+        await_sql("s", fails=True),
         settings=TABLE_LOCKS,
     ),
-    behind(
+    sql_case(
         "a-set-waits-for-lock-tables",
         "KV-LOCK-023",
         sql("LOCK TABLES {t1} WRITE", on="s"),
-        asks("set {k}1 0 0 1\r\nx\r\n", "a"),
+        start_request("set {k}1 0 0 1\r\nx\r\n", "a"),
         sql("UNLOCK TABLES", on="s"),
-        answers("STORED\r\n", "a"),
+        await_reply("STORED\r\n", "a"),
         settings=TABLE_LOCKS,
     ),
     case(
         "a-get-beside-lock-tables",
         "KV-LOCK-026",
-        row(1),
+        insert(1),
         sql("LOCK TABLES {t1} WRITE", on="s"),
-        reads(1, "x"),
+        get(1, "x"),
         sql("UNLOCK TABLES", on="s"),
         settings=TABLE_LOCKS,
         engine="plugin",
@@ -103,7 +114,7 @@ CASES: tuple[Case, ...] = (
         "switch-with-mdl",
         "KV-BATCH-040",
         put(1),
-        say("bind {m2}\r\n", "SUCCEED\r\n"),
+        send("bind {m2}\r\n", "SUCCEED\r\n"),
         committed(1),
         settings=TABLE_LOCKS,
     ),

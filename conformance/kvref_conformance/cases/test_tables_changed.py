@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, misses, row, row_removed, shows, stored
+from kvref_conformance.case import Shape, case, send, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, mapping, miss, store, unmap
 from kvref_conformance.steps import Disconnect, Pause
 
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
 ONE = Shape(COLUMNS)
 # {t}_{k4} is a table that the case drops or alters; connections are closed before, which 8.0 would wait for.
-MADE = (sql(f"CREATE TABLE {{t}}_{{k4}} ({COLUMNS})"), row("{k2}", "{t}_{k4}"), stored("@@{k2}.{k}", "x", flags=3))
-GONE = (sql("DROP TABLE {t}_{k4}"), row_removed("{k2}"))
-TO_OWN = say("bind {k2}\r\n", "SUCCEED\r\n")
+MADE = (sql(f"CREATE TABLE {{t}}_{{k4}} ({COLUMNS})"), mapping("{k2}", "{t}_{k4}"), store("@@{k2}.{k}", "x", flags=3))
+GONE = (sql("DROP TABLE {t}_{k4}"), unmap("{k2}"))
+TO_OWN = send("bind {k2}\r\n", "SUCCEED\r\n")
 DROPPED = (*MADE, Disconnect(), sql("DROP TABLE {t}_{k4}"), TO_OWN)
 SET = "set {k} 0 0 1\r\ny\r\n"
 
@@ -26,31 +26,31 @@ CASES = (
     case(
         "rows-deleted-by-sql",
         "KV-LIFE-017",
-        stored("{k}", "x"),
-        shows("{k}", "x"),
+        store("{k}", "x"),
+        hit("{k}", "x"),
         sql("DELETE FROM {t}"),
-        misses("{k}"),
-        misses("{k}"),
+        miss("{k}"),
+        miss("{k}"),
         shape=ONE,
     ),
     case(
         "table-truncated-by-sql",
         "KV-LIFE-017",
-        stored("{k}", "x"),
+        store("{k}", "x"),
         Disconnect(),
         sql("TRUNCATE TABLE {t}"),
-        misses("{k}"),
-        stored("{k}", "y"),
+        miss("{k}"),
+        store("{k}", "y"),
         shape=ONE,
     ),
     case(
         "table-dropped",
         "KV-LIFE-018 KV-LIFE-030",
         *DROPPED,
-        misses("{k}"),
-        say(SET, "NOT_STORED\r\n"),
-        misses("{k}"),
-        row_removed("{k2}"),
+        miss("{k}"),
+        send(SET, "NOT_STORED\r\n"),
+        miss("{k}"),
+        unmap("{k2}"),
         shape=ONE,
     ),
     case(
@@ -58,19 +58,19 @@ CASES = (
         "KV-LIFE-028",
         *DROPPED,
         *(
-            say(line, "SERVER_ERROR <text>\r\n")
+            send(line, "SERVER_ERROR <text>\r\n")
             for line in ("get {k}\r\n", SET, "delete {k}\r\n", "incr {k} 1\r\n", "flush_all\r\n")
         ),
-        row_removed("{k2}"),
+        unmap("{k2}"),
         shape=ONE,
     ),
     case(
         "other-tables-than-the-dropped-one",
         "KV-LIFE-029",
         *DROPPED,
-        stored("@@{m}.{k}", "z"),
-        shows("{k}", "z"),
-        row_removed("{k2}"),
+        store("@@{m}.{k}", "z"),
+        hit("{k}", "z"),
+        unmap("{k2}"),
         shape=ONE,
     ),
     case(
@@ -81,10 +81,10 @@ CASES = (
         Pause(0.5),  # the plugin closes the table of a lost connection a moment later
         sql("DROP TABLE {t}_{k4}"),
         TO_OWN,
-        say(SET, "NOT_STORED\r\n"),
-        say("delete {k}\r\n", "SERVER_ERROR temporary failure\r\n"),
-        say("incr {k} 1\r\n", "SERVER_ERROR failed to store item\r\n"),
-        row_removed("{k2}"),
+        send(SET, "NOT_STORED\r\n"),
+        send("delete {k}\r\n", "SERVER_ERROR temporary failure\r\n"),
+        send("incr {k} 1\r\n", "SERVER_ERROR failed to store item\r\n"),
+        unmap("{k2}"),
         shape=ONE,
     ),
     case(
@@ -92,10 +92,10 @@ CASES = (
         "KV-LIFE-020",
         *MADE,
         sql("DROP TABLE {t}_{k4}"),
-        shows("{k}", "x", flags=3),
-        stored("{k}", "y"),
-        shows("{k}", "y"),
-        row_removed("{k2}"),
+        hit("{k}", "x", flags=3),
+        store("{k}", "y"),
+        hit("{k}", "y"),
+        unmap("{k2}"),
         shape=ONE,
         engine="mysql",
     ),
@@ -106,8 +106,8 @@ CASES = (
         sql("DROP TABLE {t}_{k4}"),
         sql("CREATE TABLE {t}_{k4} (e INT, c BIGINT UNSIGNED, f INT, v VARCHAR(40), k VARCHAR(32) PRIMARY KEY)"),
         sql("INSERT INTO {t}_{k4} VALUES (0, 5, 7, 'new', '{k}')"),
-        shows("{k}", "new", flags=7),
-        stored("{k}", "y"),
+        hit("{k}", "new", flags=7),
+        store("{k}", "y"),
         sql("SELECT v, k FROM {t}_{k4}", ("y", "{k}")),
         Disconnect(),
         *GONE,
@@ -121,8 +121,8 @@ CASES = (
             Disconnect(),
             sql(f"ALTER TABLE {{t}}_{{k4}} DROP COLUMN {name}"),
             TO_OWN,
-            say("get {k}\r\n", found),
-            say(SET, answered),
+            send("get {k}\r\n", found),
+            send(SET, answered),
             Disconnect(),
             *GONE,
             shape=ONE,
@@ -141,8 +141,8 @@ CASES = (
         sql("ALTER TABLE {t}_{k4} ADD COLUMN n INT FIRST"),
         sql("ALTER TABLE {t}_{k4} MODIFY v VARCHAR(50) FIRST"),
         TO_OWN,
-        shows("{k}", "x", flags=3),
-        stored("{k}", "y"),
+        hit("{k}", "x", flags=3),
+        store("{k}", "y"),
         sql("SELECT v, f FROM {t}_{k4}", ("y", 0)),
         Disconnect(),
         *GONE,

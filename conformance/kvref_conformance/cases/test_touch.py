@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import Shape, case, say, sql
-from kvref_conformance.cases.phrases import OPTIONS, inserted, misses, shows, stored
+from kvref_conformance.case import Shape, case, send, sql
+from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store
 from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ MISSING = "NOT_FOUND\r\n"
 BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 BAD_TIME = "CLIENT_ERROR invalid exptime argument\r\n"
 LATER = 2000000000
-X = stored("{k}", "x")
-BRIEF = say("set {k} 0 2 1\r\nx\r\n", "STORED\r\n")
+X = store("{k}", "x")
+BRIEF = send("set {k} 0 2 1\r\nx\r\n", "STORED\r\n")
 FOUND = "VALUE {k} 0 1\r\nx\r\nEND\r\n"
-NUMBERED = say("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n")
-SAME = say("gets {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n")
+NUMBERED = send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n")
+SAME = send("gets {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n")
 PASSED = Pause(3.1)
 ENDS = (("below-zero-ends", -1), ("4294967295-ends", 4294967295))
 
 
-def touched(time: int | str, answer: str = TOUCHED) -> Send:
+def touch(time: int | str, answer: str = TOUCHED) -> Send:
     """Touch {k}."""
-    return say(f"touch {{k}} {time}\r\n", answer)
+    return send(f"touch {{k}} {time}\r\n", answer)
 
 
 # What each key is stored for, which command gives it which time, and whether it is there when 3 seconds have passed.
@@ -47,13 +47,13 @@ TOUCHES: tuple[Time, ...] = (
 )
 
 
-def kept(times: tuple[Time, ...]) -> tuple[Send | Pause, ...]:
+def touch_and_wait(times: tuple[Time, ...]) -> tuple[Send | Pause, ...]:
     """Store each key, give it its time, wait, and see by `get` alone which are there."""
     return (
-        *(say(f"set {key} 0 {time} 1\r\nx\r\n", "STORED\r\n") for key, time, *_ in times),
-        *(say(f"{line}\r\n", answer) for _, _, line, answer, _ in times),
+        *(send(f"set {key} 0 {time} 1\r\nx\r\n", "STORED\r\n") for key, time, *_ in times),
+        *(send(f"{line}\r\n", answer) for _, _, line, answer, _ in times),
         PASSED,
-        *(shows(key, "x") if there else misses(key) for key, *_, there in times),
+        *(hit(key, "x") if there else miss(key) for key, *_, there in times),
     )
 
 
@@ -61,14 +61,14 @@ CASES = (
     case(
         "touch-times",
         "KV-TOUCH-001 KV-TOUCH-003 KV-TOUCH-004 KV-TOUCH-007 KV-TOUCH-012",
-        *kept(TOUCHES),
-        say("touch {k4} 9\r\n", MISSING),
+        *touch_and_wait(TOUCHES),
+        send("touch {k4} 9\r\n", MISSING),
     ),
     *(
         case(
             f"{verb}-times",
             "KV-TOUCH-014",
-            *kept(
+            *touch_and_wait(
                 (
                     ("{k}", 2, f"{verb} 100 {{k}}", f"VALUE {{k}} 0 1{number}\r\nx\r\nEND\r\n", True),
                     ("{k2}", 0, f"{verb} 1 {{k2}}", f"VALUE {{k2}} 0 1{number}\r\nx\r\nEND\r\n", False),
@@ -77,68 +77,68 @@ CASES = (
         )
         for verb, number in (("gat", ""), ("gats", " <cas>"))
     ),
-    case("touch", "KV-TOUCH-001", X, touched(0), touched(LATER), touched(100)),
-    case("touch-missing", "KV-TOUCH-002", touched(0, MISSING), touched(100, MISSING)),
+    case("touch", "KV-TOUCH-001", X, touch(0), touch(LATER), touch(100)),
+    case("touch-missing", "KV-TOUCH-002", touch(0, MISSING), touch(100, MISSING)),
     case(
         "touch-keeps-flags",
         "KV-TOUCH-005",
-        stored("{k}", "value", flags=7),
-        touched(100),
-        shows("{k}", "value", flags=7),
+        store("{k}", "value", flags=7),
+        touch(100),
+        hit("{k}", "value", flags=7),
     ),
-    case("touch-keeps-cas", "KV-TOUCH-006", X, NUMBERED, touched(100), SAME),
-    case("touch-noreply-refused", "KV-TOUCH-007", say("touch {k} x noreply\r\ntouch {k2} 0 noreply\r\n", "")),
-    case("touch-other-word", "KV-TOUCH-008", X, touched("-1 other"), misses("{k}")),
-    *(case(f"touch-time-{time}", "KV-TOUCH-009", X, touched(time, BAD_TIME)) for time in ("x", "1x", "-")),
+    case("touch-keeps-cas", "KV-TOUCH-006", X, NUMBERED, touch(100), SAME),
+    case("touch-noreply-refused", "KV-TOUCH-007", send("touch {k} x noreply\r\ntouch {k2} 0 noreply\r\n", "")),
+    case("touch-other-word", "KV-TOUCH-008", X, touch("-1 other"), miss("{k}")),
+    *(case(f"touch-time-{time}", "KV-TOUCH-009", X, touch(time, BAD_TIME)) for time in ("x", "1x", "-")),
     *(
-        case(f"touch-words-{len(line.split())}", "KV-TOUCH-010", say(f"{line}\r\n", ERROR))
+        case(f"touch-words-{len(line.split())}", "KV-TOUCH-010", send(f"{line}\r\n", ERROR))
         for line in ("touch", "touch {k}", "touch {k} 0 0 0")
     ),
-    case("touch-long-key", "KV-TOUCH-011", say("touch {k:251} 0\r\n", BAD_FORMAT)),
+    case("touch-long-key", "KV-TOUCH-011", send("touch {k:251} 0\r\n", BAD_FORMAT)),
     case(
         "gat",
         "KV-TOUCH-013",
-        stored("{k}", "x", flags=3),
-        stored("{k2}", "yy"),
-        say("gat 0 {k2} {k3} {k}\r\n", "VALUE {k2} 0 2\r\nyy\r\nVALUE {k} 3 1\r\nx\r\nEND\r\n"),
+        store("{k}", "x", flags=3),
+        store("{k2}", "yy"),
+        send("gat 0 {k2} {k3} {k}\r\n", "VALUE {k2} 0 2\r\nyy\r\nVALUE {k} 3 1\r\nx\r\nEND\r\n"),
     ),
-    case("gat-missing", "KV-TOUCH-013", say("gat 100 {k}\r\n", "END\r\n")),
-    case("gats", "KV-TOUCH-015", X, NUMBERED, say("gats 100 {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n")),
-    case("gat-keeps-cas", "KV-TOUCH-016", X, NUMBERED, say("gat 100 {k}\r\n", FOUND), SAME),
-    case("gat-no-key", "KV-TOUCH-017", say("gat 0\r\n", "END\r\n"), say("gats 0\r\n", "END\r\n")),
-    case("gat-time", "KV-TOUCH-018", say("gat x {k}\r\n", BAD_TIME), say("gats 1x {k}\r\n", BAD_TIME)),
-    case("gat-alone", "KV-TOUCH-019", say("gat\r\n", ERROR), say("gats\r\n", ERROR)),
+    case("gat-missing", "KV-TOUCH-013", send("gat 100 {k}\r\n", "END\r\n")),
+    case("gats", "KV-TOUCH-015", X, NUMBERED, send("gats 100 {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n")),
+    case("gat-keeps-cas", "KV-TOUCH-016", X, NUMBERED, send("gat 100 {k}\r\n", FOUND), SAME),
+    case("gat-no-key", "KV-TOUCH-017", send("gat 0\r\n", "END\r\n"), send("gats 0\r\n", "END\r\n")),
+    case("gat-time", "KV-TOUCH-018", send("gat x {k}\r\n", BAD_TIME), send("gats 1x {k}\r\n", BAD_TIME)),
+    case("gat-alone", "KV-TOUCH-019", send("gat\r\n", ERROR), send("gats\r\n", ERROR)),
     case(
         "gat-long-key",
         "KV-TOUCH-020",
         X,
-        say("gat 0 {k} {k:251}\r\n", BAD_FORMAT),
-        say("gats 0 {k:251}\r\n", BAD_FORMAT),
+        send("gat 0 {k} {k:251}\r\n", BAD_FORMAT),
+        send("gats 0 {k:251}\r\n", BAD_FORMAT),
     ),
     case(
         "touch-switches",
         "KV-TOUCH-023",
-        stored("@@{m2}.{k}", "2"),
-        stored("@@{m1}.{k2}", "1"),
-        say("touch @@{m2}.{k} 100\r\n", TOUCHED),
-        shows("{k}", "2"),
+        store("@@{m2}.{k}", "2"),
+        store("@@{m1}.{k2}", "1"),
+        send("touch @@{m2}.{k} 100\r\n", TOUCHED),
+        hit("{k}", "2"),
     ),
     case(
         "gat-switches",
         "KV-TOUCH-024",
-        stored("@@{m2}.{k}", "2"),
-        stored("@@{m1}.{k}", "1"),
-        say(
+        store("@@{m2}.{k}", "2"),
+        store("@@{m1}.{k}", "1"),
+        send(
             "gat 0 @@{m2}.{k} @@{m1}.{k} @@{m2}\r\n",
             "VALUE @@{m2}.{k} 0 1\r\n2\r\nVALUE @@{m1}.{k} 0 1\r\n1\r\nVALUE @@{m2} 0 {#w2}\r\n{w2}\r\nEND\r\n",
         ),
-        shows("{k}", "2"),
+        hit("{k}", "2"),
     ),
     case(
         "touch-column",
         "KV-TOUCH-025",
-        inserted("{k}", "'x', NULL, NULL, 0, 'kept'"),
-        say(f"touch {{k}} {LATER}\r\n", TOUCHED),
+        insert("{k}", "'x', NULL, NULL, 0, 'kept'"),
+        send(f"touch {{k}} {LATER}\r\n", TOUCHED),
         sql("SELECT v, f, c, e, other FROM {t}", ("x", None, None, LATER, "kept")),
         shape=ONE,
     ),
@@ -146,38 +146,35 @@ CASES = (
         "touch-no-column",
         "KV-TOUCH-026",
         X,
-        touched(100, "CLIENT_ERROR <text>\r\n"),
-        say("gat 100 {k}\r\n", "CLIENT_ERROR <text>\r\n"),
+        touch(100, "CLIENT_ERROR <text>\r\n"),
+        send("gat 100 {k}\r\n", "CLIENT_ERROR <text>\r\n"),
         shape=TIMELESS,
     ),
-    case("touch-no-column-0", "KV-TOUCH-027", X, touched(0), say("gat 0 {k}\r\n", FOUND), shape=TIMELESS),
+    case("touch-no-column-0", "KV-TOUCH-027", X, touch(0), send("gat 0 {k}\r\n", FOUND), shape=TIMELESS),
     *(
         case(
             f"touch-{name}",
             "KV-TOUCH-029",
             X,
-            touched(time),
-            misses("{k}"),
-            touched(0, MISSING),
+            touch(time),
+            miss("{k}"),
+            touch(0, MISSING),
             X,
-            touched(f"{time} noreply", ""),
-            misses("{k}"),
+            touch(f"{time} noreply", ""),
+            miss("{k}"),
         )
         for name, time in ENDS
     ),
-    *(
-        case(f"gat-{name}", "KV-TOUCH-029", X, say(f"gat {time} {{k}}\r\n", FOUND), misses("{k}"))
-        for name, time in ENDS
-    ),
+    *(case(f"gat-{name}", "KV-TOUCH-029", X, send(f"gat {time} {{k}}\r\n", FOUND), miss("{k}")) for name, time in ENDS),
     case(
         "touch-below-zero-no-column",
         "KV-TOUCH-036",
         X,
-        touched(-1),
-        misses("{k}"),
+        touch(-1),
+        miss("{k}"),
         X,
-        say("gat -1 {k}\r\n", FOUND),
-        misses("{k}"),
+        send("gat -1 {k}\r\n", FOUND),
+        miss("{k}"),
         sql("SELECT COUNT(*) FROM {t}", (0,)),
         shape=TIMELESS,
     ),
@@ -186,7 +183,7 @@ CASES = (
             f"touch-beyond-the-column-{time}",
             "KV-TOUCH-030",
             X,
-            touched(time, "CLIENT_ERROR <text>\r\n"),
+            touch(time, "CLIENT_ERROR <text>\r\n"),
             sql("SELECT e FROM {t}", (0,)),
             shape=NARROW,
         )
@@ -195,11 +192,11 @@ CASES = (
     case(
         "touch-no-mapping",
         "KV-TOUCH-031",
-        say("touch @@nope.{k} 0\r\n", MISSING),
-        say("gat 0 @@nope.{k}\r\n", "END\r\n"),
+        send("touch @@nope.{k} 0\r\n", MISSING),
+        send("gat 0 @@nope.{k}\r\n", "END\r\n"),
         shape=ONE,
     ),
-    case("gat-range", "KV-TOUCH-032", say("gat 0 @>{k}\r\n", "CLIENT_ERROR <text>\r\n"), shape=ONE),
+    case("gat-range", "KV-TOUCH-032", send("gat 0 @>{k}\r\n", "CLIENT_ERROR <text>\r\n"), shape=ONE),
 )
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import answered, inserted, misses, shows, stored, valued
-from kvref_conformance.cases.test_key_column import RANGES, named
+from kvref_conformance.case import case, send, sql
+from kvref_conformance.cases.phrases import hit, insert, miss, store, try_store, value_table
+from kvref_conformance.cases.test_key_column import RANGES, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
 
 CLIENT_ERROR = "CLIENT_ERROR <text>\r\n"
-INT, TINY, UNSIGNED = valued("INT"), valued("TINYINT"), valued("INT UNSIGNED")
+INT, TINY, UNSIGNED = value_table("INT"), value_table("TINYINT"), value_table("INT UNSIGNED")
 ROW = "SELECT v FROM {t} WHERE k = '{k}'"
 
 CASES = (
     *(
         case(
-            f"{named(declared)}-value",
+            f"{type_name(declared)}-value",
             "KV-TYPE-020",
-            stored("{k}", f"{low}"),
-            shows("{k}", f"{low}"),
+            store("{k}", f"{low}"),
+            hit("{k}", f"{low}"),
             sql(ROW, (low,)),
-            stored("{k}", f"{high}"),
-            shows("{k}", f"{high}"),
+            store("{k}", f"{high}"),
+            hit("{k}", f"{high}"),
             sql(ROW, (high,)),
-            shape=valued(declared),
+            shape=value_table(declared),
         )
         for declared, (low, high) in RANGES.items()
     ),
-    case("integer-of-sql", "KV-TYPE-020", inserted("{k}", "-7, 3, 0, 0"), shows("{k}", "-7", flags=3), shape=INT),
+    case("integer-of-sql", "KV-TYPE-020", insert("{k}", "-7, 3, 0, 0"), hit("{k}", "-7", flags=3), shape=INT),
     *(
-        case(f"integer-by-its-front-{name}", "KV-TYPE-021", stored("{k}", text), sql(ROW, (number,)), shape=INT)
+        case(f"integer-by-its-front-{name}", "KV-TYPE-021", store("{k}", text), sql(ROW, (number,)), shape=INT)
         for name, text, number in (
             ("zeros", "0012", 12),
             ("tail", "12abc", 12),
@@ -49,9 +49,9 @@ CASES = (
         case(
             f"no-integer-not-stored-{name}",
             "KV-TYPE-022",
-            stored("{k}", "7"),
-            answered("{k}", text, "NOT_STORED\r\n"),
-            shows("{k}", "7"),
+            store("{k}", "7"),
+            try_store("{k}", text, "NOT_STORED\r\n"),
+            hit("{k}", "7"),
             shape=INT,
         )
         for name, text in (("text", "hello"), ("empty", ""))
@@ -60,9 +60,9 @@ CASES = (
         case(
             f"no-integer-refused-{name}",
             "KV-TYPE-023",
-            stored("{k}", "7"),
-            answered("{k}", text, CLIENT_ERROR),
-            misses("{k}"),
+            store("{k}", "7"),
+            try_store("{k}", text, CLIENT_ERROR),
+            miss("{k}"),
             shape=INT,
         )
         for name, text in (
@@ -73,15 +73,15 @@ CASES = (
             ("empty", ""),
         )
     ),
-    case("no-integer-refused-new-key", "KV-TYPE-023", answered("{k}", "hello", CLIENT_ERROR), misses("{k}"), shape=INT),
+    case("no-integer-refused-new-key", "KV-TYPE-023", try_store("{k}", "hello", CLIENT_ERROR), miss("{k}"), shape=INT),
     *(
         case(
-            f"{named(declared)}-value-too-{name}",
+            f"{type_name(declared)}-value-too-{name}",
             "KV-TYPE-025",
-            stored("{k}", "7"),
-            answered("{k}", f"{number}", CLIENT_ERROR),
-            misses("{k}"),
-            shape=valued(declared),
+            store("{k}", "7"),
+            try_store("{k}", f"{number}", CLIENT_ERROR),
+            miss("{k}"),
+            shape=value_table(declared),
         )
         for declared, (low, high) in RANGES.items()
         for name, number in (("low", low - 1), ("high", high + 1))
@@ -89,33 +89,33 @@ CASES = (
     case(
         "thirty-nines",
         "KV-TYPE-025",
-        stored("{k}", "7"),
-        answered("{k}", "9" * 30, CLIENT_ERROR),
-        misses("{k}"),
+        store("{k}", "7"),
+        try_store("{k}", "9" * 30, CLIENT_ERROR),
+        miss("{k}"),
         shape=INT,
     ),
     *(
-        case(f"{name}-value-by-low-bits", "KV-TYPE-024", stored("{k}", text), sql(ROW, (number,)), shape=shape)
+        case(f"{name}-value-by-low-bits", "KV-TYPE-024", store("{k}", text), sql(ROW, (number,)), shape=shape)
         for name, text, number, shape in (
-            ("bigint", "9" * 30, 9223372036854775807, valued("BIGINT")),
-            ("signed", "2147483648", -2147483648, valued("INT")),
+            ("bigint", "9" * 30, 9223372036854775807, value_table("BIGINT")),
+            ("signed", "2147483648", -2147483648, value_table("INT")),
         )
     ),
     case(
         "append-to-an-integer-not-stored",
         "KV-TYPE-026",
-        stored("{k}", "7"),
-        answered("{k}", "1", "NOT_STORED\r\n", "append"),
-        shows("{k}", "7"),
+        store("{k}", "7"),
+        try_store("{k}", "1", "NOT_STORED\r\n", "append"),
+        hit("{k}", "7"),
         shape=INT,
     ),
     case(
         "add-and-replace-an-integer",
         "KV-TYPE-020",
-        stored("{k}", "5", "add"),
-        answered("{k}", "6", "NOT_STORED\r\n", "add"),
-        stored("{k}", "7", "replace"),
-        say("delete {k}\r\n", "DELETED\r\n"),
+        store("{k}", "5", "add"),
+        try_store("{k}", "6", "NOT_STORED\r\n", "add"),
+        store("{k}", "7", "replace"),
+        send("delete {k}\r\n", "DELETED\r\n"),
         shape=INT,
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, say, sql
-from kvref_conformance.cases.phrases import answered, inserted, misses, named, shows, stored, unknown, valued
+from kvref_conformance.case import case, send, sql
+from kvref_conformance.cases.phrases import hit, insert, miss, store, try_store, type_name, unmapped, value_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 UNUSABLE = (
     *(
         case(
-            f"{named(declared)}-value-as-sql-shows-it",
+            f"{type_name(declared)}-value-as-sql-shows-it",
             "KV-TYPE-019",
-            inserted("{k}", f"'{text}'", "0, 0, 0"),
-            say("get @@{m}.{k}\r\n", (f"VALUE @@{{m}}.{{k}} 0 {len(text)}\r\n{text}\r\nEND\r\n", "END\r\n")),
-            shape=valued(declared),
+            insert("{k}", f"'{text}'", "0, 0, 0"),
+            send("get @@{m}.{k}\r\n", (f"VALUE @@{{m}}.{{k}} 0 {len(text)}\r\n{text}\r\nEND\r\n", "END\r\n")),
+            shape=value_table(declared),
             bind="m1",
         )
         for declared, text in (
@@ -39,8 +39,8 @@ UNUSABLE = (
         case(
             f"{kind.lower()}-generated-value",
             "KV-TYPE-033",
-            unknown("{m}"),
-            shape=valued(f"VARCHAR(40) AS (CONCAT(k, 'x')) {kind}"),
+            unmapped("{m}"),
+            shape=value_table(f"VARCHAR(40) AS (CONCAT(k, 'x')) {kind}"),
             bind="m1",
         )
         for kind in ("VIRTUAL", "STORED")
@@ -51,11 +51,11 @@ UNUSABLE = (
 RAW = (
     *(
         case(
-            f"{named(declared)}-value-raw",
+            f"{type_name(declared)}-value-raw",
             requirement,
-            inserted("{k}", literal, "0, 0, 0"),
-            shows("{k}", shown),
-            shape=valued(declared),
+            insert("{k}", literal, "0, 0, 0"),
+            hit("{k}", shown),
+            shape=value_table(declared),
         )
         for requirement, declared, literal, shown in (
             ("KV-TYPE-014", "DECIMAL(8,2)", "12.50", "\x80\0\x0c2"),
@@ -70,48 +70,48 @@ RAW = (
         case(
             f"{declared.lower()}-value-not-stored",
             "KV-TYPE-015",
-            answered("{k}", "1.5", "NOT_STORED\r\n"),
-            misses("{k}"),
-            shape=valued(declared),
+            try_store("{k}", "1.5", "NOT_STORED\r\n"),
+            miss("{k}"),
+            shape=value_table(declared),
         )
         for declared in ("FLOAT", "DOUBLE")
     ),
     case(
         "enum-value-by-number",
         "KV-TYPE-017",
-        stored("{k}", "2"),
+        store("{k}", "2"),
         sql("SELECT v FROM {t}", ("b",)),
-        answered("{k2}", "b", "NOT_STORED\r\n"),
-        shape=valued("ENUM('a','b')"),
+        try_store("{k2}", "b", "NOT_STORED\r\n"),
+        shape=value_table("ENUM('a','b')"),
     ),
     case(
         "virtual-value",
         "KV-TYPE-031",
-        unknown("{m}"),
-        shape=valued("VARCHAR(40) AS (CONCAT(k, 'x')) VIRTUAL"),
+        unmapped("{m}"),
+        shape=value_table("VARCHAR(40) AS (CONCAT(k, 'x')) VIRTUAL"),
         bind="m1",
     ),
     case(
         "virtual-column-beside",
         "KV-TYPE-031",
-        unknown("{m}"),
-        shape=valued("VARCHAR(40)", ", g INT AS (f + 1) VIRTUAL"),
+        unmapped("{m}"),
+        shape=value_table("VARCHAR(40)", ", g INT AS (f + 1) VIRTUAL"),
         bind="m1",
     ),
     case(
         "json-value-raw",
         "KV-TYPE-016",
-        inserted("{k}", "'5'", "0, 0, 0"),
-        shows("{k}", "\x05\x05\0"),
-        shape=valued("JSON"),
+        insert("{k}", "'5'", "0, 0, 0"),
+        hit("{k}", "\x05\x05\0"),
+        shape=value_table("JSON"),
         engine="mysql",
     ),
     case(
         "stored-generated-value-written",
         "KV-TYPE-032",
-        stored("{k}", "y"),
-        shows("{k}", "y"),
-        shape=valued("VARCHAR(40) AS (CONCAT(k, 'x')) STORED"),
+        store("{k}", "y"),
+        hit("{k}", "y"),
+        shape=value_table("VARCHAR(40) AS (CONCAT(k, 'x')) STORED"),
         engine="mysql",
     ),
 )
