@@ -293,8 +293,8 @@ def counts_hits_twice() -> None:
     """get_hits grows by two for each hit."""
     looked_up = stats.Counters.looked_up
 
-    def twice(self: stats.Counters, *, hits: int, misses: int) -> None:
-        looked_up(self, hits=hits, misses=misses)
+    def twice(self: stats.Counters, hits: int, misses: int) -> None:
+        looked_up(self, hits, misses)
         self.get_hits += hits
 
     put(stats.Counters, "looked_up", twice)
