@@ -2,9 +2,10 @@
 
 `{k}` `{k2}` fresh keys of the case, `{k:32}` the key filled up to 32 bytes, `{m1}` a mapping, `{t1}` its table,
 `{#w1}` the length of a name's text, `{v~1024}` a run of 1024 letters v. In a reply `<number>` and `<cas>` match
-decimal digits, `<text>` the rest of a line, `<stats>` STAT lines, `<cas a>` stores the digits as
-`{a}`, `<new cas b>` does so and requires a number not stored before; a name that occurs twice in a reply is twice
-the same number. In frames `<value>` and `<key>` match a field to its end, `<pairs>` frames of stat with a name.
+decimal digits, `<text>` the rest of a line, `<stats>` STAT lines, or none, with names that the reply does not have
+elsewhere, `<cas a>` stores the digits as `{a}`, `<new cas b>` does so and requires a number not stored before; a name
+that occurs twice in a reply is twice the same number. In frames `<value>` and `<key>` match a field to its end,
+`<pairs>` frames of stat with a name.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+STAT: Final = re.compile(r"STAT ([a-z_]+) ")
 NAME: Final = re.compile(r"\{(#?)([a-z][a-z0-9_]*)(?::(\d+))?\}")
 RUN: Final = re.compile(r"\{([a-z])~(\d+)\}")
 HOLE: Final = re.compile(r"<(?:(new )?(cas|number)(?: ([a-z]\d?))?|text|stats|value|key|pairs)>")
 CAUGHT: Final = {
     "<text>": r"([^\r\n]*)",
-    "<stats>": r"((?:STAT [^\r\n]+\r\n)+)",
+    "<stats>": r"((?:STAT [^\r\n]+\r\n)*)",
     "<value>": r"([^;]*)",
     "<key>": r"([^ ;]*)",
     "<pairs>": r"((?:stat ok key=[^ ;]+ value=[^;]*; )+)",
@@ -68,12 +70,14 @@ class Names:
 
     def match(self, template: str, text: str) -> bool:
         """Return whether a text is what an answer template allows, and remember what its holes caught."""
+        names = "|".join(STAT.findall(template))
+        known = CAUGHT | ({"<stats>": rf"((?:STAT (?!(?:{names}) )[^\r\n]+\r\n)*)"} if names else {})
         caught: list[tuple[str | None, bool]] = []
         parts: list[str] = []
         end = 0
         for hole in HOLE.finditer(template):
             parts.append(re.escape(self.render(template[end : hole.start()])))
-            parts.append(CAUGHT.get(hole[0], r"(\d+)"))
+            parts.append(known.get(hole[0], r"(\d+)"))
             caught.append((hole[3], bool(hole[1])))
             end = hole.end()
         parts.append(re.escape(self.render(template[end:])))

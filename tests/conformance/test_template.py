@@ -60,7 +60,18 @@ def test_a_new_number_differs_from_the_remembered_ones(names: Names) -> None:
 
 def test_stats_are_lines(names: Names) -> None:
     assert names.match("<stats>END\r\n", "STAT pid 1\r\nSTAT uptime 2\r\nEND\r\n")
-    assert not names.match("<stats>END\r\n", "END\r\n")
+    assert names.match("<stats>END\r\n", "END\r\n")
+
+
+def test_stats_have_no_names_that_are_elsewhere(names: Names) -> None:
+    template = "<stats>STAT pid <text>\r\n<stats>STAT uptime 2\r\n<stats>END\r\n"
+    assert names.match(template, "STAT pid 1\r\nSTAT uptime 2\r\nEND\r\n")
+    assert names.match(
+        template, "STAT a 1\r\nSTAT pid 1\r\nSTAT b 1\r\nSTAT b 2\r\nSTAT uptime 2\r\nSTAT c 1\r\nEND\r\n"
+    )
+    assert not names.match(template, "STAT uptime 2\r\nSTAT pid 1\r\nEND\r\n")
+    assert not names.match(template, "STAT pid 1\r\nSTAT uptime 2\r\nSTAT pid 1\r\nEND\r\n")
+    assert not names.match(template, "STAT pid 1\r\nEND\r\n")
 
 
 def test_names_in_a_template_are_listed() -> None:

@@ -157,7 +157,7 @@ ABOUT = (
         send_unanswered("verbosity noreply\r\n"),
         send("verbosity 1\r\n", "OK\r\n"),
     ),
-    case("stats", "KV-CONN-015", send("stats\r\n", "<stats>END\r\n")),
+    case("stats", "KV-CONN-015", send("stats\r\n", "STAT <text> <text>\r\n<stats>END\r\n")),
     case(
         "version-with-a-word",
         "KV-CONN-017",

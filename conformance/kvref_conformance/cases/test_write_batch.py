@@ -49,7 +49,7 @@ WRITE = {
 IDLE_WORDS = {
     "version": send("version\r\n", "VERSION <text>\r\n"),
     "verbosity": send("verbosity 1\r\n", "OK\r\n"),
-    "stats": send("stats\r\n", "<stats>END\r\n"),
+    "stats": send("stats\r\n", "STAT <text> <text>\r\n<stats>END\r\n"),
     "unknown-command": send("nonsense\r\n", "ERROR\r\n"),
     "long-key": send("get {k:251}\r\n", "CLIENT_ERROR bad command line format\r\n"),
     "touch": send("touch {k}none 0\r\n", ("ERROR\r\n", "NOT_FOUND\r\n")),
