@@ -241,15 +241,14 @@ class Server:
         self.tally.begin()
 
     def _follow_binary_log(self) -> None:
-        isolation = self.isolation
-        if isolation.batches or not isolation.reads_committed:
-            raise ConfigError(
-                f"row_cache_binlog=1 caches committed rows, and with innodb_api_trx_level={isolation.level},"
-                f" daemon_memcached_r_batch_size={self.settings['daemon_memcached_r_batch_size']} and"
-                f" daemon_memcached_w_batch_size={self.settings['daemon_memcached_w_batch_size']} gets show others: set"
-                " innodb_api_trx_level to 1 or 2, and both batch sizes to 1"
-            )
         found = self.store.follow_binary_log(self.settings["row_cache_staleness"] / 1000, self.shared.directory.usable)
+        if not self.isolation.reads_committed:
+            names = "innodb_api_trx_level", "daemon_memcached_r_batch_size"
+            given = " and ".join(f"{name}={self.settings[name]}" for name in names)
+            found.append(
+                f"no row is cached, because gets do not show the newest committed rows with {given} in profile"
+                f" {self.profile.name}: set innodb_api_trx_level=1 and daemon_memcached_r_batch_size=1 in profile kvref"
+            )
         for sentence in found if self.scope.first else ():
             _log.warning(sentence)
 

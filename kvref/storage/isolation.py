@@ -80,8 +80,8 @@ class Isolation:
 
     @property
     def reads_committed(self) -> bool:
-        """Return whether a read shows committed rows only, and all of them, without waiting for a lock."""
-        return not (self.reads_uncommitted or self.reads_lock or self.shows_deletes)
+        """Return whether a read outside a transaction shows what is committed, waits for no lock and begins none."""
+        return not (self.reads_uncommitted or self.reads_lock or self.reads_begin or self.shows_deletes)
 
     @property
     def shows_deletes(self) -> bool:

@@ -320,11 +320,69 @@ def test_a_server_without_a_log_is_refused() -> None:
         assert "needs log_bin=ON, not OFF: start the server with --log-bin" in refused.stderr
 
 
-def test_uncommitted_reads_are_refused(database: SQLServer) -> None:
-    refused = kvref("serve", "--store", database.dsn, "--set", "row_cache_binlog=1")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "innodb_api_trx_level=0"),
+        (("--set", "innodb_api_trx_level=3"), "innodb_api_trx_level=3"),
+        (
+            ("--set", "innodb_api_trx_level=2", "--set", "daemon_memcached_r_batch_size=3"),
+            "innodb_api_trx_level=2 and daemon_memcached_r_batch_size=3",
+        ),
+        (("--set", "innodb_api_trx_level=1", "--profile", "mysql-8.0"), "profile mysql-8.0"),
+    ],
+)
+def test_gets_that_show_other_rows_are_not_cached(database: SQLServer, options: tuple[str, ...], said: str) -> None:
+    sql(database, "REPLACE INTO test.raced VALUES ('l', '1')")
+    with serving(database.dsn, "--set", "row_cache_binlog=1", *options) as served, served.connect() as client:
+        assert "innodb_api_trx_level=1 and daemon_memcached_r_batch_size=1" in served.wait_for(said)
+        ask(client, b"get @@raced\r\n")
+        for _ in range(4):
+            assert b"\r\n1\r\n" in ask(client, b"get l\r\n")
+            time.sleep(FILL)
+        assert statistics(client).get("hits", 0) == 0
+
+
+# A read is the end of a batch of writes unless reads have batches too.
+@pytest.mark.parametrize(("level", "reads"), [(1, 100), (2, 1)])
+def test_gets_outside_a_batch_are_cached_and_those_inside_see_the_batch(
+    database: SQLServer, level: int, reads: int
+) -> None:
+    sql(database, "REPLACE INTO test.raced VALUES ('w', '1')")
+    settings = f"innodb_api_trx_level={level}", f"daemon_memcached_r_batch_size={reads}"
+    options = ("row_cache_binlog=1", "daemon_memcached_w_batch_size=3", *settings)
+    with serving(database.dsn, *[word for option in options for word in ("--set", option)]) as served:
+        served.wait_for("following the binary log")
+        with served.connect() as writer, served.connect() as reader:
+            for client in (writer, reader):
+                ask(client, b"bind raced\r\n")
+                fill(client, "w")
+            for number in range(2, 8):
+                assert ask(writer, b"set w 0 0 1\r\n%d\r\n" % number) == b"STORED\r\n"
+                committed = number if number % 3 == 1 else (number - 2) // 3 * 3 + 1
+                if reads > 1:
+                    assert ask(writer, b"get w\r\n") == b"VALUE w 0 1\r\n%d\r\nEND\r\n" % number
+                assert ask(reader, b"get w\r\n") == b"VALUE w 0 1\r\n%d\r\nEND\r\n" % committed
+                fill(reader, "w")
+                assert ask(reader, b"get w\r\n") == b"VALUE w 0 1\r\n%d\r\nEND\r\n" % committed
+
+
+def test_a_batch_of_reads_that_sees_the_newest_rows_is_cached(database: SQLServer) -> None:
+    sql(database, "REPLACE INTO test.raced VALUES ('rb', '1')")
+    with serving(database.dsn, *SERVE, "--set", "daemon_memcached_r_batch_size=100") as served:
+        served.wait_for("following the binary log")
+        with served.connect() as client:
+            ask(client, b"bind raced\r\n")
+            for number in range(2, 6):
+                fill(client, "rb")
+                sql(database, f"UPDATE test.raced SET v = '{number}' WHERE k = 'rb'")
+                assert ask(client, b"get rb\r\n") == b"VALUE rb 0 1\r\n%d\r\nEND\r\n" % number
+
+
+def test_too_few_connections_are_refused(database: SQLServer) -> None:
+    refused = kvref("serve", "--store", f"{database.dsn}?connections=3", *SERVE)
     assert refused.returncode == 2
-    assert "innodb_api_trx_level=0" in refused.stderr
-    assert "set innodb_api_trx_level to 1 or 2" in refused.stderr
+    assert "the row cache needs connections=4 and coalesce=2 or more" in " ".join(refused.stderr.split())
 
 
 def test_sqlite_refuses_the_setting(tmp_path: Path) -> None:

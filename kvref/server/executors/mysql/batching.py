@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
+from kvref.errors import ConfigError
 from kvref.server.executors.mysql.cached_reads import CachingReader
 from kvref.server.executors.mysql.command import BatchQueue, Command, Fallback, Runner
 from kvref.server.executors.mysql.fast_path import Plain, PlainGet, PlainRead, PlainReads, PlainWrite
@@ -28,7 +29,6 @@ from kvref.storage.mysql.store import MySQLStore
 
 About = Mapping | PlainTable  # what the commands of one batch have in common
 
-CONNECTIONS: Final = 2  # one reads, one writes
 MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
 MIN_TOGETHER: Final = 2
 MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
@@ -36,10 +36,23 @@ _LONGEST: Final = 1 << 20
 _BYTES_OF_KEY: Final = 1024  # in a statement
 
 
-def batches(store: MySQLStore, isolation: Isolation) -> bool:
-    """Return whether commands of several connections are carried out together."""
-    few = store.login.most(batches=isolation.batches) < MIN_CONNECTIONS
-    return not (isolation.batches or few or store.login.together < MIN_TOGETHER)
+def dedicated_connections(store: MySQLStore, isolation: Isolation) -> int:
+    """Return how many connections carry out commands of several clients together: one reads, another one writes.
+
+    With batches, each client writes in its own transaction, and a read is combined with others only for the row cache.
+
+    Raises:
+        ConfigError: too few for the row cache.
+    """
+    login, cached = store.login, store.row_cache is not None
+    few = login.most(batches=isolation.batches) < MIN_CONNECTIONS or login.together < MIN_TOGETHER
+    if cached and few:
+        raise ConfigError(
+            f"store {login.text}: the row cache needs connections={MIN_CONNECTIONS} and coalesce={MIN_TOGETHER} or more"
+        )
+    if few:
+        return 0
+    return int(cached) if isolation.batches else 2
 
 
 class Batching:
@@ -47,7 +60,7 @@ class Batching:
 
     Args:
         store: the store of the rows.
-        isolation: isolation settings, without batches of a connection's own.
+        isolation: isolation settings.
         connect: returns a dedicated connection.
         runner: continues commands.
     """
@@ -57,6 +70,7 @@ class Batching:
     ) -> None:
         self._store = store
         self._isolation = isolation
+        self._own_transactions = isolation.batches
         self._runner = runner
         self._fallback = Fallback(runner)
         reading, self._writing = connect(), connect()
@@ -140,6 +154,10 @@ class Batching:
     def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
         """Return whether a look-up can be batched, and set the identity of its row on the command."""
         rules = self._isolation
+        if self._own_transactions and (
+            lookup.for_update or command.transaction.connection is not None or not rules.reads_committed
+        ):
+            return False
         if rules.level and not lookup.for_update and (rules.reads_lock or rules.shows_deletes):
             return False
         if self._fallback.avoids(lookup.mapping):

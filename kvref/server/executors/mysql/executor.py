@@ -31,7 +31,7 @@ from kvref.errors import StoreError
 from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.mysql.batching import CONNECTIONS, Batching, batches
+from kvref.server.executors.mysql.batching import Batching, dedicated_connections
 from kvref.server.executors.mysql.command import Command, Transaction
 from kvref.server.executors.mysql.fast_path import MySQLFastPath
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
@@ -62,7 +62,7 @@ class MySQLExecutor:
         isolation: who sees what; a later change of the level counts from the next transaction.
 
     Raises:
-        ConfigError: too few connections for batches.
+        ConfigError: too few connections for batches, or for the row cache.
     """
 
     unsettled = None  # a reply is given after the commit that it waits for
@@ -71,8 +71,8 @@ class MySQLExecutor:
         self.store = store
         self._isolation = isolation
         self._loop = asyncio.get_running_loop()
-        together = batches(store, isolation)
-        self._pool = Pool(store, isolation, CONNECTIONS if together else 0)
+        together = dedicated_connections(store, isolation)
+        self._pool = Pool(store, isolation, together)
         self._transactions: set[Transaction] = set()
         self._running: set[asyncio.Task[None]] = set()
         self._looked = self._loop.time()
@@ -124,8 +124,10 @@ class MySQLExecutor:
             session: the connection's.
             wire_rules: grammar facts of the profile.
         """
-        mapping = None if self._batching is None else ordinary_mapping(session)
-        if mapping is None or self._batching is None:
+        if self._batching is None or self._isolation.batches:
+            return None
+        mapping = ordinary_mapping(session)
+        if mapping is None:
             return None
         kind = mapping, session.access.read_only, session.bound
         found = self._fast_paths.get(kind)
