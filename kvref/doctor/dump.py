@@ -348,6 +348,8 @@ class DumpSource:
         loaded: what was made.
     """
 
+    log_refusal = ""  # a dump does not show how the server writes its log
+
     def __init__(self, path: Path, source: SQLiteSource, loaded: Loaded) -> None:
         self.name = str(path)
         self.version = loaded.version

@@ -216,6 +216,7 @@ class Report:
         findings: what the configuration as a whole depends on.
         rows: in the order of their names' collation.
         notes: what could not be looked at.
+        log_refusal: see `Source`.
     """
 
     source: str
@@ -227,6 +228,7 @@ class Report:
     findings: tuple[Finding, ...]
     rows: tuple[RowReport, ...]
     notes: tuple[str, ...]
+    log_refusal: str = ""
 
     @property
     def exit_code(self) -> int:
@@ -254,7 +256,7 @@ def examine(source: Source, profile: Profile) -> Report:
     return Report(
         source.name, profile.name, seen.refused, own.refused, tuple(seen.problems), seen.why(),
         findings(options, profile.name), tuple(_report(row, seen, own, options) for row in rows),
-        (*source.notes, *_of_another_version(source.version, profile.name)),
+        (*source.notes, *_of_another_version(source.version, profile.name)), source.log_refusal,
     )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ def as_record(report: Report) -> dict[str, Any]:
         "problems": list(report.problems),
         "default": report.default,
         "notes": list(report.notes),
+        "not_cached": report.log_refusal,
         "findings": [_finding(each) for each in report.findings],
         "rows": [_row_record(each) for each in report.rows],
     }
@@ -116,6 +117,8 @@ def report_view(report: Report) -> Iterator[RenderableType]:
         grid.add_row("note", _text(problem))
     for note in report.notes:
         grid.add_row("note", _text(note))
+    if report.log_refusal:
+        grid.add_row("row cache", _text(f"not with row_cache_binlog=1, which {report.log_refusal}"))
     yield Padding(grid, (0, 0, 0, 2))
     yield from _crashes(report.findings, "THIS CONFIGURATION")
     yield from _findings(report.findings)

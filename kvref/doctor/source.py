@@ -34,6 +34,9 @@ class Source(Protocol):
     """For people: the DSN without its password, or the file."""
     notes: list[str]
     """What could not be looked at, or was left out."""
+    log_refusal: str
+    """Why `row_cache_binlog=1` cannot follow the server's binary log, and what to change; "" if it can, or is not for
+    this store."""
     version: str
     """Of the MySQL server, as in `8.0.33`; "" where it is none or not known."""
 
@@ -98,6 +101,8 @@ class SQLiteSource:
         connection: for reading, with the collations.
     """
 
+    log_refusal = ""
+
     def __init__(self, name: str, connection: sqlite3.Connection) -> None:
         self.name = name
         self.notes: list[str] = []
@@ -131,21 +136,24 @@ def _mysql(dsn: str) -> Iterator[Source]:
     try:
         import pymysql  # noqa: PLC0415 - an extra
 
+        from kvref.storage.mysql.binlog.follower import refusal  # noqa: PLC0415
         from kvref.storage.mysql.cluster import Nodes  # noqa: PLC0415
         from kvref.storage.mysql.login import cause, parse  # noqa: PLC0415
     except ModuleNotFoundError as lack:
         raise ConfigError(f"store mysql://…: {lack}: install kvref[mysql]") from lack
-    nodes = Nodes(parse(dsn))
+    login = parse(dsn)
+    nodes = Nodes(login)
     try:
         with closing(nodes.connect(LOCK_WAIT)) as connection, closing(nodes):
-            yield _MySQLSource(without_password(dsn), connection)
+            yield _MySQLSource(without_password(dsn), connection, refusal(login))
     except pymysql.err.MySQLError as error:
         raise StoreError(f"store {without_password(dsn)}: {cause(error)}") from error
 
 
 class _MySQLSource:
-    def __init__(self, name: str, connection: Connection[Cursor]) -> None:
+    def __init__(self, name: str, connection: Connection[Cursor], log_refusal: str) -> None:
         self.name = name
+        self.log_refusal = log_refusal
         self.notes: list[str] = []
         with connection.cursor() as cursor:
             cursor.execute("SELECT VERSION()")

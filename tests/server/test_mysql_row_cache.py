@@ -197,7 +197,7 @@ def test_what_is_not_cached_is_named_at_the_start_and_by_doctor(database: SQLSer
     examined = json.loads(kvref("doctor", "--store", database.dsn, "--json", "-").stdout)
     reasons = {row["name"]: row["not_cached"] for row in examined["rows"]}
     assert "ON DELETE CASCADE" in reasons["child"]
-    assert reasons["one"] == reasons["number"] == reasons["char"] == ""
+    assert reasons["one"] == reasons["number"] == reasons["char"] == examined["not_cached"] == ""
     assert "not with row_cache_binlog=1: a foreign key" in kvref("doctor", "--store", database.dsn).stdout
 
 
@@ -306,18 +306,23 @@ def test_a_log_that_does_not_serve_is_refused(database: SQLServer, statement: st
     sql(database, f"SET GLOBAL {statement}")
     try:
         refused = kvref("serve", "--store", database.dsn, *SERVE)
+        examined = json.loads(kvref("doctor", "--store", database.dsn, "--json", "-").stdout)
     finally:
         sql(database, f"SET GLOBAL {undo}")
     assert refused.returncode == 2
-    assert said in refused.stderr
-    assert f"SET GLOBAL {undo}" in refused.stderr
+    for text in (refused.stderr, examined["not_cached"]):
+        assert said in text
+        assert f"SET GLOBAL {undo}" in text
 
 
 def test_a_server_without_a_log_is_refused() -> None:
     with database_or_skip("mariadb") as server:
         refused = kvref("serve", "--store", server.dsn, *SERVE)
         assert refused.returncode == 2
-        assert "needs log_bin=ON, not OFF: start the server with --log-bin" in refused.stderr
+        said = "needs log_bin=ON, not OFF: start the server with --log-bin; needs binlog_format=ROW, not MIXED"
+        assert said in refused.stderr
+        shown = " ".join(kvref("doctor", "--store", server.dsn).stdout.split())
+        assert f"row cache not with row_cache_binlog=1, which {said}" in shown
 
 
 @pytest.mark.parametrize(
@@ -404,6 +409,8 @@ def test_few_privileges_are_enough(database: SQLServer) -> None:
     refused = kvref("serve", "--store", dsn, *SERVE, **environment)
     assert refused.returncode == 2
     assert "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.*" in refused.stderr
+    examined = json.loads(kvref("doctor", "--store", dsn, "--json", "-", **environment).stdout)
+    assert "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.*" in examined["not_cached"]
     sql(database, "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO cacher@'%'")
     sql(database, "REPLACE INTO test.raced VALUES ('p', '1')")
     with running(words, dsn, environment) as served, served.connect() as client:

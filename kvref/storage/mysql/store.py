@@ -18,7 +18,7 @@ from kvref.profiles import Profile
 from kvref.storage.config.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.binlog.eligibility import terms
-from kvref.storage.mysql.binlog.follower import check
+from kvref.storage.mysql.binlog.follower import refusal
 from kvref.storage.mysql.binlog.row_cache import RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
@@ -97,7 +97,8 @@ class MySQLStore(Database):
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
         """See `Store`."""
-        check(self.login)
+        if reason := refusal(self.login):
+            raise ConfigError(f"store {self.dsn}: the row cache {reason}")
         self.row_cache = RowCache(self._row_cache_bytes, staleness)
         with closing(self.connect()) as opened:
             found = [(mapping, terms(opened.say, mapping, staleness)) for mapping in mappings]

@@ -72,12 +72,15 @@ def refusal(created: str, key: str) -> str:
         key: name of the key column.
     """
     if found := _CASCADES.search(created):
-        return f"a foreign key changes its rows without an event in the binary log ({found[0]})"
+        return f"a foreign key changes its rows without an event in the binary log ({found[0]}): use a trigger instead"
     if not _INNODB.search(created):
-        return "it is no InnoDB table"
+        return "it is no InnoDB table: ALTER TABLE … ENGINE = InnoDB"
     column = re.search(rf"^\s*{re.escape(quote(key))} (.*)$", created, re.MULTILINE | re.IGNORECASE)
     if column is None or not _KEY.match(column[1]):
-        return f"its key column {key} is of a type whose values the binary log does not have as SQL shows them"
+        return (
+            f"its key column {key} is of a type whose values the binary log does not have as SQL shows them: use"
+            " VARCHAR, VARBINARY, CHAR or an integer"
+        )
     if re.search(r"\bGENERATED ALWAYS\b| AS \(", column[1], re.IGNORECASE):
-        return f"its key column {key} is generated"
+        return f"its key column {key} is generated: use one that is not"
     return ""

@@ -21,7 +21,7 @@ from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
-from kvref.errors import ConfigError, KvrefError
+from kvref.errors import KvrefError
 from kvref.storage.mysql.binlog.events import Change, LogReader
 from kvref.storage.mysql.binlog.positions import (
     FilePosition,
@@ -68,30 +68,32 @@ _SETUP: Final = (
 )
 
 
-def check(login: Login) -> None:
-    """Check that the binary log of a server can be followed.
+def refusal(login: Login) -> str:
+    """Return why the row cache cannot follow the binary log of a server, empty if it can.
 
     Args:
         login: where the server is.
 
+    Returns:
+        Clauses with `;` between them; each is a predicate of "the row cache" and ends with what to change.
+
     Raises:
-        ConfigError: it cannot; the text has the value and what sets another one.
         StoreError: the server is not reached.
     """
     if login.nodes:
-        raise ConfigError(f"store {login.text}: a row cache follows the log of one server: name one host")
+        return "follows the log of one server: name one host"
     if login.handlersocket:
-        raise ConfigError(f"store {login.text}: a row cache reads by SQL: leave handlersocket out")
+        return "reads by SQL: leave handlersocket out"
     with closing(_Source(login)) as source:
         try:
-            source.check()
+            if found := source.refusal():
+                return found
             source.dump(next_id())
         except LogError as error:
-            raise ConfigError(f"store {login.text}: {error}: leave row_cache_binlog out") from error
+            return f"cannot follow the log: {error}: leave row_cache_binlog out"
         except pymysql.err.MySQLError as error:
-            raise ConfigError(
-                f"store {login.text}: the row cache cannot read the log: {cause(error)}: {_GRANT}"
-            ) from error
+            return f"cannot read the log: {cause(error)}: {_GRANT}"
+    return ""
 
 
 def next_id() -> int:
@@ -103,27 +105,24 @@ class _Source:
     """One connection to the server whose log is followed; blocks."""
 
     def __init__(self, login: Login) -> None:
-        self._login = login
         self.connection: Connection[Cursor] = login.connect(1.0)
         self.mariadb = False
 
-    def check(self) -> None:
-        """See `check`."""
-        found = {str(name).lower(): str(value) for name, value in self._query(_CHECKED)}
-        self.mariadb = "MariaDB" in found.pop("version", "")
-        found.setdefault("log_replica_updates", found.pop("log_slave_updates", "ON"))
-        for name, wanted, fix in _WANTED:
-            value = found.get(name)
-            if value is not None and value.upper() != wanted:
-                raise ConfigError(
-                    f"store {self._login.text}: the row cache needs {name}={wanted or repr(wanted)}, not {value}: {fix}"
-                )
+    def refusal(self) -> str:
+        """Return which options of the server keep its log from being followed, see `refusal` of the module."""
+        values = {str(name).lower(): str(value) for name, value in self._query(_CHECKED)}
+        self.mariadb = "MariaDB" in values.pop("version", "")
+        values.setdefault("log_replica_updates", values.pop("log_slave_updates", "ON"))
+        found = [
+            f"needs {name}={wanted or repr(wanted)}, not {values[name]}: {fix}"
+            for name, wanted, fix in _WANTED
+            if values.get(name, wanted).upper() != wanted
+        ]
         _, _, only, without, *_ = self._status()
         for name, value in (("binlog_do_db", only), ("binlog_ignore_db", without)):
             if value:
-                raise ConfigError(
-                    f"store {self._login.text}: {name}={value} keeps changes out of the log: start without it"
-                )
+                found.append(f"misses the changes that {name}={value} keeps out of the log: start without it")
+        return "; ".join(found)
 
     def dump(self, server_id: int) -> Position:
         """Let the server send its log from what it has executed by now, which is returned."""
@@ -234,7 +233,8 @@ class Follower:
             pause = min(2 * pause, MAX_PAUSE)
 
     def _follow(self, source: _Source) -> float:
-        source.check()
+        if found := source.refusal():
+            raise LogError(found)
         position = source.dump(next_id())
         file = position.point.file if isinstance(position, FilePosition) else 0
         reader = LogReader(mariadb=source.mariadb, file=file)
