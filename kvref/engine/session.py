@@ -57,6 +57,7 @@ class Shared:
         cas: next cas numbers; one counter for all mappings (cas-004).
         counters: what `stats` reports.
         process: rows of `stats` that only the server knows (pid, uptime, connections).
+        clock: returns UNIX time in whole seconds; a row whose command had to wait for it may have expired meanwhile.
         item_size_max: largest value in bytes that append and prepend may make, where the profile bounds them.
         limits: sizes of full batches.
         cache: the memory cache.
@@ -75,6 +76,7 @@ class Shared:
     cas: Iterator[int]
     counters: Counters
     process: Callable[[], dict[str, str]] = field(default=dict)
+    clock: Callable[[], int] = field(default=lambda: 0)
     item_size_max: int = 1 << 20
     limits: Limits = field(default_factory=Limits)
     cache: Cache = field(default_factory=Cache)
@@ -341,18 +343,18 @@ class Session:
         """Return whether a set whose value its columns refuse removes the row that is there."""
         return self.rules.refused_set_removes and self.shared.oversized_set_removes
 
-    def expired(self, row: Row, now: int) -> bool:
-        """Return whether a row is expired, see `Rules.is_over`."""
-        return self.rules.is_over(row.expiry, now)
-
-    def finds_expired(self, expiry: int | None, now: int) -> bool:
-        """Return whether a row that a command has looked up is expired, and count that in `get_expired`.
+    def expired(self, expiry: int | None, now: int) -> bool:
+        """Return whether a row that a command has looked up is expired.
 
         Args:
             expiry: the row's, see `Rules.is_over`.
-            now: UNIX time in whole seconds.
+            now: UNIX time in whole seconds when the command began.
         """
-        expired = self.rules.is_over(expiry, now)
+        return bool(expiry) and self.rules.is_over(expiry, max(now, self.shared.clock()))
+
+    def finds_expired(self, expiry: int | None, now: int) -> bool:
+        """Return what `expired` does, and count expired rows in `get_expired`."""
+        expired = self.expired(expiry, now)
         self.shared.counters.get_expired += expired
         return expired
 

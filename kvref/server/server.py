@@ -181,7 +181,7 @@ class Server:
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
         self.shared = Shared(
             rules(profile), directory or store.read_directory(), numbers, scope.counters, self.process_rows,
-            settings["item_size_max"],
+            lambda: int(time.time()), settings["item_size_max"],
             Limits(settings["daemon_memcached_r_batch_size"], settings["daemon_memcached_w_batch_size"]),
             cache, scope.vbuckets, scope.marks, crawler=scope.crawler, clients=self.client_rows,
         )  # fmt: skip

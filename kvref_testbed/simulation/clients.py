@@ -205,12 +205,11 @@ class Client:
 
     def closed(self, *, reset: bool) -> None:
         """Note that no more bytes come, and close the other side too, unless the server has reset both."""
-        if self._over:
-            return
-        self._world.unanswered(self._waiting)
         if not reset:
             self._line.send_eof()
-        self._end()
+        if not self._over:
+            self._world.unanswered(self._waiting)
+            self._end()
 
     def receive(self, data: bytes) -> None:
         """Take bytes of replies."""

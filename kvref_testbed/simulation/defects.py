@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvref.engine.session import Session
 from kvref.errors import StoreError
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.connection import Connection
@@ -18,7 +19,7 @@ from kvref.server.reply_queue import ReplyQueue
 from kvref.server.turns import Turns
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.store import SQLiteStore
-from kvref.storage.sqlite.transactions import Pending
+from kvref.storage.sqlite.transactions import Transactions
 from kvref.storage.sqlite.wal import WriteAheadLog
 from kvref_testbed.mutants.mutant import Mutant, put
 
@@ -267,13 +268,26 @@ def rolls_back_at_a_disconnect() -> None:
 @_defect
 def forgets_locks_at_a_deadlock() -> None:
     """A deadlock is reported, and the loser keeps its locks."""
-    end = Pending.end
+    put(Transactions, "wait", lambda self, transaction, holder: self._pending.wait(transaction, holder))
 
-    def keep(self: Any, transaction: Any) -> None:
-        if transaction.waits_for is None:
-            end(self, transaction)
 
-    put(Pending, "end", keep)
+@_defect
+def takes_back_batches_in_silence() -> None:
+    """A failed commit takes back a batch whose last write was answered before."""
+    write = Transactions._write
+
+    def touch(self: Any, transaction: Any, operation: Any) -> Any:
+        refusal = write(self, transaction, operation)
+        self._touched.add(transaction)
+        return refusal
+
+    put(Transactions, "_write", touch)
+
+
+@_defect
+def judges_expiry_by_the_time_of_arrival() -> None:
+    """A command that has waited for a lock finds a row that expired meanwhile."""
+    put(Session, "expired", lambda self, expiry, now: self.rules.is_over(expiry, now))
 
 
 DEFECTS = {each.name: each for each in vars().copy().values() if isinstance(each, Mutant)}

@@ -12,6 +12,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 KEYS: Final = ("k0", "k1")
+_ALL: Final = (
+    "set", "set", "set", "get", "get", "gets", "add", "replace", "append", "incr", "incr", "decr", "delete", "cas",
+    "cas", "touch", "prepend", "prepend", "flush_all",
+)  # fmt: skip
+_READS: Final = ("get", "get", "get", "get", "gets", "set")  # of rows that are in the cache
+_WRITES: Final = ("set", "set", "set", "append")  # batches of them end in deadlocks
 _LONG: Final = "v" * 900  # the column takes 1024 characters
 
 
@@ -202,6 +208,7 @@ class _Draw:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._random = random.Random(seed)  # noqa: S311 - a test's
+        self._verbs = self._random.choice((_ALL, _ALL, _READS, _WRITES))
         self._values = 0
 
     def chance(self, probability: float) -> bool:
@@ -237,11 +244,11 @@ class _Draw:
             return {}
         chosen = self._random
         return {
-            "daemon_memcached_w_batch_size": chosen.choice((2, 2, 3, 5, 64)),
+            "daemon_memcached_w_batch_size": chosen.choice((5, 64) if self._verbs is _WRITES else (2, 2, 3, 5, 64)),
             "daemon_memcached_r_batch_size": chosen.choice((1, 1, 1, 2, 5)),
             "innodb_api_bk_commit_interval": chosen.choice((1, 1, 2)),
             "innodb_api_trx_level": chosen.choice((0, 0, 0, 1, 2, 3)),
-            "innodb_lock_wait_timeout": chosen.choice((1, 2)),
+            "innodb_lock_wait_timeout": chosen.choice((1, 2, 5)),
         }
 
     def _disk(self, plan: Plan) -> Plan:
@@ -251,12 +258,12 @@ class _Draw:
         )
         failed_syncs = (chosen.randint(0, 4),) if self.chance(0.12) else ()
         failed_commits = tuple({chosen.randint(0, 6) for _ in range(chosen.randint(1, 2))}) if self.chance(0.12) else ()
-        writers = tuple(self._writer() for _ in range(chosen.randint(1, 2))) if self.chance(0.25) else ()
-        crash = None
-        if self.chance(0.5):
-            crash = self._crash(syncs, failed_syncs)
-        if crash is not None or plan.batches:  # what SQL writes is not synced, and waits for no batch
-            writers = tuple(replace(each, key="") for each in writers)
+        crash = self._crash(syncs, failed_syncs) if self.chance(0.5) else None
+        writes = crash is None and not plan.batches  # what SQL writes is not synced, and waits for no batch
+        often = writes and self._verbs is _READS
+        writers: tuple[Writer, ...] = ()
+        if self.chance(0.7 if often else 0.25):
+            writers = tuple(self._writer(writes=writes) for _ in range(chosen.randint(1, 5 if often else 2)))
         return replace(
             plan, syncs=syncs, failed_syncs=failed_syncs, failed_commits=failed_commits, writers=writers, crash=crash
         )
@@ -272,9 +279,11 @@ class _Draw:
         latest = syncs[number % len(syncs)][1] if where == "begins" else chosen.choice((0.0, 0.001, 0.01))
         return Crash(round(latest * chosen.random(), 7), steps, number, where, kept)
 
-    def _writer(self) -> Writer:
-        key = self._random.choice(("", *KEYS))
-        return Writer(self.seconds(0.0005, 0.01), self.seconds(0.002, 0.02, 0.3), key, self._value() if key else "")
+    def _writer(self, *, writes: bool) -> Writer:
+        key = self._random.choice(("", *KEYS)) if writes else ""
+        return Writer(
+            self.seconds(0.0005, 0.01), self.seconds(0.0, 0.0, 0.002, 0.02, 0.3), key, self._value() if key else ""
+        )
 
     def _conversation(self, longest: int, much: float, *, batches: bool) -> Conversation:
         chosen = self._random
@@ -301,11 +310,8 @@ class _Draw:
 
     def _command(self, pipelines: float, pauses: tuple[float, ...], *, batches: bool) -> Command:
         chosen = self._random
-        verb = chosen.choice(
-            ("set", "set", "set", "get", "get", "gets", "add", "replace", "append", "incr", "incr", "decr", "delete",
-             "cas", "cas", "touch", "flush_all" if self.chance(0.2) else "prepend")
-        )  # fmt: skip
-        key = chosen.choice((KEYS[0], *KEYS))
+        verb = chosen.choice(self._verbs)
+        key = chosen.choice(KEYS if self._verbs is _WRITES else (KEYS[0], *KEYS))
         if verb in {"get", "gets"} and self.chance(0.2):
             key = " ".join(KEYS)
         number = chosen.randint(1, 9) if verb in {"incr", "decr"} else chosen.randint(0, 3)

@@ -9,6 +9,7 @@ batch is lost with the machine: it is known to be committed once it is full, or 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ from kvref_testbed.simulation.plan import KEYS, Plan
 
 _NUMBER: Final = re.compile(rb"\d+")
 _TWO_64: Final = 1 << 64
+_LOCK_WAIT: Final = b"lock wait timeout"
+_DEADLOCK: Final = re.compile(rb"SERVER_ERROR deadlock(?:: (\d+) pending writes are lost)?")
 _READS: Final = frozenset({"get", "gets"})
 _START: Final = 1000.0  # `Clock.now` at the start
 
@@ -171,21 +174,22 @@ def judge(
         operations: of the clients.
         after: gets of all keys from the server that has started again.
         end: loop time at which the first server ended.
-        faults: the disk has failed, or another program has written.
+        faults: the disk has failed.
 
     Raises:
         UndecidedError: the search takes too long.
     """
-    wrong = []
+    wrong = _needless_waits(plan, operations) if plan.batches and not plan.writers else []
     # A deadlock takes a batch back, and a client that is cut off does not receive the error.
     unsure = any(each.refused or (each.returned is None and each.command.verb not in _READS) for each in operations)
     known = not faults and (not unsure or len(plan.conversations) == 1)
     committed = _committed(plan, operations, end, faults=faults) if plan.batches else set()
+    lost = set() if faults else _lost(operations)
     for key in KEYS:
         of_key = [each for each in operations if key in each.command.key.split() or each.command.verb == "flush_all"]
         told = _steps(of_key, faults=faults, crash=plan.crash is not None)
         last = [Step(each, -2) for each in after if key in each.command.key.split()]
-        for title, history, numbered in _histories(plan, told, last, committed, known=known):
+        for title, history, numbered in _histories(plan, told, last, committed, lost, known=known):
             order = longest_order(history, State(), KeySpecification(key, end, numbered=numbered).step)
             if order is not None:
                 wrong.append(_told(f"{key}: {title}", history, order))
@@ -193,7 +197,7 @@ def judge(
 
 
 def _histories(
-    plan: Plan, told: list[Step], after: list[Step], committed: set[Operation], *, known: bool
+    plan: Plan, told: list[Step], after: list[Step], committed: set[Operation], lost: set[Operation], *, known: bool
 ) -> Iterable[tuple[str, list[Step], bool]]:
     """Yield what has to have an order: what is wrong otherwise, the commands, and whether gets are among them."""
     if not plan.batches and plan.failed_syncs and plan.crash is not None:
@@ -214,7 +218,7 @@ def _histories(
         writes = [
             each if each.operation in committed else replace(each, fate=Fate.UNKNOWN)
             for each in told
-            if _wrote(each.operation)
+            if _wrote(each.operation) and each.operation not in lost
         ]
         yield "no order of these writes leaves these rows", writes + after, False
 
@@ -255,8 +259,7 @@ def _committed(plan: Plan, operations: Sequence[Operation], end: float, *, fault
     Why the commit of an idle batch has failed is the next reply: where the disk fails, there may be none.
     """
     size = plan.settings["daemon_memcached_w_batch_size"]
-    idle = plan.settings["innodb_api_bk_commit_interval"] + 1.5 + 2 * sum(map(sum, plan.syncs))
-    idle += sum(each.seconds for each in plan.writers)
+    idle = _idle(plan) + 2 * sum(map(sum, plan.syncs)) + sum(each.seconds for each in plan.writers)
     committed = set()
     for client in {each.client for each in operations}:
         own = [each for each in operations if each.client == client]
@@ -275,6 +278,48 @@ def _committed(plan: Plan, operations: Sequence[Operation], end: float, *, fault
                 # One of them was the last of a full batch: at least the first is committed.
                 committed.add(batch.pop(0))
     return committed
+
+
+def _lost(operations: Sequence[Operation]) -> set[Operation]:
+    """Return the writes that deadlocks have taken back: each reply says how many, the latest of its client."""
+    lost = set()
+    for number, each in enumerate(operations):
+        if found := _DEADLOCK.match(each.reply or b""):
+            counted = [one for one in operations[:number] if one.client == each.client and _counts(one)]
+            lost.update([each, *counted[len(counted) - int(found[1] or 0) :]])
+    return lost
+
+
+def _counts(operation: Operation) -> bool:
+    """Return whether a command counts as a write of its batch: sums of missing rows do."""
+    return _wrote(operation) or (operation.command.verb in {"incr", "decr"} and operation.reply == b"NOT_FOUND")
+
+
+def _needless_waits(plan: Plan, operations: Sequence[Operation]) -> list[str]:
+    """Return commands whose wait for a lock timed out although no other client can have had one by then.
+
+    The batch of a client that is idle, or has disconnected, is committed, and a deadlock takes back that of its loser.
+    """
+    wrong = []
+    for waited in operations:
+        if waited.returned is None or _LOCK_WAIT not in (waited.reply or b""):
+            continue
+        over = waited.called + plan.settings["innodb_lock_wait_timeout"]
+        active = over - _idle(plan)
+        holds = dict.fromkeys((each.client for each in operations if each.client != waited.client), False)
+        for each in operations:
+            if each.client in holds and each.called <= waited.returned:
+                returned = math.inf if each.returned is None else each.returned
+                lost = _DEADLOCK.match(each.reply or b"") is not None and returned < over
+                holds[each.client] = not lost and (holds[each.client] or returned >= active)
+        if not any(holds.values()):
+            wrong.append(f"client {waited.client}: {waited.command} waits for a lock that no client has")
+    return wrong
+
+
+def _idle(plan: Plan) -> float:
+    """Return after how many seconds without a command a batch is committed, on a disk that takes no time."""
+    return plan.settings["innodb_api_bk_commit_interval"] + 1.5
 
 
 def _told(title: str, history: Sequence[Step], order: Sequence[Step]) -> str:

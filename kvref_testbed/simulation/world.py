@@ -245,10 +245,10 @@ class _World:
         self._left = 0  # clients that have something to do
         self._end: asyncio.Future[None]
         self._dead = False  # the machine has crashed
+        self._ended = 0.0  # loop time when it had crashed, or the server had stopped
         self._read: dict[int, int] | None = None  # bytes read of each client when the server began to stop
         self._lines: dict[int, Line] = {}
         self._outside: set[sqlite3.Connection] = set()
-        self.wrote_outside = False
 
     # What the parts of the world use.
 
@@ -314,9 +314,9 @@ class _World:
             self.disk.crash_at_sync = self._crash_at_sync
         self._conversations = plan.conversations
         self._finish(self._first())
-        ended = self.loop.time()
+        ended = self._ended or self.loop.time()
         operations, after = self.operations, []
-        faults = self.wrote_outside or (self.disk is not None and self.disk.failed)
+        faults = self.disk is not None and self.disk.failed
         if self.disk is not None:
             path = self._path.with_name("after")
             self.disk.crash_at_sync = lambda _number, _where: None
@@ -473,6 +473,7 @@ class _World:
             return
         self.disk.survive(self._path.with_name("after"), self._plan.crash.kept)
         self._dead = self.outcome.crashed = True
+        self._ended = self.loop.time()
         self._stop()
 
     def _lock(self, writer: Writer, tries: int = 50) -> None:

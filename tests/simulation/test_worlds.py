@@ -9,7 +9,7 @@ import time
 import pytest
 
 from kvref.server import connection
-from kvref_testbed.simulation.plan import Plan, draw, from_json
+from kvref_testbed.simulation.plan import Command, Conversation, Path, Plan, draw, from_json
 from kvref_testbed.simulation.world import Outcome, simulation
 
 SEEDS = range(300)  # `.ci/nightly` runs others
@@ -49,6 +49,15 @@ def test_worlds_have_what_the_simulation_is_for() -> None:
     assert 50 < sum(each.crashed for each in outcomes) < 250
     assert sum(each.answered for each in outcomes) > 1500
     assert not any(each.undecided for each in outcomes)
+
+
+def test_a_failed_commit_frees_the_locks_of_the_batches_that_it_takes_back() -> None:
+    talk = Conversation(0.0, Path(), (Command("set", "k0", "100"),))
+    settings = {"daemon_memcached_w_batch_size": 5, "innodb_lock_wait_timeout": 1}
+    (outcome,) = run_all([Plan(0, "sqlite", settings, 0.0, (talk, talk), syncs=((0.0, 0.01),), failed_commits=(0,))])
+    replies = [line.split(" ", 1)[1] for line in outcome.events if "<-" in line][:2]
+    lost = "SERVER_ERROR database or disk is full: 1 pending writes are lost"
+    assert replies == [f"client 0 <- b'{lost}\\r\\n'", "client 1 <- b'STORED\\r\\n'"]
 
 
 def test_the_server_has_its_own_clock_again_afterwards() -> None:

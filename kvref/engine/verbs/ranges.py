@@ -95,7 +95,7 @@ def scan(
             if end is not None and (yield from end.excludes(mapping, row)):
                 session.check_reply(size)
                 return items
-            if session.expired(row, now):
+            if session.expired(row.expiry, now):
                 if lossy:
                     session.check_reply(size)
                     return items  # range-041: later rows are lost
@@ -174,7 +174,7 @@ def _check_null_keys(session: Session, mapping: Mapping, now: int) -> OperationG
         RefusedError: the connection is closed (more:nullrange-006).
     """
     rows: list[Row] = yield Scan(mapping, None, low_inclusive=False, high=None, high_inclusive=False, limit=1)
-    if rows and rows[0].key is None and not session.expired(rows[0], now):
+    if rows and rows[0].key is None and not session.expired(rows[0].expiry, now):
         raise RefusedError(Closed())
 
 

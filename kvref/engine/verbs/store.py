@@ -117,7 +117,8 @@ def refusal(session: Session, command: c.Store, found: Row | None, now: int) -> 
 
 def _expired(session: Session, command: c.Store, found: Row, now: int) -> bool:
     # A set replaces whatever it finds, often without a look at it.
-    return session.expired(found, now) if command.verb == "set" else session.finds_expired(found.expiry, now)
+    check = session.expired if command.verb == "set" else session.finds_expired
+    return check(found.expiry, now)
 
 
 def _key(session: Session, mapping: Mapping, command: c.Store, key: bytes) -> Cell:

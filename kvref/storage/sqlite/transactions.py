@@ -328,7 +328,7 @@ class Transactions:
         self._settle = settle
         self._pending = Pending(isolation.most_uncommitted)
         self._view = View(store, self._pending, isolation, settle)
-        self._touched: set[Transaction] = set()  # since the last commit of a tick
+        self._touched: set[Transaction] = set()  # have written on top of what the tick commits
 
     def execute(self, transaction: Transaction, operation: ports.Operation) -> Any:
         """Answer one operation of a connection.
@@ -387,7 +387,7 @@ class Transactions:
         """Handle the end of a tick.
 
         Args:
-            lost: its commit failed. What was written since may rest on it, and goes too.
+            lost: its commit failed. What was written on top of it goes too.
 
         Returns:
             How many pending writes went with it.
@@ -440,7 +440,8 @@ class Transactions:
             self._pending.lock(transaction, identity)
             clears = isinstance(operation, ports.Remove) or operation.clear_unmapped
             self._pending.add(transaction, identity, Version(operation.mapping, key, row, clears), operation)
-            self._touched.add(transaction)
+            if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
+                self._touched.add(transaction)
         return refusal
 
     def _answer(self, operation: ports.Operation) -> str | None:

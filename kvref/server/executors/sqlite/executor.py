@@ -180,7 +180,10 @@ class SQLiteExecutor:
         self._commits.commit()
 
     def _committed(self, lost: bool) -> int:
-        return self._transactions.settled(lost=lost)
+        writes = self._transactions.settled(lost=lost)
+        if lost:
+            self._wake_soon()
+        return writes
 
     def _advance(self, command: _Command, error: Exception | None = None) -> Reply | None:
         """Answer operations, or raise an error in the command, until it has a reply or waits for a lock."""
