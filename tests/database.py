@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 from live import sql_server_or_skip
+from waiting import until_equal
 
 from kvref_testbed.targets import SQLServer
 
@@ -36,6 +37,17 @@ def sql(database: SQLServer, *statements: str) -> list[tuple[Any, ...]]:
         for statement in statements:
             cursor.execute(statement)
         return list(cursor.fetchall())
+
+
+def until_rows(database: SQLServer, query: str, rows: list[tuple[Any, ...]]) -> None:
+    """Wait until a query finds these rows."""
+    # information_schema.innodb_trx is cached for clients that read it more often than every 0.1 s.
+    until_equal(lambda: sql(database, query), rows, pause=0.15 if "innodb_trx" in query else 0.02)
+
+
+def until_one_waits(database: SQLServer) -> None:
+    """Wait until one transaction waits for a lock."""
+    until_rows(database, "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'", [(1,)])
 
 
 def map_table(database: SQLServer, name: str, values: str, *columns: str, index: str = "PRIMARY") -> None:

@@ -9,14 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kvref_conformance.connection import version_line
-from kvref_conformance.errors import CannotJudge
+from waiting import until_listening
 
 SERVER = Path(__file__).parent / "conformance" / "faulty_server.py"
 # Runs a command of kvref in an empty directory, its report in `out`.
@@ -36,15 +34,7 @@ def serving(*faults: str, watched: bool = False) -> Iterator[tuple[str, str]]:
     again = f"sh -c {shlex.quote(f'{shlex.join(words)} >/dev/null 2>&1 & echo $! >> again.pids')}"
     command = ["sh", "-c", f"while :; do {shlex.join(words)}; done"] if watched else words
     with subprocess.Popen(command, start_new_session=True) as server:
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                version_line(("127.0.0.1", port))
-            except CannotJudge:
-                assert time.monotonic() < deadline, "the server did not start"
-                time.sleep(0.05)
-            else:
-                break
+        until_listening(("127.0.0.1", port)).close()
         try:
             yield f"127.0.0.1:{port}", again
         finally:

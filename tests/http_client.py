@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import http.client
 import re
-import time
 
 from serving import Served
+from waiting import until_equal
 
 AT = ("--metrics", "127.0.0.1:0")  # options of `serving`
 
@@ -44,11 +44,12 @@ def metrics(served: Served) -> dict[str, float]:
 
 def wait_for_health(served: Served, status: int, text: str, seconds: float = 15.0) -> str:
     """Request the health until it has this status and text; return the body."""
-    deadline = time.monotonic() + seconds
-    found = (0, "")
-    while time.monotonic() < deadline:
-        found = fetch(served, "/healthz")
-        if found[0] == status and text in found[1]:
-            return found[1]
-        time.sleep(0.05)
-    raise AssertionError(f"wanted {status} and {text!r}, found {found}")
+    found: list[str] = []
+
+    def said() -> tuple[int, bool]:
+        number, body = fetch(served, "/healthz")
+        found[:] = [body]
+        return number, text in body
+
+    until_equal(said, (status, True), seconds=seconds)
+    return found[0]

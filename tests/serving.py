@@ -9,15 +9,17 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 
+from waiting import until
 from warm import Warm
 
 START_SECONDS = 20.0
+LOOKS = 4  # connections that show the states of others
 INTERPRETER = 2  # words of a command in front of the module
 # Coverage of processes needs a start of its own in each.
 MEASURED = {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
@@ -35,38 +37,42 @@ class Served:
 
     def wait_for(self, text: str, seconds: float = 10.0) -> str:
         """Return the first log line that holds `text`; fails after that many seconds."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            for line in list(self.log):
-                if text in line:
-                    return line
-            if self.process.poll() is not None and text not in "".join(self.log):
-                break
-            time.sleep(0.01)
-        raise AssertionError(f"no {text!r} in the log:\n{''.join(self.log)}")
+
+        def logged() -> str | None:
+            ended = self.process.poll() is not None
+            found = next((line for line in list(self.log) if text in line), None)
+            assert found or not ended
+            return found
+
+        with self._log_shown(f"no {text!r}"):
+            return str(until(logged, seconds=seconds, pause=0.01))
 
     def ports(self, count: int) -> list[int]:
         """Return the ports of so many listeners, in their order."""
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            found = LISTENING.findall("".join(self.log))
-            if len(found) == count:
-                return [int(port) for port in found]
-            time.sleep(0.01)
-        raise AssertionError(f"not {count} listeners in the log:\n{''.join(self.log)}")
+
+        def found() -> list[str]:
+            return LISTENING.findall("".join(self.log))
+
+        with self._log_shown(f"not {count} listeners"):
+            until(lambda: len(found()) == count, seconds=START_SECONDS, pause=0.01)
+        return [int(port) for port in found()]
+
+    def until_state(self, state: str, count: int = 1) -> None:
+        """Wait until so many connections of a process have a state of `stats conns`, such as `conn_io_queue`."""
+        until_state(self.connect, state, count)
+
+    @contextmanager
+    def _log_shown(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except AssertionError:
+            raise AssertionError(f"{what} in the log:\n{''.join(self.log)}") from None
 
     def reload(self) -> None:
         """Send SIGHUP and wait until the configuration was read again, or refused."""
         self.log.clear()
         self.process.send_signal(signal.SIGHUP)
         self.wait_for("reloaded")
-
-    def rest(self, seconds: float = 10.0) -> None:
-        """Wait until the server's process waits for events: the turn of its loop that has answered is over."""
-        deadline = time.monotonic() + seconds
-        while Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2][0] != "S":
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
 
     def connect(self) -> socket.socket:
         """Open a connection with a time limit."""
@@ -150,6 +156,34 @@ def _collect(served: Served) -> None:
     assert served.process.stderr is not None
     for line in served.process.stderr:
         served.log.append(line)
+
+
+def until_state(connect: Callable[[], socket.socket], state: str, count: int = 1) -> None:
+    """Wait until so many connections of a process have a state of `stats conns`.
+
+    connect: opens a connection. Several look in turn: workers share them, and each shows its own connections only.
+    """
+    with ExitStack() as stack:
+        looks = cycle([stack.enter_context(connect()) for _ in range(LOOKS)])
+        row = f":state {state}\r\n".encode()
+        until(lambda: ask(next(looks), b"stats conns\r\n").count(row) >= count, pause=0.005)
+
+
+def until_read(client: socket.socket) -> None:
+    """Wait until the server has read everything that was sent on a TCP connection."""
+    ports = client.getsockname()[1], client.getpeername()[1]
+
+    def left() -> int:
+        """Return how many bytes are not acknowledged, or received and not read."""
+        queued = 0
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, remote, _, queues = line.split()[:5]
+            ends = int(local[-4:], 16), int(remote[-4:], 16)
+            sent, received = (int(each, 16) for each in queues.split(":"))
+            queued += sent * (ends == ports) + received * (ends == ports[::-1])
+        return queued
+
+    until(lambda: not left(), pause=0.001)
 
 
 def ask(connection: socket.socket, data: bytes) -> bytes:

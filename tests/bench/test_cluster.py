@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 from live import target_or_skip
 from rich.console import Console
+from waiting import until
 
 from kvref_bench import benchmark, engines, link, scenario
 from kvref_bench.benchmark import Request, Workers
@@ -60,10 +60,7 @@ def cluster(namespaces: Sequence[link.Namespace]) -> Iterator[str]:
             command = [*before, sys.executable, "-m", f"distributed.cli.dask_{kind}", *words]
             process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
             stack.callback(process.terminate)
-        deadline = time.monotonic() + 60
-        while workers_of(address) < len(namespaces):
-            assert time.monotonic() < deadline, "the workers did not come"
-            time.sleep(0.2)
+        until(lambda: workers_of(address) >= len(namespaces))
         yield address
 
 

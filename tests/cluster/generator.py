@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 
 from serving import Served
+from waiting import until
 
 UNKNOWN = b"it is not known whether it was written"
 KEYS = 4  # of each client
@@ -67,7 +68,7 @@ class Writer(threading.Thread):
             self.refusals.append(reply)
             if UNKNOWN in reply:
                 self.unknown[key].add(number)
-            time.sleep(0.01)
+            time.sleep(0.01)  # the next attempt of a client that was refused
         else:
             self.wrong.append(f"set {key}: {reply!r}")
 
@@ -104,11 +105,13 @@ class Writer(threading.Thread):
 
     def wait_for_an_acknowledgement(self) -> None:
         """Wait until a write that begins from now on is acknowledged."""
-        since, deadline = time.monotonic(), time.monotonic() + PATIENCE
-        while not (self.times and self.times[-1] > since):
+        since = time.monotonic()
+
+        def acknowledged() -> bool:
             assert self.is_alive(), self.wrong
-            assert time.monotonic() < deadline, f"no write is acknowledged: {self.refusals[-3:]}"
-            time.sleep(0.01)
+            return bool(self.times) and self.times[-1] > since
+
+        until(acknowledged, seconds=PATIENCE)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import pytest
 from cluster.generator import UNKNOWN, Writer, without_service, writing
 from cluster.rows import ACCOUNT, asked, dsn, rows, used
 from serving import Served, serving
+from waiting import until, until_equal
 
 from kvref_testbed.targets import GaleraCluster
 from kvref_testbed.targets.galera import GaleraNode
@@ -147,10 +148,7 @@ def test_the_whole_cluster_is_killed_and_comes_back(galera: GaleraCluster, serve
     with writing(served, "all") as writers:
         for node in galera.nodes:
             node.kill()
-        deadline = time.monotonic() + 30
-        while not all(any(NONE_SERVES in each for each in writer.refusals) for writer in writers):
-            assert time.monotonic() < deadline, [writer.refusals[-1:] for writer in writers]
-            time.sleep(0.05)
+        until(lambda: all(any(NONE_SERVES in each for each in writer.refusals) for writer in writers))
         galera.bootstrap()
         for each in writers:
             each.wait_for_an_acknowledgement()
@@ -177,10 +175,7 @@ def test_a_node_that_is_made_read_only_is_left_without_a_word(galera: GaleraClus
         asked(node, "SET GLOBAL read_only = 1")
         try:
             idle = f"SELECT COUNT(*) FROM information_schema.processlist WHERE user = '{ACCOUNT}' AND time_ms < 1500"
-            deadline = time.monotonic() + 30
-            while asked(node, idle) != [(0,)]:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+            until_equal(lambda: asked(node, idle), [(0,)])
             for each in writers:
                 each.wait_for_an_acknowledgement()
         finally:

@@ -7,7 +7,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 from example_packages import EXAMPLES, example_packages
 from serving import serving
+from waiting import until_listening
 
 from kvref_testbed.targets.ports import free_port
 
@@ -60,17 +60,8 @@ def site(words: list[str], port: int, packages: Path, kvref_port: int) -> Iterat
         [sys.executable, *words], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         try:
-            found = Site(port)
-            deadline = time.monotonic() + START_SECONDS
-            while True:
-                try:
-                    found.send("GET", "/nothing")
-                    break
-                except urllib.error.URLError:
-                    assert process.poll() is None, process.communicate()[0]
-                    assert time.monotonic() < deadline
-                    time.sleep(0.05)
-            yield found
+            until_listening(("127.0.0.1", port), lambda: process.poll() is None).close()
+            yield Site(port)
         finally:
             process.terminate()
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from example_packages import EXAMPLES
+from waiting import until_listening
 
 from kvref_testbed.targets.ports import free_port
 
@@ -30,19 +29,6 @@ def go(folder: Path) -> list[str]:
     return [str(folder / "server")]
 
 
-def wait_until_open(port: int) -> None:
-    until = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except ConnectionRefusedError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)
-        else:
-            return
-
-
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("built", [python, go])
 def test_an_independent_implementation_conforms(tmp_path: Path, built: object) -> None:
@@ -50,7 +36,7 @@ def test_an_independent_implementation_conforms(tmp_path: Path, built: object) -
     store, port = tmp_path / "store.sqlite", free_port()
     with subprocess.Popen([*built(tmp_path), "--store", str(store), "--port", str(port)]) as server:
         try:
-            wait_until_open(port)
+            until_listening(("127.0.0.1", port)).close()
             words = ["--sql", f"sqlite:///{store}", "--profile", "kvref", "--allow-destructive"]
             level = ["--conformance-level", "columns", "--report", str(tmp_path / "report")]
             subprocess.run(

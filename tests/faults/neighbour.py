@@ -37,7 +37,7 @@ class Neighbour(threading.Thread):
                 if said != b"STORED\r\nVALUE beside 0 %d\r\n%s\r\nEND\r\n" % (len(value), value):
                     self.wrong.append(said)
                 self.rounds += 1
-                time.sleep(_PAUSE)
+                self._enough.wait(_PAUSE)
 
     def stop(self) -> None:
         """End behind the next answer."""

@@ -34,6 +34,6 @@ def children(pid: int) -> list[int]:
 def assert_rests(*pids: int, seconds: float = 1.0) -> None:
     """Fail where processes that have nothing to do are busy for more than a quarter of the time."""
     before = [cpu(pid) for pid in pids]
-    time.sleep(seconds)
+    time.sleep(seconds)  # what is measured is the processor time of a while
     used = [cpu(pid) - start for pid, start in zip(pids, before, strict=True)]
     assert max(used) < seconds / 4, f"{used} s of processor time in {seconds} s"

@@ -7,12 +7,13 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from faults.description import Fault
 from server.writers import UNKNOWN, ask_line
 from serving import Served
+from waiting import until_risen
 
 HANG = 60.0  # seconds after which a request counts as never answered
 _RETRY = 0.02  # seconds behind an error
@@ -104,7 +105,7 @@ class Steady(threading.Thread):
             self.unsure[key] = {self._values.pop(key, None), after}
             self._names[self._names.index(key)] = f"{self.name}.{self._made}"
             self._made += 1
-        time.sleep(_RETRY)
+        self._enough.wait(_RETRY)
 
     def _next(self, key: str, before: Value) -> tuple[bytes, bytes, Value]:
         word, number = key.encode(), str(self.tried)
@@ -145,21 +146,11 @@ def all_go_on(writers: Iterable[Steady], seconds: float) -> float:
         writers: all.
         seconds: that this may take.
     """
-    before = {writer: writer.acknowledged for writer in writers}
-    return _until(lambda: all(writer.acknowledged > count for writer, count in before.items()), seconds, "no success")
-
-
-def all_fail(writers: Iterable[Steady], seconds: float) -> float:
-    """Wait until each was refused once more; as `all_go_on`."""
-    before = {writer: sum(writer.errors.values()) for writer in writers}
-    return _until(
-        lambda: all(sum(writer.errors.values()) > count for writer, count in before.items()), seconds, "no error"
-    )
-
-
-def _until(done: Callable[[], bool], seconds: float, what: str) -> float:
     begun = time.monotonic()
-    while not done():
-        assert time.monotonic() - begun < seconds, f"{what} within {seconds:g} s"
-        time.sleep(0.005)
+    until_risen(lambda: [each.acknowledged for each in writers], seconds=seconds)
     return time.monotonic() - begun
+
+
+def all_fail(writers: Iterable[Steady], seconds: float) -> None:
+    """Wait until each was refused once more; as `all_go_on`."""
+    until_risen(lambda: [sum(each.errors.values()) for each in writers], seconds=seconds)

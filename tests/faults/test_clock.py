@@ -17,6 +17,7 @@ from faults.steady import all_go_on, writing
 from faults.stores import Store, in_file
 from live import missing_skips
 from serving import Served, ask, serving
+from waiting import until, until_equal
 
 pytestmark = pytest.mark.live
 STEPS = (HOUR, 0, -HOUR, YEAR, -YEAR, 0)  # from the real time
@@ -83,7 +84,7 @@ def numbered(served: Served, numbers: Numbers, number: int) -> Client:
     """Write and look at cas numbers for a moment; those of all such moments differ."""
     client = Client(served.connect(), f"cas.{number}", number, numbers, Mix(counts=False))
     client.start()
-    time.sleep(0.1)
+    until(lambda: client.acknowledged > 50 or not client.is_alive(), pause=0.005)
     client.stop()
     client.join(20)
     assert not client.is_alive()
@@ -103,7 +104,7 @@ def test_idle_commit_and_lock_waits_take_no_note_of_the_clock(fault: Fault, stor
             assert ask(holder, b"set held 0 0 1\r\n1\r\n") == b"STORED\r\n"
             waiter.sendall(b"set held 0 0 1\r\n2\r\n")
             begun = time.monotonic()
-            time.sleep(0.3)
+            served.until_state("conn_io_queue")
             clock.set(ahead)
             waiter.settimeout(0.2)
             said = b""
@@ -129,9 +130,7 @@ def test_idle_commit_and_lock_waits_take_no_note_of_the_clock(fault: Fault, stor
 def committed(file: Path, rows: list[tuple[str, str]]) -> float:
     """Wait until a batch is committed; returns how long that took, in seconds."""
     begun = time.monotonic()
-    while in_file(file, "SELECT c2 FROM demo_test WHERE c1 = 'held'") != rows:
-        assert time.monotonic() - begun < 6, "no idle commit"
-        time.sleep(0.05)
+    until_equal(lambda: in_file(file, "SELECT c2 FROM demo_test WHERE c1 = 'held'"), rows)
     return time.monotonic() - begun
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -14,19 +14,13 @@ from faults.neighbour import beside
 from faults.processes import assert_rests, children, descriptors, memory
 from faults.stores import Store
 from serving import ask, serving
+from waiting import until, until_risen
 
 pytestmark = pytest.mark.live
 SPARE = 200  # descriptors of this process and of the server other than connections
 KIB_OF_ONE = 16
 FEW = 64  # descriptors of a server that shall run out of them
 SOME = [b"", b"get some", b"set some 0 0 1000\r\n" + b"x" * 500, b"\x80\x01\x00\x04", b"mg some"]
-
-
-def until(done: Callable[[], bool], what: str, seconds: float = 20) -> None:
-    begun = time.monotonic()
-    while not done():
-        assert time.monotonic() - begun < seconds, what
-        time.sleep(0.02)
 
 
 @contextmanager
@@ -50,20 +44,19 @@ def test_thousands_of_connections_that_say_nothing_or_half_of_something(fault: F
         served = stack.enter_context(serving(store.dsn))
         pid = served.process.pid
         neighbour = stack.enter_context(beside(served, fault))
-        until(lambda: neighbour.rounds > 20, "the neighbour is not served")
+        until_risen(lambda: [neighbour.rounds], 20)
         before, open_before = memory(pid), descriptors(pid)
         after_first = 0
         for _ in range(2):
             with ExitStack() as many:
                 for number in range(fault.size):
                     many.enter_context(served.connect()).sendall(SOME[number % len(SOME)])
-                until(lambda: descriptors(pid) >= open_before + fault.size, "not all connections are accepted")
-                rounds = neighbour.rounds
-                until(lambda: neighbour.rounds > rounds + 20, "the neighbour is not served")  # noqa: B023 - at once
+                until(lambda: descriptors(pid) >= open_before + fault.size)
+                until_risen(lambda: [neighbour.rounds], 20)
                 each = (memory(pid) - before) / fault.size
                 fault.most("memory_of_each_kib", each)
                 assert each < KIB_OF_ONE
-            until(lambda: descriptors(pid) <= open_before, "connections that are gone are kept")
+            until(lambda: descriptors(pid) <= open_before)
             after_first = after_first or memory(pid)
             fault.cycles += 1
         fault.figures["connections"] = fault.size
@@ -92,7 +85,7 @@ def test_no_descriptor_is_left(fault: Fault, store: Store) -> None:
                 old = many[states.index(True)]
                 assert ask(old, b"set old 0 0 1\r\n1\r\nget old\r\n") == b"STORED\r\nVALUE old 0 1\r\n1\r\nEND\r\n"
                 assert_rests(*pids)
-            until(lambda: can_connect(served.port), "nobody is accepted any more")
+            until(lambda: can_connect(served.port))
             fault.cycles += 1
         told = sum("ulimit -n" in line for line in served.log)
         assert 1 <= told <= workers * 2 + (time.monotonic() - begun) / 10, "".join(served.log)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,10 +35,8 @@ def survive(fault: Fault, store: Store, begins: Callable[[], None], ends: Callab
         with writing(served, fault, CLIENTS) as writers:
             for _ in range(fault.size):
                 all_go_on(writers, GOES_ON)
-                time.sleep(0.3)
                 begins()
                 all_fail(writers, LONGEST)
-                time.sleep(0.5)
                 ends()
                 fault.most("back_after_s", all_go_on(writers, GOES_ON))
                 fault.cycles += 1

@@ -71,7 +71,6 @@ class Tried:
             with writing(self._served, self._fault) as self.writers:
                 for _ in range(self._fault.size):
                     all_go_on(self.writers, GOES_ON)
-                    time.sleep(0.1)
                     # What is written while the fault is made would make room for what follows.
                     for writer in self.writers:
                         writer.pause()
@@ -79,7 +78,6 @@ class Tried:
                     for writer in self.writers:
                         writer.go_on()
                     all_fail(self.writers, 60)
-                    time.sleep(0.2)
                     self._reads(client, reads)
                     for writer in self.writers:
                         writer.pause()

@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 from faults.description import Fault, of
@@ -15,6 +15,7 @@ from faults.load import Client, Mix, Numbers, differences, fetch
 from faults.processes import children
 from faults.stores import Store
 from serving import Served, ask, serving
+from waiting import until, until_risen
 
 CLIENTS = 4
 LONGEST_LOAD = 0.12  # seconds between the first answers and the kill
@@ -62,11 +63,8 @@ class Kills:
         self._rounds.append(clients)
         for client in clients:
             client.start()
-        deadline = time.monotonic() + 20
-        while not all(client.acknowledged for client in clients):
-            assert time.monotonic() < deadline, "not every connection was answered"
-            time.sleep(0.001)
-        time.sleep(self._random.uniform(0, LONGEST_LOAD))
+        until_risen(lambda: [client.acknowledged for client in clients])
+        time.sleep(self._random.uniform(0, LONGEST_LOAD))  # the kill comes at any moment
         return clients
 
     def ended(self, clients: Sequence[Client]) -> None:
@@ -78,14 +76,15 @@ class Kills:
     def check(self, served: Served) -> None:
         """Hold what the server has now of the last round against what was acknowledged."""
         clients = self._rounds[-1]
-        deadline = time.monotonic() + SETTLED
-        with served.connect() as client:
-            while True:
-                keys = [key for each in clients for key in each.keys]
-                rows = fetch(client, [*keys, clients[0].shared])
-                if not (found := differences(clients, rows, self._batch)) or time.monotonic() > deadline:
-                    break
-                time.sleep(0.05)
+        found: list[str] = []
+
+        def right() -> bool:
+            keys = [key for each in clients for key in each.keys]
+            found[:] = differences(clients, fetch(client, [*keys, clients[0].shared]), self._batch)
+            return not found
+
+        with served.connect() as client, suppress(AssertionError):
+            until(right, seconds=SETTLED)
         self._fault.cycles += 1
         self._fault.acknowledged += sum(each.written for each in clients)
         self._fault.add("unanswered", sum(len(each.steps) - each.acknowledged for each in clients))
@@ -105,6 +104,17 @@ def test_kvref_is_killed(fault: Fault, store: Store) -> None:
     Kills(fault, store).play(*(WORKERS if fault.id == "kill-parent" else ()))
 
 
+def others_go_on(clients: Sequence[Client]) -> None:
+    """Wait until connections have ended, and each of the others was answered since."""
+    until(lambda: not all(client.is_alive() for client in clients), pause=0.001)
+    before = {client: client.acknowledged for client in clients}
+    until(lambda: all(each.acknowledged > count or not each.is_alive() for each, count in before.items()))
+
+
+def until_restarted(served: Served, times: int) -> None:
+    until(lambda: "".join(served.log).count("restarted (pid") >= times)
+
+
 @of("kill-worker")
 def test_a_worker_is_killed(fault: Fault, store: Store) -> None:
     kills = Kills(fault, store)
@@ -112,23 +122,13 @@ def test_a_worker_is_killed(fault: Fault, store: Store) -> None:
         for number in range(fault.size):
             clients = kills.begin(served)
             os.kill(children(served.process.pid)[number % 2], signal.SIGKILL)
-            deadline = time.monotonic() + 20
-            while all(client.is_alive() for client in clients):
-                assert time.monotonic() < deadline, "no connection has ended"
-                time.sleep(0.001)
-            before = {client: client.acknowledged for client in clients}
-            while any(client.is_alive() and client.acknowledged == count for client, count in before.items()):
-                assert time.monotonic() < deadline, "the other worker stands still"
-                time.sleep(0.001)
+            others_go_on(clients)
             assert any(client.is_alive() for client in clients)
             for client in clients:
                 client.stop()
             kills.ended(clients)
             kills.check(served)
-            begun = time.monotonic()
-            while "".join(served.log).count("restarted (pid") <= number:
-                assert time.monotonic() < begun + 20, "no new worker"
-                time.sleep(0.01)
+            until_restarted(served, number + 1)
     kills.check_all()
 
 
@@ -142,7 +142,7 @@ def test_kvref_is_killed_in_batches(fault: Fault, store: Store) -> None:
     interval = ("--set", "innodb_api_bk_commit_interval=1")
     with serving(store.dsn, *options[:2], *interval) as served, served.connect() as client:
         assert ask(client, b"set idle 0 0 1\r\n1\r\nset idle 0 0 1\r\n2\r\n") == b"STORED\r\n" * 2
-        time.sleep(3.5)  # looked at every second
+        until(lambda: store.rows().get("idle") == "2")
         assert ask(client, b"set idle 0 0 1\r\n3\r\n") == b"STORED\r\n"
         served.process.kill()
     assert store.rows()["idle"] == "2"

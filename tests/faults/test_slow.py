@@ -54,7 +54,7 @@ def test_clients_that_read_nothing_or_a_byte_now_and_then(fault: Fault, big: Sto
             while time.monotonic() < until:
                 for number in range(0, fault.size, 2):
                     heard[number] += slow[number].recv(1)
-                time.sleep(0.1)
+                time.sleep(0.1)  # ten bytes a second are the load
             each = (memory(pid) - before) / 1024 / fault.size
             fault.most("memory_of_each_mib", each)
             assert each < MIB_OF_ONE
@@ -87,7 +87,7 @@ def test_clients_that_send_a_byte_each_hundredth_of_a_second(fault: Fault, store
             for column in range(max(map(len, texts))):
                 for client, text in zip(slow, texts, strict=True):
                     client.sendall(text[column : column + 1])
-                time.sleep(0.01)
+                time.sleep(0.01)  # a hundred bytes a second are the load
             for number, client in enumerate(slow):
                 value = b"%d" % number
                 expected = b"STORED\r\nVALUE slow.%b 7 %d\r\n%b\r\nEND\r\n" % (value, len(value), value)

@@ -10,12 +10,13 @@ import selectors
 import socket
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
 from serving import Served
+from waiting import until
 
 from fuzz.messages import Source, binary, text
 from fuzz.neighbour import BinaryNeighbour, TextNeighbour
@@ -225,10 +226,9 @@ class Fuzz:
         return sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in self._pids)
 
     def _settled(self, wanted: int) -> int:
-        deadline = time.monotonic() + PATIENCE
-        while (found := self._descriptors()) > wanted and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return found
+        with suppress(AssertionError):
+            until(lambda: self._descriptors() <= wanted, seconds=PATIENCE)
+        return self._descriptors()
 
 
 def _processes(pid: int) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -26,16 +26,34 @@ SECONDS = 10.0  # that an answer may take
 SILENCE = 0.2
 
 
+async def turns_until(holds: Callable[[], object]) -> None:
+    """Let the loop run until a condition is true.
+
+    Raises:
+        TimeoutError: it is still false after `SECONDS`.
+    """
+    async with asyncio.timeout(SECONDS):
+        while not holds():
+            await asyncio.sleep(0)
+
+
 class Client:
     """One connection to it."""
 
-    def __init__(self, port: int, stack: ExitStack) -> None:
+    def __init__(self, port: int, stack: ExitStack, server: Server) -> None:
+        self._counters = server.shared.counters
         self._socket = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         self._socket.settimeout(0)
 
     async def send(self, data: bytes) -> None:
         """Send bytes."""
         await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    async def deliver(self, data: bytes) -> None:
+        """Send bytes while no other client does, and wait until the server has read them."""
+        wanted = self._counters.bytes_read + len(data)
+        await self.send(data)
+        await turns_until(lambda: self._counters.bytes_read >= wanted)
 
     async def heard(self, lines: int) -> bytes:
         """Return so many lines of answer."""
@@ -82,10 +100,12 @@ class InProcess:
         self.disk = threading.Event()  # not set: it takes its time
         self.disk.set()
         self.failure = ""  # what it says instead
+        self.syncs = 0  # that have begun
         self._really = self.store.sync
         self.store.sync = self._sync  # type: ignore[method-assign]
 
     def _sync(self) -> None:
+        self.syncs += 1
         assert self.disk.wait(SECONDS * 2)
         self._really()
         if self.failure:
@@ -100,11 +120,10 @@ class InProcess:
         with ExitStack() as stack:
             stack.callback(self.store.close)
             port = listener.sockets[0].getsockname()[1]
-            yield [Client(port, stack) for _ in range(count)]
+            yield [Client(port, stack, self.server) for _ in range(count)]
             self.disk.set()
             listener.close()
             for connection in list(self.server.connections):
                 connection.end()
-            while self.server.connections:
-                await asyncio.sleep(0.01)
+            await turns_until(lambda: not self.server.connections)
             await self.server.executor.close()

@@ -6,12 +6,11 @@ import signal
 import socket
 import sqlite3
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
-import pytest
 from serving import Served, ask, serving
+from waiting import until, until_equal
 
 ITEM = b"VALUE AA 8 12\r\nHELLO, HELLO\r\n"
 NEVER = ("--set", "innodb_api_bk_commit_interval=100000")
@@ -49,20 +48,8 @@ def with_unique_values(folder: Path) -> Path:
     return file
 
 
-def begin(connection: socket.socket, data: bytes) -> None:
-    """Send a request that must wait: nothing comes for a while."""
-    connection.sendall(data)
-    connection.settimeout(0.3)
-    with pytest.raises(TimeoutError):
-        connection.recv(100)
-    connection.settimeout(10)
-
-
 def eventually(served: Served, expected: list[str]) -> None:
-    deadline = time.monotonic() + 10
-    while rows(served) != expected:
-        assert time.monotonic() < deadline, rows(served)
-        time.sleep(0.02)
+    until_equal(lambda: rows(served), expected)
 
 
 def test_other_programs_read_and_write_beside_an_open_batch(tmp_path: Path) -> None:
@@ -140,12 +127,14 @@ def test_waiters_are_served_in_turn_and_others_at_once(tmp_path: Path) -> None:
         holder, first, second, other = (served.connect() for _ in range(4))
         with holder, first, second, other:
             assert ask(holder, store("k", "0")) == b"STORED\r\n"
-            begin(first, b"incr k 1\r\n")
-            begin(second, b"incr k 1\r\n")
+            first.sendall(b"incr k 1\r\n")
+            served.until_state("conn_io_queue")
+            second.sendall(b"incr k 1\r\n")
+            served.until_state("conn_io_queue", 2)
             assert ask(other, store("free") + store("free", "y")) == b"STORED\r\n" * 2
             assert ask(holder, store("h")) == b"STORED\r\n"
             assert first.recv(100) == b"1\r\n"
-            begin(second, b"")
+            served.until_state("conn_io_queue")
             assert ask(first, store("f")) == b"STORED\r\n"
             assert second.recv(100) == b"2\r\n"
 
@@ -156,7 +145,8 @@ def test_flush_all_waits_for_batches(tmp_path: Path) -> None:
         assert ask(client, store("k")) == b"STORED\r\n"
         assert ask(other, b"flush_all\r\n") == b"SERVER_ERROR lock wait timeout\r\n"
         assert rows(served) == ["AA"]
-        begin(other, b"flush_all\r\n")
+        other.sendall(b"flush_all\r\n")
+        served.until_state("conn_io_queue")
         client.close()
         assert other.recv(100) == b"OK\r\n"
         assert rows(served) == []
@@ -177,11 +167,7 @@ def test_an_idle_connection_is_committed_and_a_busy_one_is_not(tmp_path: Path) -
     with serving(tmp_path / "s.sqlite", *options) as served, served.connect() as idle, served.connect() as busy:
         assert ask(idle, store("idle")) == b"STORED\r\n"
         assert ask(busy, store("busy")) == b"STORED\r\n"
-        deadline = time.monotonic() + 10
-        while "idle" not in rows(served):
-            assert time.monotonic() < deadline
-            assert ask(busy, store("busy", "y")) == b"STORED\r\n"
-            time.sleep(0.1)
+        until(lambda: ask(busy, store("busy", "y")) == b"STORED\r\n" and "idle" in rows(served), pause=0.1)
         assert rows(served) == ["AA", "idle"]
         eventually(served, ["AA", "busy", "idle"])
 

@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from server.in_process import InProcess
+from server.in_process import InProcess, turns_until
 from serving import ask, serving
 
 from kvref.server.connection_rows import Shown, State, rows_of
@@ -59,8 +59,7 @@ def test_what_connections_do(tmp_path: Path) -> None:
             while not any(each._paused for each in connections):
                 await reads_nothing.send(b"get" + b" big" * 1000 + b"\r\n")
                 await asyncio.sleep(0)  # else all are sent before the server has its turn
-            while not any(each._parser.halfway for each in connections):
-                await asyncio.sleep(0)
+            await turns_until(lambda: any(each._parser.halfway for each in connections))
             said = (await asks.ask(b"stats conns\r\n", lines=17)).decode()
             states = sorted(re.findall(r":state (\w+)\r\n", said))
             assert states == ["conn_mwrite", "conn_nread", "conn_parse_cmd", "conn_read"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from contextlib import closing
 
 import pytest
 from live import missing_skips
 from pymemcache.client.base import Client
 from serving import ask, serving
+from waiting import until_listening
 
 from kvref_testbed import targets
 from kvref_testbed.targets.servers import PluginServer
@@ -35,17 +34,6 @@ def execute(server: PluginServer, *statements: str) -> None:
             cursor.execute(statement)
 
 
-def listening(address: tuple[str, int], seconds: float = 10.0) -> socket.socket:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            return socket.create_connection(address, timeout=60)
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-
-
 def use(client: Client, visit: str) -> list[object]:
     return [
         client.set("page:1", f"<p>{visit}</p>".encode(), flags=7),
@@ -69,7 +57,7 @@ def test_the_same_client_code_on_the_same_rows() -> None:
     try:
         server.boot(())
         execute(server, *server.config_script(), *TABLES, INSTALL)
-        with listening(server.address) as raw:
+        with until_listening(server.address) as raw:
             with closing(Client(server.address, default_noreply=False)) as client:
                 by_plugin = use(client, "before")
             read_of_plugin = [ask(raw, read) for read in READS]

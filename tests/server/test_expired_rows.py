@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sqlite3
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from database import database_or_skip, sql
 from serving import Served, ask, serving
+from waiting import until_equal
 
 from kvref import profiles
 from kvref.storage.sqlite.store import SQLiteStore
@@ -29,12 +31,8 @@ def cache(path: Path) -> Path:
 
 def reclaimed(served: Served, number: int) -> None:
     """Wait until so many rows are removed."""
-    row = b"STAT crawler_reclaimed %d\r\n" % number
-    deadline = time.monotonic() + 20
     with served.connect() as client:
-        while row not in (said := ask(client, b"stats\r\n")):
-            assert time.monotonic() < deadline, said
-            time.sleep(0.05)
+        until_equal(lambda: re.findall(rb"crawler_reclaimed (\d+)", ask(client, b"stats\r\n")), [b"%d" % number])
 
 
 @pytest.mark.parametrize("options", [(), ("--workers", "2"), ("--set", "daemon_memcached_w_batch_size=10")])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from desk import Desk
-from server.in_process import InProcess
+from server.in_process import InProcess, turns_until
 
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 
@@ -72,12 +72,11 @@ def test_a_commit_that_fails_takes_its_own_replies_along_and_no_others(tmp_path:
         async with process.clients(1) as (writer,):
             await writer.ask(SET % (b"a", b"v") + b"get a\r\n", 4)
             process.disk.clear()
+            before = process.syncs
             await writer.send(SET % (b"a", b"w"))
-            await asyncio.sleep(0.1)  # on its way to the disk: what follows is in the next commit
-            await writer.send(SET % (b"b", b"x"))
-            await asyncio.sleep(0.1)
-            await writer.send(SET % (b"c", b"y") + b"get b\r\n")
-            await asyncio.sleep(0.1)
+            await turns_until(lambda: process.syncs > before)  # what follows is in the next commit
+            await writer.deliver(SET % (b"b", b"x"))
+            await writer.deliver(SET % (b"c", b"y") + b"get b\r\n")
             process.store.run("ROLLBACK")  # as an error of the file does
             process.disk.set()
             stored, *failed = (await writer.heard(4)).splitlines()
@@ -97,8 +96,8 @@ def test_writes_of_the_time_that_the_disk_takes_share_one_commit(tmp_path: Path)
         async with process.clients(20) as clients:
             process.disk.clear()
             for number, client in enumerate(clients):
-                await client.send(SET % (b"%d" % number, b"v"))
-                await asyncio.sleep(0.02)
+                await client.deliver(SET % (b"%d" % number, b"v"))
+                await turns_until(lambda: process.syncs)  # what follows the first one is in the next commit
             process.disk.set()
             assert [await client.heard(1) for client in clients] == [b"STORED\r\n"] * 20
             assert len(commits) == 2

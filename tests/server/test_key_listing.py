@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from database import database_or_skip, sql
 from live import MYSQL_8
-from server.in_process import InProcess
+from server.in_process import InProcess, turns_until
 from serving import ask, serving
 
 from kvref.engine.verbs import listing
@@ -34,8 +34,7 @@ def test_a_client_that_reads_nothing_takes_little_memory(tmp_path: Path) -> None
         async with served.clients(2) as (dumps, other):
             await dumps.send(DUMP + b"get AA\r\n")
             connections = served.server.connections
-            while not any(each._paused for each in connections):
-                await asyncio.sleep(0)
+            await turns_until(lambda: any(each._paused for each in connections))
             for _ in range(100):
                 assert await other.ask(b"get AA\r\n", lines=3) == HIT
             (paused,) = (each for each in connections if each._paused)
@@ -59,11 +58,9 @@ def test_a_client_that_leaves_ends_its_listing(tmp_path: Path) -> None:
         served.store.commit()
         async with served.clients(2) as (dumps, other):
             await dumps.ask(DUMP, lines=0)
-            while not any(each._paused for each in served.server.connections):
-                await asyncio.sleep(0)
+            await turns_until(lambda: any(each._paused for each in served.server.connections))
             dumps.close()
-            while len(served.server.connections) > 1:
-                await asyncio.sleep(0)
+            await turns_until(lambda: len(served.server.connections) == 1)
             assert await other.ask(b"get AA\r\n", lines=3) == HIT
 
     asyncio.run(run())

@@ -5,13 +5,12 @@ from __future__ import annotations
 import resource
 import socket
 import struct
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from serving import Served, ask, serving
+from serving import Served, ask, serving, until_read
 from waiting import until
 
 from kvref.protocol.fast_path import END
@@ -166,7 +165,7 @@ def test_a_get_line_has_a_limit(tmp_path: Path, size: int, line: bytes) -> None:
                 with served.connect() as client:
                     for piece in pieces:
                         client.sendall(piece)
-                        time.sleep(0.05)
+                        until_read(client)
                     fits = len(line + end) - 1 <= size
                     client.sendall(b"quit\r\n")
                     assert rest(client) == (END if fits else told)

@@ -6,10 +6,8 @@ import json
 import logging
 import re
 import signal
-import socket
 import sqlite3
 import subprocess
-import time
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +17,7 @@ import pytest
 from database import database_or_skip, kvref, sql
 from live import MYSQL_8
 from serving import Served, ask, command, serving
+from waiting import until, until_listening
 
 from kvref.errors import printable
 from kvref.server.telemetry.logs import MAX_WARNINGS, PERIOD, Bound
@@ -118,8 +117,7 @@ def test_what_clients_cause_makes_no_lines_and_does_not_fill_the_log(tmp_path: P
         before = len(served.log)
         stack.close()  # what each had written is committed now, and refused
         with served.connect() as client:
-            while int(re.findall(rb"curr_connections (\d+)", ask(client, b"stats\r\n"))[0]) > 2:
-                time.sleep(0.01)
+            until(lambda: b"curr_connections 2\r\n" in ask(client, b"stats\r\n"))
         lines = served.log[before:]
     assert sum(line.startswith("kvref: background commit of a batch failed: ") for line in lines) == MAX_WARNINGS
     assert len(lines) == 2 * MAX_WARNINGS  # the store says so too
@@ -157,10 +155,7 @@ def test_levels(tmp_path: Path) -> None:
     port = free_port()
     words = [*command(tmp_path / "quiet.sqlite"), "--listen", f"127.0.0.1:{port}", "--log-level", "warning"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-    with socket.socket() as client:
-        while client.connect_ex(("127.0.0.1", port)):
-            assert process.poll() is None
-            time.sleep(0.05)
+    until_listening(("127.0.0.1", port), lambda: process.poll() is None).close()
     process.terminate()
     assert (process.communicate(timeout=60)[1], process.returncode) == ("", 0)
     with serving(tmp_path / "s.sqlite", "--log-level", "debug") as served, served.connect() as client:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import pytest
-from database import database_or_skip, kvref, map_table, sql
+from database import database_or_skip, kvref, map_table, sql, until_one_waits, until_rows
 from live import MYSQL_8
 from serving import Served, ask, serving
 
@@ -59,20 +59,6 @@ def uncommitted(database: SQLServer, query: str) -> list[tuple[Any, ...]]:
     return sql(database, "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", query)
 
 
-def eventually(database: SQLServer, query: str, rows: list[tuple[Any, ...]], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
-    while sql(database, query) != rows:
-        assert time.monotonic() < deadline, sql(database, query)
-        # information_schema.innodb_trx is cached for clients that read it more often than every 0.1 s.
-        time.sleep(0.15)
-
-
-def one_waits(database: SQLServer) -> None:
-    """Wait until one transaction waits for a lock."""
-    query = "SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
-    eventually(database, query, [(1,)])
-
-
 def test_a_batch_of_four(database: SQLServer) -> None:
     with batching(database, daemon_memcached_w_batch_size=4) as served, served.connect() as client:
         assert ask(client, put("a") + put("b") + put("c")) == STORED * 3
@@ -116,7 +102,7 @@ def test_what_another_connection_sees(database: SQLServer, level: int) -> None:
         else:
             assert seen == LOCKED * 2  # a shared lock is waited for
         writer.close()
-        eventually(database, KEYS, [("n",)])
+        until_rows(database, KEYS, [("n",)])
         assert ask(reader, b"get AA n\r\n") == found("AA", "new")[:-5] + found("n")
 
 
@@ -171,7 +157,7 @@ def test_a_lock_that_is_not_got(database: SQLServer) -> None:
             assert ask(client, put("a") + put("AA") + put("b")) == STORED + refused + STORED
             assert uncommitted(database, KEYS) == ([("a",), ("b",)] if rows else [("b",)])
             client.close()
-            eventually(database, KEYS, rows or [("b",)])
+            until_rows(database, KEYS, rows or [("b",)])
 
 
 def test_an_add_waits_for_the_batch_that_adds_the_key(database: SQLServer) -> None:
@@ -182,12 +168,12 @@ def test_an_add_waits_for_the_batch_that_adds_the_key(database: SQLServer) -> No
     ):
         assert ask(one, put("n", "1", "add") + put("m")) == STORED * 2
         two.sendall(put("n", "2", "add"))
-        one_waits(database)
+        until_one_waits(database)
         assert ask(one, put("o")) == STORED  # the third commits
         assert ask(two, b"") == b"NOT_STORED\r\n"
         assert ask(one, b"delete n\r\n") == b"DELETED\r\n"
         two.sendall(put("n", "2", "set"))
-        one_waits(database)
+        until_one_waits(database)
         one.close()
         assert ask(two, b"get n\r\n") == STORED + found("n", "2")
 
@@ -204,13 +190,13 @@ def test_two_batches_that_wait_for_each_other(database: SQLServer, profile: str)
         assert ask(one, put("AA", "1") + put("one")) == STORED * 2
         assert ask(two, put("BB", "2") + put("two")) == STORED * 2
         one.sendall(put("BB", "1"))
-        one_waits(database)
+        until_one_waits(database)
         lost = b"SERVER_ERROR deadlock: 2 pending writes are lost\r\n" if profile == "kvref" else b"NOT_STORED\r\n"
         assert ask(two, put("AA", "2")) == lost
         assert ask(one, b"") == STORED
         one.close()
         two.close()
-        eventually(database, KEYS, [("BB",), ("one",)])
+        until_rows(database, KEYS, [("BB",), ("one",)])
         assert sql(database, "SELECT c2 FROM test.demo_test WHERE c1 IN ('AA', 'BB')") == [("1",), ("1",)]
 
 
@@ -218,10 +204,10 @@ def test_what_commits_an_open_batch(database: SQLServer) -> None:
     settings = {"daemon_memcached_w_batch_size": 100, "innodb_api_bk_commit_interval": 1}
     with batching(database, **settings) as served, served.connect() as client:
         assert ask(client, put("idle")) == STORED
-        eventually(database, KEYS, [("idle",)])
+        until_rows(database, KEYS, [("idle",)])
         with served.connect() as lost:
             assert ask(lost, put("lost")) == STORED
-        eventually(database, KEYS, [("idle",), ("lost",)])
+        until_rows(database, KEYS, [("idle",), ("lost",)])
         assert ask(client, put("drained")) == STORED
     # `batching` has emptied the table: what a drain commits is seen before that.
     with batching(database, daemon_memcached_w_batch_size=100) as served, served.connect() as client:
@@ -236,7 +222,7 @@ def test_a_kill_takes_the_batch_and_its_locks(database: SQLServer) -> None:
         assert ask(client, put("a") + put("b") + put("c")) == STORED * 3
         served.process.kill()
         served.process.wait(timeout=60)
-        eventually(database, "SELECT COUNT(*) FROM information_schema.innodb_trx", [(0,)])
+        until_rows(database, "SELECT COUNT(*) FROM information_schema.innodb_trx", [(0,)])
         assert sql(database, KEYS) == [("a",), ("b",)]
 
 
@@ -311,7 +297,7 @@ def test_more_open_batches_than_connections(database: SQLServer) -> None:
         refused = b"SERVER_ERROR none of 3 connections to the database became free within 3 s\r\n"
         assert ask(clients[3], put("late") + b"version\r\n").startswith(refused)
         clients[3].sendall(put("late"))
-        time.sleep(0.2)
+        served.until_state("conn_io_queue")
         assert ask(clients[0], put("more")) == STORED
         assert ask(clients[3], b"get late\r\n") == STORED + found("late")
 

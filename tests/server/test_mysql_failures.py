@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, suppress
 
 import pymysql
 import pytest
-from database import database_or_skip, map_table, sql, stopped
+from database import database_or_skip, map_table, sql, stopped, until_one_waits, until_rows
 from live import MYSQL_8
 from proxy import proxy_to
 from server.writers import UNKNOWN
@@ -72,7 +72,7 @@ def test_connections_that_the_server_closed_while_nobody_used_them(database: SQL
             if how == "killed":
                 assert kill_connections(database) > 1
             else:
-                time.sleep(2.2)
+                until_rows(database, "SELECT id FROM information_schema.processlist WHERE user = 'kv'", [])
             assert ask(client, b"set n 0 0 1\r\n1\r\nincr n 1\r\nget AA\r\n") == b"STORED\r\n2\r\n" + HELLO
     finally:
         sql(database, "SET GLOBAL wait_timeout = 28800", "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
@@ -125,8 +125,8 @@ def test_an_increment_whose_connection_is_cut_counts_once_or_says_that_it_may(da
             proxy.trap(said, how)
             value += added
             assert (answer or b"%d\r\n" % value) in ask(client, b"incr n 1\r\n"), (said, how)
-            time.sleep(0.1)  # the server may still be at it
-            assert sql(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'n'") == [(str(value),)], (said, how)
+            # The server may still be at it.
+            until_rows(database, "SELECT c2 FROM test.demo_test WHERE c1 = 'n'", [(str(value),)])
             value += 1
             assert ask(client, b"incr n 1\r\n") == b"%d\r\n" % value
     sql(database, "DELETE FROM test.demo_test WHERE c1 = 'n'")
@@ -162,7 +162,8 @@ def test_a_table_that_ddl_holds(database: SQLServer, served: Served) -> None:
         cursor.execute("SELECT COUNT(*) FROM test.demo_test")
         alter = threading.Thread(target=sql, args=(database, "ALTER TABLE test.demo_test COMMENT 'new'"))
         alter.start()
-        time.sleep(0.2)
+        waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'Waiting for table metadata lock'"
+        until_rows(database, waiting, [(1,)])
         assert ask(client, b"get AA\r\n") == locked
         cursor.execute("COMMIT")
         alter.join(timeout=30)
@@ -190,7 +191,7 @@ def test_a_deadlock_is_tried_again(database: SQLServer, served: Served) -> None:
         cursor.executemany("INSERT INTO test.demo_test (c1) VALUES (%s)", [(f"more{n}",) for n in range(50)])
         cursor.execute("UPDATE test.knot SET v = '2' WHERE k = 'z'")
         client.sendall(b"flush_all\r\n")  # locks a, waits for z
-        time.sleep(0.3)
+        until_one_waits(database)
         cursor.execute("UPDATE test.knot SET v = '2' WHERE k = 'a'")
         cursor.execute("COMMIT")
         assert ask(client, b"") == b"OK\r\n"
@@ -203,7 +204,7 @@ def test_a_statement_that_is_killed(database: SQLServer, served: Served) -> None
         cursor.execute("BEGIN")
         cursor.execute("UPDATE test.demo_test SET c2 = 'mine' WHERE c1 = 'AA'")
         client.sendall(b"set AA 0 0 1\r\nx\r\n")
-        time.sleep(0.3)
+        until_one_waits(database)
         ((number,),) = sql(
             database, "SELECT id FROM information_schema.processlist WHERE user = 'kv' AND info LIKE '%FOR UPDATE'"
         )

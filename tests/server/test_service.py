@@ -18,6 +18,7 @@ import pytest
 from http_client import fetch, wait_for_health
 from live import missing_skips
 from serving import Served, ask, command, running, serving
+from waiting import until_listening
 
 import kvref
 from kvref_testbed import targets
@@ -162,15 +163,7 @@ def test_systemd_socket_activate(tmp_path: Path) -> None:
     # It starts the server with the first connection, whose bytes wait meanwhile.
     process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                client = socket.create_connection(("127.0.0.1", port), timeout=60)
-                break
-            except ConnectionRefusedError:
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-        with client:
+        with until_listening(("127.0.0.1", port)) as client:
             assert ask(client, b"set k 0 0 1\r\n1\r\nget k\r\n") == b"STORED\r\nVALUE k 0 1\r\n1\r\nEND\r\n"
     finally:
         process.terminate()

@@ -8,7 +8,6 @@ import signal
 import socket
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -17,8 +16,8 @@ import pytest
 from database import database_or_skip, sql
 from live import MYSQL_8
 from server.listeners.talk import authority, trusting
-from serving import Served, ask, serving
-from waiting import until
+from serving import Served, ask, serving, until_read, until_state
+from waiting import until, until_risen
 
 from kvref.server.server import DRAIN_SECONDS
 
@@ -142,7 +141,7 @@ def deaf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Serve
         client.sendall(b"incr k 1\r\n")
         client.settimeout(60)  # a get of so many keys takes seconds where the machine does other work
         client.recv(1, socket.MSG_PEEK)
-        time.sleep(0.2)
+        served.until_state("conn_mwrite")
         yield served, client
 
 
@@ -158,10 +157,12 @@ def test_a_client_that_never_reads(deaf: tuple[Served, socket.socket]) -> None:
 
 def test_a_client_that_reads_late_gets_everything(deaf: tuple[Served, socket.socket]) -> None:
     served, client = deaf
-    served.process.send_signal(signal.SIGTERM)
-    served.wait_for("stopping")
-    client.sendall(b"get AA\r\n" * 100)  # comes too late, and must not cost what is on its way
-    time.sleep(1)
+    with ExitStack() as stack:
+        idle = [stack.enter_context(served.connect()) for _ in range(4)]
+        assert [ask(each, b"") for each in idle] == [b""] * len(idle)
+        served.process.send_signal(signal.SIGTERM)
+        client.sendall(b"get AA\r\n" * 100)  # comes too late, and must not cost what is on its way
+        assert [_all(each) for each in idle] == [b""] * len(idle)  # all connections end at once
     said = _all(client)
     client.close()
     assert said.count(b"VALUE big 0 1000\r\n") == 30_000
@@ -176,19 +177,26 @@ def test_a_client_that_sends_on_while_its_write_waits(tmp_path: Path, protected:
         cert, key = authority(tmp_path)
         options = ["--tls-cert", str(cert), "--tls-key", str(key)]
     with serving(tmp_path / "s.sqlite", *options) as served, ExitStack() as stack:
-        client = stack.enter_context(served.connect())
-        if protected:
-            client = stack.enter_context(trusting(cert).wrap_socket(client, server_hostname="localhost"))
+
+        def connect() -> socket.socket:
+            return (
+                trusting(cert).wrap_socket(served.connect(), server_hostname="localhost")
+                if protected
+                else served.connect()
+            )
+
+        client = stack.enter_context(connect())
         assert ask(client, b"get AA\r\n").startswith(b"VALUE")
         with closing(sqlite3.connect(served.store, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             client.sendall(b"set k 0 0 1\r\n1\r\n")
-            time.sleep(0.2)
-            served.process.send_signal(signal.SIGTERM)
-            served.wait_for("stopping")
-            time.sleep(0.2)
+            until_state(connect, "conn_io_queue")
+            with connect() as idle:
+                assert ask(idle, b"") == b""
+                served.process.send_signal(signal.SIGTERM)
+                assert _all(idle) == b""  # nothing more is read
             client.sendall(b"set late 0 0 1\r\n1\r\n")
-            time.sleep(0.2)
+            until_read(client)
             other.execute("COMMIT")
         assert _all(client) == b"STORED\r\n"
         client.close()
@@ -225,11 +233,7 @@ def test_reloads_while_clients_write(tmp_path: Path, workers: str) -> None:
             file.execute("UPDATE containers SET db_table = 'demo_test'")
             for _ in range(50):
                 served.process.send_signal(signal.SIGHUP)
-        before = [each.acknowledged for each in writers]
-        until(
-            lambda: all(each.acknowledged > seen for each, seen in zip(writers, before, strict=True)),
-            pause=0.05,
-        )
+        until_risen(lambda: [each.acknowledged for each in writers])
         served.process.send_signal(signal.SIGTERM)
         assert served.process.wait(timeout=60) == 0
         for each in writers:

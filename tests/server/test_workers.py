@@ -11,7 +11,6 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -275,7 +274,7 @@ def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(served: Ser
         ask(many[0], b"set all 0 0 1\r\n0\r\n")
         for writer in writers:
             writer.start()
-        time.sleep(0.5)
+        until(lambda: all(writer.acknowledged > 100 for writer in writers))
         dead, alive = workers(served)
         os.kill(dead, signal.SIGKILL)
         served.wait_for("was killed by SIGKILL: its connections are closed")

@@ -6,8 +6,7 @@ import logging
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from database import sql
 from live import sql_server_or_skip
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
+from waiting import until, until_risen
 
 from kvref.errors import StoreError
 from kvref.storage.mysql.cluster import Nodes
@@ -65,11 +65,14 @@ def used(nodes: Nodes) -> int:
         return port_of(connection)
 
 
-def wait_until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def until_looked_at(server: SQLServer) -> None:
+    """Wait until the state of a server is queried twice; that of the one in use is, every second."""
+
+    def looks() -> int:
+        ((_, number),) = sql(server, "SHOW GLOBAL STATUS LIKE 'Com_show_variables'")
+        return int(number)
+
+    until_risen(lambda: [looks()], 2)
 
 
 @contextmanager
@@ -105,7 +108,7 @@ def test_one_that_becomes_read_only_is_left(first: SQLServer, second: SQLServer)
     with nodes_of(first.port, second.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection:
         assert not nodes.left(connection)
         with read_only(first):
-            wait_until(lambda: nodes.left(connection))
+            until(lambda: nodes.left(connection))
             assert used(nodes) == second.port
             # It is not cut off: what is open in it comes to its end.
             assert port_of(connection) == first.port
@@ -124,7 +127,7 @@ def test_one_that_ends_is_left_and_not_gone_back_to(
         assert said.startswith(f"store mysql://root@127.0.0.1:{first.port}/: 2")
         assert said.endswith(f": mysql://root@127.0.0.1:{second.port}/ is used now")
         first.start()
-        time.sleep(1.5)  # it is looked at every second
+        until_looked_at(second)
         assert used(nodes) == second.port
 
 
@@ -141,7 +144,7 @@ def test_one_that_hangs_is_left_and_wakes_whoever_waits_for_it(first: SQLServer,
 
         waiting = threading.Thread(target=wait, daemon=True)
         waiting.start()
-        time.sleep(0.2)
+        until(lambda: sql(first, "SELECT id FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'"))
         ((file,),) = sql(first, "SELECT @@pid_file")
         process = int(Path(file).read_text())
         os.kill(process, signal.SIGSTOP)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import psutil
 import pytest
 from live import missing_skips, target_or_skip
+from waiting import until_equal
 
 from kvref.errors import TargetError
 from kvref.storage.mysql.login import parse
@@ -47,10 +47,7 @@ def met(cluster: GaleraCluster) -> list[int]:
 
 def wait_for_size(node: GaleraNode, count: int) -> None:
     """Wait until a node sees so many, itself with them."""
-    deadline = time.monotonic() + 30
-    while node.status("wsrep_cluster_size") != str(count):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until_equal(lambda: node.status("wsrep_cluster_size"), str(count))
 
 
 def test_three_nodes_with_the_same_rows(galera: GaleraCluster) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pymysql
 import pytest
 from live import nightly
+from waiting import until
 
 from kvref_testbed import targets
 
@@ -148,8 +148,7 @@ def test_a_crash_shows_the_last_words(kvref_json: Run, available: Require) -> No
     available("mysql-8.0-plugin")
     up = kvref_json("up", "mysql-8.0-plugin")
     os.kill(up["pid"], signal.SIGSEGV)
-    while state_of(kvref_json("status"), "mysql-8.0-plugin")["state"] == "running":
-        time.sleep(0.1)
+    until(lambda: state_of(kvref_json("status"), "mysql-8.0-plugin")["state"] != "running")
     seen = state_of(kvref_json("status"), "mysql-8.0-plugin")
     # mysqld catches the signal, prints where it was and leaves with a status of its own.
     assert (seen["state"], seen["exit_status"]) == ("crashed", 2)

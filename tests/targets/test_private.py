@@ -7,12 +7,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from live import nightly, target_or_skip
+from waiting import until
 
 from kvref.errors import TargetError
 from kvref_testbed import targets
@@ -51,11 +51,11 @@ def test_it_ends_with_a_failing_block() -> None:
 
 
 OWNER = """
-import time
+import signal
 from kvref_testbed import targets
 with targets.running("memcached") as target:
     print(target.pid, target.folder, flush=True)
-    time.sleep(60)
+    signal.pause()
 """
 
 
@@ -66,11 +66,7 @@ def test_it_ends_with_a_killed_owner(available: Callable[[str], None]) -> None:
         pid, folder = owner.stdout.readline().split()
         assert Path(f"/proc/{pid}").exists()
         os.kill(owner.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 5
-    while (Path(f"/proc/{pid}").exists() or Path(folder).exists()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not Path(f"/proc/{pid}").exists()
-    assert not Path(folder).exists()
+    until(lambda: not Path(f"/proc/{pid}").exists() and not Path(folder).exists())
 
 
 def test_a_refused_option_is_explained_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 import pymysql
 import pytest
 from live import MYSQL_8, sql_server_or_skip
+from waiting import until
 
 from kvref.errors import TargetError
 from kvref_testbed import targets
@@ -96,9 +96,7 @@ def test_one_that_was_stopped_or_ended_by_itself_is_started_again(name: str) -> 
         server.start()
         assert server.exit_status() is None
         rows(server, "SHUTDOWN")
-        deadline = time.monotonic() + 60
-        while server.running() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: not server.running())
         assert server.exit_status() == 0
         server.start()
         assert rows(server, "SHOW DATABASES LIKE 'shop'") == (("shop",),)
@@ -143,11 +141,11 @@ def processes_in(number: tuple[int, int]) -> list[int]:
 
 
 OWNER = """
-import sys, time
+import signal, sys
 from kvref_testbed import targets
 with targets.sql_server(sys.argv[1]) as server:
     print(server.socket.parent, flush=True)
-    time.sleep(60)
+    signal.pause()
 """
 
 
@@ -167,11 +165,7 @@ def test_nothing_is_left_of_it(name: str, tmp_path: Path) -> None:
         # What is mounted for one server is not seen by others.
         assert str(folder) not in Path("/proc/self/mountinfo").read_text()
         os.kill(owner.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 10
-    while (folder.exists() or processes_in(number)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not folder.exists()
-    assert not processes_in(number)
+    until(lambda: not folder.exists() and not processes_in(number))
 
 
 def test_up_says_that_it_has_no_memcached(kvref: Run, kvref_json: Run, available: Callable[[str], None]) -> None:

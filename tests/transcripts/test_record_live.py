@@ -8,13 +8,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from live import missing_skips
+from waiting import until
 
 from kvref.errors import SuiteError, TargetError
 from kvref_conformance import corpus
@@ -218,9 +218,7 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
         # A run started in the background inherits an ignored SIGINT; a person's Ctrl-C meets the default.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no other thread runs here
     ) as running:
-        deadline = time.monotonic() + 30
-        while not out.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(out.exists)
         os.kill(running.pid, signal.SIGINT)
         assert running.wait(60) == 1
     recorded = [bool(each.versions()) for each in corpus.read(out).values()]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ssl
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from server.listeners.talk import ENDED, answers, authority, held, trusting
 from serving import Served, serving
+from waiting import until
 
 from kvref.server.listeners.tls_handshakes import SECONDS
 
@@ -27,13 +26,6 @@ def _descriptors(served: Served) -> int:
     return sum(len(list(Path(f"/proc/{each}/fd").iterdir())) for each in [pid, *children])
 
 
-def _until(holds: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_handshakes_count_as_connections(tmp_path: Path, workers: str) -> None:
     cert, key = authority(tmp_path)
@@ -47,7 +39,7 @@ def test_handshakes_count_as_connections(tmp_path: Path, workers: str) -> None:
             held(served.port, [b"get AA\r\n"], trusting(cert))
         for each in silent[: MOST // 2]:
             each.close()
-        _until(lambda: _descriptors(served) <= before + MOST // 2, 5)
+        until(lambda: _descriptors(served) <= before + MOST // 2)
         said = answers(served.port, [b"get AA\r\n", b"stats\r\n"], trusting(cert))
         assert said[0] == ROW
         rejected = [row for row in said[1].split(b"\r\n") if row.startswith(b"STAT rejected_conns ")]
@@ -56,7 +48,7 @@ def test_handshakes_count_as_connections(tmp_path: Path, workers: str) -> None:
         for each in silent[MOST // 2 : MOST]:
             each.settimeout(2 * SECONDS)
             assert each.recv(100) == b""
-        _until(lambda: _descriptors(served) <= before, 5)
+        until(lambda: _descriptors(served) <= before)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
