@@ -39,6 +39,12 @@ class Proxy:
         """
         self._trap = (said, how)
 
+    def redirect(self, target: tuple[str, int]) -> None:
+        """Cut all connections, and forward new ones to another server."""
+        self._target = target
+        for each in self._open:
+            _cut(each)
+
     @property
     def trapped(self) -> bool:
         """Return whether the client has sent it."""

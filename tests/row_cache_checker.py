@@ -2,10 +2,13 @@
 
 A single thread takes random steps by SQL and by memcached and knows what each get must reply (`Stepper`); then several
 threads write and read at once, and each reply must be between the last answered and the last begun write (`race`).
+
+    python tests/row_cache_checker.py mariadb --seed 7 --seconds 300      # many quick steps; prints how many
 """
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import socket
@@ -15,17 +18,20 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
 from typing import Any, Self
 
+import click
 import psutil
 import pymysql
-from database import map_table, sql
+from database import database_or_skip, map_table, sql
 from serving import Served, ask, serving
 
 from kvref_testbed.targets import SQLServer
 
+# What is committed survives the end of the process, though not of the machine.
+LOGGED = ["--server-id=1", "--log-bin=binlog", "--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2"]
 OPTIONS = {
-    "mysql-8.0": ["--server-id=1", "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
-    "mysql-9.7": ["--server-id=1", "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
-    "mariadb": ["--server-id=1", "--log-bin=binlog", "--binlog-format=ROW", "--log-slave-updates=ON"],
+    "mysql-8.0": [*LOGGED, "--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+    "mysql-9.7": [*LOGGED, "--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
+    "mariadb": [*LOGGED, "--binlog-format=ROW", "--log-slave-updates=ON"],
 }
 SERVE = ("--set", "row_cache_binlog=1", "--set", "innodb_api_trx_level=1")
 KEYS = ["a", "b", "c", "d", "e", "f"]
@@ -35,6 +41,7 @@ TEXT = "CHARACTER SET latin1 COLLATE latin1_swedish_ci"
 
 SOON = 20.0  # seconds in which kvref has a connection again
 NAMES = ("one", "two", "child", "number", "char", "binary", "small")
+SLOW = 0.01  # share of the steps of a quick run that are those of a slow one
 NUMBERS = (-(1 << 62), -3, 0, 7, 1 << 40)  # keys of the mapping `number`
 
 
@@ -161,16 +168,33 @@ class Stepper:
         self._numbers: dict[int, list[str]] = {}  # by i: v and w; what the other keys are follows from i
         self._number = 0
         self.compared = 0
-        self._steps: list[Callable[[], None]] = [
+        self._quick: list[Callable[[], None]] = [
             self._update, self._update, self._update, self._insert, self._insert, self._delete, self._rename_key,
             self._rename_other_key, self._set, self._set, self._several, self._roll_back, self._begin, self._finish,
-            self._truncate, self._alter, self._rename_table, self._flush, self._kill, self._spell, self._cascade, self._cascade,
-            self._change_number, self._change_number, self._change_number, self._set_number,
+            self._spell, self._cascade, self._cascade, self._change_number, self._change_number, self._change_number,
+            self._set_number,
         ]  # fmt: skip
+        self._steps = [*self._quick, self._truncate, self._alter, self._rename_table, self._flush, self._kill]
         self._sql(*[f"DELETE FROM test.{table}" for table in ("one", "parent", "number")])
         for name in NAMES:
             for server in range(servers):
                 ask(self._client(server, name), b"get a\r\n")
+
+    def move(self, database: SQLServer, switch: Callable[[], None]) -> None:
+        """Go on with another database, which has all that was committed in this one; raises StaleError.
+
+        Args:
+            database: the other one.
+            switch: waits until it has, and lets it take the place of this one.
+        """
+        self._finish()
+        switch()
+        self._database = database
+        self._connection, self._other = self._sql_connection(), self._sql_connection()
+        self._patient = True
+        self.compare("failover")
+        self._patient = False
+        self._update()
 
     def crash(self) -> None:
         """Kill a server, or the database, and start it again."""
@@ -208,21 +232,31 @@ class Stepper:
         """Return a connection to one of the servers."""
         return self._client(self._random.randrange(self._servers), name)
 
-    def run(self, steps: int) -> None:
-        """Take some steps; raises StaleError."""
+    def run(self, steps: int, *, quick: bool = False) -> None:
+        """Take some steps; raises StaleError.
+
+        Args:
+            steps: how many.
+            quick: most steps neither wait nor change a definition; half of them only read one mapping, as do the others
+                at their end.
+        """
+        name = "begin"
         for _ in range(steps):
-            step = self._random.choice(self._steps)
-            step()
-            self.compare(step.__name__)
-            if self._random.random() < 0.4:
+            slow = not quick or self._random.random() < SLOW
+            if slow or self._random.random() < 0.5:
+                step = self._random.choice(self._steps if slow else self._quick)
+                name = step.__name__
+                step()
+            self.compare(name, NAMES if slow else self._random.sample(NAMES, 1))
+            if slow and self._random.random() < 0.4:
                 time.sleep(FILL)
-                self.compare(step.__name__)
-                self.compare(step.__name__)
+                self.compare(name)
+                self.compare(name)
         self._finish()
         self.compare("end")
 
-    def compare(self, step: str) -> None:
-        """Read all rows in one of the forms of a get; raises StaleError."""
+    def compare(self, step: str, names: Sequence[str] = NAMES) -> None:
+        """Read all rows of some mappings in one of the forms of a get; raises StaleError."""
         keys = [*KEYS, *[each.upper() for each in KEYS]] if self._random.random() < 0.3 else KEYS
         wanted = {
             "one": {key: row[2] for row in self._rows.values() for key in (row[0].lower(), row[0].upper())},
@@ -235,7 +269,7 @@ class Stepper:
         }
         others = {"number": str, "char": _char, "binary": _binary, "small": lambda i: str(_small(i))}
         form = self._random.choice(("get", "get", "several", "gets", "named"))
-        for name in NAMES:
+        for name in names:
             read = [others[name](i) for i in NUMBERS] if name in others else keys
             self._compare(step, form, name, self._any(name), read, wanted[name])
             self.compared += len(read)
@@ -299,7 +333,6 @@ class Stepper:
 
     def _change_number(self) -> None:
         """Insert, update, move or delete a row with keys of several types."""
-        self._finish()
         i, value = self._random.choice(NUMBERS), self._value()
         if i not in self._numbers:
             self._numbers[i] = [value, value + "w"]
@@ -322,7 +355,6 @@ class Stepper:
 
     def _set_number(self) -> None:
         if self._numbers:
-            self._finish()
             i = self._random.choice(list(self._numbers))
             self._numbers[i] = [self._value(), self._value()]
             data = "|".join(self._numbers[i]).encode()
@@ -529,3 +561,48 @@ def _let_run(threads: list[threading.Thread], stop: threading.Event, seconds: fl
     stop.set()
     for each in threads:
         each.join()
+
+
+# Processes of a quick run. The last one takes no fast path, because of its batches.
+QUICK = (
+    SERVE,
+    ("--set", "row_cache_binlog=1", "--set", "innodb_api_trx_level=2"),
+    (*SERVE, "--set", "daemon_memcached_r_batch_size=100"),
+)
+
+
+@click.command(help="Take quick steps on several processes over a database, until the time is over or a get is stale.")
+@click.argument("server", type=click.Choice(list(OPTIONS)))
+@click.option("--seed", default=0, show_default=True, help="Of the steps.")
+@click.option("--seconds", default=60.0, show_default=True, help="Time to run.")
+@click.option(
+    "--processes", default=2, show_default=True, type=click.IntRange(1, len(QUICK)), help="Processes of kvref."
+)
+@click.option("--crash-every", default=20_000, show_default=True, help="Steps between two kills; 0: none.")
+def main(server: str, seed: int, seconds: float, processes: int, crash_every: int) -> None:
+    """Print as JSON what was compared; raises StaleError."""
+    hits, done, crashes = 0, 0, 0
+    with database_or_skip(server, OPTIONS[server]) as database:
+        create_tables(database)
+        with Servers(database, QUICK[:processes]) as servers, ExitStack() as stack:
+            stepper = Stepper(database, servers.connect, seed, stack, processes, servers.kill)
+            began = time.monotonic()
+            while time.monotonic() < began + seconds:
+                stepper.run(1000, quick=True)
+                done += 1000
+                if crash_every and done % crash_every == 0:
+                    hits += sum(statistics(servers.connect(each, "one"))["hits"] for each in range(processes))
+                    stepper.crash()
+                    hits -= sum(statistics(servers.connect(each, "one")).get("hits", 0) for each in range(processes))
+                    crashes += 1
+            taken = time.monotonic() - began
+            hits += sum(statistics(servers.connect(each, "one"))["hits"] for each in range(processes))
+    found = {
+        "server": database.version, "seed": seed, "steps": done, "rate": round(done / taken),
+        "keys": stepper.compared, "cached": hits, "crashes": crashes,
+    }  # fmt: skip
+    click.echo(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

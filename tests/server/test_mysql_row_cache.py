@@ -16,6 +16,7 @@ import row_cache_defects
 from database import database_or_skip, kvref, map_table, sql
 from http_client import AT, metrics
 from live import MYSQL_8, nightly
+from proxy import proxy_to
 from row_cache_checker import FILL, OPTIONS, SERVE, Servers, StaleError, Stepper, create_tables, race, statistics
 from serving import Served, ask, command, running, serving
 from waiting import until
@@ -440,6 +441,75 @@ def crashing(database: SQLServer, seed: int, steps: int, rounds: int) -> int:
 
 def test_no_get_is_older_after_a_crash_of_kvref_or_of_the_database(database: SQLServer) -> None:
     assert crashing(database, 3, 15, 3) > 1000
+
+
+REPLICATION = {
+    "mysql": (
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{host}', SOURCE_PORT = {port}, SOURCE_USER = 'follower',"
+        " SOURCE_PASSWORD = 'f', SOURCE_LOG_FILE = '{file}', SOURCE_LOG_POS = {offset}, GET_SOURCE_PUBLIC_KEY = 1",
+        "SELECT SOURCE_POS_WAIT('{file}', {offset}, 60)",
+    ),
+    "mariadb": (
+        "CHANGE MASTER TO MASTER_HOST = '{host}', MASTER_PORT = {port}, MASTER_USER = 'follower',"
+        " MASTER_PASSWORD = 'f', MASTER_LOG_FILE = '{file}', MASTER_LOG_POS = {offset}",
+        "SELECT MASTER_POS_WAIT('{file}', {offset}, 60)",
+    ),
+}
+
+
+def log_position(database: SQLServer) -> dict[str, object]:
+    newest = database.version.startswith("9")
+    ((file, offset, *_),) = sql(database, "SHOW BINARY LOG STATUS" if newest else "SHOW MASTER STATUS")
+    return {"host": database.host, "port": database.port, "file": file, "offset": offset}
+
+
+@pytest.mark.parametrize("name", [MYSQL_8, nightly("mysql-9.7"), "mariadb"])
+@pytest.mark.parametrize("crashes", [False, True], ids=["switchover", "crash"])
+def test_no_get_is_older_after_a_failover_to_a_replica(name: str, crashes: bool) -> None:
+    start, wait = REPLICATION["mariadb" if name == "mariadb" else "mysql"]
+    replica_options = [*OPTIONS[name], "--server-id=2"]
+    with (
+        database_or_skip(name, OPTIONS[name]) as source,
+        database_or_skip(name, replica_options) as replica,
+        proxy_to(source.host, source.port) as proxy,
+    ):
+        sql(
+            source,
+            "CREATE USER 'follower'@'%' IDENTIFIED BY 'f'",
+            "GRANT REPLICATION SLAVE ON *.* TO 'follower'@'%'",
+        )
+        sql(replica, start.format(**log_position(source)), "START REPLICA")
+        create_tables(source)
+
+        def switch() -> None:
+            ((waited,),) = sql(replica, wait.format(**log_position(source)))
+            assert waited is not None
+            assert waited >= 0
+            sql(replica, "STOP REPLICA")
+            if crashes:
+                source.kill()
+            proxy.redirect((replica.host, replica.port))
+
+        dsn = source.dsn.replace(str(source.port), str(proxy.port))
+        with serving(dsn, *SERVE) as one, serving(dsn, *SERVE) as other, ExitStack() as stack:
+            servers = [one, other]
+
+            def connect(number: int, mapping: str) -> socket.socket:
+                client = stack.enter_context(servers[number].connect())
+                ask(client, b"bind %s\r\n" % mapping.encode())
+                return client
+
+            for each in servers:
+                each.wait_for("following the binary log")
+            stepper = Stepper(source, connect, 5, stack, len(servers))
+            stepper.run(60)
+            stepper.move(replica, switch)
+            stepper.run(60)
+            for each in servers:
+                client = stack.enter_context(each.connect())
+                ask(client, b"bind raced\r\n")
+                sql(replica, "REPLACE INTO test.raced VALUES ('r', '1')")
+                fill(client, "r")
 
 
 @pytest.mark.nightly

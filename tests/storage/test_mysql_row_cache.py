@@ -16,7 +16,7 @@ TABLE = ("test", "t")
 
 
 def at(offset: int) -> FilePosition:
-    return FilePosition(FilePoint(1, offset))
+    return FilePosition(FilePoint(1, offset), 1)
 
 
 def change(offset: int, *keys: bytes | int, table: tuple[str, str] = TABLE) -> Change:
@@ -50,6 +50,15 @@ def test_a_row_that_was_read_before_a_change_of_it_is_not_kept() -> None:
     assert [*table.rows] == [b"other"]
     cache.keep(table, {b"k": b"new"}, at(110))
     assert table.rows[b"k"] == b"new"
+
+
+def test_positions_of_two_servers_are_not_compared() -> None:
+    cache, table = started()
+    other = FilePosition(FilePoint(1, 90), 2)
+    assert cache.covers(at(90))
+    assert not cache.covers(other)
+    cache.keep(table, {b"k": b"of the other"}, other)
+    assert table.rows == {}
 
 
 def test_a_change_of_options_lets_every_table_be_examined_again() -> None:

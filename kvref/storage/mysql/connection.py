@@ -70,6 +70,15 @@ class MySQLConnection:
             self.close()
             raise failure from error
         self._rows = Rows(self._connection, database, self.longest)
+        self._mariadb: int | None = -1  # not known yet
+
+    @property
+    def mariadb(self) -> int | None:
+        """Return the server id of a MariaDB server, None of a MySQL server; raises as `say`."""
+        if self._mariadb == -1:
+            ((version, number),) = self.say("SELECT VERSION(), @@server_id")
+            self._mariadb = int(number) if "MariaDB" in str(version) else None
+        return self._mariadb
 
     @property
     def retired(self) -> bool:

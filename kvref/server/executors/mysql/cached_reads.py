@@ -194,7 +194,7 @@ class CachingReader:
             self.turn += 1
         began = self.turn
         answer: _Found = await self._connection.call(
-            _look, batch, missing, cache.mariadb if queries else None, cache.staleness if examines else None
+            _look, batch, missing, queries, cache.staleness if examines else None
         )
         if answer.executed is not None:
             if known is not None and not answer.executed.covers(known):
@@ -257,7 +257,7 @@ def _cells(table: PlainTable, connection: MySQLConnection, keys: list[bytes]) ->
 
 
 def _look(
-    connection: MySQLConnection, batch: _Batch, missing: list[Any], mariadb: bool | None, staleness: float | None
+    connection: MySQLConnection, batch: _Batch, missing: list[Any], queries: bool, staleness: float | None
 ) -> _Found:
     """Return what the server has executed, whether a mapping may be cached, and then rows; in this order.
 
@@ -265,13 +265,13 @@ def _look(
         connection: outside a transaction.
         batch: see `_Batch`.
         missing: the keys to read.
-        mariadb: the server is MariaDB; None: the position is not needed.
+        queries: the position is needed.
         staleness: see `terms`; None: the mapping is not examined.
     """
     position, found = None, None
-    if mariadb is not None:
+    if queries:
         try:
-            position = executed(connection.cells, mariadb=mariadb)
+            position = executed(connection.cells, connection.mariadb)
         except LogError:
             staleness = None  # it cannot be compared: nothing is kept
     if staleness is not None:

@@ -46,7 +46,7 @@ _END: Final = 0xFE  # first byte of an EOF packet
 _CHECKED: Final = (
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format', 'binlog_row_image', 'gtid_mode',"
     " 'log_replica_updates', 'log_slave_updates', 'binlog_transaction_compression', 'log_bin_compress', 'wsrep_on',"
-    " 'binlog_row_value_options', 'version')"
+    " 'binlog_row_value_options', 'version', 'server_id')"
 )
 # What each variable must be, and what sets it; a server that lacks the variable passes.
 _WANTED: Final = (
@@ -106,12 +106,13 @@ class _Source:
 
     def __init__(self, login: Login) -> None:
         self.connection: Connection[Cursor] = login.connect(1.0)
-        self.mariadb = False
+        self.mariadb: int | None = None  # its server id
 
     def refusal(self) -> str:
         """Return which options of the server keep its log from being followed, see `refusal` of the module."""
         values = {str(name).lower(): str(value) for name, value in self._query(_CHECKED)}
-        self.mariadb = "MariaDB" in values.pop("version", "")
+        number, version = int(values.pop("server_id")), values.pop("version")
+        self.mariadb = number if "MariaDB" in version else None
         values.setdefault("log_replica_updates", values.pop("log_slave_updates", "ON"))
         found = [
             f"needs {name}={wanted or repr(wanted)}, not {values[name]}: {fix}"
@@ -128,7 +129,7 @@ class _Source:
         """Let the server send its log from what it has executed by now, which is returned."""
         for each in _SETUP:
             self._query(each)
-        position, raw = executed(self._query, mariadb=self.mariadb), self._raw
+        position, raw = executed(self._query, self.mariadb), self._raw
         if isinstance(position, GtidSet):
             known = _encoded(position)
             head = struct.pack("<HIIQI", _THROUGH_GTID, server_id, 0, _FIRST_OFFSET, len(known))
@@ -237,7 +238,7 @@ class Follower:
             raise LogError(found)
         position = source.dump(next_id())
         file = position.point.file if isinstance(position, FilePosition) else 0
-        reader = LogReader(mariadb=source.mariadb, file=file)
+        reader = LogReader(mariadb=source.mariadb is not None, file=file)
         self._report(self._cache.begin, position)
         _log.info("following the binary log of %s", self._login.text)
         version = -1

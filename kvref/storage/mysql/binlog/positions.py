@@ -133,10 +133,12 @@ class FilePosition:
 
     Args:
         point: the offset.
+        server: server id, since offsets in the logs of two servers cannot be compared.
     """
 
-    def __init__(self, point: FilePoint) -> None:
+    def __init__(self, point: FilePoint, server: int) -> None:
         self.point = point
+        self.server = server
 
     def has(self, point: Point) -> bool:
         """See `Position`."""
@@ -146,7 +148,7 @@ class FilePosition:
     def covers(self, other: Position) -> bool:
         """See `Position`."""
         assert isinstance(other, FilePosition)
-        return other.point <= self.point
+        return other.server == self.server and other.point <= self.point
 
     def add(self, point: Point) -> None:
         """See `Position`."""
@@ -155,7 +157,7 @@ class FilePosition:
 
     def copy(self) -> FilePosition:
         """See `Position`."""
-        return FilePosition(self.point)
+        return FilePosition(self.point, self.server)
 
 
 def file_number(name: str) -> int:
@@ -172,23 +174,23 @@ def _text(cell: object) -> str:
     return cell.decode() if isinstance(cell, bytes) else str(cell)
 
 
-def executed(query: Callable[[str], Iterable[Sequence[object]]], *, mariadb: bool) -> Position:
+def executed(query: Callable[[str], Iterable[Sequence[object]]], mariadb: int | None) -> Position:
     """Query what a server has executed.
 
     Args:
         query: returns the rows of a statement, text as str or bytes.
-        mariadb: the server is MariaDB.
+        mariadb: server id of a MariaDB server; None: it is MySQL.
 
     Raises:
         LogError: the position cannot be compared.
         whatever `query` raises.
     """
-    rows = query(_OF_MARIADB if mariadb else _OF_MYSQL)
-    if not mariadb:
+    rows = query(_OF_MYSQL if mariadb is None else _OF_MARIADB)
+    if mariadb is None:
         ((gtids,),) = rows
         return GtidSet(_text(gtids))
     values = {_text(name).lower(): _text(value) for name, value in rows}
     name, offset = values["binlog_snapshot_file"], values["binlog_snapshot_position"]
     if not name:
         raise LogError("Binlog_snapshot_file is empty: the server writes no binary log")
-    return FilePosition(FilePoint(file_number(name), int(offset)))
+    return FilePosition(FilePoint(file_number(name), int(offset)), mariadb)

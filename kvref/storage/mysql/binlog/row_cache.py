@@ -20,7 +20,7 @@ from typing import Final
 from kvref.engine.operations import Row
 from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
-from kvref.storage.mysql.binlog.positions import FilePosition, Point, Position
+from kvref.storage.mysql.binlog.positions import Point, Position
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
@@ -134,11 +134,6 @@ class RowCache:
             self.version += 1
             self._raise_floor()
         return found
-
-    @property
-    def mariadb(self) -> bool:
-        """Return whether the log that is followed is MariaDB's."""
-        return isinstance(self.applied, FilePosition)
 
     def begin(self, applied: Position) -> None:
         """Keep rows from now on: a follower has begun behind this position."""
