@@ -37,7 +37,7 @@ class Batch:
         pending: what the memory cache gets with the commit.
     """
 
-    __slots__ = ("_cursor", "_limits", "_pending", "_rules", "_wrote", "number", "reads", "writes", "writing")
+    __slots__ = ("_cursor", "_limits", "_pending", "_rules", "_wrote", "begun", "number", "reads", "writes", "writing")
 
     def __init__(self, limits: Limits, rules: Rules, pending: Pending) -> None:
         self._pending = pending
@@ -45,6 +45,7 @@ class Batch:
         self._rules = rules
         self.reads = 0
         self.writes = 0
+        self.begun = False  # a read that does not count has begun the transaction
         self.number = 0  # of batches that ended
         self._wrote = False  # the transaction has come to a write
         self._cursor = False  # the connection has come to one since it bound the mapping
@@ -54,7 +55,7 @@ class Batch:
     @property
     def open(self) -> bool:
         """Return whether there is anything to commit."""
-        return self.reads > 0 or self.writes > 0
+        return self.reads > 0 or self.writes > 0 or self.begun
 
     @property
     def reads_alone(self) -> bool:
@@ -69,7 +70,7 @@ class Batch:
     def write(self) -> Generator[Operation, Any, None]:
         """Begin a write; what it does to the snapshot is the profile's (more:batch-012, more:hist-001 to -003)."""
         self.writing = True
-        if self._rules.write_renews_snapshot and not self._wrote and self.reads:
+        if self._rules.write_renews_snapshot and not self._wrote and (self.reads or self.begun):
             yield Commit()
         fixes = self._rules.every_write_fixes_snapshot or (self._rules.first_write_fixes_snapshot and not self._cursor)
         self._wrote = self._cursor = True
@@ -133,7 +134,7 @@ class Batch:
     def reset(self) -> None:
         """Begin a new batch: nothing is open any more."""
         self.reads = self.writes = 0
-        self._wrote = False
+        self._wrote = self.begun = False
         self.number += 1
         self._pending.discarded()
 

@@ -83,6 +83,7 @@ class Rules:
     unfit_key_fails: bool = _is("batch.unfit_key", "fails")
     switch_keeps_count: bool = _resolved(lambda profile: profile.flag("batch.switch_keeps_count"))
     counts_each_key: bool = _is("batch.multiget_counts", "keys")
+    counts_ended_gets: bool = _is("batch.multiget_counts", "ended")
     write_renews_snapshot: bool = _is("isolation.first_write", "renews")
     cache_holds_rows: bool = _is("cache.holds", "what-was-committed")
     cache_ends_sums: bool = _is("cache.sum", "with-line-end")

@@ -47,6 +47,12 @@ def counts_each_key_of_a_get() -> None:
     put_fact("batch.multiget_counts", "keys")
 
 
+@breaks("KV-RBATCH-027")
+def counts_ended_gets_alone() -> None:
+    """A get of a range that names its mapping, or whose last word has no key, is no read, as in 8.0."""
+    put_fact("batch.multiget_counts", "ended")
+
+
 @breaks("KV-IDLE-007")
 def commits_in_the_midst_of_requests() -> None:
     """The background commit ends the batches of busy connections too."""

@@ -225,9 +225,9 @@ def test_an_expired_row_with_a_null_key_ends_a_range(desk: Make) -> None:
         assert endpoint.say(b"bind exp\r\nget @<b\r\n") == b"SUCCEED\r\n" + reply, profile
 
 
-def frame(opcode: int, key: bytes, extras: bytes = b"", value: bytes = b"") -> bytes:
+def frame(opcode: int, key: bytes, extras: bytes = b"", value: bytes = b"", vbucket: int = 0) -> bytes:
     body = extras + key + value
-    return struct.pack(">BBHBBHI12x", 0x80, opcode, len(key), len(extras), 0, 0, len(body)) + body
+    return struct.pack(">BBHBBHI12x", 0x80, opcode, len(key), len(extras), 0, vbucket, len(body)) + body
 
 
 TEXT = b"set new 0 0 1\r\nx\r\n", b"get zz\r\n"
@@ -241,14 +241,20 @@ BINARY = frame(0x01, b"new", bytes(8), b"x"), frame(0x00, b"zz")
         ("mysql-8.0", b"get @@aaa.@>b\r\n", False), ("mysql-8.0", b"get @@aaa.@>z\r\n", True),
         ("mysql-8.0", frame(0x00, b"@>b"), False), ("mysql-8.0", frame(0x0D, b"@>b"), False),
         ("mysql-8.0", frame(0x00, b"@>z"), True),
+        ("mysql-8.0", b"get @@aaa.@>b c\r\n", True), ("mysql-8.0", b"get a b\r\n", True),
+        ("mysql-8.0", b"get a @@aaa\r\n", False), ("mysql-8.0", b"get a @@none\r\n", False),
+        ("mysql-8.0", b"get @@aaa a\r\n", True), ("mysql-8.0", b"get a " + b"x" * 251 + b"\r\n", False),
+        ("mysql-8.0", frame(0x00, b"a", vbucket=1), False), ("mysql-8.0", frame(0x00, b"zz", vbucket=0xFFFF), False),
         ("mysql-5.6", b"get @@aaa.@>b\r\n", True), ("mysql-5.6", frame(0x00, b"@>b"), True),
+        ("mysql-5.6", frame(0x00, b"a", vbucket=1), True), ("mysql-5.6", b"get a @@aaa\r\n", True),
         ("kvref", b"get @@aaa.@>b\r\n", True), ("kvref", frame(0x00, b"@>b"), True),
+        ("kvref", frame(0x00, b"a", vbucket=1), True), ("kvref", b"get a @@aaa\r\n", True),
     ],
 )  # fmt: skip
-def test_a_range_is_no_read_of_the_batch_where_the_plugin_does_not_come_to_its_end(
+def test_a_get_is_no_read_of_the_batch_where_the_plugin_does_not_come_to_its_end(
     desk: Make, profile: str, asked: bytes, counted: bool
 ) -> None:
-    # Seen on both versions with batches of 7 reads: behind such ranges the commit came as many reads later.
+    # Seen on both versions with batches of 7 reads: behind such gets the commit came as many reads later.
     served = desk(profile, *ROWS)
     served.batch(9, 3)
     write, read = BINARY if asked[:1] == b"\x80" else TEXT
@@ -258,3 +264,25 @@ def test_a_range_is_no_read_of_the_batch_where_the_plugin_does_not_come_to_its_e
     for _ in range(2):
         served.say(read)
     assert served.rows("SELECT 1 FROM demo_test WHERE c1 = 'new'")
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"), [(b"get @@aaa.@>=b\r\n", 3), (b"get b @@aaa\r\n", 3), (b"get b " + b"x" * 251 + b"\r\n", 3), (b"get b\r\n", 2)]
+)  # fmt: skip
+def test_a_get_that_does_not_count_begins_the_snapshot_of_the_reads_that_do(
+    desk: Make, asked: bytes, kept: int
+) -> None:
+    served = desk("mysql-8.0", *ROWS)
+    served.batch(9, 3, level=2)
+    served.say(asked)
+    served.sql.execute("UPDATE demo_test SET c2 = 'new' WHERE c1 = 'b'")
+    assert [b"vb" in served.say(b"get b\r\n") for _ in range(4)] == [n < kept for n in range(4)]
+
+
+def test_the_first_write_ends_a_snapshot_that_no_read_counts_for(desk: Make) -> None:
+    # uncounted-007
+    served = desk("mysql-8.0", *ROWS)
+    served.batch(9, 3, level=2)
+    served.say(b"get @@aaa.@>=b\r\n")
+    served.sql.execute("UPDATE demo_test SET c2 = 'new' WHERE c1 = 'b'")
+    assert served.say(b"set other 0 0 1\r\nx\r\nget b\r\n") == b"STORED\r\nVALUE b 2 3\r\nnew\r\nEND\r\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.case import case, send, sql
+from kvref_conformance.case import case, frames, send, sql
 from kvref_conformance.cases.batches import (
     COMMITTED,
     SERIAL,
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from kvref_conformance.steps import Step
 
 LEVELS = {"1": COMMITTED, "2": SNAPSHOT, "3": SERIAL}
+KEY_AND_MAPPING = send(
+    "get {k}1 @@{m1}\r\n", item_reply(1, "old").removesuffix("END\r\n") + "VALUE @@{m1} 0 {#w1}\r\n{w1}\r\nEND\r\n"
+)
+RANGE_OF_A_MAPPING = send("get @@{m1}.@>={k}1@<={k}1\r\n", item_reply(1, "old"))
+BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 
 
 def read_case(id_: str, requirements: str, *steps: Step, settings: Mapping[str, int] = SNAPSHOT) -> Case:
@@ -221,6 +226,53 @@ COUNTED = (
         update(1, "new"),
         *(get(1, "old") for _ in range(3)),
         get(1, "new"),
+    ),
+    *(
+        read_case(
+            f"{name}-is-one-read",
+            requirement,
+            insert(1, "old"),
+            request,
+            update(1, "new"),
+            *(get(1, "old") for _ in range(3)),
+            get(1, "new"),
+        )
+        for name, requirement, request in (
+            ("key-and-mapping", "KV-RBATCH-025", KEY_AND_MAPPING),
+            ("range-of-a-mapping", "KV-RBATCH-027", RANGE_OF_A_MAPPING),
+        )
+    ),
+    *(
+        read_case(
+            f"{name}-is-no-read",
+            requirement,
+            insert(1, "old"),
+            request,
+            update(1, "new"),
+            *(get(1, "old") for _ in range(4)),
+            get(1, "new"),
+        )
+        for name, requirement, request in (
+            ("key-and-mapping", "KV-RBATCH-026", KEY_AND_MAPPING),
+            ("range-of-a-mapping", "KV-RBATCH-028", RANGE_OF_A_MAPPING),
+            ("key-and-long-word", "KV-RBATCH-031", send(f"get {{k}}1 {'x' * 251}\r\n", BAD_FORMAT)),
+        )
+    ),
+    *(
+        read_case(
+            f"{name}-is-no-read",
+            requirement,
+            insert(1, "old"),
+            frames(f"get key={word}", found),
+            update(1, "new"),
+            *(frames("get key={k}1", found) for _ in range(4)),
+            frames("get key={k}1", "get ok flags=0 value=new"),
+        )
+        for name, requirement, word in (
+            ("binary-range", "KV-RBATCH-029", "@>={k}1@<={k}1"),
+            ("vbucket", "KV-RBATCH-030", "{k}1 vbucket=1"),
+        )
+        for found in ("get ok flags=0 value=old",)
     ),
     read_case(
         "own-batch-of-reads",

@@ -34,6 +34,7 @@ CLASSES: Final[Mapping[str, str]] = {
     "sql-acts": "SQL applies to a row what the plugin bypasses: triggers, CHECK, AUTO_INCREMENT, generated columns",
     "sql-refuses": "the plugin stores values that SQL rejects: malformed text, and values out of range of the type",
     "sql-locks": "kvref is a SQL client: it waits for table locks, and keeps no table open",
+    "decided": "the plugin leaves a transaction open without end, which kvref ends",
     "not-served": "kvref refuses such a table",
     "other-database": "the database rejects the tables, or its SQL has another result",
     RACE: "a race with several possible results; these may replay",

@@ -263,9 +263,10 @@ class Model:
         return Answer(step.on, ("",) if silent else texts)
 
     def _get(self, step: s.Get) -> Answer:
-        texts, numbers, read = [""], [], 0
+        texts, numbers, read, ended = [""], [], 0, False
         for word, to in zip(step.words, self.resolved(step), strict=True):
             self._batches.moves(step.on, to.mapping)
+            ended = to.kind == "key"
             if to.kind == "unknown":
                 continue
             if to.kind == "switch":
@@ -282,7 +283,7 @@ class Model:
                 if self.rules.counts_each_key:
                     self._batches.count(step.on, reads=1)
             texts = [text + block for text in texts for block in blocks]
-        if read and not self.rules.counts_each_key:
+        if read and not self.rules.counts_each_key and (ended or not self.rules.counts_ended_gets):
             self._batches.count(step.on, reads=1)
         return Answer(step.on, tuple(f"{text}END\r\n" for text in texts), tuple(numbers))
 

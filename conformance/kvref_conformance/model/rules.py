@@ -62,6 +62,7 @@ class Rules:
         failure_discards: a failed write takes the pending writes of its connection back.
         switch_keeps_count: the commit before another mapping is bound leaves the counts.
         counts_each_key: a get of several keys is that many reads.
+        counts_ended_gets: a get is a read if its last word is a key.
         fresh_level_1: level 1 reads what is committed at each read.
         sees_deletes: rows that others deleted are missing at once at every level.
         first_write_renews: the first write behind reads ends the transaction of these, not their count.
@@ -81,6 +82,7 @@ class Rules:
     failure_discards: bool
     switch_keeps_count: bool
     counts_each_key: bool
+    counts_ended_gets: bool
     fresh_level_1: bool
     sees_deletes: bool
     first_write_renews: bool
@@ -102,6 +104,7 @@ class Rules:
             failure_discards=profile["batch.failed_write"] == "discards",
             switch_keeps_count=profile.flag("batch.switch_keeps_count"),
             counts_each_key=profile["batch.multiget_counts"] == "keys",
+            counts_ended_gets=profile["batch.multiget_counts"] == "ended",
             fresh_level_1=profile["isolation.level_1"] == "fresh",
             sees_deletes=profile["isolation.deleted"] == "seen",
             first_write_renews=profile["isolation.first_write"] == "renews",

@@ -27,9 +27,10 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
     """Answer the words of one get in their order; misses and unknown mappings are left out (mget-005, mget-010)."""
     items: list[r.Item] = []
     size = 0
-    read = False
+    read = ended = False  # a row was looked up; the plugin comes to the end of the get
     asks_cache = session.shared.directory.policies.get is Policy.BOTH
     for position, word in enumerate(command.words, 1):
+        ended = False
         if asks_cache and (hit := (yield from cached(session, word, now))) is not None:
             session.shared.counters.got(word, hits=1, misses=False)
             items.append(hit)
@@ -43,20 +44,20 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
             found = [switch_item(session, word, (yield from session.mapping()))]
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
-            unended = False
             # The binary protocol has one item in its reply.
             first_only = command.frame is not None or (last and key is not word)
             if wanted is None:
                 found = yield from _row(session, mapping, word, key, now)
+                ended = last
             else:
                 with_keys = command.frame is None or command.frame.with_key
                 found = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
-                # The plugin counts a range as a read at its end, which it does not reach behind the first row.
-                unended = first_only and bool(found) and session.rules.lossy_ranges
+                ended = not (first_only and found)
             if wanted is not None and command.frame is not None and session.rules.lossy_ranges:
                 _cut_keys(found, len(word))
-            yield from _count_word(session, unended=unended)
-            read = not (session.rules.counts_each_key or unended)
+            read = True
+            if session.rules.counts_each_key and not session.batch.reads_alone:
+                yield from count_read(session)
         # The end of a range is found by a miss, for which a binary get does not look (more:bin-214).
         ends = wanted is not None and command.frame is None
         session.shared.counters.got(word, hits=len(found), misses=ends or not found)
@@ -65,12 +66,11 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         session.check_reply(size)
         if wanted is not None and session.rules.lossy_ranges:
             break  # words behind a range are lost (range-035); an empty one would end 8.0 (range-077)
-    if read and not command.refused and not session.batch.reads_alone:
-        yield from count_read(session)
+    if read and not session.rules.counts_each_key:
+        counted = ended if session.rules.counts_ended_gets else not command.refused
+        yield from _end_reads(session, counted=counted)
     session.stuck = session.stuck and not items
     if command.refused:
-        if read and not session.batch.open:
-            yield RollBack()  # in no batch: nothing else would end that transaction
         return r.Line(BAD_FORMAT)
     return r.Items(items, command.with_cas)
 
@@ -81,22 +81,23 @@ def _cut_keys(items: list[r.Item], length: int) -> None:
         item.word = item.word[:length].ljust(length, b"\0")
 
 
-def _count_word(session: Session, *, unended: bool) -> Generator[Operation, Any, None]:
-    """Count a read where each word of a get is one, or end the transaction of a range that is none.
+def _end_reads(session: Session, *, counted: bool) -> Generator[Operation, Any, None]:
+    """Count a get as one read of the batch, or decide how long the transaction of one that does not count is open.
 
     Args:
         session: the connection's state.
-        unended: the word is a range that did not come to its end.
+        counted: the get is a read of the batch.
 
     Raises:
         RefusedError: see `count_read`.
     """
-    if session.batch.reads_alone:
-        return
-    if not unended:
-        if session.rules.counts_each_key:
+    batch = session.batch
+    if counted:
+        if not batch.reads_alone:
             yield from count_read(session)
-    elif not session.batch.open:
+    elif session.rules.counts_ended_gets and not batch.reads_alone:
+        batch.begun = True
+    elif not batch.open:
         yield RollBack()  # in no batch: nothing else would end that transaction
 
 
