@@ -75,6 +75,8 @@ class BinaryParser(Input):
         rules: grammar facts of the profile.
     """
 
+    __slots__ = ("_after",)
+
     def __init__(self, rules: WireRules) -> None:
         super().__init__(rules)
         self._after: c.Command | None = None  # answered once what is to be thrown away has arrived

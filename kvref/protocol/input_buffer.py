@@ -16,6 +16,8 @@ class Input:
         rules: grammar facts of the profile.
     """
 
+    __slots__ = ("_buffer", "_discard", "_position", "_rules", "closed")
+
     def __init__(self, rules: WireRules) -> None:
         self._rules = rules
         self.closed = False  # the connection must be closed after the commands taken so far are answered

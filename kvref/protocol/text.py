@@ -37,6 +37,8 @@ class TextParser(Input):
         rules: grammar facts of the profile.
     """
 
+    __slots__ = ("_block", "_opening", "_scanned", "_too_long")
+
     def __init__(self, rules: WireRules) -> None:
         super().__init__(rules)
         self._scanned = 0  # up to here no line end was found

@@ -15,6 +15,13 @@ from kvref.server.executors.base import Executor
 _log = logging.getLogger("kvref.server")
 
 
+class Owner(Protocol):
+    """The connection of a batch."""
+
+    def committed(self) -> None:
+        """Go on: such a commit is through, or could not be done."""
+
+
 class BackgroundCommit:
     """The open batch of one connection, and its commit in the background.
 
@@ -22,14 +29,16 @@ class BackgroundCommit:
         executor: of the server.
         session: the connection's.
         transaction: the executor's, of the same connection.
-        done: called when such a commit is through, or could not be done.
+        owner: is notified when such a commit is through, or could not be done.
     """
 
-    def __init__(self, executor: Executor, session: Session, transaction: Any, done: Callable[[], None]) -> None:
+    __slots__ = ("_executor", "_loop", "_owner", "_session", "_since", "_transaction", "lost", "quiet_since", "running")
+
+    def __init__(self, executor: Executor, session: Session, transaction: Any, owner: Owner) -> None:
         self._executor = executor
         self._session = session
         self._transaction = transaction
-        self._done = done
+        self._owner = owner
         self._loop = asyncio.get_running_loop()
         self.quiet_since = self._loop.time()
         self._since: tuple[int, float] | None = None  # number of the open batch, loop time of its first answer
@@ -66,7 +75,7 @@ class BackgroundCommit:
                 self.lost = reply
         elif (number := self._executor.unsettled) is not None:
             self._executor.when_settled(number, self._settled)
-        self._done()
+        self._owner.committed()
 
     def _settled(self, lost: str) -> None:
         if lost:

@@ -138,8 +138,8 @@ class Connection:
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
         self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
-        self._out = ReplyQueue(host.executor, self._send, self._settled, self._times)
-        self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self._committed)
+        self._out = ReplyQueue(host.executor, self, self._times)
+        self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self)
 
     def shown(self, asking: Session) -> Shown | None:
         """Return the row of this connection in `stats conns`; None if its client has disconnected.
@@ -340,7 +340,7 @@ class Connection:
         """Close the connection after the replies to everything that was sent, once the client has closed its side."""
         self._eof = True
         self._run()
-        return self._half_open  # the sending side stays open until `_send` closes it
+        return self._half_open  # the sending side stays open until `send` closes it
 
     def pause_writing(self) -> None:
         """Stop reading while the client does not read: replies must not accumulate."""
@@ -363,7 +363,8 @@ class Connection:
         if self._command is None and not self._commit.running and self._transport is not None:
             self._commit.start()
 
-    def _committed(self) -> None:
+    def committed(self) -> None:
+        """Go on, or end, after a commit in the background."""
         if self._transport is not None:
             self._go_on()
         elif self._session.batch.open:
@@ -506,7 +507,8 @@ class Connection:
     def _peer(self) -> object:
         return None if self._transport is None else self._transport.get_extra_info("peername")
 
-    def _send(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
+        """See `Sender`."""
         if not self._host.alone:
             self._host.publish()
         if self._transport is not None:
@@ -517,7 +519,8 @@ class Connection:
                 waits = self._dropped and self._half_open and not self._eof
                 (self._transport.write_eof if waits else self._transport.close)()
 
-    def _settled(self, lost: bool) -> None:
+    def settled(self, lost: bool) -> None:
+        """See `Sender`."""
         if lost:
             self._host.tally.refused()
         if lost and self._host.shared.rules.cache_holds_rows:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
@@ -11,31 +12,45 @@ from kvref.server.executors.base import Executor
 from kvref.server.telemetry.command_times import CommandTimes
 
 
+class Sender(Protocol):
+    """The connection of the replies."""
+
+    def send(self, data: bytes) -> None:
+        """Send bytes; called without bytes when a connection that ends can be closed."""
+
+    def settled(self, lost: bool) -> None:
+        """Go on after a commit that replies waited for; `lost`: it failed."""
+
+
 class ReplyQueue:
     """Replies of one connection that are not sent yet.
 
     Args:
         executor: reports which commit replies must wait for.
-        send: sends bytes; called without bytes when a connection that ends can be closed.
-        settled: called after a commit that replies waited for, with whether it failed.
+        sender: sends them.
         times: measures the commands until their replies are sent; None: nothing does.
+
+    Attributes:
+        replies: with their commands, in order.
+        owed: bytes of them.
     """
+
+    # An idle connection has an empty one, without lists.
+    __slots__ = ("_executor", "_sender", "_times", "_waits", "owed", "replies")
 
     def __init__(
         self,
         executor: Executor,
-        send: Callable[[bytes], None],
-        settled: Callable[[bool], None],
+        sender: Sender,
         times: CommandTimes | None = None,
     ) -> None:
         self._executor = executor
-        self._send = send
-        self._settled = settled
+        self._sender = sender
         self._times = times
-        self.replies: list[tuple[c.Command, bytes]] = []
+        self.replies: Sequence[tuple[c.Command, bytes]] = ()
         # Commits that replies wait for, at most two: its number, and how many replies it covers.
-        self._waits: list[tuple[int, int]] = []
-        self.owed = 0  # bytes
+        self._waits: tuple[tuple[int, int], ...] = ()
+        self.owed = 0
 
     def __bool__(self) -> bool:
         return bool(self.replies)
@@ -53,9 +68,11 @@ class ReplyQueue:
             replies: in order.
             names: under which the commands are measured, one for each reply; not used if nothing is measured.
         """
+        queued = self.replies if isinstance(self.replies, list) else []
         for reply in replies:
-            self.replies.append((command, reply))
+            queued.append((command, reply))
             self.owed += len(reply)
+        self.replies = queued
         if self._times is not None:
             self._times.queue(names)
 
@@ -66,30 +83,26 @@ class ReplyQueue:
             if not self._waits:
                 self._release(len(self.replies))
         elif self._waits and self._waits[-1][0] == number:
-            self._waits[-1] = number, len(self.replies)
+            self._waits = *self._waits[:-1], (number, len(self.replies))
         else:
-            self._waits.append((number, len(self.replies)))
+            self._waits = *self._waits, (number, len(self.replies))
             self._executor.when_settled(number, self._settle)
 
     def _release(self, count: int) -> None:
-        if count == 1:
-            ready = self.replies.pop(0)[1]
-        else:
-            ready = b"".join([reply for _, reply in self.replies[:count]])
-            del self.replies[:count]
+        ready = self.replies[0][1] if count == 1 else b"".join([reply for _, reply in self.replies[:count]])
+        self.replies = [*self.replies[count:]] if count < len(self.replies) else ()
         self.owed -= len(ready)
         if self._times is not None:
             self._times.sending(count)
-        self._send(ready)
+        self._sender.send(ready)
 
     def _settle(self, lost: str) -> None:
-        _, covered = self._waits.pop(0)
-        if self._waits:
-            self._waits = [(number, count - covered) for number, count in self._waits]
+        (_, covered), *later = self._waits
+        self._waits = tuple([(number, count - covered) for number, count in later])
         if lost:
             # What the tick wrote is gone and what it read may never have been: no reply of it may stand.
             failed = [(command, encode(command, ServerError(lost), 0)) for command, _ in self.replies[:covered]]
             self.owed += sum(len(line) for _, line in failed) - sum(len(line) for _, line in self.replies[:covered])
-            self.replies[:covered] = failed
+            self.replies = [*failed, *self.replies[covered:]]
         self._release(covered)
-        self._settled(bool(lost))
+        self._sender.settled(bool(lost))

@@ -42,7 +42,7 @@ def replies_out_of_order() -> None:
 
     def early(self: Any) -> None:
         if self._waits and len(self.replies) > 1 and self.replies[-1][1].startswith(b"VALUE"):
-            self._send(self.replies.pop()[1])
+            self._sender.send(self.replies.pop()[1])
         flush(self)
 
     put(ReplyQueue, "flush", early)

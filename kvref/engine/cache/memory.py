@@ -243,24 +243,26 @@ class Pending:
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
-        self._rows: dict[Key, tuple[object, Entry | None]] = {}
+        self._rows: dict[Key, tuple[object, Entry | None]] | None = None  # without a write, as in most connections
 
     def wrote(self, key: Key, entry: Entry | None) -> None:
         """Note a row after a write, None if it was deleted; the caller has the row's lock."""
+        if self._rows is None:
+            self._rows = {}
         self._rows[key] = self._cache.write(key), entry
 
     def holds(self, key: Key) -> bool:
         """Return whether this connection has written the row: it must see its own write, not the cached item."""
-        return key in self._rows
+        return self._rows is not None and key in self._rows
 
     def committed(self) -> None:
         """Pass the committed rows to the cache."""
-        for key, (writer, entry) in self._rows.items():
+        rows, self._rows = self._rows or {}, None
+        for key, (writer, entry) in rows.items():
             self._cache.commit(key, writer, entry)
-        self._rows.clear()
 
     def discarded(self) -> None:
         """Forget what was rolled back."""
-        for key, (writer, _) in self._rows.items():
+        rows, self._rows = self._rows or {}, None
+        for key, (writer, _) in rows.items():
             self._cache.give_up(key, writer)
-        self._rows.clear()

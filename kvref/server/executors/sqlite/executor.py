@@ -73,6 +73,8 @@ class SQLiteExecutor:
         self._commits = GroupCommit(store, self._committed, lambda: self._commands)
         self.when_settled = self._commits.when_settled  # no method around it: each write calls it
         self._transactions = Transactions(store, isolation, self._commits.commit_store)
+        # Where every write is a transaction, nothing outlives a command: one without content serves all connections.
+        self._common = None if isolation.batches else Transaction()
         self._parked: deque[_Command] = deque()  # for the file's write lock
         self._retrying = False
         self._locked: list[_Command] = []  # for another transaction
@@ -91,7 +93,7 @@ class SQLiteExecutor:
 
     def begin(self) -> Transaction:
         """Return the transaction of a new connection."""
-        return Transaction()
+        return self._common or Transaction()
 
     def run(
         self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
