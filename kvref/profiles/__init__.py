@@ -7,7 +7,8 @@ profile that values are inherited from.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -111,6 +112,21 @@ def vocabulary() -> dict[str, dict[str, str]]:
     return _read("facts.toml")
 
 
+def resolved(of: Callable[[Profile], object]) -> Any:
+    """Declare an attribute of a dataclass with the function that returns its value in a profile."""
+    return field(metadata={"of": of})
+
+
+def fact_is(fact: str, value: str) -> Any:
+    """Declare an attribute of a dataclass that says whether a fact has this value."""
+    return resolved(lambda profile: profile[fact] == value)
+
+
+def resolve(kind: type, profile: Profile) -> dict[str, Any]:
+    """Return the attributes of a dataclass that `resolved` and `fact_is` declare, with their values in a profile."""
+    return {each.name: each.metadata["of"](profile) for each in fields(kind) if "of" in each.metadata}
+
+
 def _read(file: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(file).read_text(encoding="utf-8"))
 
@@ -139,4 +155,4 @@ def _check_type(where: str, kind: str, value: object) -> None:
         raise ConfigError(f"{where}: {value!r} is none of {kind}")
 
 
-__all__ = ["Fact", "Profile", "load", "names", "with_mappings"]
+__all__ = ["Fact", "Profile", "fact_is", "load", "names", "resolve", "resolved", "with_mappings"]

@@ -172,7 +172,6 @@ class _Watch:
     def __init__(
         self, console: Console, total: int, sides: tuple[Side, Side], options: tuple[str, ...], folder: Path | None
     ) -> None:
-        self._console = console
         self._names = (sides[0].name, sides[1].name)
         self._version = sides[0].target.version
         self._options = options

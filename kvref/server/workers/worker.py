@@ -96,13 +96,11 @@ class Worker:
 
     Args:
         server: has the store and the configuration in force.
-        scope: what is shared.
         channel: to the parent.
     """
 
-    def __init__(self, server: Server, scope: WorkerScope, channel: Channel) -> None:
+    def __init__(self, server: Server, channel: Channel) -> None:
         self._server = server
-        self._scope = scope
         self._channel = channel
         self._stop = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
@@ -195,7 +193,7 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         scope = WorkerScope(plan, number)
         server = Server(store, plan.profile, lambda: plan.settings, plan.listeners, scope, plan.directory)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(server, scope, channel))
+            runner.run(_serve(server, channel))
         store.close()
         status = 0
     except KvrefError as error:
@@ -206,8 +204,8 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         os._exit(status)
 
 
-async def _serve(server: Server, scope: WorkerScope, channel: Channel) -> None:
-    await Worker(server, scope, channel).run()
+async def _serve(server: Server, channel: Channel) -> None:
+    await Worker(server, channel).run()
 
 
 def _times(pid: int) -> tuple[float, float]:
