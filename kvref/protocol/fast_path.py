@@ -16,6 +16,7 @@ from kvref.protocol.rules import WireRules
 END: Final = b"END\r\n"
 STORED: Final = Status.STORED.value
 STORING: Final = frozenset((b"set", b"add", b"replace"))  # verbs of lines with a data block
+MAX_BURST: Final = 64
 MAX_FLAGS: Final = 999_999_999  # nine digits
 
 
@@ -29,6 +30,7 @@ class PlainLines:
         word: a key that cannot select a mapping or a range.
         named: a word that may begin with the name of a mapping.
         get: a whole get of one key; its group is the key.
+        gets_of_one: such gets one behind the other, 64 at most.
         getting: a whole get or gets of any keys; its groups are verb and words. Each word is one of `word` or `named`.
         set: a set without an expiry time up to its data; its groups are key, flags and length.
         storing: a set, add or replace up to its data; its groups are verb, word, flags, expiry time and length. Like
@@ -43,6 +45,7 @@ class PlainLines:
         word = rb"[^@ \r\n\0][^ \r\n\0]{0,%d}" % (rules.key_limit - 1)
         self.word = re.compile(word)
         self.get = re.compile(rb"get (" + word + rb")\r\n")
+        self.gets_of_one = re.compile(rb"(?:get " + word + rb"\r\n){1,%d}" % MAX_BURST)
         self.set = re.compile(rb"set (" + word + rb") ([0-9]{1,9}) 0 ([0-9]{1,7})\r\n")
         named = rb"@@[^ \r\n\0]{1,%d}" % (rules.key_limit - 2)
         self.named = re.compile(named)

@@ -65,6 +65,18 @@ def test_replies_are_those_of_one_command_after_the_other(client: socket.socket)
     ])  # fmt: skip
 
 
+def test_gets_sent_at_once_get_the_replies_of_single_gets(client: socket.socket, served: Served) -> None:
+    ask(client, put("p00", "1") + put("p01", "x" * 20) + put("P02", "3"), 3)
+    words = [b"p00", b"p01", b"none", b"P00", b"p02", b"p00", b"\xc3\xa4", b"@@aaa.p00", b"k" * 250, b"p01"]
+    bursts = [words, words[:6], words[:6] * 20, [b"p00"], [b"none"] * 70, [b"k" * 250] * 3, [b"\xff", b"p00"]]
+    with served.connect() as single:
+        replies = {word: ask(single, b"get %b\r\n" % word, 1) for word in {*words, b"\xff"}}
+        assert replies[b"p00"] == got("p00", "1")
+        for burst in bursts:
+            data = b"".join(b"get %b\r\n" % word for word in burst)
+            assert ask(client, data, len(burst)) == b"".join(replies[word] for word in burst)
+
+
 def test_what_follows_a_locked_row_is_written_after_it(database: SQLServer, client: socket.socket) -> None:
     keys = ["p00", "p01", "p02", "p03"]
     ask(client, b"".join(put(key, "old") for key in keys), len(keys))

@@ -23,7 +23,7 @@ from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_VALUE
 
-MAX_RUN: Final = 64  # commands of one connection that are carried out together
+MAX_RUN: Final = 64  # commands of one connection that are carried out together; of a burst of gets somewhat more
 MAX_WORDS: Final = 1000  # keys of one get
 MAX_VALUES: Final = 1 << 20  # bytes of the values of one get of several keys: the least that `reply_size_max` may be
 MAX_CHARACTER: Final = 4  # bytes
@@ -68,6 +68,10 @@ class Plain:
     def reply(self) -> bytes | ServerError:
         """Return the reply and count the command; only once it is answered and not left."""
         raise NotImplementedError
+
+    def replies(self) -> list[bytes | ServerError]:
+        """Return `reply`, or the replies to all commands where these are several."""
+        return [self.reply()]
 
 
 class _PlainLookup(Plain):
@@ -203,19 +207,24 @@ class PlainReads(Plain):
             self.give_up()
             return
         self._table, self._now = table, now
-        self.left = sum([_length(each) for each in rows]) > MAX_VALUES
+        self.left = self._is_too_large(rows)
         self.answered()
 
     def reply(self) -> bytes | ServerError:
         """See `Plain`."""
-        if self.error is not None:
-            return self.error
+        return b"".join([*self._all_shown(), END]) if self.error is None else self.error
+
+    def _is_too_large(self, rows: list[Cells | bytes | None]) -> bool:
+        return sum([_length(each) for each in rows]) > MAX_VALUES
+
+    def _all_shown(self) -> list[bytes]:
+        """Return what is shown of each word, and count them."""
         shown = [
             each if isinstance(each, bytes) else b"" if each is None else self._shown(word, each)
             for word, each in zip(self.words, self._rows, strict=True)
         ]
         self.verbs.count_gets(shown)
-        return b"".join([*shown, END])
+        return shown
 
     def _shown(self, word: bytes, cells: Cells) -> bytes:
         return self.verbs.reply_of_cells(word, *self._table.parts(cells), self._now)
@@ -226,6 +235,21 @@ def _length(row: Cells | bytes | None) -> int:
     if row is None:
         return 0
     return len(row if isinstance(row, bytes) else row[1] or b"")
+
+
+class PlainBurst(PlainReads):
+    """Gets of one plain word each, one behind the other."""
+
+    __slots__ = ()
+
+    def replies(self) -> list[bytes | ServerError]:
+        """See `Plain`."""
+        if self.error is not None:
+            return [self.error] * len(self.words)
+        return [shown + END for shown in self._all_shown()]
+
+    def _is_too_large(self, rows: list[Cells | bytes | None]) -> bool:  # noqa: ARG002 - see `PlainReads`
+        return False  # each reply has one value
 
 
 class PlainGets(Plain):
@@ -414,32 +438,48 @@ class MySQLFastPath:
     def _gets(self, table: PlainTable, data: bytes) -> list[Plain]:
         """Return the gets at the beginning of some input."""
         found: list[Plain] = []
-        at = words = 0
-        while len(found) < MAX_RUN and words < MAX_WORDS:
-            get: Plain | None
-            line = self._lines.get.match(data, at)
+        at = count = words = 0
+        while count < MAX_RUN and words < MAX_WORDS:
+            gets: list[Plain]
+            line = self._lines.gets_of_one.match(data, at)
             if line is not None:
-                get = self._get(table, line[1], line[0])
-                words += 1
+                gets = self._burst(table, line[0])
+                count += line[0].count(b"\n")
+                words += line[0].count(b"\n")
             else:
                 line = self._lines.getting.match(data, at)
                 if line is None:
                     break
-                get = self._several(table, line[2].split(b" "), line[0], with_cas=line[1] == b"gets")
-                words += get.data.count(b" ") if get is not None else 0
-            if get is None:
+                gets = self._several(table, line[2].split(b" "), line[0], with_cas=line[1] == b"gets")
+                count += 1
+                words += line[0].count(b" ")
+            found += gets
+            at += sum([len(each.data) for each in gets])
+            if at < line.end():
                 break
-            found.append(get)
-            at = line.end()
         return found if found and self._batcher.takes_reads(self._mapping) else []
 
-    def _several(self, table: PlainTable, words: list[bytes], data: bytes, *, with_cas: bool) -> Plain | None:
-        """Return a get of any words, None where the slow path must run it."""
+    def _burst(self, table: PlainTable, data: bytes) -> list[Plain]:
+        """Return gets of one word each, up to the first that the slow path must run."""
+        words = self._lines.get.findall(data)
+        together = 1 < len(words) <= self._batcher.together(table)
+        if together and table.readable and max(map(len, words)) <= table.longest_key and data.isascii():
+            return [PlainBurst(self._verbs, data, words)]
+        gets: list[Plain] = []
+        for word in words:
+            get = self._lookup(table, word, word, b"get %b\r\n" % word, with_cas=False)
+            if get is None:
+                break
+            gets.append(get)
+        return gets
+
+    def _several(self, table: PlainTable, words: list[bytes], data: bytes, *, with_cas: bool) -> list[Plain]:
+        """Return a get of any words, none where the slow path must run it."""
         if len(words) > MAX_WORDS:
-            return None
+            return []
         plain = table.readable and not with_cas and b"@" not in data and data.isascii()
         if plain and len(words) <= self._batcher.together(table) and max(map(len, words)) <= table.longest_key:
-            return PlainReads(self._verbs, data, words)
+            return [PlainReads(self._verbs, data, words)]
         lookups = []
         for word in words:
             key: bytes | None = word
@@ -449,12 +489,9 @@ class MySQLFastPath:
                 key = key if key is not None and self._lines.word.fullmatch(key) else None
             lookup = None if key is None else self._lookup(table, word, key, b"", with_cas=with_cas)
             if lookup is None:
-                return None
+                return []
             lookups.append(lookup)
-        return PlainGets(self._verbs, data, lookups)
-
-    def _get(self, table: PlainTable, word: bytes, data: bytes) -> PlainRead | PlainGet | None:
-        return self._lookup(table, word, word, data, with_cas=False)
+        return [PlainGets(self._verbs, data, lookups)]
 
     def _lookup(
         self, table: PlainTable, word: bytes, key: bytes, data: bytes, *, with_cas: bool
@@ -540,7 +577,7 @@ class _Run:
             if each.left:
                 left = number  # what follows was only read, or was not written either
                 break
-            replies.append(each.reply())
+            replies += each.replies()
         self._later(replies, b"".join([each.data for each in self._commands[left:]]))
 
 
