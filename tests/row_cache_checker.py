@@ -159,7 +159,7 @@ class Stepper:
         self._servers = servers
         self._crashes = crashes
         self._stack = stack
-        self._clients: dict[tuple[int, str], socket.socket] = {}
+        self._clients: dict[tuple[int, str, bool], socket.socket] = {}
         self._connection, self._other = self._sql_connection(), self._sql_connection()
         self._open = False  # the other connection has written what is not committed
         self._patient = False  # a reply may be an error for a while
@@ -223,14 +223,15 @@ class Stepper:
         self._stack.callback(close)
         return connection
 
-    def _client(self, server: int, name: str) -> socket.socket:
-        if (server, name) not in self._clients:
-            self._clients[server, name] = self._connect(server, name)
-        return self._clients[server, name]
+    def _client(self, server: int, name: str, *, overlaps: bool = False) -> socket.socket:
+        at = server, name, overlaps
+        if at not in self._clients:
+            self._clients[at] = self._connect(server, name)
+        return self._clients[at]
 
-    def _any(self, name: str) -> socket.socket:
-        """Return a connection to one of the servers."""
-        return self._client(self._random.randrange(self._servers), name)
+    def _any(self, name: str, *, overlaps: bool = False) -> socket.socket:
+        """Return a connection to one of the servers; `overlaps`: one whose replies may be unread."""
+        return self._client(self._random.randrange(self._servers), name, overlaps=overlaps)
 
     def run(self, steps: int, *, quick: bool = False) -> None:
         """Take some steps; raises StaleError.
@@ -246,7 +247,7 @@ class Stepper:
             if slow or self._random.random() < 0.5:
                 step = self._random.choice(self._steps if slow else self._quick)
                 name = step.__name__
-                step()
+                self._overlapped(step)
             self.compare(name, NAMES if slow else self._random.sample(NAMES, 1))
             if slow and self._random.random() < 0.4:
                 time.sleep(FILL)
@@ -255,9 +256,21 @@ class Stepper:
         self._finish()
         self.compare("end")
 
+    def _overlapped(self, step: Callable[[], None]) -> None:
+        """Take a step while gets are under way, which may see what was there before it or after it."""
+        name = self._random.choice(NAMES)
+        client = self._any(name, overlaps=True)
+        client.sendall("".join(f"get {key}\r\n" for key in self._keys(name)).encode())
+        step()
+        ask(client, b"")
+
+    def _keys(self, name: str) -> list[str]:
+        others = {"number": str, "char": _char, "binary": _binary, "small": lambda i: str(_small(i))}
+        return [others[name](i) for i in NUMBERS] if name in others else KEYS
+
     def compare(self, step: str, names: Sequence[str] = NAMES) -> None:
         """Read all rows of some mappings in one of the forms of a get; raises StaleError."""
-        keys = [*KEYS, *[each.upper() for each in KEYS]] if self._random.random() < 0.3 else KEYS
+        both_cases = self._random.random() < 0.3
         wanted = {
             "one": {key: row[2] for row in self._rows.values() for key in (row[0].lower(), row[0].upper())},
             "two": {key: row[2] for row in self._rows.values() for key in (row[1].lower(), row[1].upper())},
@@ -267,10 +280,11 @@ class Stepper:
             "binary": {_binary(i): v for i, (v, _) in self._numbers.items()},
             "small": {str(_small(i)): f"{w}|{v}" for i, (v, w) in self._numbers.items()},
         }
-        others = {"number": str, "char": _char, "binary": _binary, "small": lambda i: str(_small(i))}
         form = self._random.choice(("get", "get", "several", "gets", "named"))
         for name in names:
-            read = [others[name](i) for i in NUMBERS] if name in others else keys
+            read = self._keys(name)
+            if read is KEYS and both_cases:
+                read = [*KEYS, *[each.upper() for each in KEYS]]
             self._compare(step, form, name, self._any(name), read, wanted[name])
             self.compared += len(read)
 
