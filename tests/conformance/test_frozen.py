@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import chdir
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 from faulty import Kvref, judged, serving, words
 
 from kvref import profiles
+from kvref.cli import main
 from kvref.profiles import Profile
 from kvref_conformance.case import by_fact, case, send
 from kvref_conformance.cases import all_cases
@@ -32,18 +35,26 @@ def test_a_replay_file_has_the_answers_of_its_profile() -> None:
 
 @pytest.mark.parametrize("profile", profiles.names())
 def test_every_literal_case_survives_its_replay_file(profile: str, tmp_path: Path) -> None:
-    """The file is as the schema says, and is read as the case that was written."""
+    """The file is as the schema says, and is read as the case that was written, whatever its profile decides."""
     schema = json.loads(files("kvref_conformance.steps").joinpath("schema.json").read_text())
     validator = jsonschema.Draft202012Validator({"$ref": "#/$defs/replay", "$defs": schema["$defs"]})
     facts, path = profiles.load(profile), tmp_path / "failure.json"
     about = {"endpoint": "127.0.0.1:1", "version": "1"}
-    for one in (each for each in all_cases() if each.steps):
+    cases = [each for each in all_cases() if each.steps]
+    decided = [
+        each for each in cases if any(isinstance(getattr(_inner(step), "allow", None), By) for step in each.steps)
+    ]
+    for one in cases if profile == "kvref" else decided:
         text = replay_file.as_json(one, facts, Verdict(one.id, "storage", one.requirements, FAILS), about)
         validator.validate(json.loads(text))
         path.write_text(text)
         again = replay_file.read(path).case
         assert again.steps == tuple(_of(step, facts) for step in one.steps)
         assert replace(again, steps=()) == replace(one, steps=())
+
+
+def _inner(step: Step) -> Step:
+    return step.step if isinstance(step, Eventually) else step
 
 
 def _of(step: Step, facts: Profile) -> Step:
@@ -90,12 +101,13 @@ def test_a_missing_feature_is_unsupported_and_a_frozen_one_disabled(in_folder: K
         (None, "mine.toml: No such file or directory: --dry-run --profile auto prints such a file"),
     ],
 )
-def test_a_profile_file_is_read_strictly(in_folder: Kvref, tmp_path: Path, text: str | None, complaint: str) -> None:
+def test_a_profile_file_is_read_strictly(tmp_path: Path, text: str | None, complaint: str) -> None:
     if text is not None:
         (tmp_path / "mine.toml").write_text(text)
-    done = in_folder("127.0.0.1:1", "--profile", "mine.toml")
-    assert done.returncode == 2
-    assert complaint in done.stderr
+    with chdir(tmp_path):
+        done = CliRunner().invoke(main, ["conform", "127.0.0.1:1", "--profile", "mine.toml"])
+    assert done.exit_code == 2
+    assert complaint in done.output
 
 
 @pytest.mark.parametrize(
@@ -108,11 +120,11 @@ def test_a_profile_file_is_read_strictly(in_folder: Kvref, tmp_path: Path, text:
         ('{"kind": "kvref replay", "format": 2, "profile": "x"}', "no profile 'x'"),
     ],
 )
-def test_a_replay_file_is_read_strictly(in_folder: Kvref, tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_replay_file_is_read_strictly(tmp_path: Path, text: str, complaint: str) -> None:
     (tmp_path / "failure.json").write_text(text)
-    done = in_folder("failure.json", "127.0.0.1:1", command="replay")
-    assert done.returncode == 2
-    assert complaint in done.stderr
+    done = CliRunner().invoke(main, ["replay", str(tmp_path / "failure.json"), "127.0.0.1:1"])
+    assert done.exit_code == 2
+    assert complaint in done.output
 
 
 def test_an_endpoint_that_a_probe_ends_is_not_judged(in_folder: Kvref, tmp_path: Path) -> None:

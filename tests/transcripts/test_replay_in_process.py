@@ -1,6 +1,7 @@
 """The recordings of both plugins, replayed by the server's code in this process, without a wait.
 
-`.ci/nightly` replays all of them on servers. Left out are those that need what only a server has: settings, counters of
+Each part of a set is replayed as one of the two versions here, and at night as the other one too; `.ci/nightly` also replays
+all of them on servers. Left out are those that need what only a server has: settings, counters of
 its process, another SQL connection with an open transaction, a crowd of connections, a port that stays closed.
 """
 
@@ -28,9 +29,19 @@ COUNTERS = re.compile(r"stats( reset)?\r\n|8010000[05]")
 # A connection that a reload closes; `stats` in pieces; a command that waits.
 OF_A_SERVER = {"core:runtime-032", "more:count-006", "core:map-085"}
 PARTS = 6
-# The unit tier replays the first part of the largest set.
+VERSIONS = {"8.0.33": "mysql-8.0", "5.6.14": "mysql-5.6"}
+
+
+def tier(number: int, name: str, part: int) -> pytest.MarkDecorator | tuple[()]:
+    """Return the mark of a part of a set for a version, by the version's number in the list."""
+    if (name, part) == ("core", 0):
+        return ()  # the unit tier has the first part of the largest set
+    return pytest.mark.nightly if (number + part) % 2 else pytest.mark.long
+
+
 SAMPLES = [
-    pytest.param(name, part, marks=[] if (name, part) == ("core", 0) else pytest.mark.long)
+    pytest.param(version, profile, name, part, marks=tier(number, name, part))
+    for number, (version, profile) in enumerate(VERSIONS.items())
     for name in corpus.SETS
     for part in range(PARTS)
 ]
@@ -50,8 +61,7 @@ def needs_a_server(conversation: Conversation) -> bool:
     return bool(conversation.port or options & SETTINGS) or any(map(of_a_step, conversation.steps))
 
 
-@pytest.mark.parametrize(("name", "part"), SAMPLES)
-@pytest.mark.parametrize(("version", "profile"), [("8.0.33", "mysql-8.0"), ("5.6.14", "mysql-5.6")])
+@pytest.mark.parametrize(("version", "profile", "name", "part"), SAMPLES)
 def test_recordings_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, profile: str, name: str, part: int
 ) -> None:
