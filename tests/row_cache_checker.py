@@ -23,6 +23,7 @@ import psutil
 import pymysql
 from database import database_or_skip, map_table, sql
 from serving import Served, ask, serving
+from waiting import until
 
 from kvref_testbed.targets import SQLServer
 
@@ -39,7 +40,6 @@ FILL = 0.015  # seconds after which a row that was read is kept, whatever was wr
 TEXT = "CHARACTER SET latin1 COLLATE latin1_swedish_ci"
 
 
-SOON = 20.0  # seconds in which kvref has a connection again
 NAMES = ("one", "two", "child", "number", "char", "binary", "small")
 SLOW = 0.01  # share of the steps of a quick run that are those of a slow one
 NUMBERS = (-(1 << 62), -3, 0, 7, 1 << 40)  # keys of the mapping `number`
@@ -250,7 +250,7 @@ class Stepper:
                 self._overlapped(step)
             self.compare(name, NAMES if slow else self._random.sample(NAMES, 1))
             if slow and self._random.random() < 0.4:
-                time.sleep(FILL)
+                time.sleep(FILL)  # what was read is kept by then
                 self.compare(name)
                 self.compare(name)
         self._finish()
@@ -302,11 +302,14 @@ class Stepper:
         else:
             asked = f"{'gets' if form == 'gets' else 'get'} {' '.join(keys)}\r\n"
             right = "".join(items) + "END\r\n"
-        said = ask(client, asked.encode())
-        deadline = time.monotonic() + SOON
-        while self._patient and b"SERVER_ERROR" in said and time.monotonic() < deadline:
-            time.sleep(0.05)
+        said = b""
+
+        def answered() -> bool:
+            nonlocal said
             said = ask(client, asked.encode())
+            return not (self._patient and b"SERVER_ERROR" in said)
+
+        until(answered)
         if said != right.encode():
             raise StaleError(f"after {step}, {form} of {name}: {said!r}, not {right!r}")
 
@@ -484,7 +487,7 @@ class Stepper:
         self._update()
         self.compare("kill")
         self._update()
-        time.sleep(0.2)
+        time.sleep(0.2)  # the follower is back by then, or is not
 
     def _cascade(self) -> None:
         """Change a row that others refer to, or add one."""
@@ -535,7 +538,7 @@ def race(database: SQLServer, served: Served, seconds: float, readers: int = 2) 
                 else:
                     cursor.execute(f"UPDATE test.raced SET v = '{value}' WHERE k = '{key}'")
                 answered[key] = begun[key]
-                time.sleep(random.choice((0, 0.002, 0.02)))
+                time.sleep(random.choice((0, 0.002, 0.02)))  # so that rows are cached between some writes
 
     def reading(number: int) -> None:
         """Read by gets of one key or, every other thread, of all of them."""

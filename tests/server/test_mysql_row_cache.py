@@ -13,14 +13,16 @@ from pathlib import Path
 
 import pytest
 import row_cache_defects
-from database import database_or_skip, kvref, map_table, sql
+from click.testing import CliRunner, Result
+from database import database_or_skip, map_table, sql
 from http_client import AT, metrics
 from live import MYSQL_8, nightly
 from proxy import proxy_to
 from row_cache_checker import FILL, OPTIONS, SERVE, Servers, StaleError, Stepper, create_tables, race, statistics
 from serving import Served, ask, command, running, serving
-from waiting import until
+from waiting import until, until_equal
 
+from kvref.cli import main
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
@@ -80,10 +82,19 @@ def hits(client: socket.socket, *keys: str) -> int:
 
 def fill(client: socket.socket, *keys: str) -> None:
     """Read rows until they are cached."""
-    deadline = time.monotonic() + 20
-    while hits(client, *keys) < len(keys):
-        assert time.monotonic() < deadline, f"not cached: {keys}"
-        time.sleep(FILL)
+    until_equal(lambda: hits(client, *keys), len(keys), pause=FILL)
+
+
+def assert_not_cached(client: socket.socket, key: str) -> None:
+    """Fail if a row that is read again and again is ever answered from the cache."""
+    for _ in range(5):
+        assert hits(client, key) == 0
+        time.sleep(FILL)  # a row that may be cached is by then
+
+
+def run(*words: str, **environment: str) -> Result:
+    """Run a command in this process, one that ends by itself."""
+    return CliRunner().invoke(main, words, env=environment)
 
 
 def test_a_write_drops_its_own_row_only(database: SQLServer, cached: Served) -> None:
@@ -98,10 +109,9 @@ def test_a_write_drops_its_own_row_only(database: SQLServer, cached: Served) -> 
         fill(client, "x", "y", "z")
         sql(database, "UPDATE test.wide SET v = '4', n = NULL, i = i + 1 WHERE k = 'x'")
         assert b"\r\n4\r\n" in ask(client, b"get x\r\n")
-        time.sleep(0.2)
+        fill(client, "x")
         sql(database, "UPDATE test.wide SET v = '5' WHERE k = 'x'", "DELETE FROM test.wide WHERE k = 'z'")
-        time.sleep(0.2)
-        assert hits(client, "y") == 1
+        until(lambda: hits(client, "y") == 1)
         assert hits(client, "x", "z") == 0
 
 
@@ -129,15 +139,14 @@ def test_every_form_of_a_get_is_answered_with_cached_rows(database: SQLServer, c
     }
     for line, (mapping, right) in replies.items():
         with cached.connect() as client:
-            deadline, keys = time.monotonic() + 20, right.count(b"VA")
-            while True:
+
+            def found(line: bytes = line, mapping: bytes = mapping, right: bytes = right) -> int:
                 ask(client, b"bind %b\r\n" % mapping)
                 before = statistics(client)["hits"]
                 assert ask(client, line) == right
-                if statistics(client)["hits"] == before + keys:
-                    break
-                assert time.monotonic() < deadline, line
-                time.sleep(FILL)
+                return statistics(client)["hits"] - before
+
+            until_equal(found, right.count(b"VA"), pause=FILL)
 
 
 def test_a_get_of_many_keys_queries_the_position_once(database: SQLServer, cached: Served) -> None:
@@ -148,17 +157,16 @@ def test_a_get_of_many_keys_queries_the_position_once(database: SQLServer, cache
     right += f"VALUE {keys[0]} 0 5\r\n{keys[0]}\r\nEND\r\n".encode()
     with cached.connect() as client:
         ask(client, b"bind raced\r\n")
-        deadline = time.monotonic() + 20
-        while True:
+
+        def once() -> bool:
             before, asked = statistics(client)["hits"], queries(database)
             assert ask(client, line) == right
             asked = queries(database) - asked - 2  # two are those of `queries`
             found = statistics(client)["hits"] - before
             # The keys are queried once, although one of them is requested twice.
-            if found == 100 and asked <= 2:
-                break
-            assert time.monotonic() < deadline, (found, asked)
-            time.sleep(FILL)
+            return found == 100 and asked <= 2
+
+        until(once, pause=FILL)
 
 
 @pytest.mark.parametrize("image", ["MINIMAL", "NOBLOB"])
@@ -186,20 +194,18 @@ def test_a_table_with_cascades_is_not_cached_and_named(database: SQLServer, cach
     sql(database, "REPLACE INTO test.parent VALUES ('p')", "REPLACE INTO test.child VALUES ('p', '1')")
     with cached.connect() as client:
         ask(client, b"bind child\r\n")
-        for _ in range(5):
-            assert hits(client, "p") == 0
-            time.sleep(FILL)
+        assert_not_cached(client, "p")
     assert "ON DELETE CASCADE" in cached.wait_for("rows of test.child are not cached")
 
 
 def test_what_is_not_cached_is_named_at_the_start_and_by_doctor(database: SQLServer, cached: Served) -> None:
     with serving(database.dsn, *SERVE) as served:
         assert "ON DELETE CASCADE" in served.wait_for("mapping 'child': rows of `test`.`child` are not cached")
-    examined = json.loads(kvref("doctor", "--store", database.dsn, "--json", "-").stdout)
+    examined = json.loads(run("doctor", "--store", database.dsn, "--json", "-").stdout)
     reasons = {row["name"]: row["not_cached"] for row in examined["rows"]}
     assert "ON DELETE CASCADE" in reasons["child"]
     assert reasons["one"] == reasons["number"] == reasons["char"] == examined["not_cached"] == ""
-    assert "not with row_cache_binlog=1: a foreign key" in kvref("doctor", "--store", database.dsn).stdout
+    assert "not with row_cache_binlog=1: a foreign key" in run("doctor", "--store", database.dsn).stdout
 
 
 def test_metrics_show_what_stats_shows(database: SQLServer) -> None:
@@ -242,20 +248,15 @@ def test_an_option_chooses_how_a_mapping_is_cached(
         options("row_cache.raced", "off")
         options("row_cache.ONE", "strong")
         fill(one, "o")
-        for _ in range(5):
-            assert hits(raced, "o") == 0
-            time.sleep(FILL)
+        assert_not_cached(raced, "o")
         options("row_cache", "off")
         options("row_cache.raced", "fast")
         fill(raced, "o")
         fill(one, "o")
         sql(database, "DELETE FROM innodb_memcache.config_options WHERE name = 'row_cache.ONE'")
-        for _ in range(5):
-            assert hits(one, "o") == 0
-            time.sleep(FILL)
+        assert_not_cached(one, "o")
         sql(database, "UPDATE test.raced SET v = '2' WHERE k = 'o'")
-        time.sleep(0.1)  # ten times what `fast` allows
-        assert ask(raced, b"get o\r\n") == b"VALUE o 0 1\r\n2\r\nEND\r\n"
+        until_equal(lambda: ask(raced, b"get o\r\n"), b"VALUE o 0 1\r\n2\r\nEND\r\n")
 
 
 def test_an_option_that_is_none_of_the_words_is_named(database: SQLServer, options: Callable[[str, str], None]) -> None:
@@ -272,11 +273,13 @@ def test_memory_is_bounded(database: SQLServer) -> None:
         served.wait_for("following the binary log")
         ask(client, b"bind raced\r\n")
         sql(database, *[f"REPLACE INTO test.raced VALUES ('m{number}', 'x')" for number in range(40)])
-        for _ in range(3):
+
+        def evicted() -> int:
             hits(client, *[f"m{number}" for number in range(40)])
-            time.sleep(FILL)
-        assert statistics(client)["evictions"] > 0
-        assert hits(client, "m39") == 1
+            return statistics(client)["evictions"]
+
+        until(evicted, pause=FILL)
+        fill(client, "m39")
 
 
 def test_a_row_is_out_of_date_no_longer_than_the_setting(database: SQLServer) -> None:
@@ -306,23 +309,24 @@ def test_a_row_is_out_of_date_no_longer_than_the_setting(database: SQLServer) ->
 def test_a_log_that_does_not_serve_is_refused(database: SQLServer, statement: str, undo: str, said: str) -> None:
     sql(database, f"SET GLOBAL {statement}")
     try:
-        refused = kvref("serve", "--store", database.dsn, *SERVE)
-        examined = json.loads(kvref("doctor", "--store", database.dsn, "--json", "-").stdout)
+        refused = run("serve", "--store", database.dsn, *SERVE)
+        examined = json.loads(run("doctor", "--store", database.dsn, "--json", "-").stdout)
     finally:
         sql(database, f"SET GLOBAL {undo}")
-    assert refused.returncode == 2
+    assert refused.exit_code == 2
     for text in (refused.stderr, examined["not_cached"]):
         assert said in text
         assert f"SET GLOBAL {undo}" in text
 
 
+@pytest.mark.nightly  # it boots a server of its own; the other values that do not serve are set by SQL
 def test_a_server_without_a_log_is_refused() -> None:
     with database_or_skip("mariadb") as server:
-        refused = kvref("serve", "--store", server.dsn, *SERVE)
-        assert refused.returncode == 2
+        refused = run("serve", "--store", server.dsn, *SERVE)
+        assert refused.exit_code == 2
         said = "needs log_bin=ON, not OFF: start the server with --log-bin; needs binlog_format=ROW, not MIXED"
         assert said in refused.stderr
-        shown = " ".join(kvref("doctor", "--store", server.dsn).stdout.split())
+        shown = " ".join(run("doctor", "--store", server.dsn).stdout.split())
         assert f"row cache not with row_cache_binlog=1, which {said}" in shown
 
 
@@ -345,7 +349,7 @@ def test_gets_that_show_other_rows_are_not_cached(database: SQLServer, options: 
         ask(client, b"get @@raced\r\n")
         for _ in range(4):
             assert b"\r\n1\r\n" in ask(client, b"get l\r\n")
-            time.sleep(FILL)
+            time.sleep(FILL)  # a row that may be cached is by then
         assert statistics(client).get("hits", 0) == 0
 
 
@@ -386,14 +390,14 @@ def test_a_batch_of_reads_that_sees_the_newest_rows_is_cached(database: SQLServe
 
 
 def test_too_few_connections_are_refused(database: SQLServer) -> None:
-    refused = kvref("serve", "--store", f"{database.dsn}?connections=3", *SERVE)
-    assert refused.returncode == 2
+    refused = run("serve", "--store", f"{database.dsn}?connections=3", *SERVE)
+    assert refused.exit_code == 2
     assert "the row cache needs connections=4 and coalesce=2 or more" in " ".join(refused.stderr.split())
 
 
 def test_sqlite_refuses_the_setting(tmp_path: Path) -> None:
-    refused = kvref("serve", "--store", f"sqlite:///{tmp_path / 'f'}", "--create", *SERVE)
-    assert refused.returncode == 2
+    refused = run("serve", "--store", f"sqlite:///{tmp_path / 'f'}", "--create", *SERVE)
+    assert refused.exit_code == 2
     assert "row_cache_binlog=1" in refused.stderr
 
 
@@ -407,10 +411,10 @@ def test_few_privileges_are_enough(database: SQLServer) -> None:
     dsn = database.dsn.replace("root@", "cacher@")
     words = [*command(dsn), *SERVE, "--listen", "127.0.0.1:0"]
     environment = {**os.environ, "KVREF_MYSQL_PASSWORD": "p"}
-    refused = kvref("serve", "--store", dsn, *SERVE, **environment)
-    assert refused.returncode == 2
+    refused = run("serve", "--store", dsn, *SERVE, **environment)
+    assert refused.exit_code == 2
     assert "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.*" in refused.stderr
-    examined = json.loads(kvref("doctor", "--store", dsn, "--json", "-", **environment).stdout)
+    examined = json.loads(run("doctor", "--store", dsn, "--json", "-", **environment).stdout)
     assert "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.*" in examined["not_cached"]
     sql(database, "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO cacher@'%'")
     sql(database, "REPLACE INTO test.raced VALUES ('p', '1')")
@@ -464,7 +468,9 @@ def log_position(database: SQLServer) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", [MYSQL_8, nightly("mysql-9.7"), "mariadb"])
-@pytest.mark.parametrize("crashes", [False, True], ids=["switchover", "crash"])
+@pytest.mark.parametrize(
+    "crashes", [pytest.param(False, id="switchover", marks=pytest.mark.nightly), pytest.param(True, id="crash")]
+)
 def test_no_get_is_older_after_a_failover_to_a_replica(name: str, crashes: bool) -> None:
     start, wait = REPLICATION["mariadb" if name == "mariadb" else "mysql"]
     replica_options = [*OPTIONS[name], "--server-id=2"]
@@ -526,7 +532,11 @@ def test_no_get_is_older_in_many_steps_with_crashes(database: SQLServer, seed: i
     assert crashing(database, seed, 100, 20) > 100_000
 
 
-@pytest.mark.parametrize("defect", row_cache_defects.DEFECTS)
+# One defect in what is followed, one in the connection that follows, one in what is kept.
+SAMPLE = ("event_lost", "wrong_position_after_reconnect", "collation_equal_keys")
+
+
+@pytest.mark.parametrize("defect", [each if each in SAMPLE else nightly(each) for each in row_cache_defects.DEFECTS])
 def test_each_defect_is_found(database: SQLServer, defect: str) -> None:
     words = [
         sys.executable,
