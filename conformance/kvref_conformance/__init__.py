@@ -6,11 +6,11 @@ Read next: `plugin.py` (the pytest plugin: options and phases of a run), `cases/
 `stateful/` (generated conversations and their models), `differential/` (generated conversations on two endpoints),
 `corpus/` (recorded conversations), `sql/` (the endpoint's tables), `report/` and `matrix/` (output).
 
-Every conversation is a sequence of the steps in `steps/`, which has their JSON schema: those of literal cases, replay
-files and exported cases are written so, and `corpus/loader.py` converts recordings. `player.py` plays them over
-`connection.py` and `frames.py`, the codec of the binary protocol. Where a reply ends is the one thing in which players
-differ: `conversation.py`, which judges, sends a sentinel; `corpus/silences.py`, which must not change what is recorded,
-waits for silence.
+Every conversation is a sequence of the steps in `steps/`, which has their JSON schema: literal cases, replay files,
+exported cases, recordings and recorded traffic are written so. `player.py` plays them over `connection.py` and
+`frames.py`, the codec of the binary protocol. Conversations differ in where a reply ends and what it is used for:
+`conversation.py`, which judges, sends a sentinel; `corpus/silences.py`, which must not change what is recorded, waits
+for silence; `traffic/replay.py`, which compares with recorded replies, reads as the protocol says.
 """
 
 from __future__ import annotations

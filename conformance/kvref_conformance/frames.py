@@ -5,7 +5,8 @@
 Of a request: the opcode by its name or as `0x1f`, then `key`, `flags`, `exp`, `delta`, `initial`, `level` (the extras
 that the opcode has), `extras` (other ones, in hexadecimal digits), `cas`, `opaque`, and last `value`, to the end. For
 malformed requests: `magic`, `vbucket`, `datatype`, `keylen`, `extlen` (in place of the actual ones), and `longer`, by
-how many bytes the announced body is longer than the sent one. `raw` is followed by bytes.
+how many bytes the announced body is longer than the sent one. `raw` is followed by bytes; in it `%=17=` is a cas number
+in its eight bytes.
 
 Of a reply: the opcode, `ok` or the number of the status, each field that is not zero or empty, `number` for the sum of
 incr and decr, and the body: behind `value=`, or in quotes where the status is an error.
@@ -67,7 +68,7 @@ _NUMBERS: Final = frozenset(
     "flags exp delta initial level cas opaque magic vbucket datatype keylen extlen longer".split()
 )
 _WORDS: Final = re.compile(r"(?P<op>\S+)(?P<fields>(?: (?!value=)[a-z]+=\S*)*)(?: value=(?P<value>.*))?", re.DOTALL)
-_ESCAPED: Final = re.compile(r"%([0-9a-f]{2})")
+_ESCAPED: Final = re.compile(r"%(?:([0-9a-f]{2})|=(\d+)=)")
 _IN_VALUE: Final = re.compile(rb'[^ -~]|[%;"]')
 _IN_KEY: Final = re.compile(rb'[^!-~]|[%;"]')
 _FLAGS: Final = 4
@@ -314,4 +315,8 @@ def _escaped(data: bytes, signs: re.Pattern[bytes]) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text).encode("latin-1")
+    return _ESCAPED.sub(_unescaped, text).encode("latin-1")
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else int(found[2]).to_bytes(8, "big").decode("latin-1")

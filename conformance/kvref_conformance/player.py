@@ -8,7 +8,7 @@ a silence (`corpus/player.py`, which records and compares).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
 from dataclasses import dataclass
@@ -161,15 +161,11 @@ class Player:
         return self.connections[name]
 
     def _talk(self, step: Send | StartRequest | AwaitReply) -> Shown:
-        if isinstance(step, AwaitReply):
-            return Shown("", self._replies.receive(self.open(step.on), step))
         connection = self.open(step.on)
+        if isinstance(step, AwaitReply):
+            return Shown("", self._replies.receive(connection, step))
         texts = [self._names.render(packet) for packet in step.packets]
-        packets = tuple(text.encode("latin-1") for text in texts)
-        if step.binary:
-            cuts = step.cuts if isinstance(step, Send) else ()
-            data = encode("".join(texts))
-            packets = tuple(data[start:end] for start, end in zip((0, *cuts), (*cuts, len(data)), strict=True))
+        packets = packets_of(step, texts)
         if isinstance(step, StartRequest):
             return Shown("".join(texts), self._replies.start(connection, step, packets))
         return Shown("".join(texts), self._replies.send(connection, step, packets))
@@ -194,6 +190,20 @@ class Player:
             if is_allowed(shown) or time.monotonic() > deadline:
                 return shown
             time.sleep(step.every)
+
+
+def packets_of(step: Send | StartRequest, texts: Sequence[str]) -> tuple[bytes, ...]:
+    """Return the bytes that a step sends, one packet each.
+
+    Args:
+        step: the step.
+        texts: its packets without names in braces.
+    """
+    if not step.binary:
+        return tuple(text.encode("latin-1") for text in texts)
+    cuts = step.cuts if isinstance(step, Send) else ()
+    data = encode("".join(texts))
+    return tuple(data[start:end] for start, end in zip((0, *cuts), (*cuts, len(data)), strict=True))
 
 
 def _ended(running: Future[Result], patience: float) -> bool:

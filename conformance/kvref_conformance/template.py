@@ -53,7 +53,7 @@ class Names:
 
     def render(self, template: str) -> str:
         """Replace the names in a template; raises KeyError for an unknown one."""
-        return RUN.sub(lambda run: run[1] * int(run[2]), NAME.sub(self._replace, template))
+        return NAME.sub(self._replace, RUN.sub(lambda run: run[1] * int(run[2]), template))
 
     def _replace(self, found: re.Match[str]) -> str:
         text = self[found[2]]

@@ -35,16 +35,14 @@ def mismatch(value: object, hint: Any, where: str = "") -> str:
     return _fault(value, "null" if hint is type(None) else hint.__name__, where)
 
 
-def faults_of(made: dict[str, Any], kind: type, names: Mapping[str, Any], where: str) -> str:
-    """Return where a table does not fit the fields of a dataclass; fields that it has not are no fault here.
+def faults_of(made: dict[str, Any], hints: Mapping[str, Any], where: str) -> str:
+    """Return where a table does not fit the types of its fields; fields that it has not are no fault here.
 
     Args:
         made: the table.
-        kind: the dataclass.
-        names: what its annotations name and its module imports for type checkers only.
+        hints: types by field.
         where: the name of the table.
     """
-    hints = get_type_hints(kind, localns=dict(names))
     return _first(
         mismatch(value, hints[name], f"{where}.{name}") if name in hints else f"{where}: unknown {name[:_SHOWN]!r}"
         for name, value in made.items()

@@ -17,11 +17,10 @@ SCHEMAS: Final = (
     ("kvref_conformance.matrix", "matrix.schema.json", "`kvref matrix --json FILE`"),
     ("kvref_conformance.history", "history.schema.json", "`history.json` of `kvref matrix --history DIR`"),
     (
-        "kvref_conformance.corpus",
+        "kvref_conformance.steps",
         "schema.json",
-        "a line of a recording or script (`kvref record`, `kvref replay`)",
+        "`kvref spec --cases FILE`, replay files of failures, and lines of recordings and scripts (`kvref record`)",
     ),
-    ("kvref_conformance.steps", "schema.json", "`kvref spec --cases FILE`"),
 )
 
 

@@ -11,6 +11,7 @@ from kvref_conformance.clients import binary, text
 from kvref_conformance.clients.faults import Fault
 from kvref_conformance.clients.requirements import ALLOWED, LEVELS, PROTOCOLS, RIGHT, Requirement, load
 from kvref_conformance.clients.store import Item, Store
+from kvref_conformance.frames import HEADER
 
 REQUIREMENTS = load()
 
@@ -83,7 +84,7 @@ def test_the_server_is_honest(sent: bytes, reply: bytes) -> None:
 
 def request(opcode: int, key: bytes, extras: bytes = b"", value: bytes = b"", cas: int = 0) -> bytes:
     total = len(extras) + len(key) + len(value)
-    return binary.HEADER.pack(0x80, opcode, len(key), len(extras), 0, 0, total, b"abcd", cas) + extras + key + value
+    return HEADER.pack(0x80, opcode, len(key), len(extras), 0, 0, total, b"abcd", cas) + extras + key + value
 
 
 @pytest.mark.parametrize(
@@ -100,10 +101,10 @@ def request(opcode: int, key: bytes, extras: bytes = b"", value: bytes = b"", ca
 )
 def test_the_binary_server_is_honest(opcode: int, more: dict[str, bytes], status: int, value: bytes) -> None:
     reply = served(binary, request(opcode, b"a", **more), {b"a": Item(b"one", 3, 9)})
-    magic, sent, _, extras, _, found, total, opaque, _ = binary.HEADER.unpack_from(reply)
+    magic, sent, _, extras, _, found, total, opaque, _ = HEADER.unpack_from(reply)
     assert (magic, sent, found, opaque) == (0x81, opcode, status, b"abcd")
-    assert len(reply) == binary.HEADER.size + total
-    assert reply[binary.HEADER.size + extras :] == value
+    assert len(reply) == HEADER.size + total
+    assert reply[HEADER.size + extras :] == value
 
 
 @pytest.mark.parametrize(

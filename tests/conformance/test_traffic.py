@@ -9,7 +9,6 @@ import queue
 import socket
 import threading
 from contextlib import contextmanager, suppress
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,8 @@ from hypothesis import strategies as st
 from kvref.addresses import SocketAddress, connect, parse_address
 from kvref.cli import main
 from kvref.errors import SuiteError
+from kvref_conformance import corpus
+from kvref_conformance.corpus.templates import plain
 from kvref_conformance.frames import encode
 from kvref_conformance.traffic import grouping, recorder, show
 from kvref_conformance.traffic import proxy as proxy_module
@@ -156,23 +157,21 @@ def recorded(talk: list[tuple[bytes, bytes | None]], mask: Mask | None = None) -
 
 
 def test_a_recording_has_the_one_format_with_times_and_holes() -> None:
-    schema = json.loads(files("kvref_conformance.corpus").joinpath("schema.json").read_text())
     for talk in (TALK, FRAMES):
         (part,) = recorded(talk)
-        jsonschema.Draft202012Validator(schema).validate(part)
+        jsonschema.Draft202012Validator(corpus.schema()).validate(part)
     (part,) = recorded(TALK)
     steps = part["steps"]
     assert isinstance(steps, list)
     assert steps[3] == {
-        "mc": "c1",
-        "send": "gets k\r\n",
+        "send": {"on": "c1", "packets": ["gets k\r\n"]},
+        "got": {"server-1.6.18": ["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"]},
         "at": 3.0,
         "took": 0.25,
-        "got": {"server-1.6.18": ["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"]},
     }
-    assert steps[4]["send"] == ["cas k 0 0 1 ", {"cas": 1}, "\r\ny\r\n"]
-    assert steps[2] == {"mc": "c1", "send": "set k 0 0 1 noreply\r\nx\r\n", "quiet": True, "at": 2.0}
-    assert steps[-1] == {"mc": "c1", "close": True, "at": 99.0}
+    assert steps[4]["send"] == {"on": "c1", "packets": ["cas k 0 0 1 {c1}\r\ny\r\n"]}
+    assert steps[2] == {"send": {"on": "c1", "packets": ["set k 0 0 1 noreply\r\nx\r\n"], "quiet": True}, "at": 2.0}
+    assert steps[-1] == {"hang up": {"on": "c1", "how": "close"}, "at": 99.0}
 
 
 def test_a_recording_is_written_in_parts_of_bounded_size() -> None:
@@ -206,7 +205,7 @@ def test_a_masked_recording_has_no_key_and_no_value_anywhere() -> None:
     steps = part["steps"]
     assert isinstance(steps, list)
     masked = MASK.key(b"customer17").decode()
-    assert steps[0]["send"].startswith(f"set {masked} 0 0 12\r\n")
+    assert steps[0]["send"]["packets"][0].startswith(f"set {masked} 0 0 12\r\n")
     assert steps[1]["got"]["server-1.6.18"] == f"VALUE {masked} 0 12\r\n{MASK.value(SECRETS[1]).decode()}\r\nEND\r\n"
     assert steps[9]["got"]["server-1.6.18"] == {"bytes": "masked"}
     frames = [
@@ -319,7 +318,12 @@ def test_simultaneous_changes_are_not_compared(tmp_path: Path) -> None:
     (part,) = recorded([(b"set k 0 0 1\r\nx\r\n", b"STORED\r\n"), (b"get k\r\n", b"VALUE k 0 1\r\nx\r\nEND\r\n")])
     steps = part["steps"]
     assert isinstance(steps, list)
-    other = {"mc": "c2", "send": "set k 0 0 1\r\ny\r\n", "at": 0.1, "took": 0.1, "got": {"server-1.6.18": "STORED\r\n"}}
+    other = {
+        "send": {"on": "c2", "packets": ["set k 0 0 1\r\ny\r\n"]},
+        "got": {"server-1.6.18": "STORED\r\n"},
+        "at": 0.1,
+        "took": 0.1,
+    }
     steps.insert(1, other)
     file = tmp_path / "traffic.jsonl"
     file.write_text(json.dumps(part) + "\n")
@@ -428,7 +432,7 @@ def test_a_proxy_passes_everything_on(tmp_path: Path, *, unix: bool) -> None:
         expected = b"STORED\r\n" + reply
         assert exchanged(address, request + b"get k\r\n", len(expected)) == expected
     steps = steps_of(file)
-    assert [step.get("send") for step in steps[:2]] == [request.decode("latin-1"), "get k\r\n"]
+    assert [plain(*step["send"]["packets"]) for step in steps[:2]] == [request.decode("latin-1"), "get k\r\n"]
     assert steps[1]["got"] == {"server-1.6.18": reply.decode("latin-1")}
     assert (proxy.counts.connections, proxy.counts.unrecorded, proxy.counts.kept) == (1, 0, 0)
 
@@ -440,7 +444,7 @@ def test_what_is_no_memcached_protocol_is_passed_on_and_counted(caplog: pytest.L
         assert exchanged(address, b"set k 0 0 1\r\nx\r\n", 8) == b"STORED\r\n"
     assert (proxy.counts.connections, proxy.counts.unrecorded, proxy.counts.kept) == (2, 1, 0)
     assert "c1 is passed on and no longer recorded: a line of more than 65536 bytes" in caplog.text
-    assert steps_of(file)[0]["mc"] == "c2"
+    assert steps_of(file)[0]["send"]["on"] == "c2"
 
 
 def test_memory_for_unfinished_commands_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

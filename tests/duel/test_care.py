@@ -8,10 +8,11 @@ from importlib.resources import files
 
 import pytest
 
-from kvref_conformance.corpus.conversation import MemcachedStep
+from kvref_conformance.corpus.templates import bytes_of, request
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import script_of, world_of
+from kvref_conformance.steps import Disconnect, Send
 
 ROWS = tomllib.loads(files("kvref_conformance.differential").joinpath("exclusions.toml").read_text())["rules"]
 
@@ -69,18 +70,18 @@ def test_rules_are_in_force_where_their_endpoint_takes_part() -> None:
     ],
 )
 def test_a_rule_keeps_out_what_it_says(rule: str, data: bytes, safe: bool) -> None:
-    step = MemcachedStep("a", data.decode("latin-1"))
+    step = request("a", data.decode("latin-1"))
     assert exclusions.are_safe([step], frozenset({rule})) is safe
     assert exclusions.are_safe([step], frozenset())
 
 
 def test_offsets_count_from_the_first_part_and_are_unknown_behind_a_cas_number() -> None:
     rule = frozenset({exclusions.ADDRESS_OF_NEXT_WORD})
-    first, rest = MemcachedStep("a", "get a67890", quiet=True), MemcachedStep("a", "12345 @@m.k\r\n")
+    first, rest = request("a", "get a67890", quiet=True), request("a", "12345 @@m.k\r\n")
     assert not exclusions.are_safe([first, rest], rule)
     assert exclusions.are_safe([rest], rule)
     assert not exclusions.are_safe(
-        [MemcachedStep("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\nget a @@m.k\r\n"])], rule, secondary=False
+        [request("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\nget a @@m.k\r\n"])], rule, secondary=False
     )
 
 
@@ -99,9 +100,9 @@ def test_every_byte_of_the_delimiter_ends_a_name() -> None:
 def test_flush_all_waits_for_the_other_connections() -> None:
     rule = frozenset({exclusions.FLUSH_BESIDE_READERS})
     read, flush, close = (
-        MemcachedStep("b", "get a\r\n"),
-        MemcachedStep("a", "flush_all\r\n"),
-        MemcachedStep("b", close=True),
+        request("b", "get a\r\n"),
+        request("a", "flush_all\r\n"),
+        Disconnect("b", "close"),
     )
     assert not exclusions.are_safe([read, flush], rule)
     assert exclusions.are_safe([read, close, flush], rule)
@@ -116,9 +117,7 @@ def test_nothing_is_counted_where_a_table_is_open_ended() -> None:
         closed = all(each.table.is_closed for each in world.usable if each.table)
         for place in range(number, number + 8):
             said = [
-                step.send
-                for step in script_of(1, place, 30, configuration, world).steps
-                if isinstance(step, MemcachedStep)
+                bytes_of(step) for step in script_of(1, place, 30, configuration, world).steps if isinstance(step, Send)
             ]
             counted[closed] += sum(len(re.findall(r"(?:incr|decr) \S+ \S", str(text))) for text in said)
     assert counted[True] > 20

@@ -93,8 +93,8 @@ def test_another_profile_is_found_in_frames_and_saved_as_such(tmp_path: Path) ->
     code, output = duel(KVREF, KVREF, *both, "--only", "3:0", "--save", str(tmp_path))
     assert code == 1, output
     steps = [step for path in tmp_path.glob("*.jsonl") for step in json.loads(path.read_text())["steps"]]
-    assert any(step.get("hex") and step.get("got") for step in steps)
-    assert not any("send" in step for step in steps)
+    assert any("frames" in step.get("send", {}) and step.get("got") for step in steps)
+    assert not any("packets" in step.get("send", {}) for step in steps)
 
 
 def test_another_profile_is_found_shrunk_and_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

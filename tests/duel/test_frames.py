@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from kvref_conformance.corpus.conversation import MemcachedStep
+from kvref_conformance.corpus import templates
 from kvref_conformance.differential import exclusions, known_differences
 from kvref_conformance.differential.compare import Counted
 from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
 from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import script_of, world_of
 from kvref_conformance.frames import OPCODES, REPLY, Request, frames, split
+from kvref_conformance.steps import Send
 
 
 def request(name: str, key: bytes = b"", **more: object) -> Request:
@@ -109,21 +110,27 @@ def test_a_failed_sum_of_5_6_may_be_any_number_where_the_other_side_says_0() -> 
     ],
 )
 def test_a_rule_of_care_keeps_frames_out(rule: str, requests: list[Request], safe: bool) -> None:
-    step = MemcachedStep("a", hex=sent(*requests).hex())
+    step = templates.request("a", sent(*requests).hex(), binary=True)
     assert exclusions.are_safe([step], frozenset({rule})) is safe
     assert exclusions.are_safe([step], frozenset())
 
 
 def test_a_binary_flush_waits_for_the_other_connections_and_a_bound_for_no_secondary_index() -> None:
-    read, flush = MemcachedStep("b", "get a\r\n"), MemcachedStep("a", hex=sent(request("flushq")).hex())
+    read, flush = (
+        templates.request("b", "get a\r\n"),
+        templates.request("a", sent(request("flushq")).hex(), binary=True),
+    )
     assert not exclusions.are_safe([read, flush], frozenset({exclusions.FLUSH_BESIDE_READERS}))
     assert exclusions.are_safe([flush], frozenset({exclusions.FLUSH_BESIDE_READERS}))
-    bound, rule = [MemcachedStep("a", hex=sent(request("getkq", b"@<k")).hex())], frozenset({exclusions.UPPER_BOUND})
+    bound, rule = (
+        [templates.request("a", sent(request("getkq", b"@<k")).hex(), binary=True)],
+        frozenset({exclusions.UPPER_BOUND}),
+    )
     assert not exclusions.are_safe(bound, rule, secondary=True)
     assert exclusions.are_safe(bound, rule)
 
 
-def talks(protocol: str, plugin: str, count: int) -> list[MemcachedStep]:
+def talks(protocol: str, plugin: str, count: int) -> list[Send]:
     version = {"mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14"}[plugin]
     configuration = Configuration(version, exclusions.rules_for([plugin]), protocol)
     worlds = [world_of(5, 100 * n, configuration) for n in range(16)]
@@ -133,21 +140,21 @@ def talks(protocol: str, plugin: str, count: int) -> list[MemcachedStep]:
         assert exclusions.are_safe(
             script.steps, configuration.rules, secondary=world.secondary, delimiter=world.delimiter
         )
-    return [step for script in scripts for step in script.steps if isinstance(step, MemcachedStep) and not step.close]
+    return [step for script in scripts for step in script.steps if isinstance(step, Send)]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("plugin", ["mysql-8.0", "mysql-5.6"])
 def test_every_opcode_and_every_fault_is_drawn(plugin: str) -> None:
     steps = talks("binary", plugin, 160)
-    assert all(step.hex is not None for step in steps)
-    drawn = [frame for step in steps for frame in frames(exclusions.sent(step))]
+    assert all(step.binary for step in steps)
+    drawn = [frame for step in steps for frame in frames(templates.bytes_of(step))]
     opcodes = Counter(frame.opcode for frame in drawn)
     assert not OPCODES.values() - opcodes.keys()
     assert {0x83, 0x84, 0x85} <= opcodes.keys()
     # One of them may not be drawn: draws depend on constants of the modules that are loaded.
     assert len(opcodes.keys() - OPCODES.values()) > 20
-    assert any(isinstance(step.hex, list) for step in steps)
+    assert any(isinstance(templates.sent(step), list) for step in steps)
     assert any(step.quiet for step in steps)
     assert {len(frame.key) > 250 for frame in drawn} == {True, False}
     assert any(not frame.key and frame.name == "get" for frame in drawn)
@@ -157,6 +164,6 @@ def test_every_opcode_and_every_fault_is_drawn(plugin: str) -> None:
 
 @pytest.mark.long
 def test_mixed_conversations_have_connections_of_both_kinds() -> None:
-    kinds = {step.hex is None for step in talks("mixed", "mysql-8.0", 20)}
+    kinds = {step.binary for step in talks("mixed", "mysql-8.0", 20)}
     assert kinds == {True, False}
-    assert {step.hex is None for step in talks("text", "mysql-8.0", 5)} == {True}
+    assert {step.binary for step in talks("text", "mysql-8.0", 5)} == {False}

@@ -8,10 +8,11 @@ from collections import Counter
 import pytest
 
 from kvref.translation.translate import Translator
-from kvref_conformance.corpus.conversation import MemcachedStep, SqlStep
+from kvref_conformance.corpus.templates import bytes_of, sent
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import IN_ONE_WORLD, Script, script_of, world_of
+from kvref_conformance.steps import Send, Sql
 
 CONFIGURATIONS = {
     "mysql-8.0": Configuration("8.0.33", exclusions.rules_for(["mysql-8.0"])),
@@ -58,7 +59,7 @@ def test_a_conversation_says_nothing_that_care_keeps_out(seed: int, number: int,
         script.steps, CONFIGURATIONS[plugin].rules, secondary=world.secondary, delimiter=world.delimiter
     )
     integers = any(column.kind == "integer" for each in script.world.usable for column in each.values)
-    verbs = b"\n".join(exclusions.sent(step) for step in script.steps if isinstance(step, MemcachedStep))
+    verbs = b"\n".join(bytes_of(step) for step in script.steps if isinstance(step, Send))
     if integers:
         assert not re.search(rb"(?m)^prepend ", verbs)
     if not all(each.table.is_closed for each in script.world.usable if each.table) and plugin == "mysql-8.0":
@@ -108,7 +109,7 @@ def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
         for number in (*range(0, 20 * IN_ONE_WORLD, 17), IN_ONE_WORLD - 1)
     ]
     steps = [step for script in scripts for step in script.steps]
-    said = Counter(exclusions.sent(step).split(b" ")[0] for step in steps if isinstance(step, MemcachedStep))
+    said = Counter(bytes_of(step).split(b" ")[0] for step in steps if isinstance(step, Send))
     verbs = {
         b"get",
         b"gets",
@@ -125,9 +126,9 @@ def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
     }
     assert all(said[verb] > 10 for verb in verbs)
     assert said[b"bind"] > 10
-    assert any(step.quiet for step in steps if isinstance(step, MemcachedStep))
-    assert any(isinstance(step.send, list) for step in steps if isinstance(step, MemcachedStep))
-    words = Counter(step.exec.split()[0] for step in steps if isinstance(step, SqlStep) and step.exec)
+    assert any(step.quiet for step in steps if isinstance(step, Send))
+    assert any(isinstance(sent(step), list) for step in steps if isinstance(step, Send))
+    words = Counter(step.statement.split()[0] for step in steps if isinstance(step, Sql))
     assert words.keys() >= {"INSERT", "UPDATE", "DELETE"}
     assert any(script.changes_containers for script in scripts)
     assert {column.kind for world in worlds for each in world.usable for column in each.values} == {

@@ -6,17 +6,18 @@ import json
 from pathlib import Path
 
 from kvref_conformance.corpus import conversation
-from kvref_conformance.corpus.conversation import MemcachedStep, SqlStep
+from kvref_conformance.corpus.templates import request
 from kvref_conformance.differential import report
 from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import Script, world_of
 from kvref_conformance.differential.player import Difference, Outcome
 from kvref_conformance.differential.run import Found, Tally
+from kvref_conformance.steps import Sql
 
 STEPS = (
-    MemcachedStep("a", "gets k\r\n"),
-    SqlStep("s", "DELETE FROM test.t1"),
-    MemcachedStep("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\n"]),
+    request("a", "gets k\r\n"),
+    Sql("DELETE FROM test.t1", on="s"),
+    request("a", ["cas k 0 0 1 ", {"cas": 1}, "\r\nx\r\n"]),
 )
 ANSWERS: list[tuple[bytes | None, bytes | None]] = [
     (b"VALUE k 0 1 77\r\nx\r\nEND\r\n", b"VALUE k 0 1 12\r\nx\r\nEND\r\n"),
@@ -49,7 +50,7 @@ def test_a_saved_difference_is_a_conversation_with_the_first_sides_answers(tmp_p
     path = report.save(FOUND, tmp_path / "new", "8.0.33")
     saved = conversation.from_json(json.loads(path.read_text()))
     assert saved.sql == (*SCRIPT.world.set_up(), "DELETE FROM test.t1")
-    assert [step.send for step in saved.steps if isinstance(step, MemcachedStep)] == [STEPS[0].send, STEPS[2].send]  # type: ignore[union-attr]
+    assert [each.step for each in saved.steps] == list(STEPS)
     assert saved.steps[0].got == {"8.0.33": ["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"]}  # type: ignore[union-attr]
     assert saved.steps[2].got == {"8.0.33": "NOT_FOUND\r\n"}  # type: ignore[union-attr]
 

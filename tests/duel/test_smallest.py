@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from kvref_conformance.corpus.conversation import MemcachedStep
+from kvref_conformance.corpus.templates import bytes_of
 from kvref_conformance.differential.configuration import Configuration
-from kvref_conformance.differential.exclusions import sent
 from kvref_conformance.differential.generate import Script, conversations, parts_of, run_one, start_of, world_of
+from kvref_conformance.steps import Send
 
 pytestmark = pytest.mark.long
 CONFIGURATION = Configuration("8.0.33", frozenset())
@@ -40,7 +40,7 @@ def smallest(protocol: str, differs: Callable[[Script], bool]) -> Script:
 
 
 def said(script: Script) -> list[bytes]:
-    return [sent(step) for step in script.steps if isinstance(step, MemcachedStep)]
+    return [bytes_of(step) for step in script.steps if isinstance(step, Send)]
 
 
 @pytest.mark.parametrize(

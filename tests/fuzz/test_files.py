@@ -118,7 +118,7 @@ def report() -> bytes:
 
 
 TRANSCRIPT: Final = b"""{"id": "x-1", "group": "g", "title": "t", "options": ["--a"], "sql": ["SELECT 1"], "port": {"8.0.33": "closed"}, "steps":
- [{"mc": "a", "send": ["get ", {"cas": 1}], "first": 1.0, "got": {"8.0.33": "END"}}, {"sql": "s", "exec": "SELECT 1", "cols": [1]}, {"sleep": 1}]}
+ [{"send": {"on": "a", "packets": ["get {c1}"], "patience": 1.0}, "got": {"8.0.33": "END"}}, {"sql": {"on": "s", "statement": "SELECT 1"}, "cols": [1]}, {"pause": {"seconds": 1}}]}
 """.replace(b"\n ", b" ")
 CONFIGURATION: Final = b"""
 [settings]

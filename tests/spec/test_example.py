@@ -17,10 +17,9 @@ def of(*steps: dict[str, Any], **fields: Any) -> Example:
 
 def test_versions_that_answered_the_same_share_a_line() -> None:
     one = of(
-        {"mc": "a", "send": "get k\r\n", "got": {"8.0.33": "END\r\n", "5.6.14": "END\r\n"}},
+        {"send": {"on": "a", "packets": ["get k\r\n"]}, "got": {"8.0.33": "END\r\n", "5.6.14": "END\r\n"}},
         {
-            "mc": "a",
-            "send": "incr k 1\r\n",
+            "send": {"on": "a", "packets": ["incr k 1\r\n"]},
             "got": {"8.0.33": "NOT_FOUND\r\n", "5.6.14": [{"number": "garbage"}, "\r\n"]},
         },
     )
@@ -35,18 +34,18 @@ def test_versions_that_answered_the_same_share_a_line() -> None:
 
 def test_a_version_that_did_not_answer_takes_no_share_of_a_line() -> None:
     one = of(
-        {"mc": "a", "send": "get k\r\n", "got": {"8.0.33": "END\r\n", "5.6.14": "END\r\n"}},
-        {"mc": "a", "send": "get @>k\r\n", "got": {"8.0.33": "END\r\n"}},
+        {"send": {"on": "a", "packets": ["get k\r\n"]}, "got": {"8.0.33": "END\r\n", "5.6.14": "END\r\n"}},
+        {"send": {"on": "a", "packets": ["get @>k\r\n"]}, "got": {"8.0.33": "END\r\n"}},
     )
     assert one.exchanges[1].answers == (Answer(("8.0.33",), r"END\r\n"),)
 
 
 def test_the_last_answer_on_the_wire_is_found_by_version() -> None:
     one = of(
-        {"mc": "a", "send": "get k\r\n", "got": {"8.0.33": "END\r\n", "5.6.14": "END\r\n"}},
-        {"mc": "a", "send": "get @>k\r\n", "got": {"8.0.33": "VALUE\r\n", "5.6.14": "END\r\n"}},
-        {"sql": "s", "exec": "SELECT 1", "got": {"8.0.33": {"rows": [[1]]}, "5.6.14": {"rows": [[2]]}}},
-        {"mc": "a", "send": "quit\r\n", "got": {"8.0.33": "", "5.6.14": ""}},
+        {"send": {"on": "a", "packets": ["get k\r\n"]}, "got": {"8.0.33": "END\r\n", "5.6.14": "END\r\n"}},
+        {"send": {"on": "a", "packets": ["get @>k\r\n"]}, "got": {"8.0.33": "VALUE\r\n", "5.6.14": "END\r\n"}},
+        {"sql": {"on": "s", "statement": "SELECT 1"}, "got": {"8.0.33": {"rows": [[1]]}, "5.6.14": {"rows": [[2]]}}},
+        {"send": {"on": "a", "packets": ["quit\r\n"]}, "got": {"8.0.33": "", "5.6.14": ""}},
     )
     assert one.last_answer("8.0.33") == (r"get @>k\r\n", r"VALUE\r\n")
     assert one.last_answer("5.6.14") == (r"get @>k\r\n", r"END\r\n")
@@ -55,17 +54,19 @@ def test_the_last_answer_on_the_wire_is_found_by_version() -> None:
 
 def test_what_is_no_command_is_said_in_words() -> None:
     one = of(
-        {"mc": "a", "send": "set k 0 0 2\r\nx", "half": True, "got": {"8.0.33": "<EOF>"}},
-        {"mc": "a", "close": True},
-        {"mc": "a", "got": {"8.0.33": ""}},
-        {"sleep": 1.5},
-        {"server": "reload", "got": {"8.0.33": "open"}},
-        {"many": 3, "name": "c", "send": "get k{i}\r\n", "got": {"8.0.33": {"END\r\n": 3}}},
-        {"sql": "s", "join": True, "got": {"8.0.33": {"affected": 1}}},
+        {"send": {"on": "a", "packets": ["set k 0 0 2\r\nx"], "quiet": True}},
+        {"hang up": {"on": "a", "how": "half"}, "got": {"8.0.33": "<EOF>"}},
+        {"hang up": {"on": "a", "how": "close"}},
+        {"answer": {"on": "a"}, "got": {"8.0.33": ""}},
+        {"pause": {"seconds": 1.5}},
+        {"restart": {"how": "reload"}, "got": {"8.0.33": "open"}},
+        {"crowd": {"many": 3, "name": "c", "send": "get k{i}\r\n"}, "got": {"8.0.33": {"END\r\n": 3}}},
+        {"sql end": {"on": "s"}, "got": {"8.0.33": {"affected": 1}}},
     )
     told = [(exchange.on, exchange.sent, [answer.text for answer in exchange.answers]) for exchange in one.exchanges]
     assert told == [
-        ("a", r"set k 0 0 2\r\nx (shuts down its sending side)", ["<EOF>"]),
+        ("a", r"set k 0 0 2\r\nx", []),
+        ("a", "shuts down its sending side", ["<EOF>"]),
         ("a", "closes", []),
         ("a", "listens", [""]),
         ("", "waits 1.5 s", []),
@@ -77,7 +78,7 @@ def test_what_is_no_command_is_said_in_words() -> None:
 
 def test_the_set_up_and_how_it_ended_are_given() -> None:
     one = of(
-        {"mc": "a", "send": "get k\r\n", "got": {"8.0.33": "END\r\n"}},
+        {"send": {"on": "a", "packets": ["get k\r\n"]}, "got": {"8.0.33": "END\r\n"}},
         options=["--loose-daemon_memcached_w_batch_size=5"],
         sql=["DELETE FROM test.t"],
         port={"5.6.14": "closed"},
@@ -111,9 +112,10 @@ def test_an_answer_is_shown_as_a_reader_types_it(recorded: Any, shown: str) -> N
 
 
 def test_frames_are_shown_in_words_with_their_holes() -> None:
-    asked = ["80000001000000000000000100000007", {"cas": 2}, "6b"]
     answer = ["81000000040000000000000500000007", {"cas": 2}, "0000000478"]
-    one = of({"mc": "a", "hex": asked, "got": {"8.0.33": answer, "5.6.14": "<EOF>"}})
+    one = of(
+        {"send": {"on": "a", "frames": "get opaque=7 cas={c2} key=k"}, "got": {"8.0.33": answer, "5.6.14": "<EOF>"}}
+    )
     assert one.exchanges[0].sent == "get opaque=7 cas=«cas 2» key=k"
     assert one.exchanges[0].answers == (
         Answer(("5.6.14",), "<EOF>"),
@@ -122,6 +124,6 @@ def test_frames_are_shown_in_words_with_their_holes() -> None:
 
 
 def test_frames_with_bytes_that_nobody_set_stand_as_recorded() -> None:
-    one = of({"mc": "a", "hex": "80", "got": {"8.0.33": ["8100", {"bytes": "garbage"}]}})
+    one = of({"send": {"on": "a", "frames": "raw %80"}, "got": {"8.0.33": ["8100", {"bytes": "garbage"}]}})
     assert one.exchanges[0].sent == "raw %80"
     assert one.exchanges[0].answers == (Answer((), "8100«bytes garbage»"),)

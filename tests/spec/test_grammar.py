@@ -22,10 +22,10 @@ from kvref.protocol.text import parse_line
 from kvref.specification import normative
 from kvref_conformance import corpus
 from kvref_conformance.cases import all_cases
-from kvref_conformance.corpus.conversation import MemcachedStep
+from kvref_conformance.corpus.templates import sent
 from kvref_conformance.spec import grammar
 from kvref_conformance.spec.abnf import Abnf
-from kvref_conformance.steps import Send, StartRequest, innermost
+from kvref_conformance.steps import AwaitReply, Disconnect, Send, StartRequest, innermost
 
 VERSIONS = {"mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14"}
 PROFILES = ("kvref", *VERSIONS)
@@ -53,17 +53,17 @@ def is_refused(line: str, profile: str) -> bool:
     return isinstance(command, c.Foreign) or (isinstance(command, c.Get) and command.refused)
 
 
-def talks() -> Iterator[MemcachedStep]:
+def recorded_texts() -> Iterator[str]:
     for name in corpus.SETS:
         for conversation in corpus.load(name).values():
-            yield from (
-                step for step in conversation.steps if isinstance(step, MemcachedStep) and isinstance(step.send, str)
-            )
+            steps = (each.step for each in conversation.steps)
+            parts = (sent(step) for step in steps if isinstance(step, Send) and not step.binary)
+            yield from (part for part in parts if isinstance(part, str))
 
 
 @cache
 def recorded_lines() -> frozenset[str]:
-    lines = {line for step in talks() for line in str(step.send).split("\r\n")[:-1]}
+    lines = {line for text in recorded_texts() for line in text.split("\r\n")[:-1]}
     return frozenset(line for line in lines if "\n" not in line)
 
 
@@ -92,13 +92,15 @@ def first_answers(version: str) -> Iterator[tuple[str, str]]:
         for conversation in corpus.load(name).values():
             seen = set()
             for step in conversation.steps:
-                if not isinstance(step, MemcachedStep) or step.mc in seen:
+                on = getattr(step.step, "on", None)
+                if not isinstance(step.step, Send | AwaitReply | Disconnect) or on in seen:
                     continue
-                seen.add(step.mc)
+                seen.add(on)
                 answer = step.got.get(version)
-                if not isinstance(step.send, str) or not isinstance(answer, str) or not answer:
+                text = sent(step.step) if isinstance(step.step, Send) and not step.binary else None
+                if not isinstance(text, str) or not isinstance(answer, str) or not answer:
                     continue
-                line, end, rest = step.send.partition("\r\n")
+                line, end, rest = text.partition("\r\n")
                 if end and not rest and not line.startswith((*STORAGE, STATS)) and "\n" not in line:
                     yield line, answer
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kvref_conformance.corpus.compare import Difference, ServerKind, differences
-from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, Server, Sleep, SqlStep
+from kvref_conformance.corpus.conversation import Conversation, Recorded
 from kvref_conformance.corpus.player import Observed, Played
+from kvref_conformance.corpus.templates import request
+from kvref_conformance.steps import Pause, Restart, Sql
 
 if TYPE_CHECKING:
     from kvref_conformance.corpus.holes import Json
@@ -18,7 +20,7 @@ OTHER = ServerKind.KVREF_OVER_OTHER_SQL
 
 
 def talked(recorded: Json, observed: Json, kind: ServerKind = ServerKind.PLUGIN) -> list[Difference]:
-    return compared(MemcachedStep("a", send="x\r\n", got={V: recorded}), observed, kind)
+    return compared(Recorded(request("a", "x\r\n"), {V: recorded}), observed, kind)
 
 
 def compared(step: Any, observed: Json, kind: ServerKind = ServerKind.PLUGIN) -> list[Difference]:
@@ -28,7 +30,7 @@ def compared(step: Any, observed: Json, kind: ServerKind = ServerKind.PLUGIN) ->
 
 
 def rows(recorded: Json, observed: Json, kind: ServerKind) -> list[Difference]:
-    step = SqlStep("s", "SELECT 1", got={V: {"rows": recorded}})
+    step = Recorded(Sql("SELECT 1", on="s"), {V: {"rows": recorded}})
     return compared(step, {"rows": observed}, kind)
 
 
@@ -50,7 +52,7 @@ def test_answer_is_the_same_up_to_its_holes(recorded: Json, observed: str, same:
 
 def test_one_cas_number_is_one_number_all_through_the_conversation() -> None:
     hole: Json = ["VALUE k 0 1 ", {"cas": 1}, "\r\nx\r\nEND\r\n"]
-    steps = tuple(MemcachedStep("a", send="gets k\r\n", got={V: hole}) for _ in range(3))
+    steps = tuple(Recorded(request("a", "gets k\r\n"), {V: hole}) for _ in range(3))
     seen = [f"VALUE k 0 1 {number}\r\nx\r\nEND\r\n" for number in (7, 7, 8)]
     played = Played("", tuple(Observed(answer, 0.0, 0.0) for answer in seen), None, late=False)
     found = differences(Conversation("c", "c", "", steps=steps), played, V, OTHER)
@@ -58,8 +60,8 @@ def test_one_cas_number_is_one_number_all_through_the_conversation() -> None:
 
 
 def test_step_without_an_answer_of_the_version_is_not_compared() -> None:
-    step = MemcachedStep("a", send="x\r\n", got={"5.6.14": "END\r\n"})
-    conversation = Conversation("c", "c", "", steps=(step, Sleep(0.1), Server("reload")))
+    step = Recorded(request("a", "x\r\n"), {"5.6.14": "END\r\n"})
+    conversation = Conversation("c", "c", "", steps=(step, Recorded(Pause(0.1)), Recorded(Restart("reload"))))
     played = Played("", tuple(Observed(answer, 0.0, 0.0) for answer in ("ERROR\r\n", None, "closed")), None, late=False)
     assert differences(conversation, played, V, ServerKind.PLUGIN) == []
 
@@ -102,13 +104,13 @@ def test_live_rows_are_compared_to_the_letter() -> None:
 
 
 def test_counts_and_error_texts_are_mysqls_alone() -> None:
-    affected = SqlStep("s", "UPDATE", got={V: {"affected": 1}})
+    affected = Recorded(Sql("UPDATE", on="s"), {V: {"affected": 1}})
     assert compared(affected, {"affected": 2}, OTHER) == []
     assert compared(affected, {"affected": 2}, ServerKind.PLUGIN) != []
     assert compared(affected, {"rows": []}, OTHER) != []
-    error = SqlStep("s", "UPDATE", got={V: {"error": [1062, "Duplicate entry 'a' for key 't.PRIMARY'"]}})
+    error = Recorded(Sql("UPDATE", on="s"), {V: {"error": [1062, "Duplicate entry 'a' for key 't.PRIMARY'"]}})
     assert compared(error, {"error": [1062, "UNIQUE constraint failed"]}, OTHER) == []
-    holed = SqlStep("s", "UPDATE", got={V: {"error": [1690, ["out of range in '", {"time": 0}, "'"]]}})
+    holed = Recorded(Sql("UPDATE", on="s"), {V: {"error": [1690, ["out of range in '", {"time": 0}, "'"]]}})
     assert compared(holed, {"error": [1690, "raised"]}, OTHER) == []
     assert compared(error, {"error": [1205, "database is locked"]}, OTHER) != []
     assert compared(error, {"affected": 1}, OTHER) != []

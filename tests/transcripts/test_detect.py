@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, SqlStep
+from kvref_conformance.corpus.conversation import Conversation, Recorded
 from kvref_conformance.corpus.detect import RACE, answers, unexplained
 from kvref_conformance.corpus.holes import CasNumbers, Clock, Json, matches
 from kvref_conformance.corpus.player import Observed, Played
+from kvref_conformance.corpus.templates import request
+from kvref_conformance.steps import AwaitReply, Sql
 
 NOW = 1_700_000_000.0
-SELECT = SqlStep("s", exec="SELECT c1, c4 FROM test.demo_test")
+SELECT = Recorded(Sql("SELECT c1, c4 FROM test.demo_test", on="s"))
 
 
-def joined(
-    steps: list[MemcachedStep | SqlStep], one: list[Json], other: list[Json], sql: tuple[str, ...] = ()
-) -> list[Json]:
+def joined(steps: list[Recorded], one: list[Json], other: list[Json], sql: tuple[str, ...] = ()) -> list[Json]:
     conversation = Conversation("x-001", "x", "a title", tuple(steps), sql=sql)
     return answers(conversation, played(one, NOW), played(other, NOW + 40))
 
@@ -28,7 +28,7 @@ def played(got: list[Json], began: float) -> Played:
 
 def test_what_is_equal_stays_plain() -> None:
     got: list[Json] = ["VALUE AA 8 12 77\r\nHELLO, HELLO\r\nEND\r\n", {"rows": [["AA", 77]]}]
-    assert joined([MemcachedStep("a"), SELECT], got, got, ("UPDATE test.demo_test SET c4 = 77",)) == got
+    assert joined([Recorded(AwaitReply((), "a", 0.0)), SELECT], got, got, ("UPDATE test.demo_test SET c4 = 77",)) == got
 
 
 def test_cas_numbers_are_numbered_by_their_first_answer() -> None:
@@ -37,7 +37,7 @@ def test_cas_numbers_are_numbered_by_their_first_answer() -> None:
         "VALUE k 0 1 1005\r\n1\r\nVALUE l 0 1 1004\r\n1\r\nEND\r\n",
         {"rows": [["k", 1005], ["l", 1004], ["m", 1006]]},
     ]
-    assert joined([MemcachedStep("a"), SELECT], one, other) == [
+    assert joined([Recorded(AwaitReply((), "a", 0.0)), SELECT], one, other) == [
         ["VALUE k 0 1 ", {"cas": 1}, "\r\n1\r\nVALUE l 0 1 ", {"cas": 2}, "\r\n1\r\nEND\r\n"],
         {"rows": [["k", {"cas": 1}], ["l", {"cas": 2}], ["m", {"cas": 3}]]},
     ]
@@ -46,7 +46,9 @@ def test_cas_numbers_are_numbered_by_their_first_answer() -> None:
 def test_a_number_that_does_not_count_along_is_garbage() -> None:
     one: list[Json] = ["VALUE k 0 1 5\r\n1\r\nEND\r\n", {"rows": [["k", 140115993196874]]}]
     other: list[Json] = ["VALUE k 0 1 1005\r\n1\r\nEND\r\n", {"rows": [["k", 140053179286586]]}]
-    assert joined([MemcachedStep("a"), SELECT], one, other)[1] == {"rows": [["k", {"number": "garbage"}]]}
+    assert joined([Recorded(AwaitReply((), "a", 0.0)), SELECT], one, other)[1] == {
+        "rows": [["k", {"number": "garbage"}]]
+    }
 
 
 def test_counts_of_the_run_are_no_cas_numbers() -> None:
@@ -57,7 +59,7 @@ def test_times_count_from_their_step_even_when_equal() -> None:
     got = joined([SELECT], [{"rows": [["k", int(NOW) + 100]]}], [{"rows": [["k", int(NOW) + 140]]}])
     assert got == [{"rows": [["k", {"time": 100}]]}]
     same: list[Json] = [f"STAT time {NOW:.0f}\r\nEND\r\n"]
-    conversation = Conversation("x-001", "x", "a title", (MemcachedStep("a"),))
+    conversation = Conversation("x-001", "x", "a title", (Recorded(AwaitReply((), "a", 0.0)),))
     assert answers(conversation, played(same, NOW), played(same, NOW)) == [["STAT time ", {"time": 0}, "\r\nEND\r\n"]]
 
 
@@ -79,7 +81,7 @@ def test_a_time_of_the_script_is_plain() -> None:
 def test_rows_of_stats_say_why_they_differ() -> None:
     one = "STAT pid 700\r\nSTAT uptime 2\r\nSTAT cmd_get 1\r\nSTAT threads 2\r\nEND\r\n"
     other = "STAT pid 701\r\nSTAT uptime 2\r\nSTAT cmd_get 3\r\nSTAT threads 2\r\nEND\r\n"
-    assert joined([MemcachedStep("a")], [one], [other]) == [
+    assert joined([Recorded(AwaitReply((), "a", 0.0))], [one], [other]) == [
         [
             "STAT pid ",
             {"number": "pid"},
@@ -103,7 +105,7 @@ def test_rows_of_stats_say_why_they_differ() -> None:
     ],
 )
 def test_garbage_and_races_are_pointed_out(one: str, other: str, joint: Json) -> None:
-    (got,) = joined([MemcachedStep("a")], [one], [other])
+    (got,) = joined([Recorded(AwaitReply((), "a", 0.0))], [one], [other])
     assert got == joint
     assert list(unexplained(got))
 
@@ -112,11 +114,14 @@ def test_cas_numbers_of_the_plugin_are_holes_even_where_equal() -> None:
     """Those of the memory cache (policy cache_only) and those after a restart count alike on any server."""
     answer = "VALUE k 0 1 {}\r\n1\r\nEND\r\n"
     got: list[Json] = [answer.format(6), answer.format(0), answer.format(2**64 - 1)]
-    assert joined([MemcachedStep("a")] * 3, got, got) == [["VALUE k 0 1 ", {"cas": 1}, "\r\n1\r\nEND\r\n"], *got[1:]]
+    assert joined([Recorded(AwaitReply((), "a", 0.0))] * 3, got, got) == [
+        ["VALUE k 0 1 ", {"cas": 1}, "\r\n1\r\nEND\r\n"],
+        *got[1:],
+    ]
 
 
 def test_times_are_made_from_what_the_conversation_says() -> None:
-    steps = [MemcachedStep("a", send="set k 0 100 1\r\n1\r\nset l 0 1900000000 1\r\n1\r\n"), SELECT]
+    steps = [Recorded(request("a", "set k 0 100 1\r\n1\r\nset l 0 1900000000 1\r\n1\r\n")), SELECT]
     one, other = ({"rows": [[began + 100.9, 1], [began + 1900000000 - (1 << 32), 2]]} for began in (NOW, NOW + 40))
     runs: list[Json] = [{"rows": [[int(cell) for cell in row] for row in run["rows"]]} for run in (one, other)]
     assert joined(steps, ["STORED\r\n", runs[0]], ["STORED\r\n", runs[1]])[1] == {
@@ -149,7 +154,7 @@ def frame(body: str = "", cas: int = 0, opcode: str = "01") -> str:
     ],
 )
 def test_binary_frames(one: str, other: str, joint: Json) -> None:
-    (got,) = joined([MemcachedStep("a", hex="80")], [one], [other])
+    (got,) = joined([Recorded(request("a", "80", binary=True))], [one], [other])
     assert got == joint
     for each in (one, other):
         assert matches(got, each, CasNumbers(), Clock(NOW, NOW + 40), hexadecimal=True)
@@ -161,7 +166,7 @@ def test_rows_of_binary_stats_say_why_they_differ() -> None:
 
     one = row("pid", "700") + row("uptime", "9") + row("threads", "2") + row("cmd_get", "1")
     other = row("pid", "1700") + row("uptime", "10") + row("threads", "2") + row("cmd_get", "3")
-    (got,) = joined([MemcachedStep("a", hex="80")], [one], [other])
+    (got,) = joined([Recorded(request("a", "80", binary=True))], [one], [other])
     assert isinstance(got, list)
     assert [part for part in got if isinstance(part, dict)] == [
         {"bytes": "length"},
@@ -195,6 +200,6 @@ def test_the_joint_answer_fits_both_runs(items: list[tuple[str, int, str]]) -> N
         return "".join(lines) + "END\r\n"
 
     one, other = run(3, second=False), run(2000, second=True)
-    (joint,) = joined([MemcachedStep("a")], [one], [other])
+    (joint,) = joined([Recorded(AwaitReply((), "a", 0.0))], [one], [other])
     for each in (one, other):
         assert matches(joint, each, CasNumbers(), Clock(NOW, NOW + 40))

@@ -13,16 +13,17 @@ from jsonschema import Draft202012Validator
 
 from kvref.errors import SuiteError
 from kvref_conformance import corpus
-from kvref_conformance.corpus.conversation import CrowdStep, MemcachedStep, Server, Sleep, SqlStep, from_json, to_json
+from kvref_conformance.corpus.conversation import from_json, to_json
 from kvref_conformance.corpus.detect import unexplained
+from kvref_conformance.steps import Crowd, Disconnect, Pause, StartSql
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = files(corpus)
-SCHEMA = json.loads(FOLDER.joinpath("schema.json").read_text(encoding="utf-8"))
+SCHEMA = corpus.schema()
 PLUGINS = {"5.6.14", "8.0.33"}
-LINE = {"id": "x-001", "group": "x", "title": "a title", "steps": [{"mc": "a", "send": "get AA\r\n"}]}
+LINE = {"id": "x-001", "group": "x", "title": "a title", "steps": [{"send": {"on": "a", "packets": ["get AA\r\n"]}}]}
 
 
 def lines(name: str) -> list[dict]:
@@ -57,17 +58,10 @@ def test_every_conversation_has_the_answers_of_both_plugins(name: str) -> None:
         plugins = conversation.versions() & PLUGINS
         assert plugins == PLUGINS or (one and plugins == {"8.0.33"}), conversation.id
         for number, step in enumerate(conversation.steps, 1):
-            match step:
-                case Sleep():
-                    continue
-                case (
-                    MemcachedStep(close=True)
-                    | MemcachedStep(abort=True)
-                    | SqlStep(asynchronous=True)
-                    | CrowdStep(close=True)
-                ):
+            match step.step:
+                case Pause() | Disconnect(how="close" | "reset") | StartSql() | Crowd(close=True):
                     assert not step.got, (conversation.id, number)
-                case MemcachedStep() | SqlStep() | Server() | CrowdStep():
+                case _:
                     assert step.got.keys() - {"memcached-1.6.18"} == plugins, (conversation.id, number)
 
 
@@ -78,7 +72,6 @@ def test_what_no_rule_fixes_is_rare() -> None:
         for name in corpus.SETS
         for conversation in corpus.load(name).values()
         for step in conversation.steps
-        if not isinstance(step, Sleep)
         for answer in step.got.values()
     )
     assert counts.total() > 10_000
@@ -98,11 +91,16 @@ def test_a_conversation_is_found_by_its_citation() -> None:
     [
         ({"titel": "x"}, "line 1: x-001: unknown field titel; known are id, group"),
         ({"title": None}, "line 1: x-001: field title is missing"),
-        ({"steps": [{"mc": "a", "sent": "x"}]}, "x-001, step 1: unknown field sent"),
-        ({"steps": [{"exec": "SELECT 1"}]}, "x-001, step 1: a step has one of the keys mc, sql, sleep, server, many"),
-        ({"steps": [{"sleep": "long"}]}, r"\$.steps\[0\]"),
-        ({"steps": [{"mc": "a", "got": {"8.0.33": ["VALUE ", {"cos": 1}]}}]}, r"\$.steps\[0\]"),
-        ({"steps": [{"mc": "a", "got": {"8": "END\r\n"}}]}, r"\$.steps\[0\]"),
+        ({"steps": [{"send": {"on": "a", "sent": "x"}}]}, "x-001, step 1: send: unknown 'sent'"),
+        ({"steps": [{"sql": {"on": "s", "statement": "SELECT 1", "within": 1, "often": 1}}]}, "sql: unknown 'often'"),
+        (
+            {"steps": [{"exec": "SELECT 1"}]},
+            "x-001, step 1: {'exec': 'SELECT 1'} is no step: a step is one of send, ask",
+        ),
+        ({"steps": [{"pause": {"seconds": "long"}}]}, "x-001, step 1: pause.seconds: 'long' is not float"),
+        ({"steps": [{"restart": {"how": "gently"}}]}, r"\$.steps\[0\]"),
+        ({"steps": [{"answer": {"on": "a"}, "got": {"8.0.33": ["VALUE ", {"cos": 1}]}}]}, r"\$.steps\[0\]"),
+        ({"steps": [{"answer": {"on": "a"}, "got": {"8": "END\r\n"}}]}, r"\$.steps\[0\]"),
         ({"port": {"8.0.33": "shut"}}, r"\$.port"),
     ],
 )
@@ -130,6 +128,8 @@ def test_other_faults_of_a_file_are_named(tmp_path: Path) -> None:
 
 
 def test_written_and_read_again(tmp_path: Path) -> None:
-    conversation = from_json(LINE | {"options": ["--x=1"], "steps": [{"sql": "s", "exec": "SELECT 1", "async": True}]})
+    conversation = from_json(
+        LINE | {"options": ["--x=1"], "steps": [{"sql start": {"on": "s", "statement": "SELECT 1"}}]}
+    )
     corpus.write(tmp_path / "x.jsonl", [conversation])
     assert corpus.read(tmp_path / "x.jsonl") == {"x-001": conversation}

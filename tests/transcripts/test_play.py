@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref_conformance.connection import Connection
-from kvref_conformance.corpus.conversation import Conversation, CrowdStep, MemcachedStep, Sleep, SqlStep
+from kvref_conformance.corpus.conversation import Conversation, Recorded
 from kvref_conformance.corpus.player import Played, play
 from kvref_conformance.corpus.silences import Pace
+from kvref_conformance.corpus.templates import request
+from kvref_conformance.steps import AwaitReply, AwaitSql, Crowd, Disconnect, Eventually, Pause, Sql, StartSql, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
 
 PACE = Pace(first=2.0, quiet=0.05, whole=0.1, broken=0.4)
@@ -102,7 +103,7 @@ def peer() -> Iterator[Callable[..., Peer]]:
         each.close()
 
 
-def held(target: Peer, *steps: Step) -> Played:
+def held(target: Peer, *steps: Recorded) -> Played:
     return play(Conversation("x-001", "x", "a title", steps), target, PACE)
 
 
@@ -112,25 +113,25 @@ def got(played: Played) -> list[Json]:
 
 def test_an_answer_is_read_until_silence(peer: Callable[..., Peer]) -> None:
     target = peer(lambda _: ["VALUE k 0 2\r\n", 0.2, "xx\r\n", 0.2, "END\r\n"])
-    played = held(target, MemcachedStep("a", send="get k\r\n"), MemcachedStep("a", send="get k\r\n"))
+    played = held(target, Recorded(request("a", "get k\r\n")), Recorded(request("a", "get k\r\n")))
     assert got(played) == ["VALUE k 0 2\r\nxx\r\nEND\r\n"] * 2
     assert not played.late
     assert target.finished == 1
 
 
-@pytest.mark.parametrize("second", [MemcachedStep("a", send="b\r\n"), Sleep(0.2)])
-def test_bytes_behind_a_whole_answer_are_noticed(peer: Callable[..., Peer], second: Step) -> None:
+@pytest.mark.parametrize("second", [Recorded(request("a", "b\r\n")), Recorded(Pause(0.2))])
+def test_bytes_behind_a_whole_answer_are_noticed(peer: Callable[..., Peer], second: Recorded) -> None:
     target = peer(lambda line: ["END\r\n", 0.15, "END\r\n"] if line == "a\r\n" else ["OK\r\n"])
-    assert held(target, MemcachedStep("a", send="a\r\n"), Sleep(0.2), second).late
+    assert held(target, Recorded(request("a", "a\r\n")), Recorded(Pause(0.2)), second).late
 
 
 def test_what_was_not_answered_yet_comes_with_a_later_step(peer: Callable[..., Peer]) -> None:
     target = peer(lambda line: [0.3, "STORED\r\n"])
     played = held(
         target,
-        MemcachedStep("a", send="set\r\n", quiet=True),
-        MemcachedStep("a", first=1.0),
-        MemcachedStep("a", first=0.05),
+        Recorded(request("a", "set\r\n", quiet=True)),
+        Recorded(AwaitReply((), "a", 1.0)),
+        Recorded(AwaitReply((), "a", 0.05)),
     )
     assert got(played) == ["", "STORED\r\n", ""]
     assert not played.late
@@ -139,11 +140,11 @@ def test_what_was_not_answered_yet_comes_with_a_later_step(peer: Callable[..., P
 def test_a_closed_connection_stays_closed(peer: Callable[..., Peer]) -> None:
     target = peer(lambda line: None)
     steps = [
-        MemcachedStep("a", send="quit\r\n"),
-        MemcachedStep("a", send="x\r\n"),
-        MemcachedStep("a", send="x\r\n"),
-        MemcachedStep("a"),
-        MemcachedStep("b", send="x\r\n"),
+        Recorded(request("a", "quit\r\n")),
+        Recorded(request("a", "x\r\n")),
+        Recorded(request("a", "x\r\n")),
+        Recorded(AwaitReply((), "a", 0.0)),
+        Recorded(request("b", "x\r\n")),
     ]
     assert got(held(target, *steps)) == ["<EOF>", "<EOF>", "<BrokenPipeError>", "<EOF>", "<EOF>"]
 
@@ -151,23 +152,27 @@ def test_a_closed_connection_stays_closed(peer: Callable[..., Peer]) -> None:
 def test_nobody_listens(peer: Callable[..., Peer]) -> None:
     target = peer()
     target.close()
-    assert got(held(target, MemcachedStep("a", send="x\r\n"), MemcachedStep("a"))) == ["<ConnectionRefusedError>"] * 2
+    assert (
+        got(held(target, Recorded(request("a", "x\r\n")), Recorded(AwaitReply((), "a", 0.0))))
+        == ["<ConnectionRefusedError>"] * 2
+    )
 
 
 def test_a_closing_step_has_no_answer_and_the_name_is_free_again(peer: Callable[..., Peer]) -> None:
     target = peer()
     steps = [
-        MemcachedStep("a", send="x\r\n"),
-        MemcachedStep("a", close=True),
-        MemcachedStep("a", send="y\r\n"),
-        MemcachedStep("a", abort=True),
-        MemcachedStep("a", send="z\r\n"),
+        Recorded(request("a", "x\r\n")),
+        Recorded(Disconnect("a", "close")),
+        Recorded(request("a", "y\r\n")),
+        Recorded(Disconnect("a", "reset")),
+        Recorded(request("a", "z\r\n")),
     ]
     assert got(held(target, *steps)) == ["x?\r\n", None, "y?\r\n", None, "z?\r\n"]
 
 
 def test_half_closed_connections_are_still_read(peer: Callable[..., Peer]) -> None:
-    assert got(held(peer(), MemcachedStep("a", send="x\r\n", half=True))) == ["x?\r\n<EOF>"]
+    steps = Recorded(request("a", "x\r\n")), Recorded(Disconnect("a", "half"))
+    assert got(held(peer(), *steps)) == ["x?\r\n", "<EOF>"]
 
 
 def test_cas_numbers_answered_before_are_sent(peer: Callable[..., Peer]) -> None:
@@ -175,12 +180,12 @@ def test_cas_numbers_answered_before_are_sent(peer: Callable[..., Peer]) -> None
     target = peer(
         lambda line: [f"VALUE k 0 1 {numbers[line.strip()]}\r\n1\r\nEND\r\n"] if line.strip() in numbers else ["OK\r\n"]
     )
-    cas = [MemcachedStep("b", send=["cas k 0 0 1 ", {"cas": n}, "\r\n"]) for n in (2, 1, 3)]
+    cas = [Recorded(request("b", ["cas k 0 0 1 ", {"cas": n}, "\r\n"])) for n in (2, 1, 3)]
     held(
         target,
-        MemcachedStep("a", send="gets k\r\n"),
-        MemcachedStep("a", send="gets k\r\n"),
-        MemcachedStep("a", send="gets l\r\n"),
+        Recorded(request("a", "gets k\r\n")),
+        Recorded(request("a", "gets k\r\n")),
+        Recorded(request("a", "gets l\r\n")),
         *cas,
     )
     assert [line for line in target.heard if line.startswith("cas")] == [
@@ -192,13 +197,16 @@ def test_cas_numbers_answered_before_are_sent(peer: Callable[..., Peer]) -> None
 
 def test_binary_answers_are_hexadecimal(peer: Callable[..., Peer]) -> None:
     target = peer(lambda line: ["\x81\x00\xff"])
-    assert got(held(target, MemcachedStep("a", hex=b"\x80\n".hex()))) == ["8100ff"]
+    assert got(held(target, Recorded(request("a", b"\x80\n".hex(), binary=True)))) == ["8100ff"]
 
 
 def test_a_crowd_counts_answers(peer: Callable[..., Peer]) -> None:
     target = peer(lambda line: [f"VALUE {line.strip()} {int(line[1:]) % 2} 1\r\n7\r\nEND\r\n"])
     played = held(
-        target, CrowdStep(5, "c", "k{i}\r\n"), MemcachedStep("c3", send="k1\r\n"), CrowdStep(5, "c", close=True)
+        target,
+        Recorded(Crowd(5, "c", "k{i}\r\n")),
+        Recorded(request("c3", "k1\r\n")),
+        Recorded(Crowd(5, "c", close=True)),
     )
     assert got(played) == [
         {"VALUE k{i} 0 1\r\n7\r\nEND\r\n": 3, "VALUE k{i} 1 1\r\n7\r\nEND\r\n": 2},
@@ -214,9 +222,9 @@ def test_rows_are_polled_watched_cut_and_masked(peer: Callable[..., Peer]) -> No
         "SELECT 2": [{"rows": [[1]]}, {"rows": [[1]]}, {"rows": [[2]]}],
         "SELECT 3": [{"rows": [["a", "xid=12 ver: 5.6"]]}],
     }
-    poll = SqlStep("s", exec="SELECT 1", poll={"until": [[1]], "every": 0.01, "timeout": 5})
-    watch = SqlStep("s", exec="SELECT 2", watch={"for": 0.2, "every": 0.01})
-    cut = SqlStep("s", exec="SELECT 3", cols=(1,), mask=r"xid=(\d+)|ver: (.*)")
+    poll = Recorded(Eventually(Sql("SELECT 1", ((1,),), on="s"), 5, 0.01))
+    watch = Recorded(Watch("SELECT 2", "s", 0.2, 0.01))
+    cut = Recorded(Sql("SELECT 3", on="s"), cols=(1,), mask=r"xid=(\d+)|ver: (.*)")
     assert got(held(target, poll, watch, cut)) == [
         {"rows": [[1]]},
         {"seen": [[[1]], [[2]]]},
@@ -229,9 +237,9 @@ def test_a_statement_runs_beside_the_next_steps(peer: Callable[..., Peer]) -> No
     target.results = {"UPDATE": [{"affected": 1}]}
     played = held(
         target,
-        SqlStep("s", exec="UPDATE", asynchronous=True),
-        MemcachedStep("a", send="x\r\n"),
-        SqlStep("s", join=True),
+        Recorded(StartSql("UPDATE", "s")),
+        Recorded(request("a", "x\r\n")),
+        Recorded(AwaitSql("s")),
     )
     assert got(played) == [None, "x?\r\n", {"affected": 1}]
     assert target.statements == [("s", "UPDATE")]
@@ -239,7 +247,7 @@ def test_a_statement_runs_beside_the_next_steps(peer: Callable[..., Peer]) -> No
 
 def test_every_step_says_when_it_ran(peer: Callable[..., Peer]) -> None:
     before = time.time()
-    first, second = held(peer(), Sleep(0.05), MemcachedStep("a", send="x\r\n")).steps
+    first, second = held(peer(), Recorded(Pause(0.05)), Recorded(request("a", "x\r\n"))).steps
     assert before <= first.began <= first.ended <= second.began <= second.ended <= time.time()
     assert first.ended - first.began >= 0.05
     assert re.fullmatch(r"x\?\r\n", str(second.got))

@@ -51,13 +51,13 @@ def pair(request: pytest.FixtureRequest) -> Iterator[tuple[PluginTarget, PluginT
 
 def test_recording_twice_gives_the_same(pair: tuple[PluginTarget, PluginTarget]) -> None:
     conversation = script(
-        {"mc": "a", "send": "set k 3 100 1\r\n1\r\n"},
-        {"mc": "a", "send": "gets k AA\r\n"},
-        {"mc": "a", "send": ["cas k 3 100 1 ", {"cas": 1}, "\r\n2\r\n"]},
-        {"mc": "b", "send": ["cas k 3 100 1 ", {"cas": 1}, "\r\n3\r\n"]},
-        {"mc": "b", "send": "gets k\r\n"},
-        {"sql": "s", "exec": "SELECT c1, c2, c3, c4, c5 FROM test.demo_test ORDER BY c1"},
-        {"mc": "a", "hex": "800900000000000000000000000000000000000000000000"},
+        {"send": {"on": "a", "packets": ["set k 3 100 1\r\n1\r\n"]}},
+        {"send": {"on": "a", "packets": ["gets k AA\r\n"]}},
+        {"send": {"on": "a", "packets": ["cas k 3 100 1 {c1}\r\n2\r\n"]}},
+        {"send": {"on": "b", "packets": ["cas k 3 100 1 {c1}\r\n3\r\n"]}},
+        {"send": {"on": "b", "packets": ["gets k\r\n"]}},
+        {"sql": {"on": "s", "statement": "SELECT c1, c2, c3, c4, c5 FROM test.demo_test ORDER BY c1"}},
+        {"send": {"on": "a", "frames": "getq"}},
     )
     recordings = [record(conversation, *pair).entered(conversation) for _ in range(2)]
     assert recordings[0] == recordings[1]
@@ -75,9 +75,9 @@ def test_recording_twice_gives_the_same(pair: tuple[PluginTarget, PluginTarget])
 def test_each_conversation_finds_its_own_world(pair: tuple[PluginTarget, PluginTarget]) -> None:
     one, _ = pair
     other_table = script(
-        {"mc": "a", "send": "get k\r\n"},
-        {"sql": "s", "exec": "CREATE DATABASE litter"},
-        {"sql": "s", "exec": "CREATE TABLE litter.t (a INT)"},
+        {"send": {"on": "a", "packets": ["get k\r\n"]}},
+        {"sql": {"on": "s", "statement": "CREATE DATABASE litter"}},
+        {"sql": {"on": "s", "statement": "CREATE TABLE litter.t (a INT)"}},
         sql=[
             "CREATE TABLE test.t (k VARCHAR(8) PRIMARY KEY, v VARCHAR(8))",
             "INSERT INTO test.t VALUES ('k', 'v')",
@@ -86,16 +86,19 @@ def test_each_conversation_finds_its_own_world(pair: tuple[PluginTarget, PluginT
         ],
     )
     assert play(other_table, one).steps[0].got == "VALUE k 0 1\r\nv\r\nEND\r\n"
-    plain = script({"mc": "a", "send": "get k AA\r\n"}, {"sql": "s", "exec": "SHOW DATABASES LIKE 'litter'"})
+    plain = script(
+        {"send": {"on": "a", "packets": ["get k AA\r\n"]}},
+        {"sql": {"on": "s", "statement": "SHOW DATABASES LIKE 'litter'"}},
+    )
     assert [step.got for step in play(plain, one).steps] == ["VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n", {"rows": []}]
 
 
 def test_options_are_in_force_for_their_conversation_only(pair: tuple[PluginTarget, PluginTarget]) -> None:
     one, _ = pair
     steps = [
-        {"mc": "a", "send": "set k 0 0 1\r\n1\r\n"},
-        {"sql": "s", "exec": "SELECT COUNT(*) FROM test.demo_test"},
-        {"sql": "s", "exec": "SELECT @@daemon_memcached_w_batch_size"},
+        {"send": {"on": "a", "packets": ["set k 0 0 1\r\n1\r\n"]}},
+        {"sql": {"on": "s", "statement": "SELECT COUNT(*) FROM test.demo_test"}},
+        {"sql": {"on": "s", "statement": "SELECT @@daemon_memcached_w_batch_size"}},
     ]
     options = ["--daemon_memcached_w_batch_size=4", "--innodb_api_bk_commit_interval=100000"]
     assert [step.got for step in play(script(*steps, options=options), one).steps[1:]] == [
@@ -106,7 +109,9 @@ def test_options_are_in_force_for_their_conversation_only(pair: tuple[PluginTarg
 
 
 def test_a_configuration_the_plugin_dislikes_leaves_the_port_closed(pair: tuple[PluginTarget, PluginTarget]) -> None:
-    conversation = script({"mc": "a", "send": "get AA\r\n"}, sql=["DELETE FROM innodb_memcache.containers"])
+    conversation = script(
+        {"send": {"on": "a", "packets": ["get AA\r\n"]}}, sql=["DELETE FROM innodb_memcache.containers"]
+    )
     recorded = record(conversation, *pair).entered(conversation)
     version = pair[0].version
     assert recorded.port == {version: "closed"}
@@ -116,15 +121,15 @@ def test_a_configuration_the_plugin_dislikes_leaves_the_port_closed(pair: tuple[
 def test_reload_restart_and_kill(pair: tuple[PluginTarget, PluginTarget]) -> None:
     one, _ = pair
     conversation = script(
-        {"mc": "a", "send": "set k 0 0 1\r\n1\r\n"},
-        {"mc": "a", "close": True},
-        {"server": "reload"},
-        {"mc": "b", "send": "get k\r\n"},
-        {"server": "restart"},
-        {"mc": "c", "send": "set l 0 0 1\r\n2\r\n"},
-        {"server": "kill9"},
-        {"mc": "d", "send": "get k l\r\n"},
-        {"sql": "s", "exec": "SELECT COUNT(*) FROM test.demo_test"},
+        {"send": {"on": "a", "packets": ["set k 0 0 1\r\n1\r\n"]}},
+        {"hang up": {"on": "a", "how": "close"}},
+        {"restart": {"how": "reload"}},
+        {"send": {"on": "b", "packets": ["get k\r\n"]}},
+        {"restart": {"how": "restart"}},
+        {"send": {"on": "c", "packets": ["set l 0 0 1\r\n2\r\n"]}},
+        {"restart": {"how": "kill9"}},
+        {"send": {"on": "d", "packets": ["get k l\r\n"]}},
+        {"sql": {"on": "s", "statement": "SELECT COUNT(*) FROM test.demo_test"}},
     )
     played = play(conversation, one)
     assert [step.got for step in played.steps] == [
@@ -145,20 +150,23 @@ def test_a_crash_is_recorded_and_the_next_conversation_goes_on(pair: tuple[Plugi
     """8.0 dies of an empty range with words behind it, 5.6 of a 250-byte `@@` word (core:range-077, core:map-065)."""
     version = pair[0].version
     deadly = "get zz @>zz a\r\nget AA\r\n" if version.startswith("8") else f"get @@{'x' * 248}\r\n"
-    conversation = script({"mc": "a", "send": deadly}, {"mc": "b", "send": "get AA\r\n"})
+    conversation = script({"send": {"on": "a", "packets": [deadly]}}, {"send": {"on": "b", "packets": ["get AA\r\n"]}})
     recorded = record(conversation, *pair).entered(conversation)
     assert recorded.crash.keys() == {version}
     assert str(answers(recorded, version)[0]).endswith("<EOF>")
     assert answers(recorded, version)[1] == "<ConnectionRefusedError>"
     assert (
-        play(script({"mc": "a", "send": "get AA\r\n"}), pair[0]).steps[0].got
+        play(script({"send": {"on": "a", "packets": ["get AA\r\n"]}}), pair[0]).steps[0].got
         == "VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
     )
 
 
 def test_a_set_up_that_fails_is_named(pair: tuple[PluginTarget, PluginTarget]) -> None:
     with pytest.raises(SuiteError, match=r"x-001: set-up on [58]\.[06]\.\d+: 'INSERT INTO test.nothing.*failed"):
-        play(script({"mc": "a", "send": "get AA\r\n"}, sql=["INSERT INTO test.nothing VALUES (1)"]), pair[0])
+        play(
+            script({"send": {"on": "a", "packets": ["get AA\r\n"]}}, sql=["INSERT INTO test.nothing VALUES (1)"]),
+            pair[0],
+        )
 
 
 def test_a_plugin_server_is_that_of_a_plugin() -> None:
@@ -176,10 +184,16 @@ def scripts(tmp_path: Path) -> Path:
         pass
     file = tmp_path / "scripts.jsonl"
     conversations = [
-        script({"mc": "a", "send": "gets AA\r\n"}, {"sql": "s", "exec": "SELECT 1"}, id=f"x-{number:03}")
+        script(
+            {"send": {"on": "a", "packets": ["gets AA\r\n"]}},
+            {"sql": {"on": "s", "statement": "SELECT 1"}},
+            id=f"x-{number:03}",
+        )
         for number in (1, 2)
     ]
-    corpus.write(file, [*conversations, script({"mc": "a", "send": "get AA\r\n"}, id="y-001", sql=["SELECT 1"])])
+    corpus.write(
+        file, [*conversations, script({"send": {"on": "a", "packets": ["get AA\r\n"]}}, id="y-001", sql=["SELECT 1"])]
+    )
     return file
 
 
@@ -210,7 +224,7 @@ def test_the_command_merges_what_was_recorded(scripts: Path, tmp_path: Path) -> 
 
 def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    steps = ({"mc": "a", "send": "get AA\r\n"}, {"sleep": 3})
+    steps = ({"send": {"on": "a", "packets": ["get AA\r\n"]}}, {"pause": {"seconds": 3}})
     corpus.write(scripts, [script(*steps, id=f"x-{number:03}") for number in range(10)])
     with subprocess.Popen(
         kvref(scripts, "--target", "memcached", "--out", out),

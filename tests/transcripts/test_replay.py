@@ -26,9 +26,9 @@ CONVERSATION: dict[str, Any] = {
     "title": "a value and its row",
     "sql": ["INSERT INTO test.demo_test VALUES ('k','v',1,0,0)"],
     "steps": [
-        {"mc": "a", "send": "get k\r\n", "got": {"8.0.33": "VALUE k 1 1\r\nv\r\nEND\r\n"}},
-        {"mc": "a", "send": "set k 2 0 1\r\nw\r\n", "got": {"8.0.33": "STORED\r\n"}},
-        {"sql": "s", "exec": "SELECT c1, c2, c4 FROM test.demo_test WHERE c1='K'", "got": {"8.0.33": {"rows": [["k", "w", {"cas": 1}]]}}},
+        {"send": {"on": "a", "packets": ["get k\r\n"]}, "got": {"8.0.33": "VALUE k 1 1\r\nv\r\nEND\r\n"}},
+        {"send": {"on": "a", "packets": ["set k 2 0 1\r\nw\r\n"]}, "got": {"8.0.33": "STORED\r\n"}},
+        {"sql": {"on": "s", "statement": "SELECT c1, c2, c4 FROM test.demo_test WHERE c1='K'"}, "got": {"8.0.33": {"rows": [["k", "w", {"cas": 1}]]}}},
     ],
 }  # fmt: skip
 
@@ -90,11 +90,11 @@ def test_set_up_that_cannot_be_made_differs_with_its_reason(replay: Run, tmp_pat
 def test_refused_configuration_is_a_closed_port_and_a_fresh_start_refuses_it_too(replay: Run, tmp_path: Path) -> None:
     closed = changed(sql=["DELETE FROM innodb_memcache.containers"], port={"8.0.33": "closed"})
     closed["steps"] = [
-        {"mc": "a", "send": "get k\r\n", "got": {"8.0.33": "<ConnectionRefusedError>"}},
-        {"server": "restart", "got": {"8.0.33": "closed"}},
-        {"sql": "s", "exec": "INSERT INTO innodb_memcache.containers VALUES ('a','test','demo_test','c1','c2','c3','c4','c5','PRIMARY')"},
-        {"server": "restart", "got": {"8.0.33": "open"}},
-        {"mc": "a", "send": "get AA\r\n", "got": {"8.0.33": "VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"}},
+        {"send": {"on": "a", "packets": ["get k\r\n"]}, "got": {"8.0.33": "<ConnectionRefusedError>"}},
+        {"restart": {"how": "restart"}, "got": {"8.0.33": "closed"}},
+        {"sql": {"on": "s", "statement": "INSERT INTO innodb_memcache.containers VALUES ('a','test','demo_test','c1','c2','c3','c4','c5','PRIMARY')"}},
+        {"restart": {"how": "restart"}, "got": {"8.0.33": "open"}},
+        {"send": {"on": "a", "packets": ["get AA\r\n"]}, "got": {"8.0.33": "VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"}},
     ]  # fmt: skip
     done = replay(file_of(tmp_path, closed, CONVERSATION | {"id": "try-002"}), "--profile", "mysql-8.0")
     assert done.returncode == 0, done.stdout
@@ -103,10 +103,10 @@ def test_refused_configuration_is_a_closed_port_and_a_fresh_start_refuses_it_too
 def test_kill_and_reload(replay: Run, tmp_path: Path) -> None:
     ended = changed()
     ended["steps"] += [
-        {"server": "kill9", "got": {"8.0.33": "open"}},
-        {"mc": "b", "send": "get k\r\n", "got": {"8.0.33": "VALUE k 2 1\r\nw\r\nEND\r\n"}},
-        {"server": "reload", "got": {"8.0.33": "open"}},
-        {"mc": "c", "send": "get k\r\n", "got": {"8.0.33": "VALUE k 2 1\r\nw\r\nEND\r\n"}},
+        {"restart": {"how": "kill9"}, "got": {"8.0.33": "open"}},
+        {"send": {"on": "b", "packets": ["get k\r\n"]}, "got": {"8.0.33": "VALUE k 2 1\r\nw\r\nEND\r\n"}},
+        {"restart": {"how": "reload"}, "got": {"8.0.33": "open"}},
+        {"send": {"on": "c", "packets": ["get k\r\n"]}, "got": {"8.0.33": "VALUE k 2 1\r\nw\r\nEND\r\n"}},
     ]
     done = replay(file_of(tmp_path, ended), "--profile", "mysql-8.0")
     assert done.returncode == 0, done.stdout

@@ -18,8 +18,10 @@ from kvref_conformance import corpus
 from kvref_conformance import player as steps_player
 from kvref_conformance.corpus import listing, player, silences
 from kvref_conformance.corpus.compare import ServerKind, differences
-from kvref_conformance.corpus.conversation import Conversation, CrowdStep, MemcachedStep, SqlStep
+from kvref_conformance.corpus.conversation import Conversation, Recorded
 from kvref_conformance.corpus.targets.kvref_process import SETTINGS
+from kvref_conformance.corpus.templates import sent
+from kvref_conformance.steps import Crowd, Send
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,14 +50,11 @@ SAMPLES = [
 
 
 def needs_a_server(conversation: Conversation) -> bool:
-    def of_a_step(step: object) -> bool:
-        match step:
-            case SqlStep(exec=str(statement)):
-                return TRANSACTION.search(statement) is not None
-            case MemcachedStep(send=str(sent)) | MemcachedStep(hex=str(sent)):
-                return COUNTERS.match(sent) is not None
-            case _:
-                return isinstance(step, CrowdStep)
+    def of_a_step(recorded: Recorded) -> bool:
+        if isinstance(recorded.step, Send):
+            parts = sent(recorded.step)
+            return isinstance(parts, str) and COUNTERS.match(parts) is not None
+        return isinstance(recorded.step, Crowd) or TRANSACTION.search(recorded.statement or "") is not None
 
     options = {option.removeprefix("--").partition("=")[0] for option in conversation.options}
     return bool(conversation.port or options & SETTINGS) or any(map(of_a_step, conversation.steps))

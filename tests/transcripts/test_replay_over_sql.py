@@ -41,13 +41,15 @@ def test_sample_replays_over_innodb(database: str) -> None:
 @pytest.mark.live
 def test_both_servers_are_started_again(tmp_path: Path) -> None:
     found = {"8.0.33": "VALUE k 3 1\r\nv\r\nEND\r\n"}
-    steps: list[dict[str, Any]] = [{"mc": "a", "send": "set k 3 0 1\r\nv\r\n", "got": {"8.0.33": "STORED\r\n"}}]
+    steps: list[dict[str, Any]] = [
+        {"send": {"on": "a", "packets": ["set k 3 0 1\r\nv\r\n"]}, "got": {"8.0.33": "STORED\r\n"}}
+    ]
     for action in ("kill9", "restart", "reload"):
-        steps.append({"server": action, "got": {"8.0.33": "open"}})
-        steps.append({"mc": action, "send": "get k\r\n", "got": found})
+        steps.append({"restart": {"how": action}, "got": {"8.0.33": "open"}})
+        steps.append({"send": {"on": action, "packets": ["get k\r\n"]}, "got": found})
     steps += [
-        {"sql": "s", "exec": "DELETE FROM innodb_memcache.containers", "got": {"8.0.33": {"affected": 1}}},
-        {"server": "reload", "got": {"8.0.33": "closed"}},
+        {"sql": {"on": "s", "statement": "DELETE FROM innodb_memcache.containers"}, "got": {"8.0.33": {"affected": 1}}},
+        {"restart": {"how": "reload"}, "got": {"8.0.33": "closed"}},
     ]
     path = tmp_path / "mine.jsonl"
     path.write_text(json.dumps({"id": "again-001", "group": "again", "title": "again", "steps": steps}) + "\n")

@@ -11,37 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED
 from kvref_conformance.clients.text import Command
+from kvref_conformance.frames import HEADER, NAMES, OPCODES, REPLY, frames
 
 if TYPE_CHECKING:
     from kvref_conformance.clients.store import Item, Store
 
-HEADER: Final = struct.Struct(">BBHBBHI4sQ")
-REQUEST: Final = 0x80
-_REPLY: Final = 0x81
-# Opcode to its verb and whether it is quiet.
-_GETS: Final = {0x00: False, 0x09: True, 0x0C: False, 0x0D: True}
-_WITH_KEY: Final = frozenset({0x0C, 0x0D, 0x23, 0x24})
-_GATS: Final = {0x1D: False, 0x1E: True, 0x23: False, 0x24: True}
-_VERBS: Final[dict[int, tuple[str, bool]]] = {
-    **{opcode: ("get", quiet) for opcode, quiet in _GETS.items()},
-    **{opcode: ("gat", quiet) for opcode, quiet in _GATS.items()},
-    **{0x01 + n: (verb, False) for n, verb in enumerate(("set", "add", "replace", "delete", "incr", "decr", "quit"))},
-    **{0x11 + n: (verb, True) for n, verb in enumerate(("set", "add", "replace", "delete", "incr", "decr", "quit"))},
-    0x08: ("flush_all", False),
-    0x18: ("flush_all", True),
-    0x0A: ("noop", False),
-    0x0B: ("version", False),
-    0x0E: ("append", False),
-    0x0F: ("prepend", False),
-    0x19: ("append", True),
-    0x1A: ("prepend", True),
-    0x10: ("stats", False),
-    0x1B: ("verbosity", False),
-    0x1C: ("touch", False),
-    0x20: ("sasl_list", False),
-    0x21: ("sasl_auth", False),
-    0x22: ("sasl_step", False),
-}
+_WITH_KEY: Final = frozenset(OPCODES[name] for name in ("getk", "getkq", "gatk", "gatkq"))
+# Opcodes whose verb of the text protocol has another name.
+_VERBS: Final = {"getk": "get", "gatk": "gat", "flush": "flush_all", "stat": "stats"}
 _STATUS: Final = {STORED: 0, NOT_FOUND: 1, EXISTS: 2, NOT_STORED: 5, NOT_A_NUMBER: 6}
 _WORDS: Final = {
     0: b"", 1: b"Not found", 2: b"Data exists for key.", 4: b"Invalid arguments", 5: b"Not stored.",
@@ -61,7 +38,7 @@ class Frame:
     extras: bytes = b""
     key: bytes = b""
     value: bytes = b""
-    magic: int = _REPLY
+    magic: int = REPLY
     datatype: int = 0
     total: int = 0
     key_length: int = 0
@@ -88,27 +65,23 @@ class Frame:
 
 def take(buffer: bytearray) -> Command | None:
     """Cut the next request off the front of a buffer; None while it is not complete."""
-    if len(buffer) < HEADER.size:
+    frame = next(frames(bytes(buffer)), None)
+    if frame is None or not frame.whole:
         return None
-    _, opcode, key_length, extras_length, _, _, total, _, _ = HEADER.unpack_from(buffer)
-    size = HEADER.size + total
-    if len(buffer) < size:
-        return None
-    whole = bytes(buffer[:size])
-    del buffer[:size]
-    start = HEADER.size + extras_length
-    key = whole[start : start + key_length]
-    verb, quiet = _VERBS.get(opcode, ("unknown", False))
-    return Command(verb, (b"0x%02x" % opcode,), whole, quiet, (key,) if key_length else ())
+    data = bytes(buffer[: frame.size])
+    del buffer[: frame.size]
+    name = NAMES.get(frame.opcode, "unknown")
+    verb = name.removesuffix("q")
+    keys = (frame.key,) if frame.lengths[0] else ()
+    return Command(_VERBS.get(verb, verb), (b"0x%02x" % frame.opcode,), data, name.endswith("q"), keys)
 
 
 def answer(command: Command, store: Store) -> list[Frame]:
     """Execute a request and return its frames; none where a quiet opcode has none."""
-    _, opcode, key_length, extras_length, _, _, _, opaque, cas = HEADER.unpack_from(command.data)
-    body = command.data[HEADER.size :]
-    extras, key, value = body[:extras_length], body[extras_length:][:key_length], body[extras_length + key_length :]
+    (request,) = frames(command.data)
+    extras, key, value, cas = request.extras, request.key, request.value, request.cas
     verb, quiet = command.verb, command.quiet
-    frame = Frame(opcode, opaque)
+    frame = Frame(request.opcode, request.opaque)
     if len(key) > MAX_KEY:
         return [_failed(frame, 4)]
     if verb in {"get", "gat"}:

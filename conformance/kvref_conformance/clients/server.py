@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from kvref_conformance.clients import binary, text
+from kvref_conformance.frames import REQUEST
 
 if TYPE_CHECKING:
     from kvref_conformance.clients.faults import Fault, Unit
@@ -134,7 +135,7 @@ class ScriptedServer:
             # The replies to the commands of one segment are one reply for a fault, as are those to quiet commands.
             complete = False
             while buffer:
-                part = binary if buffer[0] == binary.REQUEST else text
+                part = binary if buffer[0] == REQUEST else text
                 command = part.take(buffer)
                 if command is None:
                     break

@@ -1,7 +1,7 @@
 """Recorded conversations with the real servers, byte by byte, one JSON object a line.
 
-The `.jsonl` files of this package are the sets; `core:map-001` cites a conversation. README.md and schema.json
-describe the format.
+The `.jsonl` files of this package are the sets; `core:map-001` cites a conversation. README.md and
+`../steps/schema.json` describe the format.
 
     from kvref_conformance import corpus
 
@@ -18,7 +18,7 @@ import json
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvref import documents
 from kvref.documents import DocumentError
@@ -101,12 +101,18 @@ def read(path: Path) -> dict[str, Conversation]:
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - the suite's own recordings are read without it
     from jsonschema.exceptions import best_match  # noqa: PLC0415
 
-    validator = Draft202012Validator(json.loads(files(__package__).joinpath("schema.json").read_text(encoding="utf-8")))
+    validator = Draft202012Validator(schema())
     for conversation in conversations.values():
         fault = best_match(validator.iter_errors(to_json(conversation)))
         if fault is not None:
             raise SuiteError(f"{path}, {conversation.id}, {fault.json_path}: {fault.message}")
     return conversations
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a line."""
+    steps = json.loads(files("kvref_conformance.steps").joinpath("schema.json").read_text(encoding="utf-8"))
+    return {"$schema": steps["$schema"], "$ref": "#/$defs/recording", "$defs": steps["$defs"]}
 
 
 def write(path: Path, conversations: Iterable[Conversation]) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.corpus.conversation import MemcachedStep, Sleep, SqlStep
 from kvref_conformance.corpus.holes import CasNumbers, Clock, matches
+from kvref_conformance.steps import AwaitSql, Eventually, Sql, StartSql, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ def _differences(conversation: Conversation, played: Played, version: str, kind:
         yield Difference(0, port or "open", played.port or "open")
     cas = CasNumbers()
     for number, (step, observed) in enumerate(zip(conversation.steps, played.steps, strict=True), 1):
-        if isinstance(step, Sleep) or version not in step.got:
+        if version not in step.got:
             continue
         recorded, got = step.got[version], observed.got
         other_sql = kind is ServerKind.KVREF_OVER_OTHER_SQL
@@ -90,10 +90,9 @@ def _differences(conversation: Conversation, played: Played, version: str, kind:
             continue
         if (kind is not ServerKind.PLUGIN and _is_garbage(recorded)) or (other_sql and _agree(recorded, got)):
             continue
-        if other_sql and isinstance(step, SqlStep):
+        if other_sql and isinstance(step.step, Sql | StartSql | AwaitSql | Eventually | Watch):
             got = _as_mysql(recorded, got)
-        hexadecimal = isinstance(step, MemcachedStep) and step.hex is not None
-        if not matches(recorded, got, cas, Clock(observed.began, observed.ended), hexadecimal=hexadecimal):
+        if not matches(recorded, got, cas, Clock(observed.began, observed.ended), hexadecimal=step.binary):
             yield Difference(number, recorded, observed.got)
     if conversation.crash.get(version) != played.crash:
         yield Difference(len(conversation.steps) + 1, _end(conversation.crash.get(version)), _end(played.crash))

@@ -1,7 +1,7 @@
 """A conversation: set-up, steps, and the replies of each version; one JSON object a line of a transcript.
 
-The format is described in README.md in this folder and published as `schema.json`. A script is a conversation whose
-steps have no `got` yet.
+The format is described in README.md in this folder and published as `#/$defs/recording` of `../steps/schema.json`. A
+script is a conversation whose steps have no `got` yet.
 """
 
 from __future__ import annotations
@@ -10,124 +10,52 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kvref.errors import SuiteError
+from kvref_conformance.corpus.templates import plain
+from kvref_conformance.steps import Send, Sql, StartSql, Watch, innermost
+from kvref_conformance.steps.forms import FORMS, OF_RECORDINGS, Writer, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvref_conformance.corpus.holes import Json
+    from kvref_conformance.steps import Step
+
+# A statement that was started and is waited for.
+JOIN_SECONDS: Final = 120.0
 
 Got: TypeAlias = "Mapping[str, Json]"
 
 
 @dataclass(frozen=True, slots=True)
-class MemcachedStep:
-    """Bytes on a memcached connection, and the answer.
+class Recorded:
+    """A step, and what was recorded of it.
 
     Args:
-        mc: name of the connection, opened at its first use.
-        send: text as latin-1 characters, or a list of texts and `{"cas": n}`: the n-th cas number answered so far.
-        hex: the same in hexadecimal digits, for the binary protocol; the answer is then hexadecimal too.
-        quiet: no answer is expected, or none yet.
-        first: seconds to wait for the first byte; None for the player's own.
-        close: close the connection after sending.
-        half: close the sending side only.
-        abort: close with a reset.
+        step: what is sent or done; nothing is allowed in it, and its patience is 0 for that of the player.
+        got: by version, the reply, the result, or the state of the memcached port.
+        cols: numbers of the columns to keep of the rows, from 0.
+        mask: expression whose groups become `#` in the cells.
         at: in recorded traffic, seconds after the beginning of the recording at which it was sent.
         took: in recorded traffic, seconds until the answer was complete.
-        got: by version, the answer.
     """
 
-    mc: str
-    send: Json = None
-    hex: Json = None
-    quiet: bool = False
-    first: float | None = None
-    close: bool = False
-    half: bool = False
-    abort: bool = False
-    at: float | None = None
-    took: float | None = None
+    step: Step
     got: Got = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SqlStep:
-    """A statement on a SQL connection that commits by itself.
-
-    Args:
-        sql: name of the connection, opened at its first use.
-        exec: the statement.
-        asynchronous: start it only.
-        join: wait for the result of the one that was started.
-        poll: `until` these rows come, `every` so many seconds, for `timeout` seconds at most.
-        watch: `for` so many seconds, `every` so many: one entry for each change of the rows.
-        cols: numbers of the columns to keep, from 0.
-        mask: expression whose groups become `#` in the cells.
-        got: by version, `{"rows": …}`, `{"affected": n}`, `{"error": [number, text]}` or `{"seen": …}`.
-    """
-
-    sql: str
-    exec: str | None = None
-    asynchronous: bool = False
-    join: bool = False
-    poll: Mapping[str, Any] | None = None
-    watch: Mapping[str, float] | None = None
     cols: tuple[int, ...] | None = None
     mask: str | None = None
-    got: Got = field(default_factory=dict)
+    at: float | None = None
+    took: float | None = None
 
+    @property
+    def binary(self) -> bool:
+        """Return whether what is sent and received is frames, so that replies are hexadecimal digits."""
+        return isinstance(self.step, Send) and self.step.binary
 
-@dataclass(frozen=True, slots=True)
-class Sleep:
-    """Wait, in seconds."""
-
-    sleep: float
-
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Do something to the server.
-
-    Args:
-        server: `reload` the plugin, `restart` the server, `kill9`: kill and start it.
-        got: by version, whether the memcached port is `open` or `closed` afterwards.
-    """
-
-    server: str
-    got: Got = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class CrowdStep:
-    """The same on many memcached connections: all send, then all read.
-
-    Args:
-        many: number of connections.
-        name: beginning of their names; a number from 0 follows.
-        send: text; `{i}` is replaced by the number.
-        first: seconds to wait for the first byte.
-        close: close them.
-        got: by version, the count of each reply.
-    """
-
-    many: int
-    name: str
-    send: str | None = None
-    first: float | None = None
-    close: bool = False
-    got: Got = field(default_factory=dict)
-
-
-Step: TypeAlias = MemcachedStep | SqlStep | Sleep | Server | CrowdStep
-
-# The key that identifies the kind of a step.
-KINDS: Final[Mapping[str, type[Step]]] = {
-    "mc": MemcachedStep,
-    "sql": SqlStep,
-    "sleep": Sleep,
-    "server": Server,
-    "many": CrowdStep,
-}
+    @property
+    def statement(self) -> str | None:
+        """Return the statement that is sent; None for a step without one."""
+        inner = innermost(self.step)
+        return plain(inner.statement) if isinstance(inner, Sql | StartSql | Watch) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +78,7 @@ class Conversation:
     id: str
     group: str
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[Recorded, ...]
     options: tuple[str, ...] = ()
     sql: tuple[str, ...] = ()
     port: Mapping[str, str] = field(default_factory=dict)
@@ -164,10 +92,19 @@ class Conversation:
 
     def versions(self) -> frozenset[str]:
         """Return the versions it was recorded with."""
-        recorded = {version for step in self.steps if not isinstance(step, Sleep) for version in step.got}
+        recorded = {version for step in self.steps for version in step.got}
         return frozenset(recorded | self.port.keys() | self.crash.keys())
 
 
+# Fields of a recorded step that its form does not have.
+SEEN: Final = frozenset(each.name for each in fields(Recorded)) - {"step"}
+# What recordings leave out of the forms.
+DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "send": {"allow": [], "patience": 0.0},
+    "answer": {"allow": [], "patience": 0.0},
+    "sql end": {"refused": False, "patience": JOIN_SECONDS},
+    "crowd": {"send": "", "patience": 0.0, "close": False},
+}
 # The order of keys in a line: what a reader needs first comes first.
 ORDER: Final = ("id", "group", "title", "options", "sql", "port", "crash", "traffic", "steps")
 
@@ -185,7 +122,7 @@ def from_json(line: Mapping[str, Any]) -> Conversation:
         raise SuiteError(f"{where}: an id is a text")
     if not isinstance(line.get("steps", []), list):
         raise SuiteError(f"{where}: steps is no list")
-    steps = tuple(_step(row, f"{where}, step {number}") for number, row in enumerate(line.get("steps", ()), 1))
+    steps = tuple(_recorded(row, f"{where}, step {number}") for number, row in enumerate(line.get("steps", ()), 1))
     conversation: Conversation = _build(Conversation, {**line, "steps": steps}, where)
     return conversation
 
@@ -193,19 +130,31 @@ def from_json(line: Mapping[str, Any]) -> Conversation:
 def to_json(conversation: Conversation) -> dict[str, Any]:
     """Return the line of a conversation; what has its default value is left out."""
     row = _as_json(conversation)
-    row["steps"] = [_as_json(step) for step in conversation.steps]
+    row["steps"] = [
+        {**_form(each.step), **{name: value for name, value in _as_json(each).items() if name != "step"}}
+        for each in conversation.steps
+    ]
     return {key: row[key] for key in ORDER if key in row}
 
 
-def _step(row: object, where: str) -> Step:
+def _form(step: Step) -> dict[str, Any]:
+    ((name, given),) = Writer().step(step).items()
+    defaults = DEFAULTS.get(name, {})
+    return {name: {key: value for key, value in given.items() if key not in defaults or value != defaults[key]}}
+
+
+def _recorded(row: object, where: str) -> Recorded:
     if not isinstance(row, dict):
         raise SuiteError(f"{where}: {repr(row)[:60]} is no JSON object")
-    kind = next((KINDS[key] for key in row if key in KINDS), None)
-    if kind is None:
-        raise SuiteError(f"{where}: a step has one of the keys {', '.join(KINDS)}, this one has {', '.join(row)}")
-    renamed = {"asynchronous" if key == "async" else str(key): value for key, value in row.items()}
-    step: Step = _build(kind, renamed, where)
-    return step
+    seen = {key: row[key] for key in row if key in SEEN}
+    form = {key: {**DEFAULTS.get(key, {}), **given} if isinstance(given, dict) else given
+            for key, given in row.items() if key not in SEEN}  # fmt: skip
+    try:
+        step = read(form, FORMS | OF_RECORDINGS)
+    except (TypeError, ValueError) as error:
+        raise SuiteError(f"{where}: {error}") from error
+    recorded: Recorded = _build(Recorded, {"step": step, **seen}, where)
+    return recorded
 
 
 def _build(kind: type[Any], row: Mapping[str, Any], where: str) -> Any:
@@ -222,12 +171,11 @@ def _build(kind: type[Any], row: Mapping[str, Any], where: str) -> Any:
     return kind(**{key: tuple(value) if key in tuples and value is not None else value for key, value in row.items()})
 
 
-def _as_json(thing: Conversation | Step) -> dict[str, Any]:
+def _as_json(thing: Conversation | Recorded) -> dict[str, Any]:
     row = {}
     for each in fields(thing):
         value = getattr(thing, each.name)
         default = each.default_factory() if each.default_factory is not MISSING else each.default
         if value != default:
-            name = {"asynchronous": "async"}.get(each.name, each.name)
-            row[name] = list(value) if isinstance(value, tuple) else value
+            row[each.name] = list(value) if isinstance(value, tuple) else value
     return row

@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.corpus.conversation import MemcachedStep, SqlStep
 from kvref_conformance.corpus.holes import Clock, cas_number, cas_spans
+from kvref_conformance.corpus.templates import sent
 from kvref_conformance.corpus.tokens import binary_tokens, body_tokens, text_tokens
+from kvref_conformance.steps import AwaitReply, Disconnect, Send
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kvref_conformance.corpus.conversation import Conversation, Step
+    from kvref_conformance.corpus.conversation import Conversation, Recorded
     from kvref_conformance.corpus.holes import Hole, Json
     from kvref_conformance.corpus.player import Observed, Played
     from kvref_conformance.corpus.tokens import Token
@@ -86,14 +87,9 @@ class _Joint:
         self._said_in_sql = frozenset(_numbers(_sql(conversation)))
         self._clocks = Clock(0, 0), Clock(0, 0)
 
-    def answer(self, step: Step, one: Observed, other: Observed) -> Json:
+    def answer(self, step: Recorded, one: Observed, other: Observed) -> Json:
         self._clocks = Clock(one.began, one.ended), Clock(other.began, other.ended)
-        if (
-            isinstance(step, MemcachedStep)
-            and step.hex is not None
-            and isinstance(one.got, str)
-            and isinstance(other.got, str)
-        ):
+        if step.binary and isinstance(one.got, str) and isinstance(other.got, str):
             return self._frames(one.got, other.got)
         return self._join(one.got, other.got)
 
@@ -210,22 +206,22 @@ def _cas_in_order(conversation: Conversation, played: Played) -> list[int]:
     """List the cas numbers answered on memcached connections as `player` counts them for `{"cas": n}` in a `send`."""
     numbers: list[int] = []
     for step, observed in zip(conversation.steps, played.steps, strict=True):
-        if isinstance(step, MemcachedStep) and isinstance(observed.got, str):
-            hexadecimal = step.hex is not None
-            for begin, end in cas_spans(observed.got, hexadecimal=hexadecimal):
-                number = cas_number(observed.got[begin:end], hexadecimal=hexadecimal)
+        if isinstance(step.step, Send | AwaitReply | Disconnect) and isinstance(observed.got, str):
+            for begin, end in cas_spans(observed.got, hexadecimal=step.binary):
+                number = cas_number(observed.got[begin:end], hexadecimal=step.binary)
                 if number and number not in numbers:
                     numbers.append(number)
     return numbers
 
 
 def _sql(conversation: Conversation) -> list[str]:
-    return [*conversation.sql, *(step.exec or "" for step in conversation.steps if isinstance(step, SqlStep))]
+    return [*conversation.sql, *(step.statement or "" for step in conversation.steps)]
 
 
 def _sent(conversation: Conversation) -> list[str]:
-    sent = [step.send for step in conversation.steps if isinstance(step, MemcachedStep)]
-    return [part for each in sent for part in (each if isinstance(each, list) else [each]) if isinstance(part, str)]
+    steps = (each.step for each in conversation.steps)
+    sends = [sent(step) for step in steps if isinstance(step, Send) and not step.binary]
+    return [part for each in sends for part in (each if isinstance(each, list) else [each]) if isinstance(part, str)]
 
 
 def _numbers(texts: Iterable[str]) -> Iterator[int]:

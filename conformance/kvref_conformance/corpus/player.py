@@ -12,16 +12,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.conversation import CrowdStep, MemcachedStep, SqlStep
+from kvref_conformance.corpus.conversation import JOIN_SECONDS
 from kvref_conformance.corpus.holes import cas_number, cas_spans
-from kvref_conformance.corpus.loader import JOIN_SECONDS, CasNames, steps_of
 from kvref_conformance.corpus.silences import NORMAL, Pace, Silences
+from kvref_conformance.corpus.templates import CasNames
 from kvref_conformance.player import Player, Target
-from kvref_conformance.steps import Disconnect
+from kvref_conformance.steps import (
+    AwaitReply,
+    AwaitSql,
+    Crowd,
+    Disconnect,
+    Eventually,
+    Send,
+    Sql,
+    StartSql,
+    Watch,
+    innermost,
+)
 
 if TYPE_CHECKING:
     from kvref_conformance.connection import Connection
-    from kvref_conformance.corpus.conversation import Conversation, Step
+    from kvref_conformance.corpus.conversation import Conversation, Recorded
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.player import Result, Shown
 
@@ -117,38 +128,37 @@ class _Recorder:
         self.replies = Silences(pace)
         self.player = Player(target, self._names, self.replies)
 
-    def take(self, recorded: Step) -> Observed:
+    def take(self, recorded: Recorded) -> Observed:
         began = time.time()
         got = self._got(recorded)
         return Observed(got, began, time.time())
 
-    def _got(self, recorded: Step) -> Json:
-        match recorded:
-            case MemcachedStep():
-                return self._talk(recorded)
-            case SqlStep(watch=dict() as watch):
-                return self._watch(recorded, watch["for"], watch["every"])
-            case SqlStep():
-                return self._query(recorded)
-            case CrowdStep():
-                return self._crowd(recorded)
+    def _got(self, recorded: Recorded) -> Json:
+        match recorded.step:
+            case Send() | AwaitReply() | Disconnect():
+                return self._talk(recorded, recorded.step.on)
+            case Watch():
+                return self._watch(recorded, recorded.step)
+            case Sql() | Eventually() | StartSql() | AwaitSql():
+                return self._query(recorded, recorded.step)
+            case Crowd():
+                return self._crowd(recorded.step)
             case _:
-                (step,) = steps_of(recorded)
-                shown = self.player.take(step)
+                shown = self.player.take(recorded.step)
                 return None if shown is None else str(shown.result)
 
-    def _talk(self, recorded: MemcachedStep) -> Json:
+    def _talk(self, recorded: Recorded, on: str) -> Json:
         try:
-            shown = [self.player.take(step) for step in steps_of(recorded)][-1]
+            shown = self.player.take(recorded.step)
         except OSError as error:
             return self._ended(f"<{type(error).__name__}>")
         if shown is None or shown.reply is None:
             return None
-        data, hexadecimal = shown.reply.data, recorded.hex is not None
+        data, hexadecimal = shown.reply.data, recorded.binary
         answer = data.hex() if hexadecimal else data.decode("latin-1")
         for begin, end in cas_spans(answer, hexadecimal=hexadecimal):
             self._names.learn(cas_number(answer[begin:end], hexadecimal=hexadecimal))
-        return self._ended(answer + self.replies.ending(self.player.connections[recorded.mc]))
+        return self._ended(answer + self.replies.ending(self.player.connections[on]))
 
     def _ended(self, answer: str) -> str:
         """Wait a moment for the end of a server that closed a connection."""
@@ -159,12 +169,13 @@ class _Recorder:
             time.sleep(0.02)
         return answer
 
-    def _query(self, recorded: SqlStep) -> Json:
+    def _query(self, recorded: Recorded, step: Sql | Eventually | StartSql | AwaitSql) -> Json:
         def came(shown: Shown) -> bool:
-            assert recorded.poll is not None, "only a poll is repeated"
-            return bool(_trimmed(recorded, shown.result).get("rows") == recorded.poll["until"])
+            inner = innermost(step)
+            assert isinstance(inner, Sql), "only a statement is repeated"
+            assert inner.rows is not None, "it is repeated until it has rows"
+            return bool(_trimmed(recorded, shown.result).get("rows") == list(map(list, inner.rows)))
 
-        (step,) = steps_of(recorded)
         shown = self.player.take(step, came)
         if shown is None:
             return None
@@ -172,23 +183,23 @@ class _Recorder:
             raise SuiteError(f"{shown.sent!r} still runs after {JOIN_SECONDS:g} s")
         return _trimmed(recorded, shown.result)
 
-    def _watch(self, recorded: SqlStep, seconds: float, every: float) -> Json:
-        deadline = time.monotonic() + seconds
+    def _watch(self, recorded: Recorded, step: Watch) -> Json:
+        deadline = time.monotonic() + step.seconds
         seen: list[Json] = []
         while True:
-            result = self._query(recorded)
+            result = self._query(recorded, Sql(step.statement, on=step.on))
             if not isinstance(result, dict) or "rows" not in result:
                 return result
             if not seen or seen[-1] != result["rows"]:
                 seen.append(result["rows"])
             if time.monotonic() > deadline:
                 return {"seen": seen}
-            time.sleep(every)
+            time.sleep(step.every)
 
-    def _crowd(self, recorded: CrowdStep) -> Json:
+    def _crowd(self, crowd: Crowd) -> Json:
         """Return how often each answer came, its own words of `send` spelt as there; None if the step closes them."""
-        names = [f"{recorded.name}{number}" for number in range(recorded.many)]
-        if recorded.close:
+        names = [f"{crowd.name}{number}" for number in range(crowd.many)]
+        if crowd.close:
             for name in names:
                 self.player.take(Disconnect(name, "close"))
             return None
@@ -199,9 +210,9 @@ class _Recorder:
                 opened[self.player.open(name)] = number
             except OSError as error:
                 answers[f"<{type(error).__name__}>"] += 1
-        send = recorded.send or ""
+        send = crowd.send
         requests = {each: send.replace("{i}", str(number)).encode("latin-1") for each, number in opened.items()}
-        for each, reply in self.replies.send_to_all(requests, recorded.first).items():
+        for each, reply in self.replies.send_to_all(requests, crowd.patience).items():
             answers[_as_sent(reply.decode("latin-1"), send, opened[each]) + self.replies.ending(each)] += 1
         return dict(answers)
 
@@ -214,7 +225,7 @@ def _as_sent(answer: str, template: str, number: int) -> str:
     return answer
 
 
-def _trimmed(step: SqlStep, result: Result) -> Result:
+def _trimmed(step: Recorded, result: Result) -> Result:
     rows = result.get("rows")
     if not isinstance(rows, list) or (step.cols is None and step.mask is None):
         return result

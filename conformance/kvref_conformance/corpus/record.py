@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from kvref_conformance.corpus.conversation import Sleep
 from kvref_conformance.corpus.detect import answers, unexplained
 from kvref_conformance.corpus.player import play
 from kvref_conformance.corpus.silences import NORMAL, PATIENT
@@ -14,7 +13,7 @@ from kvref_conformance.corpus.silences import NORMAL, PATIENT
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_conformance.corpus.conversation import Conversation, Step
+    from kvref_conformance.corpus.conversation import Conversation, Recorded
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.player import Played, ReplayTarget
     from kvref_conformance.corpus.silences import Pace
@@ -86,9 +85,7 @@ def _joined(conversation: Conversation, version: str, one: Played, other: Played
     return Recording(version, tuple(joint), one.port, one.crash, tuple(doubts))
 
 
-def _with_answer(step: Step, version: str, answer: Json) -> Step:
-    if isinstance(step, Sleep):
-        return step
+def _with_answer(step: Recorded, version: str, answer: Json) -> Recorded:
     # memcached has no database to answer a SQL step: {}.
     return replace(step, got=_with(step.got, version, None if answer == {} else answer))
 
@@ -100,5 +97,5 @@ def _with(by_version: Mapping[str, T], version: str, value: T | None) -> dict[st
 
 def script_of(conversation: Conversation) -> Conversation:
     """Return the script of a conversation: without what any version answered."""
-    steps = (step if isinstance(step, Sleep) else replace(step, got={}) for step in conversation.steps)
-    return replace(conversation, steps=tuple(steps), port={}, crash={})
+    steps = tuple(replace(step, got={}) for step in conversation.steps)
+    return replace(conversation, steps=steps, port={}, crash={})

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from kvref.errors import SuiteError
 from kvref_conformance.corpus import listing
 from kvref_conformance.corpus.compare import Difference, ServerKind, differences
-from kvref_conformance.corpus.conversation import MemcachedStep, Sleep
 from kvref_conformance.corpus.player import play
 from kvref_conformance.corpus.silences import NORMAL, PATIENT, Pace
+from kvref_conformance.steps import AwaitReply, Pause, Send
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -45,9 +45,9 @@ class Script:
     def waits(self) -> float:
         """Return the seconds its steps prescribe to wait."""
         return sum(
-            step.sleep if isinstance(step, Sleep) else step.first or 0.0
-            for step in self.conversation.steps
-            if isinstance(step, Sleep | MemcachedStep)
+            step.seconds if isinstance(step, Pause) else step.patience
+            for step in (each.step for each in self.conversation.steps)
+            if isinstance(step, Pause | Send | AwaitReply)
         )
 
 

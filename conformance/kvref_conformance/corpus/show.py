@@ -10,14 +10,15 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from kvref_conformance.conversation import shown
-from kvref_conformance.corpus.conversation import CrowdStep, MemcachedStep, Server, Sleep, SqlStep
 from kvref_conformance.corpus.holes import is_hole
 from kvref_conformance.corpus.replay import DIFFERS, LISTED, SAME, UNLISTED
+from kvref_conformance.corpus.templates import sent
+from kvref_conformance.steps import AwaitReply, AwaitSql, Crowd, Disconnect, Pause, Restart, Send, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvref_conformance.corpus.conversation import Step
+    from kvref_conformance.corpus.conversation import Recorded
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.replay import Outcome
 
@@ -45,27 +46,31 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         if number in found:
             yield f"       recorded  {answer(found[number].recorded)}"
             yield f"       observed  {answer(found[number].observed)}"
-        elif not isinstance(step, Sleep) and outcome.version in step.got:
+        elif outcome.version in step.got:
             yield f"       < {answer(step.got[outcome.version])}"
     end = found.get(len(conversation.steps) + 1)
     if end is not None:
         yield f"     at the end: recorded {end.recorded}, observed {end.observed}"
 
 
-def _sent(step: Step) -> str:
-    match step:
-        case MemcachedStep():
-            sent = step.hex or step.send
-            deeds = [word for word in ("close", "half", "abort") if getattr(step, word)]
-            return " ".join([f"{step.mc}>", *([answer(sent)] if sent else [] if deeds else ["(listen)"]), *deeds])
-        case SqlStep():
-            return f"SQL {step.sql}> {step.exec or 'wait for the result'}"
-        case CrowdStep():
-            return f"{step.many} connections {step.name}> {answer(step.send)}"
-        case Server():
-            return f"server: {step.server}"
-        case Sleep():
-            return f"wait {step.sleep:g} s"
+def _sent(recorded: Recorded) -> str:
+    match innermost(recorded.step):
+        case Send() as step:
+            return f"{step.on}> {answer(sent(step))}"
+        case AwaitReply(on=on):
+            return f"{on}> (listen)"
+        case Disconnect(on=on, how=how):
+            return f"{on}> {how.replace('reset', 'abort')}"
+        case AwaitSql(on=on):
+            return f"SQL {on}> wait for the result"
+        case Crowd() as crowd:
+            return f"{crowd.many} connections {crowd.name}> {answer(crowd.send or None)}"
+        case Restart(how=how):
+            return f"server: {how}"
+        case Pause(seconds=seconds):
+            return f"wait {seconds:g} s"
+        case step:
+            return f"SQL {getattr(step, 'on', '')}> {recorded.statement}"
 
 
 def answer(value: Json) -> str:

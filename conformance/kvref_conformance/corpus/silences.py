@@ -87,7 +87,8 @@ class Silences:
 
     def receive(self, connection: Connection, step: AwaitReply) -> Reply:
         """Return what has come."""
-        return self._read(connection, step.patience, binary=False)
+        self._send(connection, b"")
+        return self._read(connection, step.patience or self._pace.first, binary=False)
 
     def disconnect(self, connection: Connection, how: str) -> Reply | None:
         """Close a connection; half: the sending side only, and return the reply."""
@@ -108,12 +109,12 @@ class Silences:
             time.sleep(self._pace.whole)
         return self._late or any(map(self._has_more, self._states))
 
-    def send_to_all(self, requests: Mapping[Connection, bytes], patience: float | None) -> dict[Connection, bytes]:
+    def send_to_all(self, requests: Mapping[Connection, bytes], patience: float) -> dict[Connection, bytes]:
         """Send to each connection, then read from all until all are silent: one by one, a crowd would take too long.
 
         Args:
             requests: by connection.
-            patience: seconds to wait for the first byte; None: those of the pace.
+            patience: seconds to wait for the first byte; 0: those of the pace.
 
         Returns:
             The replies.
@@ -121,7 +122,7 @@ class Silences:
         for connection, request in requests.items():
             self._send(connection, request)
         heard = dict.fromkeys(requests, b"")
-        deadline = time.monotonic() + (self._pace.first if patience is None else patience)
+        deadline = time.monotonic() + (patience or self._pace.first)
         end, silence = deadline + MAX_ANSWER_SECONDS, 0.0
         while (waiting := {c.fileno(): c for c in heard if not self.ending(c)}) and time.monotonic() < end:
             poll = select.poll()

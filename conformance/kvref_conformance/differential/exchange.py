@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
 from kvref_conformance.connection import MAX_ANSWER_BYTES, beyond
-from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, Sleep, SqlStep
+from kvref_conformance.corpus.conversation import Conversation
 from kvref_conformance.corpus.holes import cas_number, cas_spans
+from kvref_conformance.corpus.templates import CasNames, plain
 from kvref_conformance.differential.requests import MARK_OPAQUE
 from kvref_conformance.frames import CAS, OPCODES, Request, split
+from kvref_conformance.player import packets_of
+from kvref_conformance.steps import Disconnect, Send, Sql
 
 if TYPE_CHECKING:
     from kvref_conformance.connection import Connection
-    from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.player import ReplayTarget
     from kvref_conformance.differential.generate import Script
+    from kvref_conformance.steps import Step
     from kvref_conformance.strategies.world import Table, World
 
 MARK: Final = b"version\r\n"
@@ -56,7 +59,7 @@ class Side:
         self.target = target
         self._options = options
         self._lines: dict[str, Connection] = {}
-        self._cas: list[int] = []
+        self._names = CasNames()
 
     def prepare(self, world: World) -> str:
         """Make a world; returns "", "closed" or "server died"."""
@@ -70,7 +73,7 @@ class Side:
 
     def begin(self, statements: tuple[str, ...]) -> None:
         """Fill the tables for the next conversation."""
-        self._cas.clear()
+        self._names = CasNames()
         self._change(statements)
 
     def _change(self, statements: tuple[str, ...]) -> None:
@@ -80,24 +83,24 @@ class Side:
                 raise SuiteError(f"{self.name}: {statement!r} failed: {error}")
         self.target.execute(OWN, "COMMIT")
 
-    def send(self, talk: MemcachedStep) -> None:
+    def send(self, step: Send) -> None:
         """Send what a step says, the mark behind it unless no answer is expected yet."""
-        line = self._lines.get(talk.mc)
+        line = self._lines.get(step.on)
         if line is None:
-            line = self._lines[talk.mc] = self.target.connect()
-        binary = talk.hex is not None
-        sent = self._frames(talk.hex) if binary else self._bytes(talk.send)
-        line.send(sent + (b"" if talk.quiet else NOOP if binary else MARK))
+            line = self._lines[step.on] = self.target.connect()
+        packets = packets_of(step, list(map(self._names.render, step.packets)))
+        line.send(b"".join(packets) + (b"" if step.quiet else NOOP if step.binary else MARK))
 
-    def receive(self, talk: MemcachedStep, patience: float) -> bytes:
+    def receive(self, step: Send, patience: float) -> bytes:
         """Return the answer to what was sent, without that to the mark."""
-        binary = talk.hex is not None
-        answer = _read(self._lines[talk.mc], patience, binary=binary)
-        if binary:
+        answer = _read(self._lines[step.on], patience, binary=step.binary)
+        if step.binary:
             for frame in split(answer)[0]:
-                self._remember(frame.cas)
+                self._names.learn(frame.cas)
         elif b"VALUE" in answer:
-            self._learn(answer)
+            text = answer.decode("latin-1")
+            for begin, end in cas_spans(text):
+                self._names.learn(cas_number(text[begin:end]))
         return answer
 
     def close(self, name: str) -> None:
@@ -142,35 +145,6 @@ class Side:
             time.sleep(0.02)
         return status
 
-    def _bytes(self, parts: Json) -> bytes:
-        if isinstance(parts, str):
-            return parts.encode("latin-1")
-        assert isinstance(parts, list), "a step sends a text or a list of texts and holes"
-        return b"".join(part.encode("latin-1") if isinstance(part, str) else self._digits(part) for part in parts)
-
-    def _frames(self, parts: Json) -> bytes:
-        assert isinstance(parts, str | list), "a step sends digits or a list of digits and holes"
-        digits = [part if isinstance(part, str) else f"{self._heard(part):016x}" for part in parts]
-        return bytes.fromhex("".join(digits))
-
-    def _digits(self, hole: Json) -> bytes:
-        return b"%d" % self._heard(hole)
-
-    def _heard(self, hole: Json) -> int:
-        assert isinstance(hole, dict), f"{hole!r} is neither a text nor a hole"
-        number = hole["cas"]
-        assert isinstance(number, int), "the number of a cas number is a number"
-        return self._cas[number - 1] if number <= len(self._cas) else 0
-
-    def _learn(self, answer: bytes) -> None:
-        text = answer.decode("latin-1")
-        for begin, end in cas_spans(text):
-            self._remember(cas_number(text[begin:end]))
-
-    def _remember(self, number: int) -> None:
-        if number and number not in self._cas:
-            self._cas.append(number)
-
 
 def _read(connection: Connection, patience: float, *, binary: bool) -> bytes:
     """Return the answer without that to the mark, and a placeholder where there is none."""
@@ -200,18 +174,19 @@ def _end_of_frames(data: bytes) -> int | None:
 def take(step: Step, sides: tuple[Side, Side], patience: float) -> tuple[bytes | None, bytes | None]:
     """Take one step on both sides and return what each answered."""
     match step:
-        case MemcachedStep(close=True):
+        case Disconnect():
             for side in sides:
-                side.close(step.mc)
-        case MemcachedStep():
+                side.close(step.on)
+        case Send():
             for side in sides:
                 side.send(step)
             if not step.quiet:
                 return sides[0].receive(step, patience), sides[1].receive(step, patience)
-        case SqlStep(exec=str() as statement):
+        case Sql():
+            statement = plain(step.statement)
             return _result(sides[0], statement), _result(sides[1], statement)
-        case Sleep():
-            pass  # for players that cannot see the server close
+        case _:
+            pass  # a pause is for players that cannot see the server close
     return None, None
 
 

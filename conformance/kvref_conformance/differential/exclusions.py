@@ -8,14 +8,15 @@ from importlib.resources import files
 from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.corpus.conversation import MemcachedStep
+from kvref_conformance.corpus.templates import bytes_of, sent
 from kvref_conformance.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
 from kvref_conformance.next_word import depends_on_address
+from kvref_conformance.steps import Disconnect, Send
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kvref_conformance.corpus.conversation import Step
+    from kvref_conformance.steps import Step
 
 LONG_SWITCH_WORD: Final = "long-switch-word"
 WORDS_BEHIND_RANGE: Final = "words-behind-range"
@@ -110,16 +111,15 @@ def are_safe(steps: Iterable[Step], rules: frozenset[str], *, secondary: bool = 
     """Return whether the steps of a conversation may be taken; see `is_safe`."""
     begun: dict[str, bytes] = {}  # open connections, each with the first part of what its next step ends
     for step in steps:
-        if not isinstance(step, MemcachedStep):
+        if isinstance(step, Disconnect):
+            begun.pop(step.on, None)
+        if not isinstance(step, Send):
             continue
-        if step.close:
-            begun.pop(step.mc, None)
-            continue
-        data = begun.get(step.mc, b"") + sent(step)
-        begun[step.mc] = data if step.quiet else b""
-        if FLUSH_BESIDE_READERS in rules and len(begun) > 1 and flushes(data, binary=step.hex is not None):
+        data = begun.get(step.on, b"") + bytes_of(step)
+        begun[step.on] = data if step.quiet else b""
+        if FLUSH_BESIDE_READERS in rules and len(begun) > 1 and flushes(data, binary=step.binary):
             return False
-        if step.hex is not None:
+        if step.binary:
             if not are_frames_safe(data, rules, secondary=secondary):
                 return False
             continue
@@ -130,7 +130,7 @@ def are_safe(steps: Iterable[Step], rules: frozenset[str], *, secondary: bool = 
         if WELL_FORMED in rules and _WRITES.search(data) and not _is_well_formed(data):
             return False
         # How long a cas number is will be seen when it is sent.
-        certain = len(data) if isinstance(step.send, str) else 0
+        certain = len(data) if isinstance(sent(step), str) else 0
         if ADDRESS_OF_NEXT_WORD in rules and depends_on_address(data, certain):
             return False
     return True
@@ -166,12 +166,3 @@ def _is_well_formed(*texts: bytes) -> bool:
 def flushes(data: bytes, *, binary: bool) -> bool:
     """Return whether a flush is sent."""
     return any(frame.opcode in FLUSHES for frame in frames(data)) if binary else bool(_FLUSH.search(data))
-
-
-def sent(step: MemcachedStep) -> bytes:
-    """Return what a step sends, cas numbers as 0."""
-    if step.hex is not None:
-        parts = step.hex if isinstance(step.hex, list) else [step.hex]
-        return bytes.fromhex("".join(part if isinstance(part, str) else "0" * 16 for part in parts))
-    parts = step.send if isinstance(step.send, list) else [step.send or ""]
-    return b"".join(part.encode("latin-1") if isinstance(part, str) else b"0" for part in parts)

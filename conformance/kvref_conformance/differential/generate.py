@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.conversation import MemcachedStep, Sleep, SqlStep
+from kvref_conformance.corpus.templates import escaped, request
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.configuration import BINARY, MIXED
 from kvref_conformance.differential.lines import TextCommands
 from kvref_conformance.differential.requests import BinaryCommands
 from kvref_conformance.differential.worlds import draw_world
 from kvref_conformance.stateful.run import example_settings, run_examples
+from kvref_conformance.steps import Disconnect, Pause, Sql
 from kvref_conformance.strategies.cells import draw_cell, draw_row
 from kvref_conformance.strategies.draw import between, chance, pick, weighted
 from kvref_conformance.strategies.world import CONFIGURATION, Container, World, literal
@@ -27,17 +28,17 @@ if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.differential.configuration import Configuration
     from kvref_conformance.frames import Parts
+    from kvref_conformance.steps import Send, Step
 
 T = TypeVar("T")
 # Conversations that share a world: making one takes a second or two on MySQL.
 IN_ONE_WORLD: Final = 100
 NUMBER_READ: Final = "verbosity 1\r\n"
 SQL: Final = "s"
-# For a player that does not see the server close a connection; see `Sleep` in exchange.py.
+# For a player that does not see the server close a connection; see `Pause` in exchange.py.
 UNTIL_CLOSED: Final = 0.1
 # Hypothesis runs the simplest example before the first one of the seed.
 SIMPLEST_AND_ONE: Final = 2
@@ -199,21 +200,21 @@ class _Conversation:
         kind = weighted(self._draw, weights)
         if kind == "bind" and name not in self._binary:
             self._bound[name], line = self._text_commands.bind()
-            return [MemcachedStep(name, line.decode("latin-1"))]
+            return [request(name, line.decode("latin-1"))]
         if kind == "sql":
             return [self._change()]
         if kind == "containers":
             return [self._containers()]
         if kind == "close":
             self._bound.pop(name)
-            return [MemcachedStep(name, close=True)]
+            return [Disconnect(name, "close")]
         if kind == "quit":
             self._bound.pop(name)
             parts: Parts = self._binary_commands.quit() if name in self._binary else [b"quit\r\n"]
-            return [self._talk(name, parts), MemcachedStep(name, close=True)]
+            return [self._talk(name, parts), Disconnect(name, "close")]
         if kind == "flush":
             return self._flush(name)
-        others = [MemcachedStep(each, "") for each in self._bound if each != name]
+        others = [request(each, "") for each in self._bound if each != name]
         said = self._said(kind, name, bound)
         world = self._world
         taken = [*others, *said]
@@ -228,7 +229,7 @@ class _Conversation:
             return [self._talk(name, parts)]
         if kind == "wrong":
             wrong: list[Step] = [self._talk(name, self._binary_commands.wrong(bound))]
-            return [*wrong, MemcachedStep(name, close=True)] if chance(self._draw, 0.8) else wrong
+            return [*wrong, Disconnect(name, "close")] if chance(self._draw, 0.8) else wrong
         if kind == "split":
             return self._split(name, bound)
         commands = self._binary_commands if name in self._binary else self._text_commands
@@ -251,10 +252,10 @@ class _Conversation:
         rest: Parts = [first[place:], *whole[1:]]
         return [replace(self._talk(name, [first[:place]]), quiet=True), self._talk(name, rest)]
 
-    def _talk(self, name: str, parts: Parts) -> MemcachedStep:
+    def _talk(self, name: str, parts: Parts) -> Send:
         if name in self._binary:
-            return MemcachedStep(name, hex=_json(parts, bytes.hex))
-        return MemcachedStep(name, _json(parts, _latin))
+            return request(name, _json(parts, bytes.hex), binary=True)
+        return request(name, _json(parts, _latin))
 
     def _flush(self, name: str) -> list[Step]:
         if name in self._binary:
@@ -263,16 +264,16 @@ class _Conversation:
             line = weighted(self._draw, _FLUSHES)
             # A get that reads a number first decides whether a flush_all with a number is rejected, on any connection
             # (more:errno-001).
-            flush = MemcachedStep(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
+            flush = request(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
         if exclusions.FLUSH_BESIDE_READERS not in self._configuration.rules and not self._configuration.batches:
             return [flush]
         others = [each for each in self._bound if each != name]
         for each in others:
             del self._bound[each]
-        closing: list[Step] = [MemcachedStep(each, close=True) for each in others]
-        return [*closing, *([Sleep(UNTIL_CLOSED)] if closing else []), flush]
+        closing: list[Step] = [Disconnect(each, "close") for each in others]
+        return [*closing, *([Pause(UNTIL_CLOSED)] if closing else []), flush]
 
-    def _change(self) -> SqlStep:
+    def _change(self) -> Sql:
         """Draw a change by SQL of a row that a mapping shows."""
         container = pick(self._draw, self._text_commands.favourites)
         table = container.table
@@ -283,15 +284,15 @@ class _Conversation:
         where = f"{key.name} IS NULL" if chosen is None else f"{key.name} = {literal(chosen)}"
         kind = weighted(self._draw, {"UPDATE": 4.0, "DELETE": 2, "INSERT": 3})
         if kind == "DELETE":
-            return SqlStep(SQL, f"DELETE FROM test.{table.name} WHERE {where}")
+            return _sql(f"DELETE FROM test.{table.name} WHERE {where}")
         if kind == "INSERT":
             row = draw_row(self._draw, table, self._world.palette, between(self._draw, 100, 999))
-            return SqlStep(SQL, f"INSERT INTO test.{table.name} VALUES ({', '.join(map(literal, row))})")
+            return _sql(f"INSERT INTO test.{table.name} VALUES ({', '.join(map(literal, row))})")
         column = pick(self._draw, [column for column in table.columns if column.name not in {key.name, "id"}])
         cell = literal(draw_cell(self._draw, column, self._world.palette))
-        return SqlStep(SQL, f"UPDATE test.{table.name} SET {column.name} = {cell} WHERE {where}")
+        return _sql(f"UPDATE test.{table.name} SET {column.name} = {cell} WHERE {where}")
 
-    def _containers(self) -> SqlStep:
+    def _containers(self) -> Sql:
         """Draw a change of `containers`."""
         container, other = pick(self._draw, self._text_commands.favourites), pick(self._draw, self._world.containers)
         name, kind = (
@@ -300,16 +301,16 @@ class _Conversation:
         )
         table = f"{CONFIGURATION}.containers"
         if kind == "DELETE":
-            return SqlStep(SQL, f"DELETE FROM {table} WHERE name = {name}")
+            return _sql(f"DELETE FROM {table} WHERE name = {name}")
         if kind == "rename":
-            return SqlStep(SQL, f"UPDATE {table} SET name = 'renamed' WHERE name = {name}")
+            return _sql(f"UPDATE {table} SET name = 'renamed' WHERE name = {name}")
         if kind == "UPDATE":
             columns = ("db_table", "key_columns", "value_columns", "unique_idx_name_on_key")
             cells = [literal(other.cells[place]) for place in (2, 3, 4, 8)]
             changes = ", ".join(f"{column} = {cell}" for column, cell in zip(columns, cells, strict=True))
-            return SqlStep(SQL, f"UPDATE {table} SET {changes} WHERE name = {name}")
+            return _sql(f"UPDATE {table} SET {changes} WHERE name = {name}")
         new = pick(self._draw, ["nope", "new", "zz", *(each.name for each in self._world.containers)])
-        return SqlStep(SQL, f"INSERT INTO {table} VALUES ({', '.join(map(literal, (new, *other.cells[1:])))})")
+        return _sql(f"INSERT INTO {table} VALUES ({', '.join(map(literal, (new, *other.cells[1:])))})")
 
 
 def _default(world: World) -> Container:
@@ -322,6 +323,10 @@ def _binary(draw: DrawFn, protocol: str) -> frozenset[str]:
     if protocol == MIXED:
         return frozenset(name for name in "abc" if chance(draw, 0.6))
     return frozenset("abc" if protocol == BINARY else "")
+
+
+def _sql(statement: str) -> Sql:
+    return Sql(escaped(statement), on=SQL)
 
 
 def _latin(part: bytes) -> str:

@@ -6,20 +6,20 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.corpus.conversation import MemcachedStep
+from kvref_conformance.corpus.templates import bytes_of
 from kvref_conformance.differential import exchange
 from kvref_conformance.differential.compare import Counted, differing_rows, explained, same
 from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
-from kvref_conformance.differential.exclusions import sent
+from kvref_conformance.steps import Disconnect, Send
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.differential.compare import Rows
     from kvref_conformance.differential.exchange import Side
     from kvref_conformance.differential.generate import Script
     from kvref_conformance.differential.known_differences import Known
+    from kvref_conformance.steps import Step
     from kvref_conformance.strategies.world import Table
 
 Sides = tuple["Side", "Side"]
@@ -82,10 +82,12 @@ def run_script(script: Script, sides: Sides, known: Sequence[Known], patience: f
             left, right = exchange.take(step, sides, patience)
             outcome.answers.append((left, right))
             if left is None or right is None:
-                if isinstance(step, MemcachedStep):
-                    begun[step.mc] = b"" if step.close else begun.get(step.mc, b"") + sent(step)
+                if isinstance(step, Send):
+                    begun[step.on] = begun.get(step.on, b"") + bytes_of(step)
+                elif isinstance(step, Disconnect):
+                    begun.pop(step.on, None)
                 continue
-            whole = begun.pop(step.mc, b"") + sent(step) if isinstance(step, MemcachedStep) else b""
+            whole = begun.pop(step.on, b"") + bytes_of(step) if isinstance(step, Send) else b""
             outcome.difference = _compare(number, step, whole, (left, right), known, counted, outcome)
             if outcome.difference is not None or exchange.SILENCE in left:
                 break
@@ -112,7 +114,7 @@ def _compare(
     counted: Counted,
     outcome: Outcome,
 ) -> Difference | None:
-    binary = isinstance(step, MemcachedStep) and step.hex is not None
+    binary = isinstance(step, Send) and step.binary
     if (same_frames if binary else same)(*answers, counted):
         return None
     ids = (explained_frames if binary else explained)(whole, *answers, known, counted)

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, SqlStep, to_json
+from kvref_conformance.corpus.conversation import Conversation, Recorded, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
+from kvref_conformance.corpus.templates import bytes_of, plain, sent
 from kvref_conformance.differential.compare import LARGEST_COUNTED
 from kvref_conformance.differential.exchange import CLOSED, SILENCE
-from kvref_conformance.differential.exclusions import sent
 from kvref_conformance.frames import split
+from kvref_conformance.steps import Disconnect, Send, Sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kvref_conformance.corpus.conversation import Step
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.differential.run import Found, Tally
+    from kvref_conformance.steps import Step
 
 MOST_SHOWN = 12
 
@@ -41,7 +41,7 @@ def describe(found: Found, names: tuple[str, str]) -> str:
     for number, step in enumerate(found.script.steps):
         answers = found.outcome.answers[number] if number < len(found.outcome.answers) else (None, None)
         lines.append(f"{number + 1:3}. {_shown(step)}")
-        text = _frames if isinstance(step, MemcachedStep) and step.hex is not None else _text
+        text = _frames if isinstance(step, Send) and step.binary else _text
         if answers[0] == answers[1]:
             lines += [f"     = {text(answers[0])}"] if answers[0] is not None else []
         else:
@@ -56,19 +56,21 @@ def describe(found: Found, names: tuple[str, str]) -> str:
 
 
 def _shown(step: Step) -> str:
-    if isinstance(step, MemcachedStep):
-        said = "closes" if step.close else _text(step.send) if step.hex is None else _sent_frames(step)
-        return f"{step.mc}> {said}{' (no answer yet)' if step.quiet else ''}"
-    return f"{step.sql}> {step.exec}" if isinstance(step, SqlStep) else str(step)
+    if isinstance(step, Disconnect):
+        return f"{step.on}> closes"
+    if isinstance(step, Send):
+        said = _sent_frames(step) if step.binary else _text(sent(step))
+        return f"{step.on}> {said}{' (no answer yet)' if step.quiet else ''}"
+    return f"{step.on}> {plain(step.statement)}" if isinstance(step, Sql) else str(step)
 
 
 def _text(said: bytes | Json) -> str:
     return ascii(said.decode("latin-1") if isinstance(said, bytes) else said)
 
 
-def _sent_frames(step: MemcachedStep) -> str:
-    data = sent(step)
-    numbers = [f"{part}" for part in step.hex if isinstance(part, dict)] if isinstance(step.hex, list) else []
+def _sent_frames(step: Send) -> str:
+    data, parts = bytes_of(step), sent(step)
+    numbers = [f"{part}" for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     words = _frames(data) if data[:1] == b"\x80" else data.hex()
     return f"{words}{' with ' if numbers else ''}{', '.join(numbers)}"
 
@@ -114,18 +116,18 @@ def save(found: Found, folder: Path, version: str, options: tuple[str, ...] = ()
     return path
 
 
-def _with_answers(found: Found, version: str) -> Iterator[Step]:
+def _with_answers(found: Found, version: str) -> Iterator[Recorded]:
     numbers: list[int] = []
     for step, (answer, _) in zip(found.script.steps, found.outcome.answers, strict=False):
-        if isinstance(step, MemcachedStep) and answer is not None:
-            if step.hex is None:
+        if isinstance(step, Send) and answer is not None:
+            if not step.binary:
                 got = _with_holes(answer.decode("latin-1"), numbers)
             else:
                 data, end = _ended(answer)
                 got = _with_holes(data.hex() + end, numbers, hexadecimal=True)
-            yield replace(step, got={version: got})
+            yield Recorded(step, {version: got})
         else:
-            yield step
+            yield Recorded(step)
 
 
 def _with_holes(answer: str, numbers: list[int], *, hexadecimal: bool = False) -> Json:

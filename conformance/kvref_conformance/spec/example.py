@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.conversation import shown
 from kvref_conformance.corpus import holes
-from kvref_conformance.corpus.conversation import CrowdStep, MemcachedStep, Server, Sleep, SqlStep
+from kvref_conformance.corpus.templates import sent
 from kvref_conformance.frames import decode, decode_requests
+from kvref_conformance.steps import AwaitReply, Crowd, Disconnect, Pause, Restart, Send, innermost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kvref_conformance.corpus.conversation import Conversation, Step
+    from kvref_conformance.corpus.conversation import Conversation, Recorded
     from kvref_conformance.corpus.holes import Json
 
 # The n-th cas number while a frame is read: 20 digits, which none of a server has.
 _MARK: Final = 0xFFFF_FFFF_0000_0000
 _DIGITS: Final = re.compile("(?:[0-9a-f]{2})+")
-ENDINGS: Final = {"close": "closes", "half": "shuts down its sending side", "abort": "resets the connection"}
+ENDINGS: Final = {"close": "closes", "half": "shuts down its sending side", "reset": "resets the connection"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,29 +100,32 @@ def _given(conversation: Conversation) -> Iterable[str]:
         yield f"{version}: the server ends, exit status {status}"
 
 
-def _exchange(step: Step, versions: Sequence[str]) -> Exchange:
-    if isinstance(step, Sleep):
-        return Exchange("", f"waits {step.sleep:g} s", (), wire=False)
-    answers = tuple(_grouped(_told(step), versions))
-    if isinstance(step, MemcachedStep):
-        ending = next((words for name, words in ENDINGS.items() if getattr(step, name)), "")
-        sent = text(framed(step.hex, asked=True) if step.send is None else step.send)
-        return Exchange(
-            step.mc, f"{sent} ({ending})" if sent and ending else sent or ending or "listens", answers, wire=True
-        )
-    if isinstance(step, SqlStep):
-        return Exchange(f"sql {step.sql}", step.exec or "waits for its result", answers, wire=False)
-    if isinstance(step, CrowdStep):
-        return Exchange(f"{step.many} of {step.name}", shown(step.send or "closes"), answers, wire=False)
-    assert isinstance(step, Server)
-    return Exchange("server", step.server, answers, wire=False)
+def _exchange(recorded: Recorded, versions: Sequence[str]) -> Exchange:
+    answers = tuple(_grouped(_in_words(recorded), versions))
+    match recorded.step:
+        case Pause(seconds=seconds):
+            return Exchange("", f"waits {seconds:g} s", (), wire=False)
+        case Send() as step:
+            parts = sent(step)
+            return Exchange(step.on, text(framed(parts, asked=True) if step.binary else parts), answers, wire=True)
+        case AwaitReply(on=on):
+            return Exchange(on, "listens", answers, wire=True)
+        case Disconnect(on=on, how=how):
+            return Exchange(on, ENDINGS[how], answers, wire=True)
+        case Crowd() as crowd:
+            return Exchange(f"{crowd.many} of {crowd.name}", shown(crowd.send or "closes"), answers, wire=False)
+        case Restart(how=how):
+            return Exchange("server", how, answers, wire=False)
+        case step:
+            on = getattr(innermost(step), "on", "")
+            return Exchange(f"sql {on}", recorded.statement or "waits for its result", answers, wire=False)
 
 
-def _told(step: MemcachedStep | SqlStep | CrowdStep | Server) -> Mapping[str, Json]:
+def _in_words(recorded: Recorded) -> Mapping[str, Json]:
     """Return the answers to a step by version, those to frames in words."""
-    if not isinstance(step, MemcachedStep) or step.hex is None:
-        return step.got
-    return {version: framed(answer, asked=False) for version, answer in step.got.items()}
+    if not recorded.binary:
+        return recorded.got
+    return {version: framed(answer, asked=False) for version, answer in recorded.got.items()}
 
 
 def framed(recorded: Json, *, asked: bool) -> Json:

@@ -1,8 +1,8 @@
 """The steps of a conversation: requests with their allowed replies, statements, waits, restarts.
 
-Literal cases, replay files and exported cases have these steps, and recordings are played as them. `forms.py` writes
-and reads them as JSON, which `schema.json` describes; `conversation.py` plays them. Texts are templates
-(`template.py`), one character a byte, or frames of the binary protocol in words (`frames.py`).
+Literal cases, replay files, exported cases and recordings have these steps. `forms.py` writes and reads them as JSON,
+which `schema.json` describes; `player.py` plays them. Texts are templates (`template.py`), one character a byte, or
+frames of the binary protocol in words (`frames.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 # Seconds without a reply from an endpoint that has to wait: long for one that does not wait, short for a run.
 SILENT_SECONDS: Final = 0.3
 PATIENCE: Final = 15.0
+# Between two tries of a step that is repeated.
+EVERY_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,43 @@ class Eventually:
 
     step: Send | Sql
     within: float
-    every: float = 0.05
+    every: float = EVERY_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Repeat a SELECT; of a recording, whose answer has one entry for each change of the rows.
+
+    Args:
+        statement: template.
+        on: name of the SQL connection.
+        seconds: how long.
+        every: seconds between two tries.
+    """
+
+    statement: str
+    on: str
+    seconds: float
+    every: float
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Send the same on many connections, then read all; of a recording, whose answer counts the replies.
+
+    Args:
+        many: number of connections.
+        name: beginning of their names; a number from 0 follows.
+        send: text, no template; `{i}` is replaced by the number.
+        patience: seconds to wait for the first byte; 0: the player's own.
+        close: close them at once instead.
+    """
+
+    many: int
+    name: str
+    send: str = ""
+    patience: float = 0.0
+    close: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +257,8 @@ Step = (
     | StartSql
     | AwaitSql
     | Eventually
+    | Watch
+    | Crowd
     | Mark
     | Logged
 )

@@ -10,13 +10,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from typing import TYPE_CHECKING, Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from kvref_conformance.frames import encode
 from kvref_conformance.steps import (
+    EVERY_SECONDS,
     AwaitReply,
     AwaitSql,
     By,
+    Crowd,
     Disconnect,
     Eventually,
     Logged,
@@ -29,18 +32,17 @@ from kvref_conformance.steps import (
     StartRequest,
     StartSql,
     Tick,
+    Watch,
 )
 from kvref_conformance.template import FRESH, HOLE, NAME
 from kvref_conformance.typed import faults_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kvref.profiles import Profile
     from kvref_conformance.steps import Step
     from kvref_conformance.template import Names
 
-# A step that is repeated has the form of the inner one, with `within`.
+# A step that is repeated has the form of the inner one, with `within` and maybe `every`.
 FORMS: Final = {
     "send": Send,
     "ask": StartRequest,
@@ -56,14 +58,15 @@ FORMS: Final = {
     "pause": Pause,
     "await second": Tick,
 }
-NAME_OF: Final = {kind: name for name, kind in FORMS.items()}
+OF_RECORDINGS: Final = {"watch": Watch, "crowd": Crowd}
+NAME_OF: Final = {kind: name for name, kind in (FORMS | OF_RECORDINGS).items()}
 # In text they are what they are: memcached's usage line of delete has a <key>.
 OF_FRAMES: Final = ("<value>", "<key>", "<pairs>")
 # What the annotations of steps name, and modules import for type checkers only.
 _NAMES: Final = {"Mapping": Mapping, "By": By, "Send": Send, "Sql": Sql}
-_SECONDS: Final = frozenset({"patience", "within", "seconds", "silent"})
+_SECONDS: Final = frozenset({"patience", "within", "every", "seconds", "silent"})
 # Lengths in templates: `{k:32}`, `{v~1024}`.
-_SIZES: Final = re.compile(r"[:~](\d+)\}")
+_SIZES: Final = re.compile(r"\{#?[a-z][a-z0-9_]*[:~](\d+)\}")
 MAX_SECONDS: Final = 3600
 MAX_DIGITS: Final = 7
 MAX_SHOWN: Final = 60
@@ -73,11 +76,11 @@ class Writer:
     """Writes the steps of one case.
 
     Args:
-        profile: answers what is allowed where endpoints may differ.
+        profile: answers what is allowed where endpoints may differ; None where nothing depends on a fact.
         names: of its keys, mappings and tables, which are replaced; None: texts stay templates.
     """
 
-    def __init__(self, profile: Profile, names: Names | None = None) -> None:
+    def __init__(self, profile: Profile | None = None, names: Names | None = None) -> None:
         self._names = names
         self._profile = profile
         self._binary: dict[str, bool] = {}
@@ -86,7 +89,8 @@ class Writer:
         """Return a step: one of the forms of `step` in schema.json, by its name."""
         if isinstance(step, Eventually):
             ((name, inner),) = self.step(step.step).items()
-            return {name: {**inner, "within": step.within}}
+            every = {} if step.every == EVERY_SECONDS else {"every": step.every}
+            return {name: {**inner, "within": step.within, **every}}
         return {NAME_OF[type(step)]: self._parts(step)}
 
     def _parts(self, step: Step) -> dict[str, Any]:
@@ -97,7 +101,7 @@ class Writer:
         if isinstance(step, StartRequest):
             return {**self._request(step.on, step.packets, binary=step.binary), "silent": step.silent}
         if isinstance(step, AwaitReply):
-            allowed = self._allowed(step.allow, frames=self._binary[step.on])
+            allowed = self._allowed(step.allow, frames=self._binary.get(step.on, False))
             return {"on": step.on, "allow": allowed, "patience": step.patience}
         if isinstance(step, Sql):
             return self._sql(step)
@@ -130,8 +134,10 @@ class Writer:
         return self._text(cell) if isinstance(cell, str) else cell
 
     def _allowed(self, allow: tuple[str, ...] | By, *, frames: bool) -> list[str | list[Any]]:
-        texts: Iterable[str] = allow.of(self._profile) if isinstance(allow, By) else allow
-        return [self._text(text, frames=frames) for text in texts]
+        if isinstance(allow, By):
+            assert self._profile is not None, "what is allowed depends on a fact"
+            allow = allow.of(self._profile)
+        return [self._text(text, frames=frames) for text in allow]
 
     def _text(self, template: str, *, frames: bool = False) -> str | list[Any]:
         if self._names is None:
@@ -167,20 +173,24 @@ def _hole(written: str, number: str | None, name: str | None, *, new: bool) -> d
     return hole | ({"new": True} if new else {})
 
 
-def read(made: object) -> Step:
+def read(made: object, forms: Mapping[str, type[Step]] = FORMS) -> Step:
     """Return the step of a form whose texts are templates.
+
+    Args:
+        made: decoded JSON.
+        forms: those that are known.
 
     Raises:
         ValueError: it is none, a field is missing, unknown or of another type, or it exceeds the limits of a case.
         TypeError: it is no JSON object, or cannot be repeated.
     """
-    if not isinstance(made, dict) or len(made) != 1 or not made.keys() <= FORMS.keys():
-        raise ValueError(f"{repr(made)[:MAX_SHOWN]} is no step: a step is one of {', '.join(FORMS)}")
+    if not isinstance(made, dict) or len(made) != 1 or not made.keys() <= forms.keys():
+        raise ValueError(f"{repr(made)[:MAX_SHOWN]} is no step: a step is one of {', '.join(forms)}")
     ((name, given),) = made.items()
     if not isinstance(given, dict):
         raise TypeError(f"{name}: {repr(given)[:MAX_SHOWN]} is no table")
-    given, kind = dict(given), FORMS[name]
-    repeated = {"within": given.pop("within")} if "within" in given else {}
+    given, kind = dict(given), forms[name]
+    repeated = {field: given.pop(field) for field in ("within", "every") if kind is not Watch and field in given}
     if "frames" in given and kind in (Send, StartRequest):
         given |= {"packets": [given.pop("frames")], "binary": True}
     step: Step = table(kind, given, name)
@@ -189,7 +199,9 @@ def read(made: object) -> Step:
     if not isinstance(step, Send | Sql):
         raise TypeError(f"{repr(made)[:MAX_SHOWN]} cannot be repeated")
     check(repeated, Eventually, name)
-    return Eventually(step, repeated["within"])
+    if "within" not in repeated:
+        raise ValueError(f"{name}: no within")
+    return Eventually(step, **repeated)
 
 
 def table(kind: type[Any], given: object, where: str) -> Any:
@@ -205,7 +217,7 @@ def table(kind: type[Any], given: object, where: str) -> Any:
 
 def check(given: dict[str, Any], kind: type, where: str) -> None:
     """Raise ValueError if a field is unknown, of another type, or exceeds the time or memory limits of a case."""
-    if fault := faults_of(given, kind, _NAMES, where):
+    if fault := faults_of(given, _hints(kind), where):
         raise ValueError(fault)
     for name, value in given.items():
         if isinstance(value, float | int) and name in _SECONDS and not 0 <= value <= MAX_SECONDS:
@@ -213,6 +225,11 @@ def check(given: dict[str, Any], kind: type, where: str) -> None:
     for size in _SIZES.findall(json.dumps(given)):
         if len(size) > MAX_DIGITS:
             raise ValueError(f"{where}: a text of {size[:MAX_SHOWN]} characters is too long")
+
+
+@cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind, localns=dict(_NAMES))
 
 
 def _as_tuple(value: object) -> object:

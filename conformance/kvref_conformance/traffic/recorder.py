@@ -8,13 +8,16 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, to_json
+from kvref_conformance.corpus.conversation import Conversation, Recorded, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
+from kvref_conformance.corpus.templates import request
 from kvref_conformance.frames import CAS, HEADER
+from kvref_conformance.steps import AwaitReply, Disconnect
 from kvref_conformance.traffic.dialogue import SETTING
 
 if TYPE_CHECKING:
     from kvref_conformance.corpus.holes import Json
+    from kvref_conformance.steps import Send
     from kvref_conformance.traffic.dialogue import Command, Exchange
     from kvref_conformance.traffic.mask import Mask
 
@@ -75,7 +78,7 @@ class Recorder:
         self._file = file
         self._source = source
         self._mask = mask
-        self._part: list[MemcachedStep] = []
+        self._part: list[Recorded] = []
         self._bytes = 0
         self._cas = Bounded()
         self._numbers = 0
@@ -93,24 +96,23 @@ class Recorder:
         """
         command, binary = exchange.command, exchange.binary
         quiet = command is not None and (command.silent or command.quiet) and not exchange.reply
-        sent = None if command is None else self._sent(command, binary=binary)
+        step: AwaitReply | Send = AwaitReply((), name, 0.0)
+        if command is not None:
+            step = request(name, self._sent(command, binary=binary), binary=binary, quiet=quiet)
         got = self._got(exchange, ended=ended)
         self._add(
-            MemcachedStep(
-                name,
-                send=None if binary else sent,
-                hex=sent if binary else None,
-                quiet=quiet,
+            Recorded(
+                step,
+                {} if quiet and got == "" else {self._source.version: got},
                 at=round(at, 6),
                 took=round(took, 6) or None,
-                got={} if quiet and got == "" else {self._source.version: got},
             ),
             len(exchange.reply) + (0 if command is None else len(command.data)),
         )
 
     def closed(self, name: str, at: float) -> None:
         """Record that the client closed a connection."""
-        self._add(MemcachedStep(name, close=True, at=round(at, 6)), 0)
+        self._add(Recorded(Disconnect(name, "close"), at=round(at, 6)), 0)
 
     def flush(self) -> None:
         """Write what has come since the last part."""
@@ -124,7 +126,7 @@ class Recorder:
         self._file.flush()
         self._part, self._bytes = [], 0
 
-    def _add(self, step: MemcachedStep, size: int) -> None:
+    def _add(self, step: Recorded, size: int) -> None:
         self._part.append(step)
         self._bytes += size
         self.steps += 1

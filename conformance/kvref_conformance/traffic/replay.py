@@ -10,14 +10,18 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvref import addresses, documents
 from kvref.documents import DocumentError
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.conversation import Conversation, MemcachedStep, from_json
+from kvref_conformance.connection import Connection, Reply
+from kvref_conformance.corpus.conversation import Conversation, Recorded, from_json
 from kvref_conformance.corpus.holes import CasNumbers, Clock, cas_number, cas_spans, matches
-from kvref_conformance.frames import HEADER, OPCODES, REQUEST
+from kvref_conformance.corpus.templates import CasNames
+from kvref_conformance.frames import encode
+from kvref_conformance.player import Player
+from kvref_conformance.steps import AwaitReply, Disconnect, Send
 from kvref_conformance.traffic import grouping
 from kvref_conformance.traffic.dialogue import SETTING, Dialogue, NotRecordableError
 from kvref_conformance.traffic.recorder import EOF, MASKED, Bounded
@@ -28,17 +32,17 @@ if TYPE_CHECKING:
 
     from kvref.addresses import SocketAddress
     from kvref_conformance.corpus.holes import Json
+    from kvref_conformance.steps import StartRequest
     from kvref_conformance.traffic.dialogue import Command, Exchange
 
 # Limit of a line of a recording, in bytes.
 MAX_LINE: Final = 256 << 20
 MAX_EXAMPLES: Final = 3
-CHUNK: Final = 1 << 16
 QUIT: Final = "quit"
 REPLY_SECONDS: Final = 5.0
 LATE: Final = f"<no complete reply within {REPLY_SECONDS:g} s>"
 _SYNC: Final = b"version\r\n"
-_BINARY_SYNC: Final = HEADER.pack(REQUEST, OPCODES["noop"], 0, 0, 0, 0, 0, b"sync", 0)
+_BINARY_SYNC: Final = encode(f"noop opaque={int.from_bytes(b'sync', 'big')}")
 _FLUSHING: Final = frozenset({"flush_all", "flush"})
 _READING: Final = frozenset({"get", "gets", "bget", "getk", "mg", "me"})
 _STORING: Final = frozenset({"add", "replace", "cas"})
@@ -138,7 +142,8 @@ def _part(line: bytes, where: str) -> Conversation:
         conversation = from_json(documents.json_of(line))
     except (DocumentError, SuiteError) as error:
         raise SuiteError(f"{where}: no recording: {error}") from error
-    if not conversation.traffic or not all(isinstance(step, MemcachedStep) for step in conversation.steps):
+    known = all(isinstance(each.step, Send | AwaitReply | Disconnect) for each in conversation.steps)
+    if not conversation.traffic or not known:
         raise SuiteError(f"{where}: no recorded traffic: replay other conversations with --target or --sql")
     return conversation
 
@@ -154,16 +159,15 @@ def replay(parts: Iterator[Conversation], server: SocketAddress, *, timed: bool 
     Raises:
         SuiteError: the endpoint cannot be reached, or the recording cannot be read.
     """
-    player = _Player(server, timed=timed)
+    traffic = _Traffic(server, timed=timed)
     try:
         for part in parts:
-            for number, step in enumerate(part.steps, 1):
-                assert isinstance(step, MemcachedStep)
-                player.take(step, f"{part.id}, step {number}")
-        player.finish()
+            for number, recorded in enumerate(part.steps, 1):
+                traffic.take(recorded, f"{part.id}, step {number}")
+        traffic.finish()
     finally:
-        player.close()
-    return player.result
+        traffic.close()
+    return traffic.result
 
 
 class _Numbers(CasNumbers):
@@ -179,113 +183,152 @@ class _Numbers(CasNumbers):
         return True
 
 
+class _Names(CasNames):
+    """The endpoint's cas numbers in place of the recorded ones; 0 for one that it never returned."""
+
+    def __init__(self, observed: Bounded) -> None:
+        super().__init__()
+        self._observed = observed
+
+    def __getitem__(self, name: str) -> str:
+        return self.texts[name] if name in self.texts else str(self._observed.get(int(name[1:]), 0))
+
+
 @dataclass(slots=True)
 class _Sent:
     """A step whose command has no reply yet."""
 
-    step: MemcachedStep
+    recorded: Recorded
     where: str
     began: float
+
+
+class _Server:
+    """The endpoint, as a target of the player."""
+
+    def __init__(self, address: SocketAddress) -> None:
+        self._address = address
+
+    def connect(self) -> Connection:
+        """Connect; raises SuiteError if no server listens."""
+        try:
+            return Connection(self._address)
+        except OSError as error:
+            where = addresses.shown(self._address)
+            raise SuiteError(f"cannot reach {where}: {error.strerror or error}: does it still run?") from error
+
+    def execute(self, name: str, statement: str) -> dict[str, Any]:
+        """Refuse: traffic has no statements."""
+        raise SuiteError(f"{name}: {statement}: recorded traffic has no SQL")
+
+    def server(self, action: str) -> str:
+        """Refuse: traffic does not act on the server."""
+        raise SuiteError(f"{action}: recorded traffic does not act on the server")
 
 
 class _Line:
     """A connection to the endpoint."""
 
-    def __init__(self, server: SocketAddress) -> None:
-        try:
-            self._socket = addresses.connect(server, REPLY_SECONDS)
-        except OSError as error:
-            where = addresses.shown(server)
-            raise SuiteError(f"cannot reach {where}: {error.strerror or error}: does it still run?") from error
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self.dialogue = Dialogue()
         self.open = True
         self.sent: dict[Command, _Sent] = {}
         self.unsure = False  # the last command may still be running: it has no reply
 
     def send(self, data: bytes) -> list[Exchange]:
-        try:
-            self._socket.sendall(data)
-        except OSError:
-            self.open = False
+        self.open = self._connection.send(data) and self.open
         return self.dialogue.sent(data)
 
     def receive(self, deadline: float) -> list[Exchange] | None:
         """Return exchanges that arrived; None at the end of the connection, or if nothing came until the deadline."""
-        self._socket.settimeout(max(0.001, deadline - time.monotonic()))
-        try:
-            data = self._socket.recv(CHUNK)
-        except TimeoutError:
+        if not self._connection.has_bytes(max(0.001, deadline - time.monotonic())):
             return None
-        except OSError:
-            data = b""
-        if not data:
-            self.open = False
-            return None
-        return self.dialogue.received(data)
-
-    def close(self) -> None:
-        self._socket.close()
+        self.open = self._connection.receive()
+        return self.dialogue.received(self._connection.take()) if self.open else None
 
 
-class _Player:
+class _Traffic:
+    """Plays recorded steps; a reply ends where the protocol says so, and is compared with the recorded one."""
+
     def __init__(self, server: SocketAddress, *, timed: bool) -> None:
         self.result = Result()
-        self._server = server
         self._began = time.monotonic() if timed else None
         self._first: float | None = None
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[Connection, _Line] = {}
         self._cas = _Numbers()
+        self._player = Player(_Server(server), _Names(self._cas.observed), self)
         self._state = _State()
         self._last = ""
+        self._now = _Sent(Recorded(Disconnect()), "", 0.0)
 
-    def take(self, step: MemcachedStep, where: str) -> None:
+    def take(self, recorded: Recorded, where: str) -> None:
         """Send a step and compare what it completes."""
-        self._wait(step)
-        if step.close:
-            self._hang_up(step.mc)
-            return
-        listens = step.send is None and step.hex is None
-        line = self._line(step.mc, reopen=not listens)
-        sent = _Sent(step, where, time.time())
-        self.result.commands += 1
-        if listens:
-            self._listen(line, sent)
-            return
-        waiting = self._send(line, sent)
-        while waiting is not None and waiting in line.sent and not waiting.quiet:
-            if not self._receive(line):
-                break
+        self._wait(recorded)
+        self._now = _Sent(recorded, where, time.time())
+        step = recorded.step
+        if not isinstance(step, Disconnect):
+            assert isinstance(step, Send | AwaitReply)
+            self.result.commands += 1
+            self._switch(step.on, reopen=isinstance(step, Send))
+        self._player.take(step)
 
     def finish(self) -> None:
         """Wait for what is still to come."""
-        for name in list(self._lines):
-            self._hang_up(name)
+        for name in list(self._player.connections):
+            self._player.take(Disconnect(name, "close"))
 
     def close(self) -> None:
-        for line in self._lines.values():
-            line.close()
+        self._player.close()
 
-    def _wait(self, step: MemcachedStep) -> None:
-        if self._began is None or step.at is None:
+    def send(self, connection: Connection, _step: Send, packets: tuple[bytes, ...]) -> Reply:
+        """Send a command and compare replies until it has one, see `player.Replies`."""
+        line = self._line(connection)
+        waiting = self._send(line, b"".join(packets))
+        while waiting is not None and waiting in line.sent and not waiting.quiet:
+            if not self._receive(line):
+                break
+        return Reply(b"")
+
+    def start(self, _connection: Connection, _step: StartRequest, _packets: tuple[bytes, ...]) -> Reply:
+        """Refuse: in traffic each command waits for its reply."""
+        raise SuiteError(f"{self._now.where}: traffic has no such step")
+
+    def receive(self, connection: Connection, _step: AwaitReply) -> Reply:
+        """Compare what comes without a command."""
+        self._listen(self._line(connection))
+        return Reply(b"")
+
+    def disconnect(self, connection: Connection, _how: str) -> None:
+        """Compare what is still to come, and close."""
+        line = self._line(connection)
+        self._settle(line)
+        for exchange in line.dialogue.closed():
+            self._compare(line, exchange, "")
+        del self._lines[connection]
+        connection.close()
+
+    def _line(self, connection: Connection) -> _Line:
+        return self._lines.setdefault(connection, _Line(connection))
+
+    def _wait(self, recorded: Recorded) -> None:
+        if self._began is None or recorded.at is None:
             return
-        self._first = step.at if self._first is None else self._first
-        time.sleep(max(0.0, self._began + step.at - self._first - time.monotonic()))
+        self._first = recorded.at if self._first is None else self._first
+        time.sleep(max(0.0, self._began + recorded.at - self._first - time.monotonic()))
 
-    def _line(self, name: str, *, reopen: bool) -> _Line:
-        """Return a connection, opened again if the endpoint closed it; commands on others have had their effect."""
-        if self._last and self._last != name and (last := self._lines.get(self._last)) is not None:
-            self._settle(last)
+    def _switch(self, name: str, *, reopen: bool) -> None:
+        """Go on on another connection, when commands on the last have had their effect; forget a closed one."""
+        connections = self._player.connections
+        if self._last and self._last != name and self._last in connections:
+            self._settle(self._line(connections[self._last]))
         self._last = name
-        line = self._lines.get(name)
-        if line is not None and not line.open and reopen:
-            line.close()
-            line = None
-        if line is None:
-            line = self._lines[name] = _Line(self._server)
-        return line
+        if reopen and name in connections and not self._line(connections[name]).open:
+            connections[name].close()
+            del self._lines[connections.pop(name)]
 
-    def _send(self, line: _Line, sent: _Sent) -> Command | None:
-        data = _bytes_of(sent.step, self._cas)
+    def _send(self, line: _Line, data: bytes) -> Command | None:
+        sent = self._now
         before = set(line.dialogue.waiting)
         try:
             exchanges = line.send(data)
@@ -326,9 +369,9 @@ class _Player:
         while sync in line.dialogue.waiting and self._receive(line):
             pass
 
-    def _listen(self, line: _Line, sent: _Sent) -> None:
-        recorded = _reply_of(sent.step)
-        binary = sent.step.hex is not None or line.dialogue.binary
+    def _listen(self, line: _Line) -> None:
+        recorded = _reply_of(self._now.recorded)
+        binary = line.dialogue.binary
         data = b""
         while line.open and not (data and not _ends(recorded)):
             exchanges = line.receive(time.monotonic() + REPLY_SECONDS)
@@ -337,16 +380,7 @@ class _Player:
             data += b"".join(each.reply for each in exchanges)
         rest = b"".join(each.reply for each in line.dialogue.closed()) if not line.open else b""
         shown = (data + rest).hex() if binary else (data + rest).decode("latin-1")
-        self._judge(sent, None, shown + ("" if line.open else EOF), binary=binary)
-
-    def _hang_up(self, name: str) -> None:
-        line = self._lines.pop(name, None)
-        if line is None:
-            return
-        self._settle(line)
-        for exchange in line.dialogue.closed():
-            self._compare(line, exchange, "")
-        line.close()
+        self._judge(self._now, None, shown + ("" if line.open else EOF), binary=binary)
 
     def _compare_all(self, line: _Line, exchanges: list[Exchange]) -> None:
         for exchange in exchanges:
@@ -360,8 +394,8 @@ class _Player:
         self._judge(sent, exchange.command, reply + ending, binary=exchange.binary)
 
     def _judge(self, sent: _Sent, command: Command | None, observed: str, *, binary: bool) -> None:
-        recorded = _reply_of(sent.step)
-        doubt = self._state.doubt(command, recorded, sent.step, binary=binary)
+        recorded = _reply_of(sent.recorded)
+        doubt = self._state.doubt(command, recorded, sent.recorded, binary=binary)
         if recorded == MASKED:
             self.result.masked += 1
         elif matches(recorded, observed, self._cas, Clock(sent.began, time.time()), hexadecimal=binary):
@@ -375,7 +409,7 @@ class _Player:
         self._learn(recorded, observed, binary=binary)
 
     def _differs(self, sent: _Sent, command: Command | None, observed: str, *, binary: bool) -> None:
-        recorded = _reply_of(sent.step)
+        recorded = _reply_of(sent.recorded)
         verb = "" if command is None else command.verb
         kinds = (grouping.kind_of(each, hexadecimal=binary) for each in (_plain(recorded, binary=binary), observed))
         cause = Cause(verb, *kinds)
@@ -408,7 +442,7 @@ class _State:
         self._ends: Bounded = Bounded()
         self._unordered = Bounded()
 
-    def doubt(self, command: Command | None, recorded: Json, step: MemcachedStep, *, binary: bool) -> str:
+    def doubt(self, command: Command | None, recorded: Json, step: Recorded, *, binary: bool) -> str:
         """Return why the reply to a command is not determined, EARLIER or CONCURRENT; empty if it is."""
         if command is None:
             return ""
@@ -435,15 +469,16 @@ class _State:
             if determined:
                 self._known.remember(key, None)
 
-    def _overlaps(self, key: bytes, verb: str, step: MemcachedStep) -> bool:
+    def _overlaps(self, key: bytes, verb: str, step: Recorded) -> bool:
         """Return whether another connection's command on a key, one of both a change, ran at the same time."""
         if step.at is None:
             return False
         changes = verb not in _READING
         name, ended, changed = self._ends.get(key, ("", -1.0, False))
-        overlaps = bool(name) and name != step.mc and step.at < ended and (changes or changed)
+        on = getattr(step.step, "on", "")
+        overlaps = bool(name) and name != on and step.at < ended and (changes or changed)
         if step.at + (step.took or 0.0) >= ended:
-            self._ends.remember(key, (step.mc, step.at + (step.took or 0.0), changes))
+            self._ends.remember(key, (on, step.at + (step.took or 0.0), changes))
         return overlaps
 
 
@@ -456,22 +491,7 @@ def _existed(verb: str, kind: str) -> bool:
     return kind not in _NOT_STORED
 
 
-def _bytes_of(step: MemcachedStep, cas: _Numbers) -> bytes:
-    """Return what a step sends, with the endpoint's cas numbers in place of holes; 0 for one that it never returned."""
-    binary = step.hex is not None
-    sent = step.hex if binary else step.send
-    parts = sent if isinstance(sent, list) else [sent]
-    made = b""
-    for part in parts:
-        if isinstance(part, dict):
-            number = cas.observed.get(part.get("cas"), 0)
-            made += number.to_bytes(8, "big") if binary else str(number).encode()
-        elif isinstance(part, str):
-            made += bytes.fromhex(part) if binary else part.encode("latin-1")
-    return made
-
-
-def _reply_of(step: MemcachedStep) -> Json:
+def _reply_of(step: Recorded) -> Json:
     """Return the recorded reply, of the one version that a recording of traffic has; empty without one."""
     return next(iter(step.got.values()), "")
 

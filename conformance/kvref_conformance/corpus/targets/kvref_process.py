@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
 from kvref_conformance.connection import Connection
-from kvref_conformance.corpus.conversation import MemcachedStep
+from kvref_conformance.corpus.templates import sent
+from kvref_conformance.steps import Send
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -161,8 +162,7 @@ def settings_of(conversation: Conversation) -> tuple[str, ...]:
 def _asks_for_counters(conversation: Conversation) -> bool:
     """Return whether it shows that the plugin was loaded for it: its counters began at 0 then."""
     return any(
-        (isinstance(step.send, str) and step.send.startswith("stats"))
-        or (isinstance(step.hex, str) and step.hex.startswith(STAT))
-        for step in conversation.steps
-        if isinstance(step, MemcachedStep)
+        str(sent(each.step)).startswith(STAT if each.binary else "stats")
+        for each in conversation.steps
+        if isinstance(each.step, Send)
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kvref.errors import SuiteError
 from kvref_conformance.connection import Connection
-from kvref_conformance.corpus.conversation import Server, SqlStep
+from kvref_conformance.steps import Restart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,10 +60,9 @@ class MemcachedTarget:
         """Return whether a conversation starts from the demo row alone and never changes rows over SQL."""
         if conversation.options or conversation.sql:
             return False
-        queries = [step.exec or "" for step in conversation.steps if isinstance(step, SqlStep)]
-        return all(query.startswith("SELECT") for query in queries) and not any(
-            isinstance(step, Server) for step in conversation.steps
-        )
+        queries = [step.statement for step in conversation.steps if step.statement is not None]
+        restarts = any(isinstance(step.step, Restart) for step in conversation.steps)
+        return all(query.startswith("SELECT") for query in queries) and not restarts
 
     def prepare(self, conversation: Conversation) -> str:
         """Start a server with the demo row.

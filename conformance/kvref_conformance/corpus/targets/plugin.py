@@ -17,7 +17,6 @@ import pymysql
 
 from kvref.errors import SuiteError
 from kvref_conformance.connection import Connection
-from kvref_conformance.corpus.conversation import SqlStep
 from kvref_conformance.corpus.targets.mysql_database import MySQLDatabase, start_again
 
 if TYPE_CHECKING:
@@ -113,9 +112,7 @@ class PluginTarget:
                 # A row that kills whoever reads it: the conversation shall do so itself.
                 self._boot(conversation.options)
                 state = self._set_up(conversation)
-        leaves_nothing = all(
-            CLEAN.match(step.exec or "DO ") for step in conversation.steps if isinstance(step, SqlStep)
-        )
+        leaves_nothing = all(CLEAN.match(step.statement or "DO ") for step in conversation.steps)
         self._reusable = leaves_nothing and state == "open"
         return "" if state == "open" else state
 
