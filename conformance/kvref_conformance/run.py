@@ -130,7 +130,8 @@ class Run:
         pulse = Pulse(target)
         world = _world(target, options, tag, pulse)
         database = world.database if world is not None else None
-        rows = deviations.load(target.profile.name, "" if database is None else database.over_sql())
+        over_sql = "" if database is None else database.over_sql()
+        rows = deviations.load(target.profile.name, over_sql, target.version)
         judge = Judge(target, rows, world, spared, tag)
         judge.pulse = pulse
         judge.budget = budget

@@ -17,12 +17,7 @@ FOLDER: Final = "reference/deviations"
 
 def pages() -> Mapping[str, str]:
     """Return a page for each list of deviations, the page of defects, and their index."""
-    names = sorted(
-        each.name.removesuffix(".toml")
-        for each in files(deviations).iterdir()
-        if each.name.endswith(".toml") and each.name != "defects.toml"
-    )
-    loaded = {name: deviations.parse(name, _text) for name in names}
+    loaded = {name: deviations.parse(name, _text) for name in deviations.names()}
     made = {f"{FOLDER}/{name}.md": _page(name, found) for name, found in loaded.items()}
     rows = [(f"[`{name}`]({name}.md)", _subject(name), str(len(found.rows))) for name, found in loaded.items()]
     made[f"{FOLDER}/defects.md"] = _defects()
@@ -32,7 +27,7 @@ def pages() -> Mapping[str, str]:
         "that no longer fails, or fails in another way, fails the run. kvref over SQLite has no deviations in its "
         "default profile. [Defects of the plugin](defects.md) lists crashes, garbage and lost writes.",
         table(("list", "endpoint", "deviations"), rows),
-        "```{toctree}\n:hidden:\n\ndefects\n" + "\n".join(names) + "\n```",
+        "```{toctree}\n:hidden:\n\ndefects\n" + "\n".join(loaded) + "\n```",
         anchor="deviations",
     )
     return made
@@ -45,6 +40,8 @@ def _text(name: str) -> str:
 
 def _subject(name: str) -> str:
     profile, _, database = name.partition("-over-")
+    if name.startswith("memcached-"):
+        return f"memcached from {name.removeprefix('memcached-')} on, judged with `--profile memcached`"
     if not database:
         return f"the plugin, and kvref over SQLite with `--profile {profile}`"
     return f"kvref with `--profile {profile}` over {_DATABASES[database]}"

@@ -183,7 +183,7 @@ def _key(artifact: Artifact) -> str:
 
 
 # `/usr/sbin/mariadbd  Ver 10.11.14-MariaDB-0+deb12u2 for debian-linux-gnu`
-_VERSION = re.compile(r"\bVer (?P<version>\S+)")
+_VERSION = re.compile(r"\b(?:Ver|memcached) (?P<version>\S+)")
 
 
 class Program(Protocol):
@@ -239,12 +239,17 @@ def from_package(name: str, _progress: Progress) -> InPlace:
     return InPlace(f"{name}-{version_of([str(path)])}", Path("/usr"), path)
 
 
-def version_of(command: Sequence[str]) -> str:
+# As mysqld prints its version, whatever configuration file the machine has.
+MYSQLD_VERSION = ("--no-defaults", "--version")
+
+
+def version_of(command: Sequence[str], options: Sequence[str] = MYSQLD_VERSION) -> str:
     """Return the version of a server program without starting the server; e.g. `10.11.14-MariaDB-0+deb12u2`.
 
-    command: runs it. Raises MissingError for a library, TargetError if it prints no version.
+    command: runs it.
+    options: make it print its version. Raises MissingError for a library, TargetError if it prints no version.
     """
-    asked = [*command, "--no-defaults", "--version"]
+    asked = [*command, *options]
     done = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     said = done.stdout.decode(errors="replace")
     found = _VERSION.search(said)

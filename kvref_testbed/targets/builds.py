@@ -1,4 +1,4 @@
-"""Builds of MySQL and MariaDB, and the Debian root folder in which some of them run.
+"""Builds of MySQL and MariaDB, the newer memcached, and the Debian root folder in which some of them run.
 
 Only root may do the latter. Each server gets a mount namespace of its own, in which the folder it may write to is
 mounted at the same place, so that any number of them run out of one tree and the kernel unmounts when one is gone.
@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvref_testbed.targets.artifacts import Artifact, from_artifact, from_package, version_of
+from kvref_testbed.targets.artifacts import MYSQLD_VERSION, Artifact, from_artifact, from_package, version_of
 from kvref_testbed.targets.folders import build_once, cache_root
 from kvref_testbed.targets.mysqld import Build
 from kvref_testbed.targets.needs import MissingError, tool
@@ -44,12 +44,14 @@ class Package:
     suite: of Debian, e.g. `sid`.
     program: path of the server, in the tree.
     version: how the server's version must begin, up to a dot; a suite that moves on has another one day.
+    ask: options with which it prints its version.
     """
 
     suite: str
     name: str
     program: str
     version: str
+    ask: tuple[str, ...] = MYSQLD_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def from_debian(package: Package, progress: Progress) -> ShutIn:
 
 
 def _version(root: Path, package: Package) -> str:
-    return version_of([tool("chroot"), str(root), package.program])
+    return version_of([tool("chroot"), str(root), package.program], package.ask)
 
 
 def _install(package: Package, folder: Path, progress: Progress) -> None:
@@ -219,6 +221,8 @@ MYSQL_9_7 = Build(
     # Debian's build wants a folder for the files of LOAD DATA, or the word that there is none.
     options=(_NO_X_PROTOCOL, "--secure-file-priv=NULL"),
 )
+
+MEMCACHED_NEWER = Package("sid", "memcached", "/usr/bin/memcached", "1.6", ("--version",))
 
 # As Debian configures it: MariaDB's own default is latin1.
 _UTF8 = ("--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci")

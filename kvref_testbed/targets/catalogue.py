@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvref.errors import TargetError
-from kvref_testbed.targets.builds import MARIADB, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
+from kvref_testbed.targets.builds import MARIADB, MEMCACHED_NEWER, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
 from kvref_testbed.targets.galera import Galera
 from kvref_testbed.targets.kvref_server import KvrefGalera, KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
-from kvref_testbed.targets.memcached import Memcached, Nodecached, Twemproxy, Yrmcds
+from kvref_testbed.targets.memcached import Memcached, MemcachedProxy, Nodecached, Twemproxy, Yrmcds
 from kvref_testbed.targets.mysqld import SQLOnly
 from kvref_testbed.targets.plugin import MySQLPlugin, config_script
 
@@ -27,6 +27,8 @@ _RECIPES: tuple[Recipe, ...] = (
     _PLUGIN_8_0,
     MySQLPlugin("mysql-5.6-plugin", "mysql-5.6", "MySQL 5.6.14 with daemon_memcached", MYSQL_5_6),
     _MEMCACHED,
+    Memcached("memcached-newer", summary="memcached of Debian sid, in a chroot, for root", package=MEMCACHED_NEWER),
+    MemcachedProxy(MEMCACHED_NEWER),
     Twemproxy("twemproxy", "twemproxy in front of the target mysql-8.0-plugin", _PLUGIN_8_0, "mysql-8.0"),
     Twemproxy("twemproxy-memcached", "twemproxy in front of the target memcached", _MEMCACHED, "memcached"),
     Yrmcds(),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import TargetError
+from kvref_testbed.targets.builds import from_debian
 from kvref_testbed.targets.folders import build_once, cache_root, run_in
 from kvref_testbed.targets.needs import MissingError, tool
 from kvref_testbed.targets.ports import LOOPBACK, ask_version, free_port, free_ports, reach
@@ -18,6 +19,7 @@ from kvref_testbed.targets.target import Endpoint
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from kvref_testbed.targets.builds import Package
     from kvref_testbed.targets.progress import Progress
     from kvref_testbed.targets.run import Run
     from kvref_testbed.targets.target import Recipe
@@ -56,26 +58,70 @@ _USERS = ("-Y", "--auth-file", "-S", "--enable-sasl")
 
 @dataclass(frozen=True, slots=True)
 class Memcached:
-    """The `memcached` program in PATH; see `recipe.Recipe` for the fields."""
+    """The `memcached` program in PATH, or that of another Debian release; see `recipe.Recipe` for the fields.
+
+    package: of that release, installed in the cache the first time.
+    """
 
     name: str = "memcached"
     profile: str = "memcached"
     summary: str = "native memcached, from the package of that name"
+    package: Package | None = None
 
-    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:  # noqa: ARG002 -- it is quick
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
         """Start memcached and wait for its port.
 
         options: of memcached, e.g. `-m128` or `--max-item-size=2m`.
         Raises MissingError without the program, TargetError when it ends, e.g. because of an option.
         """
-        port = free_port()
-        # memcached refuses to run as root without this option.
-        user = ["-u", "root"] if os.geteuid() == 0 else []
-        mine = [each.replace("{mc_port}", str(port)) for each in options]
-        words = [tool("memcached"), *user, "-l", LOOPBACK, "-p", str(port), "-U", "0", *mine]
+        mine = list(options)
         asks_users = any(each.startswith(_USERS) for each in mine)
-        ask = reach if asks_users else ask_version
-        return started(run, "memcached", words, f"{LOOPBACK}:{port}", ask)
+        command = from_debian(self.package, progress).command(run.folder) if self.package else [tool("memcached")]
+        return _listening(run, "memcached", command, mine, reach if asks_users else ask_version)
+
+
+def _listening(
+    run: Run, name: str, command: Sequence[str], options: Sequence[str], ask: Callable[[int], str] = ask_version
+) -> Endpoint:
+    port = free_port()
+    # memcached refuses to run as root without this option.
+    user = ["-u", "root"] if os.geteuid() == 0 else []
+    mine = [each.replace("{mc_port}", str(port)) for each in options]
+    words = [*command, *user, "-l", LOOPBACK, "-p", str(port), "-U", "0", *mine]
+    return started(run, name, words, f"{LOOPBACK}:{port}", ask)
+
+
+_PROXY_CONFIGURATION = """\
+pools{{ main = {{ backends = {{ "{server}" }} }} }}
+routes{{ default = route_direct{{ child = "main" }} }}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class MemcachedProxy:
+    """The proxy that newer memcached has built in, in front of a memcached of the same package; see `recipe.Recipe`.
+
+    package: of a Debian release that builds the proxy.
+    """
+
+    package: Package
+    name: str = "memcached-proxy"
+    profile: str = "memcached"
+    summary: str = "the proxy built into memcached, in front of the target memcached-newer"
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the memcached behind it, write the configuration, start the proxy and wait for its port.
+
+        options: of the proxy, e.g. `-t2`.
+        Raises MissingError without the package, TargetError when one of them ends.
+        """
+        program = from_debian(self.package, progress)
+        server = _listening(run, "memcached", program.command(run.folder), [])
+        configuration = "proxy.lua"
+        (run.folder / configuration).write_text(_PROXY_CONFIGURATION.format(server=server.address))
+        # `routelib` is the library of routes that the program has built in.
+        route = f"proxy_config=routelib,proxy_arg={program.seen(run.folder) / configuration}"
+        return _listening(run, self.name, program.command(run.folder), ["-o", route, *options])
 
 
 _NODE_START_SECONDS = 20.0

@@ -1,4 +1,4 @@
-"""Other servers and proxies of memcached's protocol: twemproxy, yrmcds and nodecached."""
+"""Other servers and proxies of memcached's protocol: twemproxy, yrmcds, nodecached, and newer memcached with its proxy."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ pytestmark = [pytest.mark.live, pytest.mark.usefixtures("state")]
 
 # What runs, the main one last, and what the last one or the one behind it says of itself.
 SERVERS = {
+    "memcached-newer": (["memcached"], "1.6."),
+    "memcached-proxy": (["memcached", "memcached-proxy"], "1.6."),
     "twemproxy": (["mysqld", "nutcracker"], "8.0.33"),
     "twemproxy-memcached": (["memcached", "nutcracker"], "1."),
     "yrmcds": (["yrmcdsd"], "yrmcds version "),
     "nodecached": (["nodecached"], "nodecached-0.2.0"),
 }
-# The database behind twemproxy needs Maven, nodecached Node.
-NIGHTLY = ("twemproxy", "nodecached")
+# The database behind twemproxy needs Maven, nodecached Node, and the newer memcached a tree of another Debian release.
+NIGHTLY = ("twemproxy", "nodecached", "memcached-newer", "memcached-proxy")
 EVERY = pytest.mark.parametrize("name", [nightly(each) if each in NIGHTLY else each for each in SERVERS])
 
 

@@ -1,6 +1,7 @@
 """Known deviations: where an endpoint is recorded to break a requirement. A row must fail, and fail as recorded.
 
-One file a profile; PROFILE-over-DATABASE.toml is about an endpoint that reaches its tables through SQL. `extends` takes
+One file a profile; PROFILE-over-DATABASE.toml is about an endpoint that reaches its tables through SQL, and
+PROFILE-VERSION.toml about releases from that one on, where the profile states an earlier one. `extends` takes
 the rows of another file over, `without` drops some of them by case or requirement. A row names a case (or a
 requirement, for every case of it) and holds the recorded exchanges in the template language of the cases; a case that
 passes, or breaks in another way than recorded, fails the run. What must never be sent, and what a case shows as a
@@ -9,6 +10,7 @@ quirk, is in `defects.toml` (`defects.py`).
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +23,8 @@ from kvref.specification.requirements import EVIDENCE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+_VERSION = re.compile(r"\d+(\.\d+)*", re.ASCII)
+_FLAGS = ("unset", "stays_open")
 ROW_FIELDS = {"reason", "evidence", "conversation"}
 
 
@@ -34,6 +38,7 @@ class Deviation:
         evidence: recordings that show it.
         conversation: pairs (sent, got), templates; a failing exchange must be one of them.
         unset: the answer is memory that was never set; an endpoint of the profile may keep the requirement instead.
+        stays_open: the connection is not closed where the case expects it.
     """
 
     subject: str
@@ -41,6 +46,7 @@ class Deviation:
     evidence: tuple[str, ...]
     conversation: tuple[tuple[str, str], ...]
     unset: bool = False
+    stays_open: bool = False
 
 
 class Deviations:
@@ -68,19 +74,36 @@ class Deviations:
 
 
 @cache
-def load(profile: str, over_sql: str = "") -> Deviations:
+def load(profile: str, over_sql: str = "", version: str = "") -> Deviations:
     """Load the rows of a profile; a profile without a file has none.
 
     Args:
         profile: name of the profile.
         over_sql: the database that the endpoint reaches through SQL, where the plugin acts behind SQL's back:
             mysql, mariadb or galera. A profile without a file for it has its usual rows.
+        version: of the endpoint, for example 1.6.45; the rows of the newest release that is not newer than it count.
 
     Raises:
         SuiteError: as `parse`.
     """
     over = f"{profile}-over-{over_sql}"
-    return parse(over if _text(over) else profile, _text)
+    return parse(over if _text(over) else _release(profile, version), _text)
+
+
+def names() -> list[str]:
+    """Return the names of the files, without `defects`, sorted."""
+    found = (path.name.removesuffix(".toml") for path in files(__package__).iterdir() if path.name.endswith(".toml"))
+    return sorted(set(found) - {"defects"})
+
+
+def _release(profile: str, version: str) -> str:
+    releases = {_numbers(name.removeprefix(f"{profile}-")): name for name in names() if name.startswith(f"{profile}-")}
+    known = [each for each in releases if each and each <= _numbers(version)]
+    return releases[max(known)] if known else profile
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split("."))) if _VERSION.fullmatch(version) else ()
 
 
 def _text(profile: str) -> str:
@@ -129,8 +152,7 @@ def _named_cases() -> dict[str, Any]:
 
 def subjects() -> frozenset[str]:
     """Return what the rows of all files name: ids of cases and of requirements."""
-    names = (path.name.removesuffix(".toml") for path in files(__package__).iterdir() if path.name.endswith(".toml"))
-    return frozenset().union(*(parse(name, _text).rows for name in names if name != "defects"))
+    return frozenset().union(*(parse(name, _text).rows for name in names()))
 
 
 def _row(where: str, entry: Mapping[str, Any]) -> Deviation:
@@ -138,11 +160,12 @@ def _row(where: str, entry: Mapping[str, Any]) -> Deviation:
     if len(subjects) != 1:
         raise SuiteError(f"{where}: a row names either a case or a requirement: {entry}")
     where = f"{where}, {subjects[0]}"
-    fields = entry.keys() - {"case", "requirement", "unset"}
+    fields = entry.keys() - {"case", "requirement", *_FLAGS}
     if fields != ROW_FIELDS:
         raise SuiteError(f"{where}: fields {sorted(ROW_FIELDS ^ fields)} are missing or unknown")
-    if entry.get("unset", True) is not True:
-        raise SuiteError(f"{where}: `unset` is true or is not there")
+    for flag in _FLAGS:
+        if entry.get(flag, True) is not True:
+            raise SuiteError(f"{where}: `{flag}` is true or is not there")
     if not all(entry[name] for name in ROW_FIELDS):
         raise SuiteError(f"{where}: a row needs a reason, evidence and the recorded conversation")
     for evidence in entry["evidence"]:
@@ -152,4 +175,5 @@ def _row(where: str, entry: Mapping[str, Any]) -> Deviation:
     if any(len(pair) != 2 for pair in pairs):
         raise SuiteError(f"{where}: a conversation is a list of [sent, got]")
     answers = tuple((sent, got) for sent, got in pairs)
-    return Deviation(subjects[0], entry["reason"], tuple(entry["evidence"]), answers, "unset" in entry)
+    flags = {flag: flag in entry for flag in _FLAGS}
+    return Deviation(subjects[0], entry["reason"], tuple(entry["evidence"]), answers, **flags)
