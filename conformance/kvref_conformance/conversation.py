@@ -33,6 +33,9 @@ DONE: Final = "done"
 MAX_WRONG_CHARACTERS: Final = 1 << 16
 ESCAPES: Final = {"\r": r"\r", "\n": r"\n", "\t": r"\t", "\\": r"\\"}
 
+# How the note of an exchange begins whose connection is still open, though the case closes it.
+STAYS_OPEN: Final = "hang: no close"
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
@@ -245,7 +248,7 @@ def _versions(texts: tuple[str, ...]) -> int:
 
 def _note(step: Send, reply: Reply) -> str:
     if step.closes and not reply.limit:
-        return f"hang: no close within {step.patience:g} s" if reply.hang else ""
+        return f"{STAYS_OPEN} within {step.patience:g} s" if reply.hang else ""
     return reply.note(step.patience)
 
 

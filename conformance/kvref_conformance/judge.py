@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kvref.errors import SuiteError
 from kvref.specification import requirements
 from kvref_conformance.budget import Budget
-from kvref_conformance.conversation import Conversation, render
+from kvref_conformance.conversation import STAYS_OPEN, Conversation, render
 from kvref_conformance.coverage import Exercised
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.liveness import Pulse
@@ -181,7 +181,8 @@ class Judge:
         conversation.run(case, self.budget)
 
     def _is_recorded(self, row: Deviation, failed: Exchange, names: Names) -> bool:
-        return not failed.note and any(
+        ended = failed.note.startswith(STAYS_OPEN) if row.stays_open else not failed.note
+        return ended and any(
             names.render(sent) == failed.sent and names.match(got, failed.got) for sent, got in row.conversation
         )
 

@@ -110,6 +110,16 @@ def test_our_own_server_and_memcached_have_no_documented_deviation() -> None:
     assert deviations.load("memcached").rows == {}
 
 
+def test_releases_of_memcached_from_one_on_have_rows_of_their_own() -> None:
+    rows = deviations.load("memcached", version="1.6.45").rows
+    assert rows["http-word-alone"].stays_open
+    assert deviations.load("memcached", version="1.10").rows == rows
+    for other in ("1.6.18", "1.6.44", "", "nodecached-0.2.0"):
+        assert deviations.load("memcached", version=other).rows == {}
+    known = deviations.load("memcached", version="1.6.45")
+    assert known.without_case((case.id, case.requirements) for case in all_cases()) == []
+
+
 def test_a_row_may_say_that_its_answer_was_never_set() -> None:
     rows = deviations.parse("a", files(a=ROW + "unset = true\n")).rows
     assert rows["set-new"].unset

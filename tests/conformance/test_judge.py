@@ -197,6 +197,16 @@ def test_a_deviation_that_healed_fails(judging: Judging) -> None:
     assert "unexpected pass" in verdict.text
 
 
+def test_a_deviation_may_be_that_the_connection_stays_open(judging: Judging) -> None:
+    stays = case("stays", "KV-CONN-008", send("quit\r\n", "", closes=True, patience=0.2))
+    recorded = row("stays", ("quit\r\n", "ERROR\r\n"))
+    still_open = replace(recorded, stays_open=True)
+    assert judging(stays, {b"quit": b"ERROR\r\n"}, still_open).verdict == DEVIATES
+    assert judging(stays, {b"quit": b"ERROR\r\n"}, recorded).verdict == FAILS
+    assert judging(stays, {b"quit": b"NO\r\n"}, still_open).verdict == FAILS
+    assert judging(stays, {b"quit": b"ERROR\r\n<close>"}, still_open).verdict == FAILS
+
+
 def test_a_hang_is_no_documented_deviation(judging: Judging) -> None:
     silent = case("get-x", "KV-CORE-041", send("get x\r\n", "END\r\n", patience=0.2))
     assert judging(silent, {b"get x": b"<close>"}, row("get-x", ("get x\r\n", ""))).verdict == FAILS
