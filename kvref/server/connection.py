@@ -462,7 +462,9 @@ class Connection:
         command, self._command = self._command, None
         assert command is not None
         self._answer(command, reply)
-        self._go_on()
+        self._out.flush()
+        if not self._take_waiting():
+            self._go_on()
 
     def _answer(self, command: c.Command, reply: Reply, names: Sequence[str] = ()) -> None:
         """Queue the reply to a command.

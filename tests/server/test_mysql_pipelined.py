@@ -65,6 +65,18 @@ def test_replies_are_those_of_one_command_after_the_other(client: socket.socket)
     ])  # fmt: skip
 
 
+def test_what_follows_a_command_of_the_slow_path_is_few_statements(database: SQLServer, served: Served) -> None:
+    gets = b"".join(b"get %b\r\n" % key.encode() for key in KEYS)
+    with served.connect() as client:  # its first command takes it
+        ask(client, b"".join(put(key, "1") for key in KEYS), COUNT)
+        sql(database, "SET GLOBAL general_log = ON")
+        client.sendall(b"touch p00 0\r\n" + gets)
+        assert client.recv(len(b"TOUCHED\r\n")) == b"TOUCHED\r\n"
+        assert ask(client, b"", COUNT) == b"".join(got(key, "1") for key in KEYS)
+    widths = [width for verb, width in common_statements(database) if verb == "SELECT"]
+    assert max(widths) > COUNT / 2
+
+
 def test_gets_sent_at_once_get_the_replies_of_single_gets(client: socket.socket, served: Served) -> None:
     ask(client, put("p00", "1") + put("p01", "x" * 20) + put("P02", "3"), 3)
     words = [b"p00", b"p01", b"none", b"P00", b"p02", b"p00", b"\xc3\xa4", b"@@aaa.p00", b"k" * 250, b"p01"]
