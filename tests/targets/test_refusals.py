@@ -46,6 +46,8 @@ def test_list_names_every_target_with_its_profile(kvref_json: Run) -> None:
         "twemproxy": "mysql-8.0",
         "twemproxy-memcached": "memcached",
         "yrmcds": "memcached",
+        "memcached-newer": "memcached",
+        "memcached-proxy": "memcached",
         "nodecached": "memcached",
         "kvref-mariadb": "kvref",
         "kvref-mariadb-hs": "kvref",
