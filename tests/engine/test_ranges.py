@@ -241,7 +241,7 @@ BINARY = frame(0x01, b"new", bytes(8), b"x"), frame(0x00, b"zz")
         ("mysql-8.0", b"get @@aaa.@>b\r\n", False), ("mysql-8.0", b"get @@aaa.@>z\r\n", True),
         ("mysql-8.0", frame(0x00, b"@>b"), False), ("mysql-8.0", frame(0x0D, b"@>b"), False),
         ("mysql-8.0", frame(0x00, b"@>z"), True),
-        ("mysql-8.0", b"get @@aaa.@>b c\r\n", True), ("mysql-8.0", b"get a b\r\n", True),
+        ("mysql-8.0", b"get @@aaa.@>d@<=e c\r\n", True), ("mysql-8.0", b"get @@aaa.@>b c\r\n", False), ("mysql-8.0", b"get a b\r\n", True),
         ("mysql-8.0", b"get a @@aaa\r\n", False), ("mysql-8.0", b"get a @@none\r\n", False),
         ("mysql-8.0", b"get @@aaa a\r\n", True), ("mysql-8.0", b"get a " + b"x" * 251 + b"\r\n", False),
         ("mysql-8.0", frame(0x00, b"a", vbucket=1), False), ("mysql-8.0", frame(0x00, b"zz", vbucket=0xFFFF), False),
@@ -286,3 +286,33 @@ def test_the_first_write_ends_a_snapshot_that_no_read_counts_for(desk: Make) -> 
     served.say(b"get @@aaa.@>=b\r\n")
     served.sql.execute("UPDATE demo_test SET c2 = 'new' WHERE c1 = 'b'")
     assert served.say(b"set other 0 0 1\r\nx\r\nget b\r\n") == b"STORED\r\nVALUE b 2 3\r\nnew\r\nEND\r\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (b"x", b"b"), (b"x y", b"bc"), (b"@@none.d", b"b"), (b"@@aaa.e y", b"bc"), (b"x @>d", b"bcde"),
+        (b"@@aaa", b" "), (b"x @@num y", b"b c"), (b"v w x y z", b"bcde"),
+    ],
+)  # fmt: skip
+def test_each_word_behind_a_range_of_a_mapping_shows_the_next_row_in_8_0(desk: Make, words: bytes, keys: bytes) -> None:
+    # behind-001 to -003; the key of a word that has none is empty
+    reply = desk("mysql-8.0", *ROWS).say(b"get @@aaa.@>=a " + words + b"\r\n")
+    assert [line.split(b" ")[1] for line in reply.split(b"\r\n") if line.startswith(b"VALUE")] == [
+        bytes([key]).strip() for key in b"a" + keys
+    ]
+    assert desk("kvref", *ROWS).say(b"get @@aaa.@>=d x\r\n") == b"VALUE d 4 2\r\nvd\r\nVALUE e 5 2\r\nve\r\nEND\r\n"
+
+
+@pytest.mark.parametrize(("words", "reads"), [(b"x", 0), (b"x y", 1), (b"x y z", 2), (b"@>a", 1), (b"@@aaa", 0)])
+def test_each_word_behind_the_last_row_of_a_range_of_a_mapping_is_a_read_in_8_0(
+    desk: Make, words: bytes, reads: int
+) -> None:
+    served = desk("mysql-8.0", *ROWS)
+    served.batch(9, 3)
+    served.say(b"set a0 0 0 1\r\nx\r\nget @@aaa.@>=d " + words + b"\r\n")
+    for _ in range(2 - reads):
+        served.say(b"get zz\r\n")
+    assert not served.rows("SELECT 1 FROM demo_test WHERE c1 = 'a0'")
+    served.say(b"get zz\r\n")
+    assert served.rows("SELECT 1 FROM demo_test WHERE c1 = 'a0'")

@@ -154,6 +154,29 @@ RANGES = (
         send("get @>=c a @<b\r\n", "VALUE c 0 1\r\nC\r\nVALUE d 0 1\r\nD\r\nEND\r\n"),
         shape=ONE,
     ),
+    *(
+        case(
+            f"range-of-a-mapping-with-{name}-behind",
+            requirement,
+            *ABCD,
+            send(f"get @@{{m}}.@>=a {words}\r\n", f"VALUE a 0 1\r\nA\r\n{rest}END\r\n"),
+            shape=ONE,
+        )
+        for name, requirement, words, rest in (
+            ("a-key", "KV-RANGE-037", "d", "VALUE b 0 1\r\nB\r\n"),
+            ("keys", "KV-RANGE-037", "x @@none.d", "VALUE b 0 1\r\nB\r\nVALUE c 0 1\r\nC\r\n"),
+            ("a-range", "KV-RANGE-039", "x @>c", "".join(f"VALUE {key} 0 1\r\n{key.upper()}\r\n" for key in "bcd")),
+        )
+    ),
+    case(
+        "range-of-a-mapping-with-a-mapping-behind",
+        "KV-RANGE-038",
+        *(store(f"{{k}}{number}", "x") for number in (1, 2)),
+        send(
+            "get @@{m1}.@>={k}1@<={k}2 @@{m1} {k}1\r\n",
+            "VALUE {k}1 0 1\r\nx\r\nVALUE  0 {#w1}\r\n{w1}\r\nVALUE {k}2 0 1\r\nx\r\nEND\r\n",
+        ),
+    ),
     case(
         "range-behind-a-mapping",
         "KV-RANGE-015",

@@ -24,7 +24,7 @@ KINDS: Final = ("ERROR", "CLIENT_ERROR", "SERVER_ERROR")
 # Any text of a kind: what a case allows that leaves the text to the server.
 ANY_TEXT: Final = frozenset(f"{kind} <text>" for kind in KINDS)
 STATUS: Final = re.compile(r'(?:^|; )\S+ (0x[0-9a-f]{2})(?: "([^"]*)")?')
-_BLOCK: Final = re.compile(r"VALUE [^ ]+ [^ ]+ ([^ ]+)(?: [^ ]+)?|VA ([^ ]+).*", re.DOTALL)
+_BLOCK: Final = re.compile(r"VALUE [^ ]* [^ ]+ ([^ ]+)(?: [^ ]+)?|VA ([^ ]+).*", re.DOTALL)
 
 
 @cache

@@ -16,7 +16,7 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, RollBack, Row, Update
 from kvref.engine.session import Session, UnfitError
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs.ranges import parse, scan
+from kvref.engine.verbs.ranges import Range, parse, scan
 from kvref.engine.verbs.store import OVER, check_time, is_over, remove_row, time_of
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
@@ -27,10 +27,10 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
     """Answer the words of one get in their order; misses and unknown mappings are left out (mget-005, mget-010)."""
     items: list[r.Item] = []
     size = 0
-    read = ended = False  # a row was looked up; the plugin comes to the end of the get
+    read, ended = False, 0  # a row was looked up; reads that the plugin counts, as the last word comes to an end
     asks_cache = session.shared.directory.policies.get is Policy.BOTH
     for position, word in enumerate(command.words, 1):
-        ended = False
+        ended = 0
         if asks_cache and (hit := (yield from cached(session, word, now))) is not None:
             session.shared.counters.got(word, hits=1, misses=False)
             items.append(hit)
@@ -44,17 +44,12 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
             found = [switch_item(session, word, (yield from session.mapping()))]
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
-            # The binary protocol has one item in its reply.
-            first_only = command.frame is not None or (last and key is not word)
             if wanted is None:
                 found = yield from _row(session, mapping, word, key, now)
-                ended = last
+                ended = int(last)
             else:
-                with_keys = command.frame is None or command.frame.with_key
-                found = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
-                ended = not (first_only and found)
-            if wanted is not None and command.frame is not None and session.rules.lossy_ranges:
-                _cut_keys(found, len(word))
+                behind = None if key is word else command.words[position:]
+                found, ended = yield from _rows(session, mapping, wanted, now, command, behind)
             read = True
             if session.rules.counts_each_key and not session.batch.reads_alone:
                 yield from count_read(session)
@@ -65,36 +60,86 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         size += sum(item.size for item in found)
         session.check_reply(size)
         if wanted is not None and session.rules.lossy_ranges:
-            break  # words behind a range are lost (range-035); an empty one would end 8.0 (range-077)
+            break  # other words behind a range are lost (range-035); an empty one would end 8.0 (range-077)
     if read and not session.rules.counts_each_key:
-        counted = ended if session.rules.counts_ended_gets else not command.refused
-        yield from _end_reads(session, counted=counted)
+        yield from _end_reads(session, ended if session.rules.counts_ended_gets else int(not command.refused))
     session.stuck = session.stuck and not items
     if command.refused:
         return r.Line(BAD_FORMAT)
     return r.Items(items, command.with_cas)
 
 
-def _cut_keys(items: list[r.Item], length: int) -> None:
-    """Give keys the length of the request's key: process_bin_get takes that for the row's (range-002, range-003)."""
-    for item in items:
-        item.word = item.word[:length].ljust(length, b"\0")
-
-
-def _end_reads(session: Session, *, counted: bool) -> Generator[Operation, Any, None]:
-    """Count a get as one read of the batch, or decide how long the transaction of one that does not count is open.
+def _rows(
+    session: Session, mapping: Mapping, wanted: Range, now: int, command: c.Get, behind: list[bytes] | None
+) -> Generator[Operation, Any, tuple[list[r.Item], int]]:
+    """Return the items of a range, and how often the plugin comes to its end: as many reads it counts.
 
     Args:
         session: the connection's state.
-        counted: the get is a read of the batch.
+        mapping: whose rows.
+        wanted: the range.
+        now: UNIX time in whole seconds.
+        command: the get.
+        behind: words behind a range that names its mapping; None for a range that does not.
+
+    Raises:
+        RefusedError: see `scan`.
+    """
+    frame = command.frame
+    first_only = frame is not None or behind == []  # the binary protocol has one item in its reply
+    with_keys = frame is None or frame.with_key
+    found: list[r.Item] = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
+    if not session.rules.lossy_ranges or not found:
+        return found, int(not (first_only and found))
+    if frame is not None:
+        for item in found:
+            # process_bin_get takes the length of the request's key for that of the row's (range-002, range-003).
+            item.word = item.word[: len(command.words[0])].ljust(len(command.words[0]), b"\0")
+        return found, 0
+    return (found, 1) if behind is None else _one_for_each_word(session, mapping, found, behind)
+
+
+def _one_for_each_word(
+    session: Session, mapping: Mapping, found: list[r.Item], behind: list[bytes]
+) -> tuple[list[r.Item], int]:
+    """Return what 8.0 shows of a range that names its mapping (behind-001 to -003), and how often it comes to the end.
+
+    Args:
+        session: the connection's state.
+        mapping: whose rows.
+        found: the items of the range, at least one.
+        behind: the words behind it. Each shows the next row, whatever it is; but a mapping without a key shows the
+            table, and a range all rows that are left.
+    """
+    shown, left, ended = found[:1], iter(found[1:]), 0
+    for word in behind:
+        target = session.split(word)
+        if target is not None and not target.key:
+            shown.append(switch_item(session, b"", mapping))
+        elif target is None and parse(word) is not None:
+            return [*shown, *left], ended + 1
+        elif (item := next(left, None)) is not None:
+            shown.append(item)
+        else:
+            ended += 1
+    return shown, ended
+
+
+def _end_reads(session: Session, reads: int) -> Generator[Operation, Any, None]:
+    """Count a get as reads of the batch, or decide how long the transaction of one that does not count is open.
+
+    Args:
+        session: the connection's state.
+        reads: of the batch, most often one.
 
     Raises:
         RefusedError: see `count_read`.
     """
     batch = session.batch
-    if counted:
-        if not batch.reads_alone:
-            yield from count_read(session)
+    if reads:
+        for _ in range(reads):
+            if not batch.reads_alone:
+                yield from count_read(session)
     elif session.rules.counts_ended_gets and not batch.reads_alone:
         batch.begun = True
     elif not batch.open:
