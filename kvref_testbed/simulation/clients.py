@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from kvref_testbed.simulation.loop import SimulatedLoop
 from kvref_testbed.simulation.network import Line
 from kvref_testbed.simulation.plan import Command, Conversation
 
@@ -75,7 +75,7 @@ class Operation:
 class World(Protocol):
     """What a client uses of its world."""
 
-    loop: asyncio.AbstractEventLoop
+    loop: SimulatedLoop
     operations: list[Operation]
 
     def connect(self, number: int, client: Client) -> Line:

@@ -12,11 +12,15 @@ from kvref.engine.session import Session
 from kvref.errors import StoreError
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.connection import Connection
+from kvref.server.executors.mysql import executor
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 from kvref.server.reply_queue import ReplyQueue
 from kvref.server.turns import Turns
+from kvref.storage.mysql import write_batch
+from kvref.storage.mysql.connection import MySQLConnection
+from kvref.storage.mysql.errors import LostError
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transactions
@@ -288,6 +292,54 @@ def takes_back_batches_in_silence() -> None:
 def judges_expiry_by_the_time_of_arrival() -> None:
     """A command that has waited for a lock finds a row that expired meanwhile."""
     put(Session, "expired", lambda self, expiry, now: self.rules.is_over(expiry, now))
+
+
+@_defect
+def reports_the_first_deadlock() -> None:
+    """Over a database, a command that loses a deadlock is not tried again, although nothing of it was answered."""
+    put(executor, "DEADLOCK_TRIES", 1)
+
+
+@_defect
+def tries_an_unknown_commit_again() -> None:
+    """A commit whose answer is lost is taken for one that has not happened."""
+    commit = MySQLConnection.commit
+
+    def again(self: Any) -> None:
+        if commit(self) is not None:
+            raise LostError("gone")
+
+    put(MySQLConnection, "commit", again)
+
+
+@_defect
+def takes_a_failed_commit_for_done() -> None:
+    """A commit that a database server refuses, or does not answer, is acknowledged."""
+    commit = MySQLConnection.commit
+
+    def hopeful(self: Any) -> None:
+        commit(self)
+
+    put(MySQLConnection, "commit", hopeful)
+
+
+@_defect
+def takes_locked_rows_for_missing() -> None:
+    """Of several rows to lock, those that another transaction has locked count as missing."""
+    lock = write_batch.lock
+    put(write_batch, "lock", lambda connection, mapping, keys: (lock(connection, mapping, keys)[0], True))
+
+
+@_defect
+def goes_on_after_a_lost_batch() -> None:
+    """A command whose connection was killed runs again, and what its batch had acknowledged is forgotten."""
+    failure = executor.MySQLExecutor._failure
+
+    async def forget(self: Any, transaction: Any, error: Exception, *, last: bool) -> Exception:
+        transaction.acknowledged = transaction.acknowledged and transaction.open
+        return await failure(self, transaction, error, last=last)
+
+    put(executor.MySQLExecutor, "_failure", forget)
 
 
 DEFECTS = {each.name: each for each in vars().copy().values() if isinstance(each, Mutant)}

@@ -11,12 +11,12 @@ import errno
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     import asyncio
 
-    from kvref_testbed.simulation.plan import Plan
+    from kvref_testbed.simulation.plan import Plan, Writer
 
 _TORN: Final = b"\xa5"
 
@@ -158,3 +158,50 @@ class FaultyConnection(sqlite3.Connection):
         if sql == "COMMIT" and (disk := type(self).disk()) is not None:
             disk.commit()
         return super().execute(sql, parameters)
+
+
+class Program(Protocol):
+    """Another program that uses the tables."""
+
+    def begin(self) -> bool:
+        """Take the lock of the plan, and write; return whether it was free."""
+
+    def end(self) -> None:
+        """Commit, and end."""
+
+    def close(self) -> None:
+        """End without a commit."""
+
+
+class OtherProgram:
+    """Another program that takes the write lock of a file.
+
+    Args:
+        path: of the file.
+        writer: what it does.
+        number: cas number of the row that it writes.
+    """
+
+    def __init__(self, path: Path, writer: Writer, number: int) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+        self._row = (writer.key, writer.value, number) if writer.key else None
+
+    def begin(self) -> bool:
+        """See `Program`."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            self.close()
+            return False
+        if self._row:
+            self._connection.execute("INSERT OR REPLACE INTO demo_test VALUES (?, ?, 0, ?, 0)", self._row)
+        return True
+
+    def end(self) -> None:
+        """See `Program`."""
+        self._connection.execute("COMMIT")
+        self.close()
+
+    def close(self) -> None:
+        """See `Program`."""
+        self._connection.close()

@@ -18,6 +18,8 @@ _ALL: Final = (
 )  # fmt: skip
 _READS: Final = ("get", "get", "get", "get", "gets", "set")  # of rows that are in the cache
 _WRITES: Final = ("set", "set", "set", "append")  # batches of them end in deadlocks
+# Of a database server: a session is killed, or does not answer a COMMIT or any statement, or a statement is refused.
+FAILURES: Final = ("killed", "killed while writing", "answer lost", "hangs", "deadlock", "error")
 _LONG: Final = "v" * 900  # the column takes 1024 characters
 
 
@@ -128,7 +130,7 @@ class Plan:
 
     Args:
         seed: it was drawn from.
-        store: `sqlite` or `memory`.
+        store: `sqlite`, `memory` or `mysql`.
         settings: that differ from the defaults.
         cpu: see `Clock`.
         conversations: of the clients.
@@ -139,6 +141,10 @@ class Plan:
         stop: seconds until the server stops, as at SIGTERM; None: when the clients are done.
         hurried: it waits for no client, as at a second SIGTERM.
         crash: None: only when the server has stopped.
+        statements: of a database server, seconds that each statement takes in turn.
+        failures: numbers of statements that fail, and how: one of FAILURES.
+        connections: to a database server, at most.
+        together: commands in one statement, at most.
     """
 
     seed: int
@@ -153,6 +159,10 @@ class Plan:
     stop: float | None = None
     hurried: bool = False
     crash: Crash | None = None
+    statements: tuple[float, ...] = ()
+    failures: tuple[tuple[int, str], ...] = ()
+    connections: int = 0
+    together: int = 0
 
     @property
     def batches(self) -> bool:
@@ -167,7 +177,7 @@ class Plan:
     @property
     def may_refuse(self) -> bool:
         """Return whether a command may be answered with an error of the server."""
-        return bool(self.failed_syncs or self.failed_commits or self.writers or self.batches)
+        return bool(self.failed_syncs or self.failed_commits or self.writers or self.batches or self.failures)
 
     def to_json(self) -> str:
         """Return the plan as JSON."""
@@ -197,6 +207,8 @@ def from_json(text: str) -> Plan:
             "failed_syncs": tuple(found["failed_syncs"]),
             "failed_commits": tuple(found["failed_commits"]),
             "writers": tuple(Writer(**each) for each in found["writers"]),
+            "statements": tuple(found["statements"]),
+            "failures": tuple((number, failure) for number, failure in found["failures"]),
             "crash": None if found["crash"] is None else Crash(**found["crash"]),
         }
     )
@@ -220,28 +232,32 @@ class _Draw:
 
     def plan(self) -> Plan:
         chosen = self._random
-        store = "memory" if self.chance(0.08) else "sqlite"
-        durable = store == "sqlite"
-        settings = self._settings(batches=durable and self.chance(0.35))
-        if durable and self.chance(0.3):
+        store = self._store = chosen.choices(("memory", "mysql", "sqlite"), (6, 18, 76))[0]
+        self._batches = store != "memory" and self.chance(0.35)
+        settings = self._settings() if self._batches else {}
+        if store == "mysql":
+            settings |= {
+                "innodb_api_trx_level": chosen.choice((0, 1, 1, 2)),
+                "innodb_lock_wait_timeout": chosen.choice((1, 2, 5)),
+            }
+        if store == "sqlite" and self.chance(0.3):
             settings["row_cache_bytes"] = 0
-        batches = len(settings) and "daemon_memcached_w_batch_size" in settings
         clients = chosen.choice((1, 2, 2, 3, 3, 4))
         longest = 14 if clients < 3 else 9
         much = 0.7 if self.chance(0.06) else 0.0
         plan = Plan(
             self.seed, store, settings, chosen.choice((0.0, 0.0, 0.0, 0.0007)),
-            tuple(self._conversation(longest, much, batches=bool(batches)) for _ in range(clients)),
+            tuple(self._conversation(longest, much) for _ in range(clients)),
         )  # fmt: skip
-        if durable:
+        if store == "sqlite":
             plan = self._disk(plan)
+        elif store == "mysql":
+            plan = self._database(plan)
         if self.chance(0.3):
             plan = replace(plan, stop=self.seconds(0.001, 0.01, 0.1), hurried=self.chance(0.3))
         return plan
 
-    def _settings(self, *, batches: bool) -> dict[str, int]:
-        if not batches:
-            return {}
+    def _settings(self) -> dict[str, int]:
         chosen = self._random
         return {
             "daemon_memcached_w_batch_size": chosen.choice((5, 64) if self._verbs is _WRITES else (2, 2, 3, 5, 64)),
@@ -268,6 +284,21 @@ class _Draw:
             plan, syncs=syncs, failed_syncs=failed_syncs, failed_commits=failed_commits, writers=writers, crash=crash
         )
 
+    def _database(self, plan: Plan) -> Plan:
+        chosen = self._random
+        failures = {chosen.randint(5, 60): chosen.choice(FAILURES) for _ in range(chosen.choice((0, 0, 1, 1, 2, 5)))}
+        crash = Crash(self.seconds(0.005, 0.05, 1.0), chosen.randint(0, 4)) if self.chance(0.2) else None
+        writers = (self._writer(writes=True),) if not self._batches and self.chance(0.4) else ()
+        return replace(
+            plan,
+            writers=writers,
+            statements=tuple(self.seconds(0.0002, 0.002, 0.02) for _ in range(chosen.randint(1, 6))),
+            failures=tuple(sorted(failures.items())),
+            connections=chosen.choice((3, 4, 6, 16)),
+            together=chosen.choice((0, 2, 128)),
+            crash=crash,
+        )
+
     def _crash(self, syncs: tuple[tuple[float, float], ...], failed_syncs: tuple[int, ...]) -> Crash:
         chosen = self._random
         steps, kept = chosen.randint(0, 4), chosen.choice((0.0, 0.0, 0.5, 1.0))
@@ -285,7 +316,7 @@ class _Draw:
             self.seconds(0.0005, 0.01), self.seconds(0.0, 0.0, 0.002, 0.02, 0.3), key, self._value() if key else ""
         )
 
-    def _conversation(self, longest: int, much: float, *, batches: bool) -> Conversation:
+    def _conversation(self, longest: int, much: float) -> Conversation:
         chosen = self._random
         path = Path(
             self.seconds(0.00005, 0.001), self.seconds(0.00005, 0.001),
@@ -293,8 +324,8 @@ class _Draw:
             chosen.choice((0.0, 0.0, 0.00001, 0.002)),
         )  # fmt: skip
         pipelines = chosen.choice((0.0, 0.3, 0.9))
-        pauses = (0.0001, 0.001) if not batches else (0.0001, 0.001, 0.001, 4.0)
-        commands = [self._command(pipelines, pauses, batches=batches) for _ in range(chosen.randint(1, longest))]
+        pauses = (0.0001, 0.001) if not self._batches else (0.0001, 0.001, 0.001, 4.0)
+        commands = [self._command(pipelines, pauses) for _ in range(chosen.randint(1, longest))]
         if self.chance(much):
             many = chosen.choice((20, 40))
             commands += [
@@ -308,15 +339,17 @@ class _Draw:
         self._values += 1
         return str(100 * self._values)
 
-    def _command(self, pipelines: float, pauses: tuple[float, ...], *, batches: bool) -> Command:
+    def _command(self, pipelines: float, pauses: tuple[float, ...]) -> Command:
         chosen = self._random
         verb = chosen.choice(self._verbs)
         key = chosen.choice(KEYS if self._verbs is _WRITES else (KEYS[0], *KEYS))
         if verb in {"get", "gets"} and self.chance(0.2):
             key = " ".join(KEYS)
         number = chosen.randint(1, 9) if verb in {"incr", "decr"} else chosen.randint(0, 3)
-        # A batch that waits for a lock may be lost, which a command without a reply would not tell.
-        noreply = self.chance(0.12) and verb not in {"get", "gets", "cas"} and not batches
+        # What waits for a lock may be lost, which a command without a reply would not say.
+        noreply = (
+            self.chance(0.12) and verb not in {"get", "gets", "cas"} and not (self._batches or self._store == "mysql")
+        )
         cuts = tuple(
             (self._random.random(), self.seconds(0.00001, 0.002)) for _ in range(chosen.choice((0, 0, 0, 1, 2)))
         )

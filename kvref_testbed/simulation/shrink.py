@@ -37,11 +37,13 @@ def _simpler(plan: Plan) -> Iterator[Plan]:
     for at, talk in enumerate(talks):
         for other in _shorter(talk):
             yield replace(plan, conversations=(*talks[:at], other, *talks[at + 1 :]))
-    nothing: dict[str, object] = {"failed_syncs": (), "failed_commits": (), "writers": (), "crash": None}
-    nothing |= {"stop": None, "hurried": False, "cpu": 0.0}
+    nothing: dict[str, object] = {"failed_syncs": (), "failed_commits": (), "writers": (), "failures": ()}
+    nothing |= {"crash": None, "stop": None, "hurried": False, "cpu": 0.0}
     for name, value in nothing.items():
         if getattr(plan, name) != value:
             yield replace(plan, **{name: value})  # type: ignore[arg-type]  # each has its type
+    for each in plan.failures:
+        yield replace(plan, failures=tuple(other for other in plan.failures if other is not each))
     for name in plan.settings:
         yield replace(plan, settings={other: value for other, value in plan.settings.items() if other != name})
     if len(plan.syncs) > 1:

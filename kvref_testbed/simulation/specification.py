@@ -179,7 +179,11 @@ def judge(
     Raises:
         UndecidedError: the search takes too long.
     """
-    wrong = _needless_waits(plan, operations) if plan.batches and not plan.writers else []
+    wrong = _needless_waits(plan, operations) if plan.batches and not (plan.writers or plan.failures) else []
+    if not plan.may_refuse:
+        wrong += [
+            f"client {each.client}: {each.command} is refused: {each.reply!r}" for each in operations if each.refused
+        ]
     # A deadlock takes a batch back, and a client that is cut off does not receive the error.
     unsure = any(each.refused or (each.returned is None and each.command.verb not in _READS) for each in operations)
     known = not faults and (not unsure or len(plan.conversations) == 1)
@@ -200,9 +204,12 @@ def _histories(
     plan: Plan, told: list[Step], after: list[Step], committed: set[Operation], lost: set[Operation], *, known: bool
 ) -> Iterable[tuple[str, list[Step], bool]]:
     """Yield what has to have an order: what is wrong otherwise, the commands, and whether gets are among them."""
-    if not plan.batches and plan.failed_syncs and plan.crash is not None:
+    level = plan.settings["innodb_api_trx_level"]
+    dirty_reads = plan.store == "mysql" and level == 0  # they show what is rolled back before it is written again
+    if not plan.batches and (dirty_reads or (plan.failed_syncs and plan.crash is not None)):
         # After a failed sync, a reply shows what the file has, which the disk may lack.
-        yield "no order of these has their replies", told, True
+        if not dirty_reads:
+            yield "no order of these has their replies", told, True
         yield (
             "no order of these writes leaves these rows",
             [each for each in told if _wrote(each.operation)] + after,
@@ -212,15 +219,14 @@ def _histories(
     if not plan.batches:
         yield "no order of these has their replies, and leaves these rows", told + after, True
         return
-    if known and plan.settings.get("innodb_api_trx_level", 0) == 0:
+    if known and level == 0:
         yield "no order of these has their replies", told, True
-    if plan.store == "sqlite":
-        writes = [
-            each if each.operation in committed else replace(each, fate=Fate.UNKNOWN)
-            for each in told
-            if _wrote(each.operation) and each.operation not in lost
-        ]
-        yield "no order of these writes leaves these rows", writes + after, False
+    writes = [
+        each if each.operation in committed else replace(each, fate=Fate.UNKNOWN)
+        for each in told
+        if _wrote(each.operation) and each.operation not in lost
+    ]
+    yield "no order of these writes leaves these rows", writes + after, False
 
 
 def _steps(operations: Sequence[Operation], *, faults: bool, crash: bool) -> list[Step]:
@@ -318,8 +324,8 @@ def _needless_waits(plan: Plan, operations: Sequence[Operation]) -> list[str]:
 
 
 def _idle(plan: Plan) -> float:
-    """Return after how many seconds without a command a batch is committed, on a disk that takes no time."""
-    return plan.settings["innodb_api_bk_commit_interval"] + 1.5
+    """Return after how many seconds without a command a batch is committed, without the time of the disk."""
+    return plan.settings["innodb_api_bk_commit_interval"] + 1.5 + 10 * max(plan.statements, default=0.0)
 
 
 def _told(title: str, history: Sequence[Step], order: Sequence[Step]) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import os
+import random
 import shutil
 import sqlite3
 import sys
@@ -22,19 +23,23 @@ from kvref import collations, profiles
 from kvref.addresses import Address
 from kvref.profiles import Profile
 from kvref.server.connection import Connection
+from kvref.server.executors.mysql.executor import MySQLExecutor
 from kvref.server.executors.sqlite import group_commit
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server
 from kvref.server.settings import parse
 from kvref.storage.memory import MemoryStore
+from kvref.storage.mysql import connection
+from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.sqlite import file as sqlite_file
 from kvref.storage.sqlite import wal
 from kvref.storage.sqlite.schema import SQLiteCatalog
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref_testbed.simulation import plan as plans
 from kvref_testbed.simulation.clients import Client, Operation
-from kvref_testbed.simulation.disk import Disk, FaultyConnection, SyncThread
+from kvref_testbed.simulation.database import Database, OtherClient, Rows, SimulatedStore
+from kvref_testbed.simulation.disk import Disk, FaultyConnection, OtherProgram, Program, SyncThread
 from kvref_testbed.simulation.loop import Clock, SimulatedLoop, StuckError
 from kvref_testbed.simulation.network import Line
 from kvref_testbed.simulation.order import UndecidedError
@@ -110,6 +115,7 @@ class Simulation:
         self._thread: SyncThread
         self._factory = type("Connection", (FaultyConnection,), {"disk": staticmethod(self._disk)})
         self._worlds = 0
+        self._random: random.Random
 
     def prepare(self) -> None:
         """Write the file that each world begins with."""
@@ -125,7 +131,7 @@ class Simulation:
         self._worlds += 1
         if self._worlds % 50 == 0:
             gc.collect()  # a world has cycles; to look for them at each allocation takes a third of the time
-        self.clock = Clock(plan.cpu)
+        self.clock, self._random = Clock(plan.cpu), random.Random(0)  # noqa: S311 - a test's
         self.faults.found.clear()
         path = self._folder / "world"
         path.write_bytes(self._template)
@@ -165,6 +171,10 @@ class Simulation:
         """Stand in for `time.monotonic`."""
         return self.clock.monotonic()
 
+    def uniform(self, low: float, high: float) -> float:
+        """Stand in for `random.uniform`: each world draws the same numbers."""
+        return self._random.uniform(low, high)
+
     def register(self, _connection: sqlite3.Connection) -> None:
         """Stand in for `collations.register`: the tables of a world have SQLite's own collation."""
 
@@ -190,6 +200,12 @@ class Simulation:
             SQLiteCatalog, "column_collations",
             lambda catalog, source: tables.get(source) or tables.setdefault(source, found(catalog, source)),
         )  # fmt: skip
+        for name, module in list(sys.modules.items()):
+            if name.startswith("kvref.server.executors.mysql.") and "random" in vars(module):
+                yield module, "random", _Instead(random, uniform=self.uniform)
+        yield connection, "Rows", Rows
+        yield connection, "MySQLCatalog", lambda session, *_: session
+        yield connection, "checked", lambda mapping, session, _: session.ping(reconnect=False) or mapping
         yield sqlite_file, "collations", _Instead(collations, register=self.register)
         yield wal, "os", _Instead(os, fdatasync=self.fdatasync)
         yield sqlite_file, "sqlite3", _Instead(sqlite3, connect=self.connect)
@@ -236,10 +252,11 @@ class _World:
         self._plan = replace(plan, settings=machine.settings | plan.settings)
         self._path = path
         self.outcome = Outcome(plan)
-        self.loop: asyncio.AbstractEventLoop = self._new_loop()
+        self.loop = self._new_loop()
         self.operations: list[Operation] = []
         self.disk: Disk | None = None
-        self._store: SQLiteStore | MemoryStore
+        self._database = Database(plan, self.log)
+        self._store: SQLiteStore | MemoryStore | MySQLStore
         self._server: Server
         self._syncs = 0
         self._left = 0  # clients that have something to do
@@ -248,7 +265,7 @@ class _World:
         self._ended = 0.0  # loop time when it had crashed, or the server had stopped
         self._read: dict[int, int] | None = None  # bytes read of each client when the server began to stop
         self._lines: dict[int, Line] = {}
-        self._outside: set[sqlite3.Connection] = set()
+        self._outside: set[Program] = set()
 
     # What the parts of the world use.
 
@@ -276,7 +293,7 @@ class _World:
     def unanswered(self, operations: Iterable[Operation]) -> None:
         """Note commands of a connection that the server has closed: those that it had read have a reply."""
         plan = self._plan
-        if plan.hurried or plan.batches or plan.writers:
+        if plan.hurried or plan.batches or plan.writers or plan.failures:
             return  # a command may wait for longer than a server that stops
         for each in operations:
             if self._read is None or each.end <= self._read.get(each.client, 0):
@@ -309,6 +326,7 @@ class _World:
     def run(self) -> Outcome:
         """Run it; return what happened."""
         plan = self._plan
+        self._database.loop = self.loop
         self._open(self._path)
         if self.disk is not None:
             self.disk.crash_at_sync = self._crash_at_sync
@@ -316,17 +334,17 @@ class _World:
         self._finish(self._first())
         ended = self._ended or self.loop.time()
         operations, after = self.operations, []
-        faults = self.disk is not None and self.disk.failed
-        if self.disk is not None:
+        faults = self._database.failed or (self.disk is not None and self.disk.failed)
+        if plan.store != "memory":
             path = self._path.with_name("after")
-            self.disk.crash_at_sync = lambda _number, _where: None
-            if not self._dead:
+            if self.disk is not None and not self._dead:
                 self.disk.survive(path, 1.0 if any(each.key for each in plan.writers) else 0.0)
             self._close()
             self.loop.close()
             self.loop = self._new_loop()  # nothing of the first server happens any more
             self.operations, self._conversations, self._read = [], _READERS, None
             self._dead, self._plan = False, replace(plan, failed_syncs=(), failed_commits=(), crash=None)
+            self._database.restart(self.loop)
             self._open(path)
             self._finish(self._again())
             after = self.operations
@@ -345,6 +363,8 @@ class _World:
         profile = self._machine.profile
         if self._plan.store == "memory":
             self._store = MemoryStore("memory://", profile)
+        elif self._plan.store == "mysql":
+            self._store = SimulatedStore(profile, self._database, self._plan)
         else:
             self._store = SQLiteStore(path, profile)
             self._store._log._path = "world-wal"  # for messages: no folder of this run is in a reply
@@ -361,6 +381,8 @@ class _World:
         # A set of objects is in the order of their addresses, which no seed decides.
         self._server.connections = _InOrder()  # type: ignore[assignment]
         self._server.open()
+        if isinstance(self._server.executor, MySQLExecutor):
+            self._server.executor._transactions = _InOrder()  # type: ignore[assignment]
 
     def _new_loop(self) -> SimulatedLoop:
         loop = SimulatedLoop(self._machine.clock)
@@ -382,7 +404,8 @@ class _World:
         if left:
             with suppress(StuckError):
                 self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        for each in list(self._outside):
+        self.loop.abandon()
+        for each in self._outside:
             each.close()
 
     async def _first(self) -> None:
@@ -469,50 +492,42 @@ class _World:
             self._crash()
 
     def _crash(self) -> None:
-        if self._dead or self.disk is None or self._plan.crash is None:
+        if self._dead or self._plan.crash is None:
             return
-        self.disk.survive(self._path.with_name("after"), self._plan.crash.kept)
+        if self.disk is not None:
+            self.disk.survive(self._path.with_name("after"), self._plan.crash.kept)
         self._dead = self.outcome.crashed = True
         self._ended = self.loop.time()
         self._stop()
 
     def _lock(self, writer: Writer, tries: int = 50) -> None:
-        """Take the file's write lock as another program does."""
+        """Take the file's write lock, or a row's, as another program does."""
         if self._dead or self._end.done():
             return
-        connection = sqlite3.connect(self._path, isolation_level=None, timeout=0)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            connection.close()
-            if tries:
-                self.loop.call_later(0.0005, self._lock, writer, tries - 1)
-            return
-        self.log("another program takes the write lock")
-        self._outside.add(connection)
-        self.loop.call_later(writer.seconds, self._unlock, writer, connection, self.loop.time())
+        number = (1 << 60) + len(self.operations)
+        program: Program = OtherProgram(self._path, writer, number)
+        if self._plan.store == "mysql":
+            program = OtherClient(self._database, writer, number)
+        if program.begin():
+            self.log("another program takes the write lock")
+            self._outside.add(program)
+            self.loop.call_later(writer.seconds, self._unlock, writer, program, self.loop.time())
+        elif tries:
+            self.loop.call_later(0.0005, self._lock, writer, tries - 1)
 
-    def _unlock(self, writer: Writer, connection: sqlite3.Connection, called: float) -> None:
+    def _unlock(self, writer: Writer, program: Program, called: float) -> None:
         if writer.key:
-            number = (1 << 60) + len(self.operations)
-            connection.execute(
-                "INSERT OR REPLACE INTO demo_test VALUES (?, ?, 0, ?, 0)", (writer.key, writer.value, number)
-            )
             written = Command("set", writer.key, writer.value)
-            operation = Operation(-1, written, 0, called, 0, self.loop.time(), b"STORED")
-            self.operations.append(operation)
-            connection.execute("COMMIT")
+            self.operations.append(Operation(-1, written, 0, called, 0, self.loop.time(), b"STORED"))
             self.log(f"another program writes {writer.key}")
-        else:
-            connection.execute("ROLLBACK")
-        connection.close()
-        self._outside.discard(connection)
+        self._outside.discard(program)
+        program.end()
 
 
-class _InOrder(MutableSet[Connection]):
+class _InOrder(MutableSet[Any]):
     """A set in the order in which its elements came."""
 
-    def __init__(self, elements: Iterable[Connection] = ()) -> None:
+    def __init__(self, elements: Iterable[Any] = ()) -> None:
         self._elements = dict.fromkeys(elements)
 
     def __contains__(self, element: object) -> bool:
@@ -524,10 +539,10 @@ class _InOrder(MutableSet[Connection]):
     def __len__(self) -> int:
         return len(self._elements)
 
-    def add(self, value: Connection) -> None:
+    def add(self, value: Any) -> None:
         self._elements[value] = None
 
-    def discard(self, value: Connection) -> None:
+    def discard(self, value: Any) -> None:
         self._elements.pop(value, None)
 
 

@@ -44,7 +44,7 @@ def test_worlds_have_what_the_simulation_is_for() -> None:
     outcomes = run_all([draw(seed) for seed in range(300, 600)])
     events = "\n".join(line for each in outcomes for line in each.events)
     for text in ("is reset by the client", "is closed by the client", "writing is paused", "sync 1 fails", "takes the write lock",
-                 "another program writes", "bytes of the log survive"):  # fmt: skip
+                 "another program writes", "bytes of the log survive", "killed while writing", "answer lost", "hangs"):  # fmt: skip
         assert text in events, text
     assert 50 < sum(each.crashed for each in outcomes) < 250
     assert sum(each.answered for each in outcomes) > 1500
