@@ -492,7 +492,12 @@ class Stepper:
     def _cascade(self) -> None:
         """Change a row that others refer to, or add one."""
         key = self._random.choice(KEYS)
-        if key in self._children:
+        free = [each for each in KEYS if each not in self._children]
+        if key in self._children and free and self._random.random() < 0.5:
+            to = self._random.choice(free)
+            self._sql(f"UPDATE test.parent SET k = '{to}' WHERE k = '{key}'")
+            self._children[to] = self._children.pop(key)
+        elif key in self._children:
             self._sql(f"DELETE FROM test.parent WHERE k = '{key}'")
             del self._children[key]
         else:

@@ -58,7 +58,7 @@ def key_update_missed() -> None:
 
 def cascade_missed() -> None:
     refusal = eligibility.refusal
-    eligibility.refusal = lambda created, key: refusal(created.replace(" CASCADE", " NO ACTION"), key)
+    eligibility.refusal = lambda created, key, **_: refusal(created.replace(" CASCADE", " NO ACTION"), key)
 
 
 def ddl_missed() -> None:

@@ -190,22 +190,37 @@ def test_a_statement_in_the_log_drops_everything(database: SQLServer, cached: Se
         assert b"\r\n2\r\n" in ask(client, b"get s\r\n")
 
 
-def test_a_table_with_cascades_is_not_cached_and_named(database: SQLServer, cached: Served) -> None:
+def logs_cascades(database: SQLServer) -> bool:
+    """Return whether the log has the rows that foreign keys change, which MySQL writes from 9.6 on."""
+    return database.version.startswith("9.")
+
+
+def test_a_table_with_cascades_is_cached_only_if_the_log_has_them(database: SQLServer, cached: Served) -> None:
     sql(database, "REPLACE INTO test.parent VALUES ('p')", "REPLACE INTO test.child VALUES ('p', '1')")
     with cached.connect() as client:
         ask(client, b"bind child\r\n")
+        if logs_cascades(database):
+            fill(client, "p")
+            sql(database, "UPDATE test.parent SET k = 'q' WHERE k = 'p'")
+            assert ask(client, b"get p q\r\n") == b"VALUE q 0 1\r\n1\r\nEND\r\n"
+            fill(client, "q")
+            sql(database, "DELETE FROM test.parent WHERE k = 'q'")
+            assert ask(client, b"get p q\r\n") == b"END\r\n"
+            return
         assert_not_cached(client, "p")
     assert "ON DELETE CASCADE" in cached.wait_for("rows of test.child are not cached")
 
 
 def test_what_is_not_cached_is_named_at_the_start_and_by_doctor(database: SQLServer, cached: Served) -> None:
-    with serving(database.dsn, *SERVE) as served:
-        assert "ON DELETE CASCADE" in served.wait_for("mapping 'child': rows of `test`.`child` are not cached")
+    if not logs_cascades(database):
+        with serving(database.dsn, *SERVE) as served:
+            assert "ON DELETE CASCADE" in served.wait_for("mapping 'child': rows of `test`.`child` are not cached")
     examined = json.loads(run("doctor", "--store", database.dsn, "--json", "-").stdout)
     reasons = {row["name"]: row["not_cached"] for row in examined["rows"]}
-    assert "ON DELETE CASCADE" in reasons["child"]
+    assert ("ON DELETE CASCADE" in reasons["child"]) != logs_cascades(database)
     assert reasons["one"] == reasons["number"] == reasons["char"] == examined["not_cached"] == ""
-    assert "not with row_cache_binlog=1: a foreign key" in run("doctor", "--store", database.dsn).stdout
+    shown = "not with row_cache_binlog=1: a foreign key" in run("doctor", "--store", database.dsn).stdout
+    assert shown != logs_cascades(database)
 
 
 def test_metrics_show_what_stats_shows(database: SQLServer) -> None:
@@ -538,6 +553,8 @@ SAMPLE = ("event_lost", "wrong_position_after_reconnect", "collation_equal_keys"
 
 @pytest.mark.parametrize("defect", [each if each in SAMPLE else nightly(each) for each in row_cache_defects.DEFECTS])
 def test_each_defect_is_found(database: SQLServer, defect: str) -> None:
+    if defect == "cascade_missed" and logs_cascades(database):
+        pytest.skip("no cascade can be missed: the log has them")
     words = [
         sys.executable,
         row_cache_defects.__file__,

@@ -16,7 +16,9 @@ FAST_STALENESS: Final = 0.01  # seconds, where `row_cache_staleness` is 0
 _THERE: Final = f"SHOW TABLES FROM {SCHEMA} LIKE 'config_options'"
 _OPTIONS: Final = f"SELECT name, value FROM {SCHEMA}.config_options WHERE name LIKE '{ROW_CACHE}%'"  # noqa: S608 - constant
 
-# The log of MySQL up to 9.5 and of MariaDB does not have what foreign keys change in a child's rows.
+# The log of MariaDB and of MySQL up to 9.5 does not have what foreign keys change in a child's rows. Later versions of
+# MySQL log it if this variable is OFF, the default (observed on 9.7).
+_NATIVE: Final = "SHOW VARIABLES LIKE 'innodb_native_foreign_keys'"
 _CASCADES: Final = re.compile(r"\bON (DELETE|UPDATE) (CASCADE|SET NULL|SET DEFAULT)\b", re.IGNORECASE)
 _KEY: Final = re.compile(r"(var)?char\(|varbinary\(|(tiny|small|medium|big)?int\b", re.IGNORECASE)
 _INNODB: Final = re.compile(r"\bENGINE=InnoDB\b", re.IGNORECASE)
@@ -57,22 +59,28 @@ def terms(say: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, stale
     if mode not in (STRONG, FAST):
         return Terms(f"option {name} is {mode!r}: write {STRONG}, {FAST} or {OFF}")
     ((_, created, *_),) = say(f"SHOW CREATE TABLE {mapping.source}")
-    return Terms(refusal(_text(created), mapping.key.name), staleness=(staleness or FAST_STALENESS) * (mode == FAST))
+    logged = [_text(value) for _, value in say(_NATIVE)] == ["OFF"]
+    reason = refusal(_text(created), mapping.key.name, cascades_logged=logged)
+    return Terms(reason, staleness=(staleness or FAST_STALENESS) * (mode == FAST))
 
 
 def _text(cell: object) -> str:
     return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
 
 
-def refusal(created: str, key: str) -> str:
+def refusal(created: str, key: str, *, cascades_logged: bool = False) -> str:
     """Return why the rows of a table cannot be cached, empty where they can.
 
     Args:
         created: what SHOW CREATE TABLE says.
         key: name of the key column.
+        cascades_logged: the log has the rows that foreign keys change.
     """
-    if found := _CASCADES.search(created):
-        return f"a foreign key changes its rows without an event in the binary log ({found[0]}): use a trigger instead"
+    if not cascades_logged and (found := _CASCADES.search(created)):
+        return (
+            f"a foreign key changes its rows without an event in the binary log ({found[0]}): use a trigger instead, or"
+            " MySQL 9.6 or later"
+        )
     if not _INNODB.search(created):
         return "it is no InnoDB table: ALTER TABLE … ENGINE = InnoDB"
     column = re.search(rf"^\s*{re.escape(quote(key))} (.*)$", created, re.MULTILINE | re.IGNORECASE)
