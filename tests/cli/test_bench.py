@@ -7,16 +7,17 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
 from live import target_or_skip
+from waiting import until_risen
 
 from kvref.cli import main
 from kvref_bench import scenario
+from kvref_bench.peers import wire
 from kvref_bench.runs import folder
 
 if TYPE_CHECKING:
@@ -42,14 +43,11 @@ def started(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def after_point(process: subprocess.Popen[str], number: int) -> None:
-    """Read what is said until a point is over, and a little longer: into the next one."""
+def read_to(process: subprocess.Popen[str], text: str, address: str) -> None:
+    """Read what is said until a line has a text, and wait until the server of the run answers more gets after it."""
     assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith(f"[{number}/"):
-            time.sleep(0.7)
-            return
-    pytest.fail("the run ended before that point")
+    assert any(text in line for line in process.stderr), "the run ended before"
+    until_risen(lambda: [int(wire.stats(address)["cmd_get"])], 5000)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +152,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
             "--set=measure=2",
             f"--out={tmp_path}",
         )
-        after_point(process, 1)
+        read_to(process, "[1/", target.address)
         process.send_signal(signal.SIGINT)
         said, _ = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -176,18 +174,15 @@ def test_ctrl_c_twice_ends_at_once_and_what_is_written_can_be_read(tmp_path: Pat
             "--endpoint",
             target.memcached(),
             "--set=measure=40",
+            "--set=warmup=0",
             f"--out={tmp_path}",
             "--set=repetitions=2",
         )
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "rows of" in line:
-                break
-        time.sleep(1.5)
+        read_to(process, "rows of", target.address)
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-    assert process.returncode == 130
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130, said
 
 
 def test_a_server_that_is_gone_ends_the_run_with_its_points(tmp_path: Path) -> None:
@@ -195,7 +190,7 @@ def test_a_server_that_is_gone_ends_the_run_with_its_points(tmp_path: Path) -> N
         process = started(
             "random-user-capacity", "--scale=small", "--endpoint", target.memcached(), f"--out={tmp_path}"
         )
-        after_point(process, 1)
+        read_to(process, "[1/", target.address)
         subprocess.run(["kill", "-KILL", str(target.pid)], check=True)
         assert process.stderr is not None
         errors = process.stderr.read()

@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from database import database_or_skip, map_table, sql
 from live import MYSQL_8, missing_skips
+from waiting import until
 
 from kvref.cli import main
 from kvref_testbed import targets
@@ -144,6 +144,17 @@ def test_init_goes_on_with_what_failed_half_way(database: SQLServer) -> None:
     sql(database, "DROP USER 'half'@'%'")
 
 
+def until_ended(process: subprocess.Popen[str], port: int) -> None:
+    """Wait until a server ends, which listens at no time."""
+
+    def ended() -> bool:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        return process.poll() is not None
+
+    until(ended)
+
+
 def test_a_host_that_never_answers() -> None:
     with ExitStack() as stack:
         silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -164,10 +175,7 @@ def test_a_host_that_never_answers() -> None:
             process = stack.enter_context(
                 subprocess.Popen([sys.executable, "-m", "kvref", *command], stderr=subprocess.PIPE, text=True)
             )
-            while process.poll() is None:
-                with pytest.raises(ConnectionRefusedError):
-                    socket.create_connection(("127.0.0.1", port))
-                time.sleep(0.1)
+            until_ended(process, port)
             assert process.stderr is not None
             assert (process.returncode, said in process.stderr.read()) == (3, True)
 

@@ -78,7 +78,7 @@ class Scripted:
                 if reply == b"<close>":
                     connection.close()
                     return
-                time.sleep(self._pause)
+                time.sleep(self._pause)  # as slow as the test says
                 try:
                     connection.sendall(reply)
                 except OSError:  # closed by the judge, in the middle of a long reply

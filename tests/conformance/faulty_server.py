@@ -68,7 +68,7 @@ class Connection(socketserver.StreamRequestHandler):
             0, (int(value) + sign * int(words[2])) % (1 << 64) if sign > 0 else int(value) - int(words[2])
         )
         if "race" in FAULTS:
-            time.sleep(0.002)
+            time.sleep(0.002)  # another client is answered meanwhile
         ITEMS[words[1]] = (flags, new.ljust(len(value)))
         return new + b"\r\n"
 
@@ -82,9 +82,9 @@ class Connection(socketserver.StreamRequestHandler):
         if verb == b"append" and "crash" in FAULTS:
             os._exit(3)
         if verb == b"prepend" and "hang" in FAULTS:
-            time.sleep(3600)
+            time.sleep(3600)  # until it is killed
         if verb == b"replace" and "slow" in FAULTS:
-            time.sleep(6)
+            time.sleep(6)  # longer than the judge waits
         if verb == b"add" and "flaky" in FAULTS:
             COUNT[0] += 1
             if COUNT[0] % 2:

@@ -55,7 +55,7 @@ def pass_by(served: Served | Clocked, seconds: float) -> None:
     if isinstance(served, Clocked):
         served.advance(seconds)
     else:
-        time.sleep(seconds)
+        time.sleep(seconds)  # two workers have the real clock
 
 
 def rest(client: socket.socket) -> bytes:

@@ -72,6 +72,7 @@ def test_no_compiled_coroutine_raises_an_error_again_after_an_await(recipe: Modu
     assert not found
 
 
+# They end in another order than they begin.
 COROUTINES = """
 import asyncio
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from waiting import until
 
 from kvref.errors import TargetError
 from kvref_testbed.targets import QUIET
@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
 def test_of_many_builders_one_builds(tmp_path: Path) -> None:
     built: list[Path] = []
+    wanted: list[int] = []
 
     def build(folder: Path) -> None:
         built.append(folder)
         (folder / "half").touch()
-        time.sleep(0.2)
+        until(lambda: len(wanted) == 4)
         assert not (tmp_path / "thing").exists()
         (folder / "whole").touch()
 
-    def want(_: int) -> bool:
+    def want(number: int) -> bool:
+        wanted.append(number)
         return (build_once(tmp_path / "thing", build, QUIET) / "whole").is_file()
 
     with ThreadPoolExecutor(4) as pool:

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import socket
-import time
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 from live import missing_skips, nightly, target_or_skip
+from waiting import until
 
 from kvref.errors import TargetError
 from kvref_testbed import targets
@@ -60,14 +60,9 @@ def talk(address: str, *requests: bytes) -> list[bytes]:
         return answers
 
 
-def ended(folder: Path, processes: Sequence[int]) -> bool:
+def until_ended(folder: Path, processes: Sequence[int]) -> None:
     """Wait until the processes and their folder are gone."""
-    deadline = time.monotonic() + 10
-    while folder.exists() or any(psutil.pid_exists(each) for each in processes):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+    until(lambda: not folder.exists() and not any(psutil.pid_exists(each) for each in processes))
 
 
 @EVERY
@@ -91,7 +86,7 @@ def test_it_comes_and_goes(name: str, state: Path, kvref_json: Run, available: R
     assert all(each.startswith("127.") for each in listening), listening
 
     assert kvref_json("down", name) == [{"name": name, "was_running": True}]
-    assert ended(Path(up["folder"]), [each["pid"] for each in processes])
+    until_ended(Path(up["folder"]), [each["pid"] for each in processes])
 
 
 @EVERY
@@ -101,7 +96,7 @@ def test_two_at_once_do_not_meet(name: str) -> None:
         assert talk(one.memcached(), b"set k 0 0 1\r\nx\r\n") == [b"STORED\r\n"]
         assert talk(other.memcached(), b"get k\r\n") == [b"END\r\n"]
     for each in (one, other):
-        assert ended(each.folder, [each.pid])
+        until_ended(each.folder, [each.pid])
 
 
 @pytest.mark.nightly
@@ -164,7 +159,7 @@ def test_the_end_of_the_server_behind_twemproxy_is_a_crash(state: Path, kvref_js
     assert (seen["state"], seen["exit_status"]) == ("crashed", -signal.SIGKILL)
     assert "memcached" in seen["reason"]
     kvref_json("down", "twemproxy-memcached")
-    assert ended(Path(up["folder"]), [up["pid"], behind["pid"]])
+    until_ended(Path(up["folder"]), [up["pid"], behind["pid"]])
 
 
 @pytest.mark.nightly

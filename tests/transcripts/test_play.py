@@ -61,7 +61,7 @@ class Peer:
                     if isinstance(piece, str):
                         connection.sendall(piece.encode("latin-1"))
                     else:
-                        time.sleep(piece)
+                        time.sleep(piece)  # a silence that the player measures
 
     def prepare(self, conversation: Conversation) -> str:
         return ""

@@ -149,7 +149,7 @@ class _Conversation:
 
     def _after(self) -> None:
         if self._requirement.fault is not None and self._requirement.fault.apart:
-            time.sleep(3 * APART)
+            time.sleep(3 * APART)  # the surplus reply has arrived by then
         pauses = _PAUSES if self._requirement.recovers else _PAUSES_OPTIONAL
         (first, right), *others = _AFTER
         for pause in (*pauses, None):

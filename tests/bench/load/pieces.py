@@ -34,7 +34,7 @@ def server(script: Callable[[int, bytes], list[bytes] | None]) -> Iterator[str]:
                 for piece in pieces:
                     writer.write(piece)
                     await writer.drain()
-                    await asyncio.sleep(0.002 if len(pieces) > 1 else 0)
+                    await asyncio.sleep(0.002 if len(pieces) > 1 else 0)  # pieces arrive apart
         finally:
             writer.transport.abort()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pymemcache
 import pytest
 from live import target_or_skip
+from waiting import until_risen
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
@@ -23,6 +23,7 @@ from kvref_bench.load.drivers import coroutines, programs
 from kvref_bench.load.engine import local
 from kvref_bench.load.plan import Kind
 from kvref_bench.load.work import Clock, Keys, Task, Values, Work
+from kvref_bench.peers import wire
 from kvref_bench.workload.keys import table_keys
 from kvref_bench.workload.values import value
 
@@ -183,7 +184,7 @@ def test_a_server_that_ends_ends_the_sessions(engine: Engine, driver: str) -> No
     with filled("memcached") as (address, pid), ThreadPoolExecutor(1) as pool:
         work = replace(WORK, driver=driver, operations=None)
         measuring = pool.submit(measure, address, work, engine, Clock(0.0, 30.0))
-        time.sleep(0.8)
+        until_risen(lambda: [int(wire.stats(address)["get_hits"])], 100)
         os.kill(pid, signal.SIGKILL)
         results, _ = measuring.result()
     for result in results:

@@ -229,7 +229,7 @@ def main(package, connect):
 
     tell(begin(AT_ONCE))
     waiting = begin(WITH_A_WAIT)
-    time.sleep(3.2)
+    time.sleep(3.2)  # what expires has by then
     for each in waiting:
         advance(*each)
     tell(waiting)
