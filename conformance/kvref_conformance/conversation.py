@@ -51,6 +51,7 @@ class Exchange:
         written: what was sent and what came, as the case has them, with names and holes, so that runs can be compared;
             of an answer that is not allowed the names alone; empty where it is the same as `sent` or `got`.
         opening: no step of the case, but what binds its mapping on a new connection where the endpoint has mappings.
+        binary: both are frames in words; set for generated conversations, whose steps are made of exchanges.
     """
 
     on: str
@@ -61,6 +62,7 @@ class Exchange:
     kept: bool = True
     written: tuple[str, str] = ("", "")
     opening: bool = False
+    binary: bool = False
 
 
 class Conversation:

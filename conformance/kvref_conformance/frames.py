@@ -310,6 +310,16 @@ def _untrue(frame: Frame) -> list[str]:
     return [f"{name}={announced}" for name, (announced, true) in lengths.items() if announced != true]
 
 
+def in_key(text: str) -> str:
+    """Return a key in words; bytes are latin-1 characters."""
+    return _escaped(text.encode("latin-1"), _IN_KEY)
+
+
+def in_value(text: str) -> str:
+    """Return a value in words; bytes are latin-1 characters."""
+    return _escaped(text.encode("latin-1"), _IN_VALUE)
+
+
 def _escaped(data: bytes, signs: re.Pattern[bytes]) -> str:
     return signs.sub(lambda found: f"%{found[0][0]:02x}".encode(), data).decode("ascii")
 

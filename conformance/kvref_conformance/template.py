@@ -99,8 +99,9 @@ class Names:
 
 
 def with_numbers(text: str) -> str:
-    """Return the pattern of a reply in which each CAS matches digits, a group each, and `<text>` the rest of a line."""
-    return re.escape(text).replace(re.escape(CAS), r"(\d+)").replace("<text>", r"[^\r\n]*")
+    """Return the pattern of a reply: CAS is a group of digits, `<number>` digits, `<text>` the rest of a line."""
+    numbered = re.escape(text).replace(re.escape(CAS), r"(\d+)").replace("<number>", r"\d+")
+    return numbered.replace("<text>", r"[^\r\n]*")
 
 
 def caught(template: str, text: str) -> tuple[str, ...]:

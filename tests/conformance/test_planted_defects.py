@@ -19,9 +19,11 @@ from kvref_conformance.cases.batches import COMMITTED, SNAPSHOT, WRITES
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import Search, ShrinkLimit, ShrinkLimitReached
 from kvref_conformance.judge import Judge
+from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES
-from kvref_conformance.stateful.commands import STEPS, rules
+from kvref_conformance.stateful import commands
+from kvref_conformance.stateful.commands import STEPS, CommandMachine
 from kvref_conformance.stateful.concurrency import Histories, run
 from kvref_conformance.stateful.concurrency.machine import CONNECTIONS
 from kvref_conformance.stateful.player import Player
@@ -60,7 +62,8 @@ class Recorder(Player):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.keys: list[str] = arguments[-1]
+        self.keys: list[str] = arguments[-2]
+        self.protocols: dict[str, str] = arguments[-1]
         self.sent: list[s.Request] = []
 
     def send(self, *steps: s.Request, opening: bool = False) -> None:
@@ -100,13 +103,14 @@ def renamed(step: s.Request, keys: dict[str, str]) -> s.Request:
     return replace(step, word=word(step.word)) if isinstance(step, s.Store | s.Count | s.Delete | s.Touch) else step
 
 
-def fails(machine: type[rules.CommandMachine], steps: list[s.Request], keys: list[str]) -> bool:
+def fails(machine: type[CommandMachine], steps: list[s.Request], found: Recorder) -> bool:
     """Return whether a reply to these commands, or a row behind them, is not allowed."""
     machine.search = Search(machine.judge)
     run = machine()
+    run.begin(protocols=tuple(found.protocols.values()))
     try:
         for step in steps:
-            run.do(renamed(step, dict(zip(keys, run.keys, strict=True))))
+            run.do(renamed(step, dict(zip(found.keys, run.keys, strict=True))))
         run.compare_rows()
     except CaseFailed:
         return True
@@ -117,19 +121,19 @@ def fails(machine: type[rules.CommandMachine], steps: list[s.Request], keys: lis
 
 @pytest.mark.parametrize(("defect", "seed"), sample(OF_COMMANDS))
 def test_commands_find_a_defect_and_need_each_step(defect: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "Player", Recorder)
+    monkeypatch.setattr(commands, "Player", Recorder)
     Recorder.shortest = None
     with judged(defect) as judge:
         search = Search(judge)
         search.patience = ShrinkLimit(judge.budget, SECONDS)
-        machine = type("planted-defect", (rules.CommandMachine,), {"judge": judge, "search": search})
+        machine = type("planted-defect", (CommandMachine,), {"judge": judge, "search": search})
         with pytest.raises((CaseFailed, ShrinkLimitReached, Flaky)):
             run_machine(machine, example_settings(DEFAULT_EXAMPLES, stateful_step_count=STEPS), seed)
         assert Recorder.shortest is not None
-        steps, keys = Recorder.shortest.sent, Recorder.shortest.keys
-        shown = "\n".join(map(str, steps))
-        assert fails(machine, steps, keys), f"does not repeat:\n{shown}"
-        unneeded = [n for n in range(len(steps)) if fails(machine, steps[:n] + steps[n + 1 :], keys)]
+        found, steps = Recorder.shortest, Recorder.shortest.sent
+        shown = "\n".join(map(encodings.shown, steps))
+        assert fails(machine, steps, found), f"does not repeat:\n{shown}"
+        unneeded = [n for n in range(len(steps)) if fails(machine, steps[:n] + steps[n + 1 :], found)]
         assert not unneeded, f"steps {unneeded} of\n{shown}"
 
 

@@ -10,12 +10,13 @@ from kvref import profiles
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer
 from kvref_conformance.model.model import Model
-from kvref_conformance.model.schema import REFUSED, TOO_LARGE, Schema
+from kvref_conformance.model.schema import Schema
 from kvref_conformance.model.words import Mappings
 from kvref_conformance.sql.columns import Column
 from kvref_conformance.stateful.schemas import strategies
 from kvref_conformance.strategies.tables import MappedTable
 
+REFUSED, TOO_LARGE = "CLIENT_ERROR <text>\r\n", "SERVER_ERROR object too large for cache<text>\r\n"
 TEXT = Column("k", "VARCHAR", 4, "utf8_general_ci", nullable=False)
 VALUES = (Column("v0", "VARCHAR", 3, "utf8mb4_bin"), Column("v1", "TINYINT"), Column("v2", "VARCHAR", 3, "latin1_bin"))
 

@@ -1,4 +1,4 @@
-"""Generated commands of the text protocol with any arguments, judged by `kvref_conformance.stateful.arguments`."""
+"""Generated commands with any arguments, judged by `kvref_conformance.stateful.commands`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ CASES = (case("any-arguments", "KV-SEQ-005"),)
 
 
 def test_arguments(case: Case, run: Run) -> None:
-    from kvref_conformance.stateful.arguments import judge_arguments  # noqa: PLC0415 - the catalogue of cases is read without it
+    from kvref_conformance.stateful.commands import judge_commands  # noqa: PLC0415 - the catalogue of cases is read without it
 
-    run.end_test(*judge_arguments(run.judge, case, "arguments", run.examples, run.seed))
+    run.end_test(*judge_commands(run.judge, case, "arguments", run.examples, run.seed))

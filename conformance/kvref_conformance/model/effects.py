@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
+
+from kvref_conformance.model.steps import BINARY
 
 if TYPE_CHECKING:
     from kvref_conformance.model.rules import Rules
@@ -17,12 +20,27 @@ TWO_64: Final = 1 << 64
 THIRTY_DAYS: Final = 2592000
 # Any date of this century but the past of these decades.
 FAR_FUTURE: Final = (1 << 31) - 1
-NOT_A_NUMBER: Final = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
-NO_AMOUNT: Final = "CLIENT_ERROR invalid numeric delta argument\r\n"
-STORED: Final = "STORED\r\n"
-NOT_STORED: Final = "NOT_STORED\r\n"
-NOT_FOUND: Final = "NOT_FOUND\r\n"
-EXISTS: Final = "EXISTS\r\n"
+
+
+class Outcome(Enum):
+    """What a command reports; `encodings.py` writes it in each protocol."""
+
+    STORED = auto()
+    NOT_STORED = auto()
+    EXISTS = auto()
+    NOT_FOUND = auto()
+    DELETED = auto()
+    TOUCHED = auto()
+    COUNTED = auto()
+    BOUND = auto()
+    FLUSHED = auto()
+    UNKNOWN = auto()
+    NOT_A_NUMBER = auto()
+    NO_AMOUNT = auto()
+    TIMED_OUT = auto()
+    TOO_LARGE = auto()
+    REFUSED = auto()
+    MALFORMED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +56,16 @@ class Effect:
     """What a write does.
 
     Args:
-        reply: the reply.
+        outcome: for the client.
         writes: the item is written; else it stays as it was.
         item: afterwards, where it is written; None: it is gone.
+        total: the number that is counted to.
     """
 
-    reply: str
+    outcome: Outcome
     writes: bool = False
     item: Item | None = None
+    total: int | None = None
 
 
 def store(rules: Rules, old: Item | None, step: Store, *, same: bool) -> Effect:
@@ -58,40 +78,43 @@ def store(rules: Rules, old: Item | None, step: Store, *, same: bool) -> Effect:
         same: the cas number that it sends is that of the item.
     """
     if step.verb == "cas" and (old is None or not same):
-        return Effect(NOT_FOUND if old is None else EXISTS)
+        return Effect(Outcome.NOT_FOUND if old is None else Outcome.EXISTS)
     if step.verb not in {"set", "cas"} and (step.verb == "add") == (old is not None):
-        return Effect(NOT_STORED)
+        return Effect(Outcome.NOT_STORED)
     if old is None or step.verb not in {"append", "prepend"}:
-        return Effect(STORED, writes=True, item=None if is_over(step.expiry) else Item(step.value, step.flags))
+        return Effect(Outcome.STORED, writes=True, item=None if is_over(step.expiry) else Item(step.value, step.flags))
     value = old.value + step.value if step.verb == "append" else step.value + old.value
-    return Effect(STORED, writes=True, item=Item(value, old.flags if rules.row_keeps_flags else step.flags))
+    flags = step.flags if step.protocol != BINARY else 0
+    return Effect(Outcome.STORED, writes=True, item=Item(value, old.flags if rules.row_keeps_flags else flags))
 
 
 def count(rules: Rules, old: Item | None, step: Count) -> Effect:
     """Return the effect of `incr` or `decr`; see `store`."""
     if not step.amount.isdigit() or int(step.amount) >= TWO_64:
-        return Effect(NO_AMOUNT)
+        return Effect(Outcome.NO_AMOUNT)
+    if old is None and step.initial is not None:
+        return Effect(Outcome.COUNTED, writes=True, item=Item(str(step.initial), 0), total=step.initial)
     if old is None:
-        return Effect(NOT_FOUND)
+        return Effect(Outcome.NOT_FOUND)
     number = _number(rules, old.value)
     if number is None:
-        return Effect(NOT_A_NUMBER)
+        return Effect(Outcome.NOT_A_NUMBER)
     amount = int(step.amount)
-    new = str((number + amount) % TWO_64 if step.verb == "incr" else max(0, number - amount))
-    item = Item(new.ljust(len(old.value)) if rules.decr_pads else new, old.flags)
-    return Effect(f"{new}\r\n", writes=True, item=item)
+    total = (number + amount) % TWO_64 if step.verb == "incr" else max(0, number - amount)
+    item = Item(str(total).ljust(len(old.value)) if rules.decr_pads else str(total), old.flags)
+    return Effect(Outcome.COUNTED, writes=True, item=item, total=total)
 
 
 def delete(old: Item | None) -> Effect:
     """Return the effect of `delete`."""
-    return Effect("DELETED\r\n", writes=True) if old is not None else Effect(NOT_FOUND)
+    return Effect(Outcome.DELETED, writes=True) if old is not None else Effect(Outcome.NOT_FOUND)
 
 
 def touch(old: Item | None, step: Touch) -> Effect:
     """Return the effect of `touch`."""
     if old is None:
-        return Effect(NOT_FOUND)
-    return Effect("TOUCHED\r\n", writes=True, item=None if is_over(step.expiry) else old)
+        return Effect(Outcome.NOT_FOUND)
+    return Effect(Outcome.TOUCHED, writes=True, item=None if is_over(step.expiry) else old)
 
 
 def is_over(expiry: int) -> bool:

@@ -7,12 +7,13 @@ histories. The rules of waiting are those of the transactions page, section 4.
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.model import effects
+from kvref_conformance.model import effects, encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.batches import Batches, Connection
-from kvref_conformance.model.effects import Item
+from kvref_conformance.model.effects import Item, Outcome
 from kvref_conformance.model.expected import (
     FENCE,
     Answer,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 # Cas numbers that SQL writes: beyond what an endpoint counts to.
 SQL_NUMBERS: Final = 7 << 56
 WRONG_NUMBER: Final = (1 << 62) + 1
-TIMED_OUT: Final = "SERVER_ERROR lock wait timeout\r\n"
 # More than a conversation opens connections: none shares a thread with another.
 MANY_THREADS: Final = 1000
 
@@ -95,11 +95,12 @@ class Model:
         match step:
             case s.Open():
                 self.open[step.on] = Connection(step.mapping, self._next_slot())
-                expected: list[Expected] = [Answer(step.on, ("SUCCEED\r\n",))] if step.mapping else []
+                bind = s.Bind(step.on, step.mapping, protocol=step.protocol)
+                expected: list[Expected] = [self._request(bind)] if step.mapping else []
             case s.Close():
                 expected = self._close(step.on)
             case s.Flush():
-                expected = self._flush(step.on)
+                expected = self._flush(step)
             case s.Look():
                 expected = [Seen(self._all(dirty=step.dirty), step.dirty)]
             case s.Change():
@@ -125,9 +126,8 @@ class Model:
 
     def places(self, step: s.Locking) -> list[RowId]:
         """Return where a command looks for its keys, but those that their column does not take."""
-        return [
-            place for to in self.resolved(step) if to.kind == "key" and not isinstance(place := self._place(to), str)
-        ]
+        places = (self._place(to) for to in self.resolved(step) if to.kind == "key")
+        return [place for place in places if not isinstance(place, Outcome)]
 
     def locks(self, step: s.Step) -> list[RowId]:
         """Return the rows that a step has to lock."""
@@ -177,19 +177,21 @@ class Model:
 
     def _request(self, step: s.Request) -> Expected:
         if isinstance(step, s.Unknown):
-            return Answer(step.on, ("ERROR\r\n",))
+            return self._answer(step, Outcome.UNKNOWN)
         if isinstance(step, s.Bind):
-            return self._bind(step)
+            if step.protocol != s.BINARY:
+                return self._bind(step)
+            step = s.Get(step.on, (f"@@{step.name}",), protocol=s.BINARY)
         assert not isinstance(step, s.Flush), "take does it"
         first = self.resolved(step)[0]
         self._batches.moves(step.on, first.mapping)
         self.open[step.on].touched.update(table for table, _ in self.places(step))
         if not isinstance(step, s.Get):
-            if first.kind == "key" and isinstance(refused := self._place(first), str):
-                return self._answer(step, refused if isinstance(step, s.Store) else effects.NOT_FOUND)
+            if first.kind == "key" and isinstance(refused := self._place(first), Outcome):
+                return self._answer(step, refused if isinstance(step, s.Store) else Outcome.NOT_FOUND)
             if first.kind != "key":
                 unknown = first.kind == "unknown" or not isinstance(step, s.Store)
-                return self._answer(step, effects.NOT_FOUND if unknown else effects.NOT_STORED)
+                return self._answer(step, Outcome.NOT_FOUND if unknown else Outcome.NOT_STORED)
             self._batches.begins_to_write(step.on)
         if not any(self.rows.holder(place, step.on) for place in self.locks(step)):
             return self._carry_out(step)
@@ -198,32 +200,34 @@ class Model:
             return Silence(step.on)
         self.timeouts += 1
         self._batches.fail(step.on, None)
-        refused = effects.NOT_FOUND if isinstance(step, s.Delete) else effects.NOT_STORED
-        return self._answer(step, TIMED_OUT if self.rules.wait_is_error else refused)
+        refused = Outcome.NOT_FOUND if isinstance(step, s.Delete) else Outcome.NOT_STORED
+        return self._answer(step, Outcome.TIMED_OUT if self.rules.wait_is_error else refused)
 
-    def _bind(self, step: s.Bind) -> Expected:
+    def _bind(self, step: s.Bind) -> Answer:
         if step.name not in self.tables:
-            return Answer(step.on, (effects.NOT_FOUND,))
+            return self._answer(step, Outcome.NOT_FOUND)
         self._batches.moves(step.on, step.name)
-        return Answer(step.on, ("SUCCEED\r\n",))
+        return self._answer(step, Outcome.BOUND)
 
     def _carry_out(self, step: s.Locking) -> Answer:
         if isinstance(step, s.Get):
             return self._get(step)
         place = self.places(step)[0]
         row = self.rows.own(step.on, place)
-        if isinstance(step, s.Count) and row is None:
+        if isinstance(step, s.Count) and row is None and step.initial is None:
             return self._count_missing(step, place)
         effect = self._effect(step, row)
         if isinstance(step, s.Store) and place[0] in self._schemas and effect.item is not None:
             return self._store_cells(step, place, row, effect.item)
+        number = row.number if isinstance(step, s.Touch) and row is not None else Number()
         if effect.writes:
-            kept = isinstance(step, s.Touch) and row is not None
-            number = row.number if kept and row is not None else Number()
             self._batches.writes(step.on, place, Row(effect.item, number) if effect.item is not None else None)
         elif not isinstance(step, s.Count):
             self._batches.fail(step.on, place)
-        return self._answer(step, effect.reply)
+        answer = self._answer(step, effect.outcome, effect.total, number=number)
+        if answer.numbers:
+            self.open[step.on].seen[place] = number
+        return answer
 
     def _store_cells(self, step: s.Store, place: RowId, old: Row | None, item: Item) -> Answer:
         schema = self._schemas[place[0]]
@@ -233,11 +237,11 @@ class Model:
         except RefusedError as refused:
             if step.verb == "set" and schema.refusal_removes:
                 self._batches.writes(step.on, place, None)
-            return self._answer(step, refused.reply)
+            return self._answer(step, refused.outcome)
         spelling = key if old is None or self.profile.flag("store.renames_key") else old.cells[0]
         stored = Item(schema.shown(cells), item.flags)
         self._batches.writes(step.on, place, Row(stored, Number(), (spelling, *cells)))
-        return self._answer(step, effects.STORED)
+        return self._answer(step, Outcome.STORED)
 
     def _effect(self, step: s.Store | s.Count | s.Delete | s.Touch, row: Row | None) -> Effect:
         item = row.item if row is not None else None
@@ -253,45 +257,49 @@ class Model:
 
     def _count_missing(self, step: s.Count, place: RowId) -> Answer:
         # It is no failure and counts as a write (wbatch-034); what it locked, a gap or a dead row, is not seen.
-        reply = effects.count(self.rules, None, step).reply
+        outcome = effects.count(self.rules, None, step).outcome
         self.rows.lock(step.on, place, sure=False)
         self._batches.count(step.on, writes=1)
-        return self._answer(step, reply, *((f"{CAS}\r\n",) if self.rules.makes_up_numbers else ()))
+        answer = self._answer(step, outcome)
+        made_up = (encodings.made_up(step),) if self.rules.makes_up_numbers else ()
+        return replace(answer, texts=(*answer.texts, *made_up))
 
-    def _answer(self, step: s.Locking, *texts: str) -> Answer:
-        silent = not isinstance(step, s.Get) and step.silent
-        return Answer(step.on, ("",) if silent else texts)
+    def _answer(
+        self, step: s.Request, outcome: Outcome, total: int | None = None, *, number: Number | None = None
+    ) -> Answer:
+        texts = encodings.replies(self.rules, step, outcome, total)
+        return Answer(step.on, texts, (number,) if number is not None and CAS in texts[0] else ())
 
     def _get(self, step: s.Get) -> Answer:
         texts, numbers, read, ended = [""], [], 0, False
         for word, to in zip(step.words, self.resolved(step), strict=True):
             self._batches.moves(step.on, to.mapping)
             ended = to.kind == "key"
-            if to.kind == "unknown":
-                continue
+            blocks = [encodings.miss(step, word)]
             if to.kind == "switch":
-                zero = " 0" if step.cas else ""
-                blocks = [
-                    f"VALUE {word} 0 {len(text)}{zero}\r\n{text}\r\n" for text in self._mappings.words[to.mapping]
-                ]
-            else:
+                named = (Item(text, 0) for text in self._mappings.words[to.mapping])
+                blocks = [encodings.hit(step, word, item, "") for item in named]
+            elif to.kind == "key":
                 place = self._place(to)
-                row = self._read(step, place) if not isinstance(place, str) else None
-                blocks = [_block(word, row.item, cas=step.cas) if row is not None else ""]
-                numbers += [row.number] if row is not None and step.cas else []
+                row = self._read(step, place) if not isinstance(place, Outcome) else None
+                if row is not None:
+                    numbered = self.tables[to.mapping] not in self._schemas
+                    blocks = [encodings.hit(step, word, row.item, CAS if numbered else "")]
+                    numbers += [row.number] if numbered and encodings.shows_numbers(step) else []
                 read += 1
                 if self.rules.counts_each_key:
                     self._batches.count(step.on, reads=1)
             texts = [text + block for text in texts for block in blocks]
         if read and not self.rules.counts_each_key and (ended or not self.rules.counts_ended_gets):
             self._batches.count(step.on, reads=1)
-        return Answer(step.on, tuple(f"{text}END\r\n" for text in texts), tuple(numbers))
+        end = "END\r\n" if step.protocol == s.TEXT else ""
+        return Answer(step.on, tuple(f"{text}{end}" for text in texts), tuple(numbers))
 
     def _read(self, step: s.Get, place: RowId) -> Row | None:
         connection = self.open[step.on]
         connection.touched.add(place[0])
         row = self._batches.visible(step.on, place)
-        if row is not None and step.cas:
+        if row is not None and encodings.shows_numbers(step):
             connection.seen[place] = row.number
         if row is not None and step.expiry is not None and effects.is_over(step.expiry):
             # The item goes with its first mention.
@@ -305,7 +313,8 @@ class Model:
         del self.open[on]
         return [*before, Closed(on)]
 
-    def _flush(self, on: str) -> list[Expected]:
+    def _flush(self, step: s.Flush) -> list[Expected]:
+        on = step.on
         for name in self.open if self.rules.flush_commits else (on,):
             self._batches.end(name)
         self.open[on].has_written = False
@@ -313,7 +322,7 @@ class Model:
         self.rows.put(dict.fromkeys(self.rows.places(table)))
         fences = self._fenced(table)
         self.rows.put(dict(fences))
-        return [Answer(on, ("OK\r\n",)), Refill(table, tuple(fences.items()))]
+        return [self._answer(step, Outcome.FLUSHED), Refill(table, tuple(fences.items()))]
 
     def _change(self, step: s.Change) -> list[Expected]:
         place = (step.table, step.key)
@@ -353,8 +362,8 @@ class Model:
         places = (place for table in self.all_tables() for place in self.rows.places(table))
         return tuple((place, row) for place in places if (row := read(place)) is not None)
 
-    def _place(self, to: Resolved) -> RowId | str:
-        """Return where a key is, or the reply to a store where its column does not take it."""
+    def _place(self, to: Resolved) -> RowId | Outcome:
+        """Return where a key is, or the outcome of a store where its column does not take it."""
         table = self.tables[to.mapping]
         schema = self._schemas.get(table)
         if schema is None:
@@ -362,14 +371,10 @@ class Model:
         try:
             return table, schema.row_of(schema.cell_of(to.key))
         except RefusedError as refused:
-            return refused.reply
+            return refused.outcome
 
     def _fenced(self, table: str) -> dict[RowId, Row]:
         return {(table, key): self._of_sql(FENCE) for key in self._fences}
 
     def _of_sql(self, value: str) -> Row:
         return Row(Item(value, 0), Number(next(self._sql_numbers)))
-
-
-def _block(word: str, item: Item, *, cas: bool) -> str:
-    return f"VALUE {word} {item.flags or 0} {len(item.value)}{f' {CAS}' if cas else ''}\r\n{item.value}\r\n"

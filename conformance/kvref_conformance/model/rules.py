@@ -16,6 +16,7 @@ _FIXES: Final[dict[str, Literal["any", "first", "none"]]] = {
     "first-write-too": "first",
     "first-read": "none",
 }
+_UNKNOWN: Final = {"empty": "0x81", "text": '0x81 "Unknown command"'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,8 @@ class Rules:
         strict_numbers: incr and decr refuse a text that is no number.
         decr_pads: a shorter number is filled up with blanks.
         all_switch: delete, incr and decr read `@@` too.
+        full_stops: texts of some statuses of the binary protocol end in a full stop.
+        unknown_opcode: status and text of the reply to an unknown opcode.
     """
 
     failure_discards: bool
@@ -96,6 +99,8 @@ class Rules:
     strict_numbers: bool
     decr_pads: bool
     all_switch: bool
+    full_stops: bool
+    unknown_opcode: str
 
     @classmethod
     def of(cls, profile: Profile) -> Rules:
@@ -118,4 +123,6 @@ class Rules:
             strict_numbers=profile["arith.text"] == "error",
             decr_pads=profile.flag("arith.decr_pads"),
             all_switch=profile["mapping.switching_verbs"] == "all",
+            full_stops=profile["binary.texts"] == "full-stop",
+            unknown_opcode=_UNKNOWN[str(profile["binary.unknown_opcode"])],
         )

@@ -6,14 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.model.effects import Outcome
+
 if TYPE_CHECKING:
     from kvref.profiles import Profile
     from kvref_conformance.sql.columns import Cell, Column
 
-TOO_LARGE: Final = "SERVER_ERROR object too large for cache<text>\r\n"
-REFUSED: Final = "CLIENT_ERROR <text>\r\n"
-MALFORMED: Final = "SERVER_ERROR <text>\r\n"
-NOT_STORED: Final = "NOT_STORED\r\n"
 LEADING: Final = re.compile(r"\s*([+-]?\d+)")
 DECIMAL: Final = re.compile(r"[+-]?\d+")
 # Characters of generated keys other than ASCII, and their equals in a case- and accent-insensitive collation.
@@ -21,11 +19,11 @@ FOLDED: Final = str.maketrans({"é": "e", "É": "e"})
 
 
 class RefusedError(Exception):
-    """A key or a value does not fit; `reply` is what the command is answered."""
+    """A key or a value does not fit; `outcome` is what the command is answered."""
 
-    def __init__(self, reply: str) -> None:
-        super().__init__(reply)
-        self.reply = reply
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome)
+        self.outcome = outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ class Schema:
         if len(text) <= (self.key.width or len(text)):
             return text
         if self.profile["store.long_key"] == "error":
-            raise RefusedError(REFUSED)
+            raise RefusedError(Outcome.REFUSED)
         return text[: self.key.width]
 
     def row_of(self, key: Cell) -> str:
@@ -78,14 +76,14 @@ class Schema:
         strict = self.profile["columns.separator"] == "string"
         parts = value.split(self.separator) if strict else self._cut(value)
         if len(parts) > len(self.values) and self.profile["columns.surplus"] == "error":
-            raise RefusedError(REFUSED)
+            raise RefusedError(Outcome.REFUSED)
         cells: list[Cell] = []
         for column, part in zip(self.values, parts, strict=False):
             try:
                 absent = part is None or (not part and column.kind == "integer" and strict)
                 cells.append(None if absent else self._cell(column, part or ""))
             except RefusedError as refused:
-                if refused.reply != NOT_STORED:
+                if refused.outcome != Outcome.NOT_STORED:
                     raise
                 break  # the plugin stops at a part that is no number (col-050)
         return (*cells, *[None] * (len(self.values) - len(cells)))
@@ -102,7 +100,7 @@ class Schema:
         if len(text) <= (column.width or len(text)):
             return text
         if self.profile["store.long_value"] == "error":
-            raise RefusedError(TOO_LARGE)
+            raise RefusedError(Outcome.TOO_LARGE)
         return text[: column.width]
 
     def _text(self, column: Column, data: str) -> str:
@@ -114,7 +112,7 @@ class Schema:
             return sent.decode()
         except UnicodeDecodeError as error:
             if self.profile["store.malformed_text"] == "error":
-                raise RefusedError(MALFORMED) from error
+                raise RefusedError(Outcome.MALFORMED) from error
             return sent[: error.start].decode()
 
     def _number(self, column: Column, data: str) -> int:
@@ -122,10 +120,10 @@ class Schema:
         if self.profile["store.integer_text"] == "error":
             if DECIMAL.fullmatch(data) and low <= int(data) <= high:
                 return int(data)
-            raise RefusedError(REFUSED)
+            raise RefusedError(Outcome.REFUSED)
         leading = LEADING.match(data)
         if leading is None:
-            raise RefusedError(NOT_STORED)
+            raise RefusedError(Outcome.NOT_STORED)
         # strtoll, whose result goes in by its low bits
         number = max(-(1 << 63), min(int(leading[1]), (1 << 63) - 1))
         return (number - low) % (high - low + 1) + low

@@ -1,18 +1,22 @@
-"""The steps that the model takes: commands of the text protocol, connections that open and close, SQL statements.
+"""The steps that the model takes: commands, connections that open and close, SQL statements.
 
+`encodings.py` has the bytes of a command in each protocol.
 Words, names of mappings and of tables are those of the endpoint. Texts are bytes, one character each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 # Who holds the locks of an open SQL transaction, and who waits with a statement that commits itself.
 SQL: Final = "sql"
 AUTOCOMMIT: Final = "SQL"
 STORES: Final = ("set", "add", "replace", "append", "prepend")
-UNKNOWN_VERB: Final = "no-such-verb"
+# Protocols of a command: meta commands are sent on connections of the text protocol.
+TEXT: Final = "text"
+BINARY: Final = "binary"
+META: Final = "meta"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class Open:
 
     on: str
     mapping: str = ""
+    protocol: str = TEXT
 
     def __str__(self) -> str:
         return f"{self.on}: connect{f', bind {self.mapping}' if self.mapping else ''}"
@@ -38,34 +43,58 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
-    """Bind a mapping, known or unknown, by `bind`."""
+class Command:
+    """A request of a client, whatever the protocol.
+
+    Args:
+        on: name of the connection.
+        protocol: how it is written; a connection with binary commands has no others.
+    """
 
     on: str
-    name: str
-
-    def __str__(self) -> str:
-        return shown(self)
+    protocol: str = field(default=TEXT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Get:
-    """Read by `get`, `gets` (with cas) or `gat` (with an expiry time); a word may name a mapping alone."""
+class Bind(Command):
+    """Bind a mapping, known or unknown, by `bind`."""
 
-    on: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Get(Command):
+    """Read items; a word may name a mapping alone.
+
+    Args:
+        words: several in the text protocol only.
+        cas: the reply has the cas number, which it has in the binary protocol in any case.
+        expiry: new expiry time of the items; None: they keep theirs.
+        silent: a miss is not answered, except in the text protocol.
+        named: the reply repeats the word, as it does in the text protocol in any case.
+    """
+
     words: tuple[str, ...]
     cas: bool = False
     expiry: int | None = None
-
-    def __str__(self) -> str:
-        return shown(self)
+    silent: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
-    """Any storage verb; `cas` sends the number that this connection has seen last, or, stale, one that no row has."""
+class Store(Command):
+    """Any storage verb.
 
-    on: str
+    Args:
+        verb: of the text protocol; `cas` sends the number that this connection has seen last.
+        word: key, or mapping and key.
+        value: to store.
+        flags: to store; the binary protocol sends none with append and prepend.
+        expiry: as sent.
+        silent: not answered; in the binary protocol and by meta commands only a success is not.
+        stale: `cas` sends a number that no row has.
+    """
+
     verb: str
     word: str
     value: str
@@ -74,67 +103,43 @@ class Store:
     silent: bool = False
     stale: bool = False
 
-    def __str__(self) -> str:
-        return shown(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """`incr` or `decr`."""
+class Count(Command):
+    """`incr` or `decr`; `initial` is stored if there is no item, None: nothing is. The text protocol has no initial."""
 
-    on: str
     verb: str
     word: str
     amount: str
     silent: bool = False
-
-    def __str__(self) -> str:
-        return shown(self)
+    initial: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Command):
     """Delete a key."""
 
-    on: str
     word: str
     silent: bool = False
 
-    def __str__(self) -> str:
-        return shown(self)
-
 
 @dataclass(frozen=True, slots=True)
-class Touch:
-    """Give an item another expiry time."""
+class Touch(Command):
+    """Give an item another expiry time; silent in the text protocol only."""
 
-    on: str
     word: str
     expiry: int
     silent: bool = False
 
-    def __str__(self) -> str:
-        return shown(self)
+
+@dataclass(frozen=True, slots=True)
+class Unknown(Command):
+    """Send what is no command."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
-    """Send a line that is no command."""
-
-    on: str
-
-    def __str__(self) -> str:
-        return shown(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Flush:
+class Flush(Command):
     """Empty the table of the bound mapping; the rows between the keys are put back over SQL."""
-
-    on: str
-
-    def __str__(self) -> str:
-        return shown(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,41 +181,3 @@ Locking: TypeAlias = Get | Store | Count | Delete | Touch
 Request: TypeAlias = Locking | Bind | Flush | Unknown
 Statement: TypeAlias = Look | Change | End
 Step: TypeAlias = Open | Close | Request | Statement
-
-
-def request(step: Request, number: int | str = 0) -> str:
-    """Return what is sent for a command.
-
-    Args:
-        step: the command.
-        number: the cas number that a `cas` sends.
-    """
-    match step:
-        case Bind():
-            return f"bind {step.name}\r\n"
-        case Get():
-            verb = "gets" if step.cas else "get" if step.expiry is None else f"gat {step.expiry}"
-            return f"{verb} {' '.join(step.words)}\r\n"
-        case Store():
-            cas = f" {number}" if step.verb == "cas" else ""
-            line = f"{step.verb} {step.word} {step.flags} {step.expiry} {len(step.value)}{cas}{_tail(step)}"
-            return f"{line}\r\n{step.value}\r\n"
-        case Count():
-            return f"{step.verb} {step.word} {step.amount}{_tail(step)}\r\n"
-        case Delete():
-            return f"delete {step.word}{_tail(step)}\r\n"
-        case Touch():
-            return f"touch {step.word} {step.expiry}{_tail(step)}\r\n"
-        case Unknown():
-            return f"{UNKNOWN_VERB}\r\n"
-    return "flush_all\r\n"
-
-
-def shown(step: Request) -> str:
-    """Return a command as a line for a reader."""
-    number = "<wrong number>" if isinstance(step, Store) and step.stale else "<number seen>"
-    return f"{step.on}: {request(step, number).strip()}".replace("\r\n", " · ")
-
-
-def _tail(step: Store | Count | Delete | Touch) -> str:
-    return " noreply" if step.silent else ""

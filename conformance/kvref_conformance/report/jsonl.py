@@ -67,7 +67,7 @@ def _line(verdict: Verdict) -> dict[str, Any]:
 
 def _shortened(exchange: dict[str, Any]) -> dict[str, Any]:
     # The last exchange alone is not kept.
-    texts = {name: value for name, value in exchange.items() if name not in {"kept", "opening"}}
+    texts = {name: value for name, value in exchange.items() if name not in {"kept", "opening", "binary"}}
     cut = {name: _cut(value) if isinstance(value, str) else tuple(map(_cut, value)) for name, value in texts.items()}
     return cut | ({"opening": True} if exchange["opening"] else {})
 

@@ -9,7 +9,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.steps import Reload, Send, Sql
-from kvref_conformance.template import CAS, Names, with_numbers
+from kvref_conformance.template import CAS, NAME, Names, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from kvref_conformance.judge import Judge
     from kvref_conformance.steps import Step
 
-CAS_WORD = re.compile(r"(?<= )(\d+)(?=(?: noreply)?\r\n)")
-SHOWN = re.compile(r"^VALUE \S+ \d+ \d+ (\d+)\r$", re.MULTILINE)
+# The cas number that a request sends: a `cas`, a frame, an `ms`.
+SENT_NUMBER: Final = re.compile(r"^cas .* (\d+)(?: noreply)?$|^set.* cas=(\d+)|^ms .* C(\d+)")
 # What is shown for a reload of the configuration.
 RELOADED: Final = "(configuration read again)"
 # In the place of a name: the number must be none that was shown before.
@@ -32,7 +32,7 @@ def as_case(case: Case, exchanges: Sequence[Exchange], judge: Judge, own: dict[s
 
     Args:
         case: whose id, requirements and settings it gets.
-        exchanges: what was said; those of a connection are text.
+        exchanges: what was said.
         judge: of the run; knows its keys and mappings.
         own: further names.
     """
@@ -47,7 +47,8 @@ def as_case(case: Case, exchanges: Sequence[Exchange], judge: Judge, own: dict[s
     # The number of an item that has changed should be a new one.
     steps.append(_step(exchanges[-1], names, caught | dict.fromkeys(again, NEW)))
     opened = [exchange.sent for exchange in exchanges if exchange.opening]
-    bind = names.put_back(opened[0]).removeprefix("bind {").partition("}")[0] if opened else ""
+    bound = NAME.search(names.put_back(opened[0])) if opened else None
+    bind = bound[2] if bound is not None else ""
     return replace(case, steps=tuple(steps), bind=bind)
 
 
@@ -56,22 +57,26 @@ def _numbers(exchanges: Sequence[Exchange]) -> dict[str, str]:
     caught: dict[str, str] = {}
     answered: set[str] = set()
     for exchange in exchanges:
-        if exchange.sent.startswith("cas "):
-            found = CAS_WORD.search(exchange.sent)
-            if found and found[1] in answered and found[1] not in caught:
-                caught[found[1]] = f"n{len(caught) % 10}"
-        answered.update(SHOWN.findall(exchange.got))
+        sent = SENT_NUMBER.search(exchange.sent.partition("\r\n")[0])
+        number = sent[sent.lastindex or 0] if sent is not None else ""
+        if number in answered and number not in caught:
+            caught[number] = f"n{len(caught) % 10}"
+        answered.update(_shown(exchange))
     return caught
+
+
+def _shown(exchange: Exchange) -> tuple[str, ...]:
+    """Return the cas numbers of a reply that is as allowed, but for them."""
+    fits = (re.fullmatch(with_numbers(text), exchange.got) for text in exchange.allowed)
+    return next((found.groups() for found in fits if found is not None), ())
 
 
 def _shown_again(exchanges: Sequence[Exchange]) -> set[str]:
     """Return the cas numbers for which the last answer is not allowed: it looks as it should, but they are old."""
     last = exchanges[-1]
-    if last.kept or last.note or not any(re.fullmatch(with_numbers(text), last.got) for text in last.allowed):
+    if last.kept or last.note:
         return set()
-    return {value for exchange in exchanges[:-1] for value in SHOWN.findall(exchange.got)} & set(
-        SHOWN.findall(last.got)
-    )
+    return {value for exchange in exchanges[:-1] for value in _shown(exchange)} & set(_shown(last))
 
 
 def _step(exchange: Exchange, names: Names, caught: dict[str, str]) -> Step:
@@ -80,11 +85,13 @@ def _step(exchange: Exchange, names: Names, caught: dict[str, str]) -> Step:
     if exchange.on == "sql":
         # The rows as the text that was compared.
         return Sql(names.put_back(exchange.sent), _rows(exchange.allowed[0], names) if exchange.allowed else None)
-    line, _, data = names.put_back(exchange.sent).partition("\r\n")
-    for value, name in caught.items():
-        line = re.sub(rf"(?<= ){value}(?=( noreply)?$)", f"{{{name}}}", line) if line.startswith("cas ") else line
-    allowed = tuple(_with_names(names.put_back(text), exchange.got, caught) for text in exchange.allowed)
-    return Send((f"{line}\r\n{data}",), allowed, exchange.on)
+    line, end, data = names.put_back(exchange.sent).partition("\r\n")
+    sent = SENT_NUMBER.search(line)
+    if sent is not None and (name := caught.get(sent[sent.lastindex or 0])) is not None:
+        begin, behind = sent.span(sent.lastindex or 0)
+        line = f"{line[:begin]}{{{name}}}{line[behind:]}"
+    allowed = tuple(_with_names(names.put_back(text), _shown(exchange), caught) for text in exchange.allowed)
+    return Send((f"{line}{end}{data}",), allowed, exchange.on, binary=exchange.binary)
 
 
 def _rows(text: str, names: Names) -> tuple[tuple[object, ...], ...]:
@@ -92,9 +99,9 @@ def _rows(text: str, names: Names) -> tuple[tuple[object, ...], ...]:
     return tuple(tuple(names.put_back(c) if isinstance(c, str) else c for c in row) for row in rows)
 
 
-def _with_names(template: str, got: str, caught: dict[str, str]) -> str:
+def _with_names(template: str, shown: Sequence[str], caught: dict[str, str]) -> str:
     """Let the holes of an answer remember the numbers that are sent later."""
-    numbers = iter(SHOWN.findall(got))
+    numbers = iter(shown)
     parts = template.split(CAS)
     made = parts[0]
     for part in parts[1:]:

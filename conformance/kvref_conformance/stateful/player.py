@@ -1,21 +1,24 @@
-"""Run commands of the text protocol on two connections and compare each reply with the model's."""
+"""Run commands on a few connections and compare each reply with the model's."""
 
 from __future__ import annotations
 
 import itertools
 import re
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.findings import signature
+from kvref_conformance.frames import BETWEEN
+from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer
 from kvref_conformance.next_word import depends_on_address
 from kvref_conformance.template import with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from kvref_conformance.findings import Search
     from kvref_conformance.judge import Judge
@@ -35,9 +38,10 @@ class Player:
         case: id of the generated case.
         model: gives the allowed replies.
         keys: of the conversation.
-        connections: names of those that are opened.
+        protocols: of the connections that are opened, by name.
 
     failed: something was not allowed; nothing is sent any more.
+    kinds: verbs that were sent, with the first words of the replies.
     """
 
     def __init__(
@@ -46,15 +50,17 @@ class Player:
         search: Search,
         case: str,
         model: Model,
-        keys: Sequence[str] = (),
-        connections: str = CONNECTIONS,
+        keys: Sequence[str],
+        protocols: Mapping[str, str],
     ) -> None:
         self.model = model
         self.failed = False
+        self.kinds: set[tuple[str, ...]] = set()
         self._judge, self._search, self._case, self._keys = judge, search, case, keys
         self._exchanges: list[Exchange] = []
-        self._connections = {on: judge.endpoint.connect() for on in connections}
-        for on in connections:
+        self._protocols = protocols
+        self._connections = {on: judge.endpoint.connect(binary=kind == s.BINARY) for on, kind in protocols.items()}
+        for on in protocols:
             model.take(s.Open(on))
 
     def close(self) -> None:
@@ -75,20 +81,25 @@ class Player:
         """
         if self.failed:
             return
-        on = steps[0].on
+        on, protocol = steps[0].on, self._protocols[steps[0].on]
         requests, answers = [], []
         for step in map(_certain, steps):
             number = self.model.number(step) if isinstance(step, s.Store) and step.verb == "cas" else 0
-            requests.append(s.request(step, number))
+            requests.append(encodings.request(step, number))
             answers += [each for each in self.model.take(step) if isinstance(each, Answer)]
-        sent = "".join(requests)
-        reply = self._connections[on].ask((sent.encode("latin-1"),), patience=PATIENCE)
-        got, note = reply.data.decode("latin-1"), reply.note(PATIENCE)
-        self._judge.exercised.record(on, sent.encode("latin-1"), got)
-        texts = tuple(map("".join, itertools.product(*(answer.texts for answer in answers))))
+        sent = encodings.joined(protocol, requests)
+        data = encodings.sent(protocol, sent)
+        reply = self._connections[on].ask((data,), patience=PATIENCE)
+        got, note = encodings.received(protocol, reply.data), reply.note(PATIENCE)
+        self._judge.exercised.record(on, data, got, binary=protocol == s.BINARY)
+        texts = tuple(
+            encodings.joined(protocol, each) for each in itertools.product(*(answer.texts for answer in answers))
+        )
         numbers = tuple(number for answer in answers for number in answer.numbers)
+        self.kinds.add((sent.split(" ", 1)[0], *got.split()[:2][: 1 if protocol != s.BINARY else 2]))
         kept = not note and self.model.numbers.answers(Answer(on, texts, numbers), got)
-        self._exchanges.append(Exchange(on, sent, texts, got, note, kept, opening=opening))
+        binary = protocol == s.BINARY
+        self._exchanges.append(Exchange(on, sent, texts, got, note, kept, opening=opening, binary=binary))
         if not kept:
             request, allowed, rest = _first_wrong(requests, answers, got)
             self._fail(request, allowed, f"{note} {rest}" if note else rest)
@@ -130,8 +141,12 @@ class Player:
 
 def _certain(step: s.Request) -> s.Request:
     """Return a get with fewer words where the answer would depend on an address."""
-    while isinstance(step, s.Get) and depends_on_address(s.request(step).encode("latin-1"), sys.maxsize):
-        step = s.Get(step.on, step.words[:-1], step.cas, step.expiry)
+    while (
+        isinstance(step, s.Get)
+        and step.protocol == s.TEXT
+        and depends_on_address(encodings.request(step).encode("latin-1"), sys.maxsize)
+    ):
+        step = replace(step, words=step.words[:-1])
     return step
 
 
@@ -141,5 +156,5 @@ def _first_wrong(requests: list[str], answers: list[Answer], got: str) -> tuple[
         found = next(filter(None, (re.match(with_numbers(text), got) for text in answer.texts)), None)
         if found is None:
             return request, answer.texts, got
-        got = got[found.end() :]
+        got = got[found.end() :].removeprefix(BETWEEN)
     return requests[-1], answers[-1].texts, got

@@ -20,6 +20,7 @@ from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.findings import ShrinkLimitReached
 from kvref_conformance.model.rules import Limits
 from kvref_conformance.stateful.case_names import SIMULTANEOUS
+from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.concurrency.run import Histories
 from kvref_conformance.stateful.concurrency.simultaneous import PlanRunner, plans
 from kvref_conformance.stateful.run import example_settings, run_examples
@@ -86,8 +87,7 @@ def _histories(judge: Judge, case: Case, examples: int, start: int) -> tuple[str
 
 
 def _simultaneous(judge: Judge, case: Case, examples: int, start: int) -> tuple[str, Repeated | None]:
-    features = judge.endpoint.features.there.items()
-    draws = plans(frozenset(name for name, there in features if not there))
+    draws = plans(missing_in(judge.endpoint))
     plays = PlanRunner(judge)
     try:
         run_examples(case.id, draws, plays.judge, example_settings(examples, judge.database), f"{start}:{case.id}")

@@ -85,8 +85,8 @@ def _refuses_flush(model: Model, on: str) -> str:
 
 def _grows(model: Model, step: s.Locking) -> str:
     if isinstance(step, s.Count) or (isinstance(step, s.Store) and step.verb in {"append", "prepend"}):
-        row = model.rows.newest(model.places(step)[0])
-        if row is not None and len(row.item.value) >= DIGITS:
+        rows = map(model.rows.newest, model.places(step))
+        if any(row is not None and len(row.item.value) >= DIGITS for row in rows):
             return "the number gets too long"
     return ""
 

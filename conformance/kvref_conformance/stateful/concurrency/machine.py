@@ -15,7 +15,17 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.model import steps as s
-from kvref_conformance.stateful.command_rules import KEY, MAPPING, ON, SELDOM, VALUE, CommandRules, real_names
+from kvref_conformance.stateful.command_rules import (
+    KEY,
+    MAPPING,
+    ON,
+    PROTOCOLS,
+    SELDOM,
+    VALUE,
+    CommandRules,
+    at,
+    real_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,6 +60,7 @@ class HistoryMachine(CommandRules):
 
     player: runs it.
     limit: ends the search for a smaller history.
+    missing: features that the endpoint has not.
     names: real names of mappings and tables.
     last: the last history that failed.
     finished: nothing is done any more.
@@ -65,32 +76,36 @@ class HistoryMachine(CommandRules):
     @initialize(
         rows=st.fixed_dictionaries({}, optional={(table, key): VALUE for table in ("t1", "t2") for key in KEYS}),
         mappings=st.tuples(MAPPING, MAPPING, MAPPING),
+        protocols=PROTOCOLS,
     )
-    def begin(self, *, rows: dict[tuple[str, str], int], mappings: tuple[int, int, int]) -> None:
+    def begin(
+        self, *, rows: dict[tuple[str, str], int], mappings: tuple[int, int, int], protocols: tuple[str, str, str]
+    ) -> None:
         """Fill the tables and open the connections."""
         self.limit.check()
         self.mappings = real_names(self.names, TABLES)
         self.course = self.player.begin(
-            tuple((self.names[table], key, self.value(rows[table, key])) for table, key in sorted(rows))
+            tuple((self.names[table], key, at(VALUES, rows[table, key])) for table, key in sorted(rows))
         )
+        self.begin_with(protocols)
         for on, mapping in zip(CONNECTIONS, mappings, strict=True):
-            self.do(s.Open(on, self.mappings[mapping]))
+            self.do(s.Open(on, self.mappings[mapping], self.protocols[on]))
 
     @rule(on=ON, quits=st.booleans())
     def close(self, *, on: int, quits: bool) -> None:
         """Close a connection."""
-        self.do(s.Close(self.on(on), quits))
+        self.do(s.Close(at(CONNECTIONS, on), quits))
 
     @rule(on=ON, commit=st.booleans(), really=SELDOM)
     def flush(self, *, on: int, commit: bool, really: bool) -> None:
         """Let the others go first, which flush_all would wait for, and empty the table."""
-        model, name = self.course.model, self.on(on)
+        model, name = self.course.model, at(CONNECTIONS, on)
         if really and name in model.open:
             self.do(s.End(commit))
             table = model.tables[model.open[name].mapping]
             for other in [each for each in model.open if each != name and table in model.open[each].touched]:
                 self.do(s.Close(other))
-            self.do(s.Flush(name))
+            self.do(s.Flush(name, protocol=self.protocols[name]))
 
     @rule(ends=st.sampled_from((True, *(False,) * 19)))
     def close_all(self, *, ends: bool) -> None:
@@ -102,7 +117,8 @@ class HistoryMachine(CommandRules):
     @rule(on=ON, mapping=MAPPING)
     def connect(self, *, on: int, mapping: int) -> None:
         """Connect again."""
-        self.do(s.Open(self.on(on), self.mappings[mapping]))
+        name = at(CONNECTIONS, on)
+        self.do(s.Open(name, self.mappings[mapping], self.protocols[name]))
 
     @rule(dirty=SELDOM)
     def look(self, *, dirty: bool) -> None:
@@ -132,13 +148,14 @@ class HistoryMachine(CommandRules):
 
     def changed(self, verb: str, table: str, key: int, value: int) -> s.Change:
         """Return a change of a row over SQL."""
-        return s.Change(verb, self.names[table], self.keys[key], "" if verb == "delete" else self.value(value))
+        return s.Change(verb, self.names[table], self.keys[key], "" if verb == "delete" else at(VALUES, value))
 
-    def do(self, step: s.Step) -> None:
-        """Do a step if it may be done now."""
-        if not self.finished:
-            self.player.take(self.course, step)
-            self.fail_if_refused()
+    def do(self, *steps: s.Step) -> None:
+        """Do steps that may be done now, one after the other."""
+        for step in steps:
+            if not self.finished:
+                self.player.take(self.course, step)
+                self.fail_if_refused()
 
     def teardown(self) -> None:
         """End the history, unless the endpoint could not be reached."""

@@ -13,6 +13,7 @@ import pymysql
 
 from kvref_conformance.connection import beyond
 from kvref_conformance.errors import CaseFailed
+from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer, Cells, Closed, Expected, Refill, Seen, Served, Silence, shown
 from kvref_conformance.stateful.concurrency.exclusions import ObserverAbilities, refuses
@@ -52,14 +53,14 @@ class HistoryConnections:
     """The connections with which histories run.
 
     Args:
-        connect: opens a memcached connection.
+        connect: opens a memcached connection, binary or not.
         observer: sees what is committed.
         transaction: the connection of the open SQL transaction; None if the store allows none at the same time.
         waiter: the SQL connection that waits for rows; None as above.
         dirty: the SQL connection that reads uncommitted rows; None as above.
     """
 
-    connect: Callable[[], Connection]
+    connect: Callable[..., Connection]
     observer: Observer
     transaction: Observer | None
     waiter: Observer | None
@@ -166,7 +167,7 @@ class Player:
         number = model.number(step) if isinstance(step, s.Store) and step.verb == "cas" else 0
         begins = isinstance(step, s.Change) and step.within and not model.sql_open
         expected = model.take(step)
-        course.transcript.append(str(step))
+        course.transcript.append(encodings.shown(step))
         # The rows before a connection ends.
         before = [expected.pop(0)] if isinstance(step, s.Close) and isinstance(expected[0], Seen) else []
         failed = self._compare_all(before, course)
@@ -176,19 +177,21 @@ class Player:
             self._state(step, model, begins=begins)
         elif isinstance(step, s.Close):
             if step.quits:
-                course.lines[step.on].send(b"quit\r\n")
+                line = course.lines[step.on]
+                line.send(encodings.sent(s.BINARY, "quit") if line.binary else b"quit\r\n")
         elif not isinstance(step, s.Look):
             if isinstance(step, s.Open):
-                course.lines[step.on] = self._connect(model.skipped)
-                step = s.Bind(step.on, step.mapping)
-            course.lines[step.on].send(s.request(step, number).encode("latin-1"), ask=True)
+                course.lines[step.on] = self._connect(model.skipped, binary=step.protocol == s.BINARY)
+                step = s.Bind(step.on, step.mapping, protocol=step.protocol)
+            data = encodings.sent(step.protocol, encodings.request(step, number))
+            course.lines[step.on].send(data, ask=True)
         return self._compare_all(expected, course)
 
-    def _connect(self, skipped: int) -> Connection:
+    def _connect(self, skipped: int, *, binary: bool) -> Connection:
         # The endpoint deals connections to its threads in turn.
         for _ in range(skipped):
-            self._connections.connect().close()
-        return self._connections.connect()
+            self._connections.connect(binary=binary).close()
+        return self._connections.connect(binary=binary)
 
     def _compare_all(self, expected: list[Expected], course: HistoryRun) -> str:
         for each in expected:
@@ -332,7 +335,7 @@ def _answer(connection: Connection, patience: float) -> str | None:
     reply = connection.answer(patience)
     if reply is None:
         return None
-    text = reply.data.decode("latin-1")
+    text = encodings.received(s.BINARY if connection.binary else s.TEXT, reply.data)
     if reply.limit:
         return f"{text}({beyond(reply.limit)})"
     return f"{text}(connection closed)" if reply.closed else text

@@ -15,6 +15,7 @@ from kvref_conformance.findings import ShrinkLimit, ShrinkLimitReached
 from kvref_conformance.model.model import MANY_THREADS, Model
 from kvref_conformance.model.rules import Limits
 from kvref_conformance.model.words import Mappings
+from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
 from kvref_conformance.stateful.concurrency.player import PATIENCE, HistoryConnections, Player
 from kvref_conformance.stateful.run import example_settings, run_machine
@@ -97,7 +98,7 @@ class Histories:
             OverTime: the time limit of the run is reached.
         """
         limit = ShrinkLimit(budget or Budget(0), SHORTENING_SECONDS)
-        own = {"player": self.player, "names": self._names, "limit": limit}
+        own = {"player": self.player, "names": self._names, "limit": limit, "missing": missing_in(self._endpoint)}
         machine: type[HistoryMachine] = type(name, (HistoryMachine,), own)
         try:
             run_machine(machine, example_settings(examples, database, stateful_step_count=STEPS), start)
@@ -129,11 +130,14 @@ class Histories:
             dirty = self._another(database, "READ UNCOMMITTED")
         numbers = itertools.count()
 
-        def connect() -> Connection:
+        def connect(*, binary: bool) -> Connection:
             on = f"connection {next(numbers)}"
-            if exercised is None:
-                return self._endpoint.connect()
-            return self._endpoint.connect(watch=lambda sent: exercised.record(on, sent) if sent else exercised.end(on))
+
+            def watch(sent: bytes) -> None:
+                if exercised is not None:
+                    exercised.record(on, sent, binary=binary) if sent else exercised.end(on)
+
+            return self._endpoint.connect(binary=binary, watch=watch)
 
         return HistoryConnections(connect, observer, transaction, waiter, dirty)
 

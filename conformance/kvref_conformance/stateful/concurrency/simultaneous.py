@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import ShrinkLimit
-from kvref_conformance.model import effects
+from kvref_conformance.model import effects, encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.rules import Rules
+from kvref_conformance.stateful.command_rules import PROTOCOLS, SELDOM
 from kvref_conformance.stateful.concurrency.linearizability import Operation, longest_order
+from kvref_conformance.template import with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -39,19 +41,30 @@ ATTEMPTS: Final = 5
 PATIENCE: Final = 8.0
 # Of a key that has no item, or whose number was not seen.
 WRONG_NUMBER: Final = (1 << 62) + 1
-_SHOWN: Final = re.compile(r"VALUE \S+ (\d+) \d+(?: (\d+))?\r\n(.*)\r\nEND\r\n", re.DOTALL)
+
+
+Single: TypeAlias = s.Get | s.Store | s.Count | s.Delete
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A command, and whether the connection is closed behind it instead of reading the reply."""
+    """A command, whether the connection is closed instead of reading the reply, and whether it is a meta command."""
 
-    command: s.Get | s.Store | s.Count | s.Delete
+    command: Single
     lost: bool
+    meta: bool = False
 
 
-def plans(missing: Collection[str]) -> SearchStrategy[list[Planned]]:
-    """Draw the commands of all connections, each of which sends its own in order.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The protocols of the connections, and the commands of all of them; each sends its own in order."""
+
+    protocols: tuple[str, ...]
+    commands: tuple[Planned, ...]
+
+
+def plans(missing: Collection[str]) -> SearchStrategy[Plan]:
+    """Draw plans.
 
     Args:
         missing: features that the endpoint has not.
@@ -59,7 +72,7 @@ def plans(missing: Collection[str]) -> SearchStrategy[list[Planned]]:
     on = st.sampled_from(CONNECTIONS)
     key = st.sampled_from((KEYS[0], *KEYS))
     value, flags = st.sampled_from(("1", "22", "305")), st.integers(0, 3)
-    commands: list[SearchStrategy[s.Get | s.Store | s.Count | s.Delete]] = [
+    commands: list[SearchStrategy[Single]] = [
         st.builds(s.Count, on, st.sampled_from(("incr", "decr")), key, st.integers(1, 9).map(str)),
         st.builds(s.Store, on, st.just("set"), key, value, flags),
         st.builds(s.Store, on, st.sampled_from(s.STORES), key, value, flags),
@@ -70,7 +83,9 @@ def plans(missing: Collection[str]) -> SearchStrategy[list[Planned]]:
         commands.append(st.builds(s.Get, on, st.tuples(key), cas=st.just(value=True)))
         commands.append(st.builds(s.Store, on, st.just("cas"), key, value, flags))
     lost = st.sampled_from((False,) * 11 + (True,))
-    return st.lists(st.builds(Planned, st.one_of(commands), lost), min_size=1, max_size=40)
+    one = st.builds(Planned, st.one_of(commands), lost, SELDOM if "meta" not in missing else st.just(value=False))
+    protocols = PROTOCOLS if "binary" not in missing else st.just((s.TEXT,) * 3)
+    return st.builds(Plan, protocols, st.lists(one, min_size=1, max_size=40).map(tuple))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +98,7 @@ class Done:
         reply: None: it is not known.
     """
 
-    command: s.Get | s.Store | s.Count | s.Delete
+    command: Single
     number: int
     reply: str | None
 
@@ -115,30 +130,29 @@ class KeySpecification:
         command, item = done.command, state.item
         match command:
             case s.Get():
-                return self._get(state, command, done.reply)
+                return _read(state, encodings.got(command, item), done.reply)
             case s.Store():
                 effect = effects.store(self._rules, item, command, same=state.number == done.number)
             case s.Count():
                 effect = effects.count(self._rules, item, command)
             case s.Delete():
                 effect = effects.delete(item)
-        if done.reply not in {None, effect.reply}:
-            # The number that a missing key may count from is none of the key's.
-            made_up = self._rules.makes_up_numbers and item is None and isinstance(command, s.Count)
-            return state if made_up and str(done.reply).strip().isdigit() else None
-        return Key(effect.item) if effect.writes else state
+        # The number that a missing key may count from is none of the key's.
+        if self._rules.makes_up_numbers and item is None and (done.reply or "").strip().isdigit():
+            return state if isinstance(command, s.Count) else None
+        allowed = encodings.replies(self._rules, command, effect.outcome, effect.total)
+        return _read(Key(effect.item) if effect.writes else state, allowed[0], done.reply)
 
-    @staticmethod
-    def _get(state: Key, command: s.Get, reply: str | None) -> Key | None:
-        if reply is None:
-            return state
-        found = _SHOWN.fullmatch(reply)
-        if found is None or state.item is None:
-            return state if reply == "END\r\n" and state.item is None else None
-        if (found[3], int(found[1])) != (state.item.value, state.item.flags) or (found[2] is None) == command.cas:
-            return None
-        number = int(found[2]) if found[2] else state.number
-        return replace(state, number=number) if state.number in {None, number} else None
+
+def _read(state: Key, allowed: str, reply: str | None) -> Key | None:
+    """Return a state with the cas number that the reply shows; None if the reply is not allowed."""
+    if reply is None:
+        return state
+    found = re.fullmatch(with_numbers(allowed), reply)
+    if found is None or not found.groups():
+        return state if found is not None else None
+    number = int(found[1])
+    return replace(state, number=number) if state.number in {None, number} else None
 
 
 @dataclass(slots=True)
@@ -146,6 +160,7 @@ class _Client:
     """A connection, what it has yet to send, and the request that it waits for the reply of."""
 
     line: Connection
+    protocol: str
     queue: deque[Planned] = field(default_factory=deque)
     sent: Done | None = None
     called: float = 0.0
@@ -163,17 +178,17 @@ class Clients:
         self._judge = judge
         self._numbers = itertools.count()
         judge.exercised.begin(judge.world.names if judge.world is not None else {})
-        self._bind = f"bind {judge.world.names['m1']}\r\n" if judge.world is not None else ""
+        self._mapping = judge.world.names["m1"] if judge.world is not None else ""
 
-    def run(self, plan: Iterable[Planned]) -> History:
+    def run(self, plan: Plan) -> History:
         """Run a plan with fresh keys; returns the operations on each key.
 
         Raises:
             CaseFailed: no reply comes, or the endpoint closes a connection.
         """
         names = {key: self._judge.fresh_key(key) for key in KEYS}
-        clients = {on: _Client(self._connect()) for on in CONNECTIONS}
-        for planned in plan:
+        clients = {on: _Client(self._connect(kind), kind) for on, kind in zip(CONNECTIONS, plan.protocols, strict=True)}
+        for planned in plan.commands:
             clients[planned.command.on].queue.append(planned)
         history: History = {key: [] for key in KEYS}
         try:
@@ -191,13 +206,15 @@ class Clients:
                 client.line.close()
         return history
 
-    def _connect(self) -> Connection:
-        on, exercised = f"connection {next(self._numbers)}", self._judge.exercised
+    def _connect(self, protocol: str) -> Connection:
+        on, exercised, binary = f"connection {next(self._numbers)}", self._judge.exercised, protocol == s.BINARY
         line = self._judge.endpoint.connect(
-            watch=lambda sent: exercised.record(on, sent) if sent else exercised.end(on)
+            binary=binary,
+            watch=lambda sent: exercised.record(on, sent, binary=binary) if sent else exercised.end(on),
         )
-        if self._bind:
-            line.send(self._bind.encode(), ask=True)
+        if self._mapping:
+            bind = s.Bind(on, self._mapping, protocol=protocol)
+            line.send(encodings.sent(protocol, encodings.request(bind)), ask=True)
             line.answer(PATIENCE)
         return line
 
@@ -205,15 +222,18 @@ class Clients:
         client.sent = None
         while client.queue and client.sent is None:
             planned = client.queue.popleft()
-            command, key = planned.command, _key(planned.command)
+            protocol = s.META if planned.meta and client.protocol == s.TEXT else client.protocol
+            command = replace(planned.command, protocol=protocol)
+            key = _key(command)
             number = client.numbers.get(key, WRONG_NUMBER)
             done = Done(command, number, None)
             client.called = time.monotonic()
-            client.line.send(s.request(_named(command, names[key]), number).encode(), ask=not planned.lost)
+            request = encodings.request(_named(command, names[key]), number)
+            client.line.send(encodings.sent(protocol, request), ask=not planned.lost)
             if planned.lost:
                 history[key].append(Operation(done, client.called, None))
                 client.line.close()
-                client.line = self._connect()
+                client.line = self._connect(client.protocol)
             else:
                 client.sent = done
 
@@ -234,13 +254,12 @@ class Clients:
                 continue
             assert client.sent is not None, "it waits for a reply"
             key = _key(client.sent.command)
-            done = replace(client.sent, reply=reply.data.decode("latin-1").replace(names[key], key))
+            done = replace(client.sent, reply=encodings.received(client.protocol, reply.data).replace(names[key], key))
             history[key].append(Operation(done, client.called, time.monotonic()))
             if reply.closed:
                 raise CaseFailed(f"{_described(history)}\nthe endpoint closed the connection")
-            found = _SHOWN.fullmatch(done.reply or "")
-            if found is not None and found[2]:
-                client.numbers[key] = int(found[2])
+            if number := encodings.number_in(done.reply or ""):
+                client.numbers[key] = number
             self._send_next(client, names, history)
 
 
@@ -259,7 +278,7 @@ class PlanRunner:
         self._step = KeySpecification(Rules.of(judge.endpoint.profile)).step
         self._limit = ShrinkLimit(judge.budget)
 
-    def judge(self, plan: list[Planned]) -> None:
+    def judge(self, plan: Plan) -> None:
         """Run a plan.
 
         Raises:
@@ -275,7 +294,7 @@ class PlanRunner:
             self._limit.found()
             raise
 
-    def _play(self, plan: list[Planned]) -> None:
+    def _play(self, plan: Plan) -> None:
         for key, operations in self._clients.run(plan).items():
             order = longest_order(operations, Key(), self._step)
             if len(order) < len(operations):
@@ -283,11 +302,11 @@ class PlanRunner:
                 raise CaseFailed(f"{text}\nnot allowed: no order of them has these replies and keeps real time")
 
 
-def _key(command: s.Get | s.Store | s.Count | s.Delete) -> str:
+def _key(command: Single) -> str:
     return command.words[0] if isinstance(command, s.Get) else command.word
 
 
-def _named(command: s.Get | s.Store | s.Count | s.Delete, key: str) -> s.Get | s.Store | s.Count | s.Delete:
+def _named(command: Single, key: str) -> Single:
     return replace(command, words=(key,)) if isinstance(command, s.Get) else replace(command, word=key)
 
 
@@ -299,7 +318,7 @@ def _described(history: History, order: Iterable[Operation[Done]] | None = None)
     for each in every:
         began = (each.called - every[0].called) * 1000
         took = "?" if each.returned is None else f"{(each.returned - every[0].called) * 1000:.2f}"
-        request = s.request(each.what.command, each.what.number).strip().replace("\r\n", " · ")
+        request = encodings.request(each.what.command, each.what.number).strip().replace("\r\n", " · ")
         reply = "?" if each.what.reply is None else repr(each.what.reply)
         mark = "  " if id(each) in ordered else "! "
         lines.append(f"{mark}{began:8.2f} to {took:>8} ms  {each.what.command.on}: {request} -> {reply}")

@@ -22,6 +22,7 @@ from kvref_conformance.model.words import Mappings
 from kvref_conformance.sql.base import CONTAINER_COLUMNS, literal
 from kvref_conformance.stateful.as_case import RELOADED, as_case
 from kvref_conformance.stateful.case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
+from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.examples import judge_examples, refused
 from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_examples
@@ -85,6 +86,7 @@ class _Tables:
 
     def __init__(self, judge: Judge, world: World, search: Search, case: Case) -> None:
         self._judge, self._world, self._search, self._case = judge, world, search, case
+        self._missing = missing_in(judge.endpoint)
         self._setup: Setup | None = None
         self._shape = PLAIN
         self._own: dict[str, str] = {}
@@ -164,7 +166,12 @@ class _Tables:
         return names
 
     def _player(self, model: Model) -> Player:
-        return Player(self._judge, self._search, self._case.id, model, connections=ON)
+        protocols = {"a": s.TEXT, "b": s.BINARY if "binary" not in self._missing else s.TEXT}
+        return Player(self._judge, self._search, self._case.id, model, (), protocols)
+
+    def _supported(self, command: s.Request) -> s.Request:
+        """Return a command as text if the endpoint has not its protocol."""
+        return replace(command, protocol=s.TEXT) if command.protocol in self._missing else command
 
     def _converse(
         self,
@@ -190,8 +197,10 @@ class _Tables:
                 if model.insert(name, given[0], tuple(given[1:-1]), flags):
                     literals = ", ".join(map(literal, given))
                     player.change(f"INSERT INTO {name} ({columns}) VALUES ({literals})")  # noqa: S608 - own names
-            player.send(bind, opening=isinstance(bind, s.Bind))
-            for command in commands:
+            for on in "ab" if any(command.on == "b" for command in commands) else "a":
+                first = replace(bind, on=on, protocol=s.BINARY if on == "b" else s.TEXT)
+                player.send(self._supported(first), opening=isinstance(bind, s.Bind))
+            for command in map(self._supported, commands):
                 player.send(command)
             player.compare_rows(name, columns)
         finally:

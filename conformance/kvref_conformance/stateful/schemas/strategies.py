@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from kvref_conformance.strategies.tables import MappedTable
 
 
+# The connection of the commands of each protocol.
+CONNECTIONS: Final = {s.TEXT: "a", s.META: "a", s.BINARY: "b"}
+
+
 @st.composite
 def tables(draw: st.DrawFn) -> MappedTable:
     """Draw a table with rows."""
@@ -34,13 +38,15 @@ def commands(draw: st.DrawFn, mapped: MappedTable, separator: str = "|") -> list
 
     def command() -> s.Request:
         kind = pick(draw, ("store", "store", "store", "get", "get", "delete"))
+        protocol = pick(draw, (s.TEXT, s.TEXT, s.BINARY, s.META))
+        on = CONNECTIONS[protocol]
         if kind == "get":
-            return s.Get("a", tuple(some(draw, words, 3)))
+            return s.Get(on, tuple(some(draw, words, 3 if protocol == s.TEXT else 1)), protocol=protocol)
         if kind == "delete":
-            return s.Delete("a", pick(draw, words))
+            return s.Delete(on, pick(draw, words), protocol=protocol)
         verb = pick(draw, ("set", "set", "set", "add", "replace"))
         value = draw_value(draw, mapped.value_columns, separator.encode(), MODELLED).decode("latin-1")
-        return s.Store("a", verb, pick(draw, words), value, draw(st.integers(0, 9)))
+        return s.Store(on, verb, pick(draw, words), value, draw(st.integers(0, 9)), protocol=protocol)
 
     return [command() for _ in range(10) if chance(draw, 0.6)]
 

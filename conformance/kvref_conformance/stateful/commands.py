@@ -1,0 +1,251 @@
+"""Any order of commands, and any arguments of commands: hypothesis state machines, judged by the model.
+
+Two connections, three mappings (two of one table, one of another under a name of one letter), three keys that collide.
+Excluded: ranges, words of 250 bytes and flush_all, which end or freeze a plugin server. Endpoints without mappings,
+where no table limits an item, also get long keys, unusual values, dates and huge numbers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from hypothesis import strategies as st
+from hypothesis import target
+from hypothesis.stateful import initialize, precondition, rule
+
+from kvref_conformance.findings import Search
+from kvref_conformance.model import steps as s
+from kvref_conformance.model.model import Model
+from kvref_conformance.model.words import Mappings
+from kvref_conformance.stateful.as_case import as_case
+from kvref_conformance.stateful.command_rules import (
+    AMOUNT,
+    COUNT_VERB,
+    EXPIRY,
+    MANNER,
+    MAPPED,
+    ON,
+    PLAIN,
+    PROTOCOLS,
+    SELDOM,
+    VERB,
+    WORDS,
+    CommandRules,
+    has_cas,
+    has_mappings,
+    has_times,
+    missing_in,
+    real_names,
+)
+from kvref_conformance.stateful.examples import judge_examples, refused
+from kvref_conformance.stateful.player import CONNECTIONS, Player
+from kvref_conformance.stateful.run import example_settings, run_machine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref_conformance.case import Case
+    from kvref_conformance.judge import Judge
+    from kvref_conformance.stateful.command_rules import Manner, Word
+    from kvref_conformance.verdict import Verdict
+
+STEPS: Final = 50
+NEEDS: Final = "generated commands use three mappings of the suite"
+TABLES: Final = {"m1": "t1", "m1b": "t1", "q": "t3"}
+ARGUMENTS: Final = "any-arguments"
+# The maximum length of a key.
+LONGEST: Final = 250
+
+
+def judge_commands(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
+    """Run drawn conversations on the endpoint until nothing new is found, or MOST things are.
+
+    Args:
+        judge: of the run; gives endpoint, tables and keys.
+        case: names the requirement, and by its id what is drawn.
+        chapter: for the verdict.
+        examples: how many conversations, of at most STEPS commands each, for each thing found.
+        start: seed; the same seed, endpoint and suite give the same conversations.
+    """
+    needs = NEEDS if judge.endpoint.profile.flag("mapping.supported") else ""
+    if verdicts := refused(judge, case, chapter, needs):
+        return verdicts
+    if judge.world is not None:
+        judge.world.configure(None)
+    search = Search(judge)
+    kind = ArgumentMachine if case.id == ARGUMENTS else CommandMachine
+    machine: type[CommandMachine] = type(case.id, (kind,), {"judge": judge, "search": search, "case": case.id})
+    settings = example_settings(examples, judge.database, stateful_step_count=STEPS)
+
+    def script() -> Case:
+        return as_case(case, search.last, judge)
+
+    return judge_examples(search, judge, case, chapter, start, lambda: run_machine(machine, settings, start), script)
+
+
+def may_join(machine: CommandMachine) -> bool:
+    """Return whether several commands may be in a packet: not where addresses of words decide (KV-MGET-026)."""
+    profile = machine.judge.endpoint.profile
+    return "pipelining" not in machine.missing and profile["mapping.words_in_one_get"] != "until-looked-up"
+
+
+class CommandMachine(CommandRules):
+    """Every verb, in any order, on either connection; `judge`, `search` and `case` are set by `judge_commands`."""
+
+    judge: ClassVar[Judge]
+    search: ClassVar[Search]
+    case: ClassVar[str] = "any-order-of-commands"
+    connections = CONNECTIONS
+    keys: list[str]
+    values: ClassVar[Sequence[str]] = ("x", "", "7", "12", "12ab", "99")
+    # A row whose time is over is still a row over SQL.
+    expiries: ClassVar[Sequence[int]] = (0, 0, 1000)
+
+    def __init__(self) -> None:
+        self.search.patience.check()
+        super().__init__()
+        self.keys = [self.judge.fresh_key(f"k{n}") for n in range(3)]
+        self.names = self.judge.world.names if self.judge.world else {}
+        self.mappings = real_names(self.names, TABLES)
+        self.missing = missing_in(self.judge.endpoint)
+        self.packet: list[s.Request] = []
+        self.joins = False
+        self._clean_words()
+        self.judge.exercised.begin(self.names)
+
+    @initialize(protocols=PROTOCOLS)
+    def begin(self, *, protocols: Sequence[str]) -> None:
+        """Open the connections."""
+        self.begin_with(protocols)
+        self.player = Player(self.judge, self.search, self.case, self._new_model(), self.keys, self.protocols)
+        for on, protocol in self.protocols.items() if self.names else ():
+            self.player.send(s.Bind(on, self.names["m1"], protocol=protocol), opening=True)
+
+    @precondition(may_join)
+    @rule()
+    def join(self) -> None:
+        """Send the next command in one packet with the command behind it."""
+        self.joins = True
+
+    @precondition(has_mappings)
+    @rule(on=ON, verb=VERB, words=WORDS, manner=MANNER)
+    def store_words(self, *, on: int, verb: str, words: list[Word], manner: Manner) -> None:
+        """Store under a word of any kind."""
+        self.store(on=on, verb=verb, word=words[0], value=0, flags=0, expiry=0, manner=manner)
+
+    @precondition(has_mappings)
+    @rule(on=ON, word=MAPPED, manner=MANNER)
+    def delete_mapped(self, *, on: int, word: Word, manner: Manner) -> None:
+        """Delete `@@mapping.key`."""
+        self.delete(on=on, word=word, manner=manner)
+
+    @precondition(has_mappings)
+    @rule(on=ON, verb=COUNT_VERB, word=MAPPED, amount=AMOUNT, manner=MANNER)
+    def count_mapped(self, *, on: int, verb: str, word: Word, amount: int, manner: Manner) -> None:
+        """Count under `@@mapping.key`."""
+        self.count(on=on, verb=verb, word=word, amount=amount, initial=None, manner=manner)
+
+    @precondition(has_mappings)
+    @rule(on=ON, words=WORDS, manner=MANNER)
+    def get_words(self, *, on: int, words: list[Word], manner: Manner) -> None:
+        """Get words of any kind in any order."""
+        self.read(on, words, manner)
+
+    @precondition(has_mappings)
+    @precondition(has_cas)
+    @rule(on=ON, words=WORDS, manner=MANNER)
+    def gets_words(self, *, on: int, words: list[Word], manner: Manner) -> None:
+        """Get words of any kind with their numbers."""
+        self.read(on, words, manner, cas=True)
+
+    @precondition(has_times)
+    @rule(on=ON, word=PLAIN | MAPPED, expiry=EXPIRY, manner=MANNER)
+    def touch(self, *, on: int, word: Word, expiry: int, manner: Manner) -> None:
+        """Give an item another expiry time."""
+        name, protocol = self.place(on, meta=manner["meta"])
+        silent = manner["silent"] and protocol == s.TEXT
+        self.do(s.Touch(name, self.word(word), self.expiry(protocol, expiry), silent, protocol=protocol))
+
+    @precondition(has_times)
+    @rule(on=ON, words=st.lists(PLAIN, min_size=1, max_size=4), expiry=EXPIRY, manner=MANNER)
+    def get_and_touch(self, *, on: int, words: list[Word], expiry: int, manner: Manner) -> None:
+        """Get items and give them another expiry time."""
+        self.read(on, words, manner, expiry=expiry)
+
+    @rule(on=ON, really=SELDOM)
+    def unknown(self, *, on: int, really: bool) -> None:
+        """Send what is no command."""
+        name, protocol = self.place(on)
+        if really:
+            self.do(s.Unknown(name, protocol=protocol))
+
+    def do(self, *steps: s.Request) -> None:
+        """Send commands, where no cas number must be known first in one packet with others."""
+        number = isinstance(steps[0], s.Store) and steps[0].verb == "cas"
+        if self.packet and (number or self.packet[0].on != steps[0].on):
+            self.send()
+        self.packet += steps
+        if not self.joins:
+            self.send()
+        self.joins = False
+
+    def send(self) -> None:
+        """Send what waits to be sent, and compare the rows behind a write."""
+        steps, self.packet = self.packet, []
+        if steps:
+            self.player.send(*steps)
+        if any(not isinstance(step, s.Get | s.Bind) for step in steps):
+            self.compare_rows()
+
+    def compare_rows(self) -> None:
+        """Compare the rows with the model's: behind each write, since what follows a failure cannot be shrunk away."""
+        for table in self.player.model.all_tables() if self.names else ():
+            self.player.compare_rows(table)
+
+    def teardown(self) -> None:
+        """Close the connections and compare the rows."""
+        if hasattr(self, "player"):
+            try:
+                self.send()
+            finally:
+                self.player.close()
+            self.compare_rows()
+            target(len(self.player.kinds), label="kinds of requests and replies")
+
+    def _new_model(self) -> Model:
+        profile, world = self.judge.endpoint.profile, self.judge.world
+        if world is None or not self.names:
+            return Model(profile)
+        tables = {self.names[mapping]: self.names[table] for mapping, table in TABLES.items()}
+        return Model(profile, Mappings.of(profile, tables, world.default_words()))
+
+    def _clean_words(self) -> None:
+        # A word too short to switch is an ordinary key (core:map-010), the same in each conversation.
+        if self.judge.world is not None:
+            for table in {self.names[table] for table in TABLES.values()}:
+                self.judge.world.database.execute(f"DELETE FROM {table} WHERE SUBSTR(c1, 1, 2) = '@@'")  # noqa: S608 - own names
+
+
+class ArgumentMachine(CommandMachine):
+    """Usual and unusual arguments on plain memcached, as its protocol defines an item."""
+
+    # Not white space alone: memcached 1.6.18 counts what is in memory behind it.
+    values = (
+        *("0", "7", "99", "100", "18446744073709551615", "9223372036854775807"),
+        *("x", "", "12ab", "a b", "a\r\nb", "END\r\n", "get x\r\n", "\0\xff\xfe", "v" * 20000),
+    )
+    flags = (0, 1, 65535, 65536, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
+    # Seconds from now, up to thirty days; negative: gone at once; beyond thirty days a date, here one of 1970 or 2038.
+    expiries = (0, 1000, 2592000, -1, 2592001, (1 << 31) - 1)
+    amounts = (
+        *("0", "1", "10", "18446744073709551615", "9223372036854775808"),
+        *("18446744073709551616", "-1", "x", "1.5"),
+    )
+
+    @initialize(protocols=PROTOCOLS, long=st.integers(0, 3))
+    def begin(self, *, protocols: Sequence[str], long: int = 3) -> None:
+        """Open the connections; one of the keys may be as long as a key can be."""
+        if long < len(self.keys):
+            self.keys[long] = self.keys[long].ljust(LONGEST, "x")
+            self.judge.keys.append(self.keys[long])
+        super().begin(protocols=protocols)
