@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import Final, TypeVar
 
 from kvref.engine.cache.memory import Entry, Key
 from kvref.protocol import commands as c
+from kvref.protocol import numbers
 from kvref.protocol.replies import ClientError, Line, Reply, Status
 
 LIMIT: Final = 1 << 16  # marks, and as many rows that were answered; the oldest goes
@@ -89,7 +89,6 @@ _MAX_NUMBER_LENGTH: Final = {"set": 31, "get": 7, "delete": 7}
 _MAX_STATE_LENGTH: Final = 31
 # The stored form: one number for each vbucket, 0 for a vbucket that no client has set.
 _STATES: Final = (b"dead", b"active", b"replica", b"pending")
-_NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*(?P<sign>[+-]?)(?P<digits>[0-9]+)(?:[ \t\n\v\f\r].*)?", re.DOTALL)
 SIZE: Final = 1 << 16  # vbuckets
 
 
@@ -124,8 +123,9 @@ class VBuckets:
         state = command.state.split(b"\0")[0]
         if command.verb == "set" and state not in _STATES:
             return ClientError("Invalid state.")
-        number = _number(command.word.split(b"\0")[0])
-        if number is None:
+        read = numbers.unsigned(command.word.split(b"\0")[0])
+        number = None if read is None else read % (1 << 32)  # safe_strtoul keeps 32 bits
+        if number is None or number >= SIZE:
             return ClientError("Value out of range.")
         if command.verb == "get":
             return Line(_STATES[self._states[number]])
@@ -134,20 +134,6 @@ class VBuckets:
             return Status.OK
         self._states[number] = _STATES.index(state)
         return Line(b"Configured")
-
-
-def _number(text: bytes) -> int | None:
-    """Read a number as safe_strtoul does, of which 32 bits are left; None where it is none or too large."""
-    found = _NUMBER.fullmatch(text)
-    if found is None or int(found["digits"]) >= 1 << 64:
-        return None
-    number = int(found["digits"])
-    if found["sign"] == b"-":
-        number = -number % (1 << 64)
-        if number >= 1 << 63:
-            return None
-    number %= 1 << 32
-    return number if number < SIZE else None
 
 
 class Crawler:

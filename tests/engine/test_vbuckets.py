@@ -26,6 +26,8 @@ def test_a_state_is_set_told_and_taken_back() -> None:
     ("verb", "word", "state", "reply"),
     [
         *(("get", word, b"", Line(b"dead")) for word in (b" 7", b"+7", b"7 x", b"7\0x", b"65535")),
+        # Seen on both plugin versions: a blank with no digits behind it is 0, as in every other number.
+        *(("get", word, b"", Line(b"active")) for word in (b" ", b"\t", b" -", b"-0", b"0 -")),
         *(("get", word, b"", OUT_OF_RANGE) for word in (b"", b"x", b"7x", b"-1", b"65537")),
         ("get", b"4294967303", b"", TOO_LARGE),
         ("delete", b"9" * 32, b"", TOO_LARGE),
