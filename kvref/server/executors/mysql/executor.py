@@ -80,6 +80,7 @@ class MySQLExecutor:
         self._counts = RowCounts(self._pool)
         self._checker = self._connect()
         self._batching = Batching(store, isolation, self._connect, self) if together else None
+        self._plain = None if isolation.batches else self._batching  # of plain commands, which begin no transaction
         self._fast_paths: dict[tuple[Mapping, bool, bool], MySQLFastPath] = {}
         if not isolation.row_locks:
             _log.warning(
@@ -124,17 +125,15 @@ class MySQLExecutor:
             session: the connection's.
             wire_rules: grammar facts of the profile.
         """
-        if self._batching is None or self._isolation.batches:
-            return None
-        mapping = ordinary_mapping(session)
-        if mapping is None:
+        mapping = None if self._plain is None else ordinary_mapping(session)
+        if mapping is None or self._plain is None:
             return None
         kind = mapping, session.access.read_only, session.bound
         found = self._fast_paths.get(kind)
         if found is None or not found.live:
             self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}
             verbs, lines = PlainVerbs(session, mapping), PlainLines(wire_rules)
-            found = self._fast_paths[kind] = MySQLFastPath(verbs, lines, self._batching)
+            found = self._fast_paths[kind] = MySQLFastPath(verbs, lines, self._plain)
         return found
 
     @property
