@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,11 +15,8 @@ from live import MYSQL_8, missing_skips, sql_server_or_skip, target_or_skip
 
 from kvref.errors import TargetError
 from kvref_testbed.targets import sql_server
-from kvref_testbed.targets.artifacts import Artifact, extract, zip_file
-from kvref_testbed.targets.builds import MYSQL_5_6_ZIP, MYSQL_8_0_ZIP
 from kvref_testbed.targets.needs import tool
 from kvref_testbed.targets.ports import free_port
-from kvref_testbed.targets.progress import QUIET
 
 PATH = Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md"
 GUIDE = PATH.read_text()
@@ -29,25 +25,6 @@ BLOCKS = [block for block in ALL_BLOCKS if block.reason is None]
 # kvref over a 5.6 server is not what the guide is for; and two blocks show what only 8.0 answers.
 NOT_ON_5_6 = ("5. A: kvref in the plugin's place", "6. Back to the plugin")
 SHOWN_OF_8_0 = ("3. Rehearse on a copy", "said.txt")
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with `kvref`, the newer `mysql`, and `mysqldump` of each version."""
-    folder = tmp_path_factory.mktemp("programs")
-    kept: dict[str, tuple[Artifact, tuple[str, ...]]] = {
-        "8.0": (MYSQL_8_0_ZIP, ("bin/mysql", "bin/mysqldump", "lib/private/*")),
-        "5.6": (MYSQL_5_6_ZIP, ("bin/mysqldump",)),
-    }
-    for version, (artifact, names) in kept.items():
-        (folder / version).mkdir()
-        with missing_skips():
-            extract(zip_file(artifact, QUIET), names, folder / version, QUIET)
-    (folder / "kvref").write_text(f'#!/bin/sh\nexec {sys.executable} -m kvref "$@"\n')
-    (folder / "kvref").chmod(0o755)
-    for name in ("mysql", "mysqldump"):
-        (folder / name).symlink_to(folder / "8.0" / "bin" / name)
-    return folder
 
 
 @pytest.fixture(params=["mysql-8.0", "mysql-5.6"])
