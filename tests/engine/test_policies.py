@@ -91,6 +91,19 @@ def test_kvref_counts_numbers_only(desk: Make, value: bytes, answer: bytes) -> N
     assert endpoint.say(b"incr k 1\r\n") == answer
 
 
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [(b" 12 ", b"13\r\n"), (b"12 x", b"13\r\n"), (b"12\0-", b"13\r\n"), (b"9223372036854775809\0-", b"9223372036854775810\r\n"),
+     (b"9223372036854775809 -", NUMBER), (b" ", b"1\r\n"), (b"12x", NUMBER), (b"", NUMBER)],
+)  # fmt: skip
+def test_the_plugin_counts_from_the_number_in_front_of_a_blank_or_nul(desk: Make, value: bytes, answer: bytes) -> None:
+    # Seen on both versions; safe_strtoull looks for a minus up to the NUL.
+    for profile in ("mysql-8.0", "mysql-5.6"):
+        endpoint = desk(profile, CACHE)
+        endpoint.say(b"set k 0 0 %d\r\n%s\r\n" % (len(value), value))
+        assert endpoint.say(b"incr k 1\r\n") == answer
+
+
 def test_time_in_the_cache_and_in_the_row(desk: Make) -> None:
     for profile, kept, row in (("mysql-8.0", 0, 102), ("mysql-5.6", 98, 100), ("kvref", 0, 100)):
         endpoint = desk(profile, CACHING)

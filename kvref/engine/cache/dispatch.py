@@ -7,7 +7,6 @@ run again; the reply is that of the table in either case.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -18,16 +17,16 @@ from kvref.engine.operations import Lookup, Operation, OperationGen, Row
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.values import to_bytes
-from kvref.engine.verbs.arithmetic import MAX_NUMBER_LENGTH, NON_NUMERIC
+from kvref.engine.verbs.arithmetic import NON_NUMERIC, all_digits
 from kvref.engine.verbs.store import APPENDING, OVER
 from kvref.protocol import commands as c
+from kvref.protocol import numbers
 from kvref.protocol import replies as r
 from kvref.protocol.grammar import BAD_FORMAT
 from kvref.protocol.replies import Fault, Number, Reply, ServerError, Status
 
 NO_ROOM: Final = ServerError("out of memory storing object", Fault.OUT_OF_MEMORY)
 _TOP: Final = 1 << 64
-_NUMBER: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?)([0-9]+)")
 
 
 def store(cache: Cache, rules: Rules, key: Key, command: c.Store, now: int) -> Reply:
@@ -138,20 +137,10 @@ def _expiry(cache: Cache, rules: Rules, exptime: int, now: int) -> int:
 def _number(rules: Rules, text: bytes) -> int | None:
     """Return the number that a text is, None where it is none.
 
-    The plugin's profiles read as safe_strtoull of util.c does, up to a blank or NUL (more:policy-163), but not behind
-    the end of the value as the daemon did.
+    The plugin's profiles read up to a blank or NUL (more:policy-163), but not behind the end of the value as the daemon
+    did.
     """
-    if not rules.counts_leading_number:
-        digits = text.strip()
-        return int(digits) if digits.isdigit() and len(digits) <= MAX_NUMBER_LENGTH and int(digits) < _TOP else None
-    match = _NUMBER.match(text)
-    if match is None:
-        return 0 if text[:1].isspace() else None
-    behind = text[match.end() : match.end() + 1]
-    if behind.strip() not in (b"", b"\0") or int(match[2]) >= _TOP:
-        return None
-    number = -int(match[2]) % _TOP if match[1] == b"-" else int(match[2])
-    return None if number >= 1 << 63 and b"-" in text else number
+    return numbers.unsigned(text.split(b"\0")[0]) if rules.counts_leading_number else all_digits(text)
 
 
 Verb = Callable[[Session, Any, int], OperationGen]

@@ -128,10 +128,16 @@ def whole_number(session: Session, row: Row) -> int:
     Raises:
         RefusedError: it holds none.
     """
-    text = join_value(row.values, session.shared.directory.separator).strip(b" \t\n\v\f\r")
-    if len(text) <= MAX_NUMBER_LENGTH and text.isdigit() and text.isascii() and int(text) < _TOP:
-        return int(text)
-    raise RefusedError(NON_NUMERIC)
+    number = all_digits(join_value(row.values, session.shared.directory.separator))
+    if number is None:
+        raise RefusedError(NON_NUMERIC)
+    return number
+
+
+def all_digits(text: bytes) -> int | None:
+    """Return the number of a text that is digits between blanks; None for any other one, and one beyond 64 bits."""
+    digits = text.strip()
+    return int(digits) if len(digits) <= MAX_NUMBER_LENGTH and digits.isdigit() and int(digits) < _TOP else None
 
 
 def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
