@@ -263,6 +263,8 @@ def _parsed(statement: str) -> exp.Expr:
         tree = sqlglot.parse_one(statement, read="mysql")
     except RecursionError:
         raise NotImplementedError(too_deep) from None
+    except ValueError as error:  # sqlglot, for an empty quoted name in place of a width; its own errors are none
+        raise NotImplementedError(str(error)) from error
     level: list[exp.Expr] = [tree]
     for _ in range(MAX_DEPTH):
         level = [part for each in level for part in each.iter_expressions()]

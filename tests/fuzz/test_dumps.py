@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from doctor.test_dump import CONFIGURATION, row
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.test_files import REFUSALS
@@ -77,6 +77,7 @@ def test_the_dump_that_is_changed_is_read(tmp_path: Path) -> None:
     assert [each.verdict.state for each in report.rows] == ["usable", "usable"]
 
 
+@example([(162, False, "`"), (162, False, "`")])  # an empty name in place of a width
 @given(CHANGES)
 def test_a_changed_dump_is_read_or_refused_in_one_line(changes: list[tuple[int, bool, str]]) -> None:
     words = list(WORDS)
