@@ -19,13 +19,15 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from itertools import zip_longest
+from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
 
 from kvref.errors import SuiteError, printable
-from kvref_conformance import distribution, hooks, options, selection, verdict
+from kvref_conformance import cases, distribution, hooks, options, selection, verdict
 from kvref_conformance.case import Case
 from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.errors import CannotJudge, CaseFailed
@@ -46,6 +48,7 @@ RUN = pytest.StashKey[Run]()
 WANTED = pytest.StashKey[selection.Wanted]()
 REPLAY = pytest.StashKey[ReplayFile | None]()
 FINISHED = pytest.StashKey[bool]()
+CHAPTER_FOLDER = Path(cases.__file__).parent
 NO_ENDPOINT = (
     "no endpoint: give --endpoint HOST:PORT, or the fixture conformance_endpoint in the root folder's conftest.py"
 )
@@ -123,21 +126,43 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return config.stash[RUN].header_lines() if RUN in config.stash else []
 
 
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str
+) -> list[pytest.Item | pytest.Collector] | None:
+    """Make the test of a chapter of the suite that is nothing but literal cases."""
+    if name != "CASES" or not isinstance(collector, pytest.Module) or collector.path.parent != CHAPTER_FOLDER:
+        return None
+    test = collector.path.stem
+    if hasattr(collector.obj, test):
+        return None
+    # Where pytest says that the test is: in its chapter.
+    function = FunctionType(_judge_case.__code__.replace(co_filename=str(collector.path)), globals(), test)
+    setattr(collector.obj, test, function)
+    made: list[pytest.Item | pytest.Collector] | None = collector.ihook.pytest_pycollect_makeitem(
+        collector=collector, name=test, obj=function
+    )
+    return made
+
+
+def _judge_case(case: Case, judge: Callable[[Case], None]) -> None:
+    judge(case)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test of each case of a chapter; a project's tests may have fixtures of these names."""
     if not _has_cases(metafunc.module):
         return
     if "case" in metafunc.fixturenames:
-        cases: tuple[Case, ...] = metafunc.module.CASES
-        metafunc.parametrize("case", cases, ids=[case.id for case in cases])
+        made: tuple[Case, ...] = metafunc.module.CASES
+        metafunc.parametrize("case", made, ids=[case.id for case in made])
     if "replay" in metafunc.fixturenames:
         script = metafunc.config.stash.get(REPLAY, None)
         metafunc.parametrize("replay", [] if script is None else [script], ids=lambda each: each.case.id)
 
 
 def _has_cases(module: object) -> bool:
-    cases = getattr(module, "CASES", None)
-    return isinstance(cases, tuple) and all(isinstance(case, Case) for case in cases)
+    made = getattr(module, "CASES", None)
+    return isinstance(made, tuple) and all(isinstance(case, Case) for case in made)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

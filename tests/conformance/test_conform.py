@@ -230,10 +230,10 @@ def test_a_projects_own_failure_is_no_verdict(memcached: str, tmp_path: Path, pa
 
 
 OWN_CASE = """
-from kvref_conformance.case import case, say
+from kvref_conformance.case import case, send
 CASES = (
-    case("good", "KV-CORE-041", say("get nothing-here\\r\\n", "END\\r\\n")),
-    case("odd", "{requirement}", say("get nothing-here\\r\\n", "END\\r\\n")),
+    case("good", "KV-CORE-041", send("get nothing-here\\r\\n", "END\\r\\n")),
+    case("odd", "{requirement}", send("get nothing-here\\r\\n", "END\\r\\n")),
 )
 def test_own(case, judge):
     judge(case)

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 from kvref_conformance.case import case, send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 NOT_A_NUMBER = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
@@ -171,7 +168,3 @@ CASES = (
         stored_number(11),
     ),
 )
-
-
-def test_arithmetic(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

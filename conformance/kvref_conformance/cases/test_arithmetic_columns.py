@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, store
 from kvref_conformance.cases.test_columns import NUMBERS, ROW, THREE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 NO_NUMBER = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 REFUSED = ("CLIENT_ERROR <text>\r\n", "SERVER_ERROR <text>\r\n")
@@ -185,7 +178,3 @@ INTEGERS = (
 )
 
 CASES = (*SEVERAL, *INTEGERS)
-
-
-def test_arithmetic_columns(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

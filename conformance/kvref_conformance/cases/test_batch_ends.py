@@ -25,8 +25,6 @@ from kvref_conformance.cases.phrases import OPTIONS, map_table, unmap
 from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Sql, Step
 
@@ -241,8 +239,3 @@ OVER = (
 )
 
 CASES: tuple[Case, ...] = (*READS, *SWITCHED, *SPELLED, *OVER)
-
-
-def test_batch_ends(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

@@ -8,8 +8,6 @@ from kvref_conformance.case import case, sql, sql_error
 from kvref_conformance.cases.batches import LEVEL, R, W
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
 
 INTERVAL: Final = "innodb_api_bk_commit_interval"
@@ -57,8 +55,3 @@ CASES: tuple[Case, ...] = (
         engine="plugin",
     ),
 )
-
-
-def test_batch_settings(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

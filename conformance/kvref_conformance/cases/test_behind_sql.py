@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 from kvref_conformance.case import case, send, sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send, Sql
 
 ROW = "SELECT c1, c2, c3, c5 FROM {t1} WHERE c1 = '{k}'"
@@ -197,7 +194,3 @@ READ = (
 )
 
 CASES = (*WRITTEN, *READ)
-
-
-def test_behind_sql(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -12,9 +12,6 @@ from kvref_conformance.cases.phrases import hit, map_table, store, unmap
 from kvref_conformance.steps import Reload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 ALL: Final = "abcdefgh"
@@ -171,7 +168,3 @@ CASES = (
         unmap("{k2}"),
     ),
 )
-
-
-def test_between(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

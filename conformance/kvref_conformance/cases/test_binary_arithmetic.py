@@ -10,9 +10,6 @@ from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import Pause, Tick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 ANY_CAS = "18446744073709551614"
@@ -261,7 +258,3 @@ COLUMNS = (
 )
 
 CASES = (*SUMS, *MISSING, *TEXTS, *COLUMNS)
-
-
-def test_binary_arithmetic(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, frames, sql
 from kvref_conformance.cases.binary_phrases import (
     EXISTS,
@@ -16,11 +14,6 @@ from kvref_conformance.cases.binary_phrases import (
     try_frames,
 )
 from kvref_conformance.steps import Pause, Tick
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 ANY_CAS = "18446744073709551614"
 SET = store("{k}", "x", flags=4)
@@ -189,7 +182,3 @@ TOUCHES = (
 )
 
 CASES = (*DELETES, *FLUSHES, *OTHERS, *TOUCHES)
-
-
-def test_binary_commands(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, frames, send, sql
 from kvref_conformance.cases.binary_phrases import EXISTS, hit, miss, store, try_frames
 from kvref_conformance.cases.phrases import OPTIONS, value_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 BARE = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(32)", flags="0", cas="0", expiry="0")
 TEXT_KEY = Shape(f"k VARCHAR(32) CHARACTER SET utf8mb4 PRIMARY KEY, v VARCHAR(32), {OPTIONS}")
@@ -211,7 +204,3 @@ UNUSED = (
 )
 
 CASES = (*HITS, *BYTES, *ROWS, *UNUSED)
-
-
-def test_binary_get(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

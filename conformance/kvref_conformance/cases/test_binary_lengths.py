@@ -11,8 +11,6 @@ from kvref_conformance.case import case, frames, frames_unanswered
 from kvref_conformance.cases.binary_phrases import each_malformed, hit, malformed, miss, store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
 
 SET = store("{k}", "5")
@@ -197,7 +195,3 @@ BEHIND = (
 )
 
 CASES = (*KEYS, *SHORT, *EXTRAS, *BEHIND)
-
-
-def test_binary_lengths(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

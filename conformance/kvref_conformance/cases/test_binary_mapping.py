@@ -5,8 +5,6 @@ Each connection begins bound to {m1}; {m2} and {q} (one letter) map other tables
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, frames, sql
 from kvref_conformance.cases.binary_phrases import (
     EXISTS,
@@ -19,11 +17,6 @@ from kvref_conformance.cases.binary_phrases import (
     try_frames,
 )
 from kvref_conformance.cases.phrases import OPTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 # {k} is 1 in {m1}, 2 in {m2}, 3 in {q}; the connection ends bound to {m1}.
 EVERYWHERE = (store("@@{m2}.{k}", "2"), store("@@{q}.{k}", "3"), store("@@{m1}.{k}", "1"))
@@ -305,7 +298,3 @@ WORDS = (
 )
 
 CASES = (*READS, *WRITES, *WORDS)
-
-
-def test_binary_mapping(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

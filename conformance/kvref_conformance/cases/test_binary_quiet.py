@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, frames
 from kvref_conformance.cases.binary_phrases import (
     EXISTS,
@@ -15,11 +13,6 @@ from kvref_conformance.cases.binary_phrases import (
     store,
     try_frames,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 ANY_CAS = "18446744073709551614"
 
@@ -157,7 +150,3 @@ CASES = (
         ),
     ),
 )
-
-
-def test_binary_quiet(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, frames, sql
 from kvref_conformance.cases.binary_phrases import NOT_FOUND, hit, miss, store
 from kvref_conformance.cases.phrases import OPTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 KEYS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(32), {OPTIONS}")
 ROWS = tuple(store(key, value) for key, value in (("aaaa", "1"), ("b", "2"), ("cccc", "3"), ("d", "4")))
@@ -108,7 +101,3 @@ CASES = (
         for name, key in (("above", "@>b"), ("up-to", "@<=c"), ("between", "@>b@<d"))
     ),
 )
-
-
-def test_binary_ranges(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, frames
 from kvref_conformance.cases.binary_phrases import NOT_FOUND, store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 NAMES = (
     "evictions curr_items total_items bytes reclaimed engine_maxbytes pid uptime time version libevent pointer_size "
@@ -97,7 +90,3 @@ CASES = (
         frames("stat", "<pairs>stat ok key=cmd_set value=<new number b>; <pairs>stat ok"),
     ),
 )
-
-
-def test_binary_stat(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, frames, sql
 from kvref_conformance.cases.binary_phrases import (
     EXISTS,
@@ -15,11 +13,6 @@ from kvref_conformance.cases.binary_phrases import (
     try_frames,
 )
 from kvref_conformance.steps import Pause, Tick
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 SET_A = frames("set key={k} flags=4 value=one", "set ok cas=<cas a>")
 A_CAS = "18446744073709551614"
@@ -246,7 +239,3 @@ EXPIRY = (
 )
 
 CASES = (*PLAIN, *CAS, *EXPIRY)
-
-
-def test_binary_store(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

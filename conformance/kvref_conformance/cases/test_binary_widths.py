@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, frames, frames_unanswered, sql
 from kvref_conformance.cases.binary_phrases import NOT_FOUND, NOT_STORED, TOO_LARGE, hit, miss, store, try_frames
 from kvref_conformance.cases.phrases import OPTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 NUMBER = Shape(f"k VARCHAR(32) PRIMARY KEY, v INT, {OPTIONS}")
 TWO = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(32), w VARCHAR(32), {OPTIONS}", values="v,w")
@@ -133,7 +126,3 @@ SIZES = (
 )
 
 CASES = (*WIDTHS, *SIZES)
-
-
-def test_binary_widths(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, send, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, hit, map_table, unmap
 from kvref_conformance.steps import Disconnect
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 BOUND = {n: hit("{k}", str(n)) for n in (1, 2, 3)}
 BIND_2 = send("bind {m2}\r\n", "SUCCEED\r\n")
@@ -123,7 +116,3 @@ CASES = (
         sql("SELECT COUNT(*) FROM {t2} WHERE c1 = '{k}'", (0,)),
     ),
 )
-
-
-def test_bind(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -10,8 +10,6 @@ from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import Disconnect, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Step
 
@@ -142,8 +140,3 @@ CASES: tuple[Case, ...] = (
         engine="plugin",
     ),
 )
-
-
-def test_binlog(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

@@ -13,9 +13,6 @@ from kvref_conformance.cases.phrases import OPTIONS, hit, miss, store, try_store
 from kvref_conformance.steps import Pause, Reload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send, Sql
 
 
@@ -333,7 +330,3 @@ EACH = (
 )  # fmt: skip
 
 CASES = (*IN_CACHE, *IN_BOTH, *NOWHERE, *EACH)
-
-
-def test_cache_policies(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, store
 from kvref_conformance.steps import Reload
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 NO_CAS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", cas="0")
@@ -133,7 +126,3 @@ CASES = (
         send("get {k}\r\n", "VALUE {k} 0 1\r\ny\r\nEND\r\n"),
     ),
 )
-
-
-def test_cas(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -5,15 +5,8 @@ The separator is `|` here; other ones: `test_separator.py`. What appending and c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store, try_store, unmapped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 TEXTS = f"k VARCHAR(32) PRIMARY KEY, x VARCHAR(10), y VARCHAR(10), z VARCHAR(10), {OPTIONS}"
 THREE = Shape(TEXTS, values="x,y,z")
@@ -285,7 +278,3 @@ LISTS = (
 )
 
 CASES = (*READ, *WRITTEN, *LISTS)
-
-
-def test_columns(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, send, sql
 from kvref_conformance.cases.phrases import hit, miss, store, try_store
 from kvref_conformance.cases.test_columns import CLIENT_ERROR, REFUSED, ROW, THREE, UNTOUCHED, WHOLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 NO_NUMBER = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 
@@ -84,7 +77,3 @@ CASES = (
         shape=THREE,
     ),
 )
-
-
-def test_columns_changed(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Setup, case, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, hit, mapping, miss, store, unmap
 from kvref_conformance.cases.test_columns import THREE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 EMPTY = Setup(delimiter=None, separator=None)
 UNKNOWN, UNKNOWN_NULL = Setup(others=(("kvc_unknown", "x"),)), Setup(others=(("kvc_unknown", None),))
@@ -56,7 +49,3 @@ CASES = (
         engine="mysql",
     ),
 )
-
-
-def test_configuration(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

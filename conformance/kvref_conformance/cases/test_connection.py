@@ -8,9 +8,6 @@ from kvref_conformance.case import case, send, send_unanswered
 from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 SET = send("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
@@ -281,7 +278,3 @@ FOREIGN = (
 )
 
 CASES = (*NOREPLY, *PACKETS, *ABOUT, *FOREIGN)
-
-
-def test_connection(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -12,9 +12,6 @@ from kvref_conformance.case import Setup, Shape, case, send, sql, sql_error
 from kvref_conformance.cases.phrases import OPTIONS, hit, mapping, miss, store, unmap, unmapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Sql, Step
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
@@ -216,7 +213,3 @@ CASES = (
     *NAMES,
     *TABLES,
 )
-
-
-def test_containers(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -5,15 +5,10 @@ memcached answers a listing behind the commands that follow it, so that only its
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvref_conformance.case import case, send
 from kvref_conformance.cases.phrases import store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 EMPTY: Final = send("flush_all\r\n", "OK\r\n", patience=15.0)
 DISABLED: Final = "CLIENT_ERROR lru crawler disabled\r\n"
@@ -138,7 +133,3 @@ CASES = (
         ),
     ),
 )
-
-
-def test_crawler(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

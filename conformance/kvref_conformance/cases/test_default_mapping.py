@@ -12,9 +12,6 @@ from kvref_conformance.cases.phrases import map_table, unmap
 from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 UNSORTED = Setup(containers=(("zeta", "t1"), ("beta", "t2"), ("gamma", "t3")))
@@ -135,7 +132,3 @@ CASES = (
         bind="",
     ),
 )
-
-
-def test_default_mapping(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -6,16 +6,9 @@ table.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import Disconnect
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 SET = send("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
@@ -151,7 +144,3 @@ CASES = (
         GONE,
     ),
 )
-
-
-def test_delete_flush(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

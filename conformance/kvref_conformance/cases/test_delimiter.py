@@ -8,9 +8,6 @@ from kvref_conformance.case import Setup, case, send
 from kvref_conformance.cases.phrases import hit, miss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 COLON, ARROW, EMPTY, NO_ROW, AT, MARK, TILDES = (Setup(text) for text in (":", "->", "", None, "@@", "@>", "~" * 40))
@@ -95,7 +92,3 @@ CASES = (
         "delimiter-like-a-range", "KV-DELIM-016", *store_in_both(), other_mapping("@@{m2}@>{k}"), BOUND[2], setup=MARK
     ),
 )
-
-
-def test_delimiter(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -9,9 +9,6 @@ from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store
 from kvref_conformance.steps import Pause, Tick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
@@ -332,7 +329,3 @@ ROWS = (
 )
 
 CASES = (*TIMES, *ROWS)
-
-
-def test_expiry(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

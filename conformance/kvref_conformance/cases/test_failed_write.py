@@ -9,8 +9,6 @@ from kvref_conformance.cases.batches import WRITES, committed, get, insert, miss
 from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Step
 
@@ -92,8 +90,3 @@ COUNTS = (
 )
 
 CASES: tuple[Case, ...] = (*UNDOES_ITSELF, *DISCARDS, *COUNTS)
-
-
-def test_failed_write(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

@@ -12,8 +12,6 @@ from kvref_conformance.cases.batches import COUNT, IDLE, WRITES, committed, get,
 from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Sql, Step
 
@@ -89,8 +87,3 @@ CASES: tuple[Case, ...] = (
         engine="plugin",
     ),
 )
-
-
-def test_idle_commit(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

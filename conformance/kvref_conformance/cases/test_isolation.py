@@ -22,7 +22,7 @@ from kvref_conformance.cases.batches import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Step
@@ -168,8 +168,3 @@ OTHERWISE = (
 )
 
 CASES: tuple[Case, ...] = (*OF_SQL, *OF_OTHERS, *OTHERWISE)
-
-
-def test_isolation(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

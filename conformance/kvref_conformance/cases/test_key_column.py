@@ -5,15 +5,10 @@ Character sets and collations: `test_key_text.py`. Indexes: `test_key_index.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store, try_store, unmapped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 
 def key_column(declared: str) -> Shape:
@@ -318,7 +313,3 @@ BINARY = (
 )
 
 CASES = (*INTEGERS, *BEYOND, *UNUSABLE, *BINARY)
-
-
-def test_key_column(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store, try_store, unmapped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 COLUMNS = f"v VARCHAR(40), {OPTIONS}"
 SECONDARY = Shape(f"k VARCHAR(32) NOT NULL, {COLUMNS}, UNIQUE INDEX u (k)", index="u")
@@ -177,7 +170,3 @@ CASES = (
         shape=Shape(f"k INT AUTO_INCREMENT PRIMARY KEY, {COLUMNS}"),
     ),
 )
-
-
-def test_key_index(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

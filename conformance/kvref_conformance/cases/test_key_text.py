@@ -5,15 +5,8 @@ Letters outside ASCII are written as the bytes of UTF-8, one character a byte, u
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store, try_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 
 def key_column(declared: str) -> Shape:
@@ -267,7 +260,3 @@ CASES = (
         shape=collated_key("ucs2_general_ci"),
     ),
 )
-
-
-def test_key_text(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

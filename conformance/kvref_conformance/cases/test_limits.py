@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, send, send_unanswered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 # Where the data block of the refused line runs as a command, its ERROR follows; KV-PARSE-012 judges that alone.
@@ -297,7 +290,3 @@ KEYS = (
 )
 
 CASES = (*LINES, *DATA, *KEYS)
-
-
-def test_limits(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

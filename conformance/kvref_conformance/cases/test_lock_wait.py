@@ -27,8 +27,6 @@ from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import PATIENCE, Disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Step
 
@@ -207,8 +205,3 @@ FLUSHES = (
 )
 
 CASES: tuple[Case, ...] = (*GIVEN_UP, *SERIALIZABLE, *FLUSHES)
-
-
-def test_lock_wait(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

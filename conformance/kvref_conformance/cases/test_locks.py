@@ -29,7 +29,7 @@ from kvref_conformance.cases.batches import (
 from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Step
@@ -286,8 +286,3 @@ WITHOUT = (
     ),
 )
 CASES: tuple[Case, ...] = (*WAITS, *GOES_ON, *DEADLOCK, *TOGETHER, *WITHOUT)
-
-
-def test_locks(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

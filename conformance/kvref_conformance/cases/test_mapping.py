@@ -6,15 +6,8 @@ What is no word of a mapping: `test_mapping_words.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, send, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, hit, map_table, miss, store, unmap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 TO_M2 = send("get @@{m2}\r\n", "VALUE @@{m2} 0 {#w2}\r\n{w2}\r\nEND\r\n")
 
@@ -217,7 +210,3 @@ CONNECTIONS = (
 )
 
 CASES = (*SWITCHES, *CONNECTIONS)
-
-
-def test_mapping(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

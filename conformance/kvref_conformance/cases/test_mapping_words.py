@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvref_conformance.case import case, send, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, hit, miss, store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 # What follows the key of these commands.
 AMOUNTS: Final = {"delete": "", "incr": " 1", "decr": " 1"}
@@ -174,7 +169,3 @@ WORDS = (
 )
 
 CASES = (*REFUSED, *WORDS)
-
-
-def test_mapping_words(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

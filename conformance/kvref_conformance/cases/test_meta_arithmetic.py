@@ -8,9 +8,6 @@ from kvref_conformance.case import Shape, case, send
 from kvref_conformance.cases.phrases import OPTIONS, hit, miss, store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 NUMBER = Shape(f"k VARCHAR(32) PRIMARY KEY, v BIGINT, {OPTIONS}")
@@ -125,7 +122,3 @@ CASES = (
         shape=NUMBER,
     ),
 )
-
-
-def test_meta_arithmetic(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

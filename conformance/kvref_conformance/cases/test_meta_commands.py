@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, send
 from kvref_conformance.cases.phrases import OPTIONS, hit, store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 X = store("{k}", "x")
@@ -124,7 +118,3 @@ CASES = (
         shape=ONE,
     ),
 )
-
-
-def test_meta_commands(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -8,9 +8,6 @@ from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
@@ -124,7 +121,3 @@ CASES = (
         shape=ONE,
     ),
 )
-
-
-def test_meta_delete(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

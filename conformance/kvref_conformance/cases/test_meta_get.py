@@ -9,9 +9,6 @@ from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store
 from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
@@ -207,7 +204,3 @@ TABLES = (
     ),
 )
 CASES = (*ANSWERS, *WRITES, *REFUSED, *TABLES)
-
-
-def test_meta_get(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

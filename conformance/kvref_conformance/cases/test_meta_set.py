@@ -9,9 +9,6 @@ from kvref_conformance.cases.phrases import OPTIONS, hit, miss, store
 from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
@@ -190,7 +187,3 @@ TABLES = (
     case("ms-unknown-mapping", "KV-MS-031", ms("", "NF\r\n", "x", "@@nope.{k}"), shape=ONE),
 )
 CASES = (*STORES, *REFUSED, *TABLES)
-
-
-def test_meta_set(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, send
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 # {k} is 1 in {m1}, 2 in {m2}, 3 in {q}; {k2} is a in {m1}, b in {m2}. The connection ends bound to {m1}.
 EVERYWHERE = (
@@ -192,7 +185,3 @@ MAPPED = (
 )
 
 CASES = (*PLAIN, *MAPPED)
-
-
-def test_multiget(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

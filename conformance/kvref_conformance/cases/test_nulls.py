@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store, try_store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 NULL_VALUE = insert("{k}", "NULL, 3, 5, 0")
@@ -138,7 +131,3 @@ NUMBERS = (
 )
 
 CASES = (*VALUE, *NUMBERS)
-
-
-def test_nulls(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

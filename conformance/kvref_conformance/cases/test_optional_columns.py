@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store, try_store, unmapped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
 ONE = Shape(COLUMNS)
@@ -231,7 +224,3 @@ FLAGS = (
 )
 
 CASES = (*USE, *TYPES, *FLAGS)
-
-
-def test_optional_columns(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.case import Shape, case, send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
@@ -84,7 +82,3 @@ TABLE = (
 )
 
 CASES = (*WORDS, *FORMAT, *SIZE, *DATA, *TABLE)
-
-
-def test_order(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

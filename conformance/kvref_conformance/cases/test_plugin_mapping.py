@@ -6,15 +6,8 @@ end 8.0 (core:range-077).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Setup, Shape, case, send, sql
 from kvref_conformance.cases.phrases import EVERYWHERE, OPTIONS, hit, insert, miss, store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 ARROW, LETTER = Setup("->"), Setup("m")
 NUMBERED = Shape(f"k INT PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
@@ -237,7 +230,3 @@ RANGES = (
 )
 
 CASES = (*WORDS, *DELIMITERS, *RANGES)
-
-
-def test_plugin_mapping(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

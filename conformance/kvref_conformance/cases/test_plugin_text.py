@@ -11,8 +11,6 @@ from kvref_conformance.case import Shape, case, send, send_unanswered, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, mapping, miss, store, try_store, unmap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(1024), {OPTIONS}")
@@ -245,7 +243,3 @@ COUNTING = (
 )
 
 CASES = (*STORAGE, *FLUSHES, *LINES, *COUNTING)
-
-
-def test_plugin_text(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -8,9 +8,6 @@ from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 # {k}a to {k}e hold A to E.
@@ -216,7 +213,3 @@ CASES = (
     ),
     case("range-below-no-bytes", "KV-RANGE-034", *NULL_KEYS[1:], get_rows("@<"), get_rows("@>=b", "b"), shape=NULLABLE),
 )
-
-
-def test_ranges(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

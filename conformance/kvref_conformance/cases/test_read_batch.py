@@ -22,7 +22,7 @@ from kvref_conformance.cases.batches import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Step
@@ -358,8 +358,3 @@ WRITTEN = (
 )
 
 CASES: tuple[Case, ...] = (*VIEW, *COUNTED, *WRITTEN)
-
-
-def test_read_batch(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

@@ -13,9 +13,6 @@ from kvref_conformance.cases.phrases import OPTIONS, hit, map_table, mapping, mi
 from kvref_conformance.steps import Reload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send, Sql
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
@@ -221,7 +218,3 @@ DEFAULT_ROW = (
 )
 
 CASES = (*ROWS, *DEFAULT_ROW)
-
-
-def test_reload(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 CASES = (
     case(
@@ -101,7 +94,3 @@ CASES = (
         shape=Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"),
     ),
 )
-
-
-def test_retrieval(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

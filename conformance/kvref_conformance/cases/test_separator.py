@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Setup, case, sql
 from kvref_conformance.cases.phrases import hit, insert, store
 from kvref_conformance.cases.test_columns import ROW, THREE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 ONE_CHARACTER = {"comma": ",", "semicolon": ";", "blank": " ", "zero": "0", "tab": "\t"}
 BARS, SEMIBAR, LETTERS, LONG = (Setup(separator=text) for text in ("||", ";|", "ab", "-" * 40))
@@ -123,7 +116,3 @@ CASES = (
     case("separator-in-capitals", "KV-SEP-009", *BY_BARS, setup=CAPITALS, shape=THREE),
     case("separator-null", "KV-SEP-011", *BY_BARS, setup=NULL, shape=THREE),
 )
-
-
-def test_separator(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

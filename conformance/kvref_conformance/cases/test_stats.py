@@ -8,9 +8,6 @@ from kvref_conformance.case import by_fact, case, send
 from kvref_conformance.cases.phrases import miss, store, try_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 NAMES = (
@@ -235,7 +232,3 @@ CASES = (
         stats(foreign_protocol_conns=1),
     ),
 )
-
-
-def test_stats(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, send
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 SET_ONE = send("set {k} 3 0 3\r\none\r\n", "STORED\r\n")
 GET_ONE = send("get {k}\r\n", "VALUE {k} 3 3\r\none\r\nEND\r\n")
@@ -262,7 +255,3 @@ EXPIRY = (
 )
 
 CASES = (*VERBS, *CAS, *BYTES, *EXPIRY)
-
-
-def test_storage(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

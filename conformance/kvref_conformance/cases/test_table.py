@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, mapping, miss, store, try_store, unmap
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 REFUSED = "SERVER_ERROR <text>\r\n"
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
@@ -212,7 +205,3 @@ RULES = (
 )
 
 CASES = (*OTHER_COLUMNS, *RULES)
-
-
-def test_table(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

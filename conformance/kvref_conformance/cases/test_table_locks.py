@@ -21,7 +21,7 @@ from kvref_conformance.cases.phrases import OPTIONS
 from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Step
@@ -119,8 +119,3 @@ CASES: tuple[Case, ...] = (
         settings=TABLE_LOCKS,
     ),
 )
-
-
-def test_table_locks(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, mapping, miss, store, unmap
 from kvref_conformance.steps import Disconnect, Pause
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
 ONE = Shape(COLUMNS)
@@ -149,7 +142,3 @@ CASES = (
         shape=ONE,
     ),
 )
-
-
-def test_tables_changed(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -9,9 +9,6 @@ from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store
 from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
     from kvref_conformance.steps import Send
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}, other VARCHAR(9)")
@@ -198,7 +195,3 @@ CASES = (
     ),
     case("gat-range", "KV-TOUCH-032", send("gat 0 @>{k}\r\n", "CLIENT_ERROR <text>\r\n"), shape=ONE),
 )
-
-
-def test_touch(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

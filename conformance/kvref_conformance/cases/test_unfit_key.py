@@ -14,8 +14,6 @@ from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store
 from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Send, Sql, Step
 
@@ -199,8 +197,3 @@ VALUES = (
 )
 
 CASES: tuple[Case, ...] = (*DISCARDS, *KEPT, OF_ANOTHER, *VALUES)
-
-
-def test_unfit_key(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)

@@ -5,16 +5,10 @@ Integer columns: `test_value_integer.py`; types that no mapping should use: `tes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvref_conformance.case import case, send, sql
 from kvref_conformance.cases.phrases import hit, miss, store, try_store, type_name, value_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
-
 
 TEXTS: Final = ("VARCHAR(100)", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT")
 BLOBS: Final = ("VARBINARY(300)", "BLOB", "MEDIUMBLOB", "LONGBLOB")
@@ -233,7 +227,3 @@ NOT_FITTING = (
 )
 
 CASES = (*FITTING, *NOT_FITTING)
-
-
-def test_value_column(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -5,16 +5,9 @@ Counting on them: `test_arithmetic_columns.py`. 5.6 ends with several of these t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, send, sql
 from kvref_conformance.cases.phrases import hit, insert, miss, store, try_store, value_table
 from kvref_conformance.cases.test_key_column import RANGES, type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 CLIENT_ERROR = "CLIENT_ERROR <text>\r\n"
 INT, TINY, UNSIGNED = value_table("INT"), value_table("TINYINT"), value_table("INT UNSIGNED")
@@ -119,7 +112,3 @@ CASES = (
         shape=INT,
     ),
 )
-
-
-def test_value_integer(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from kvref_conformance.case import case, send, sql
 from kvref_conformance.cases.phrases import hit, insert, miss, store, try_store, type_name, unmapped, value_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kvref_conformance.case import Case
 
 UNUSABLE = (
     *(
@@ -117,7 +110,3 @@ RAW = (
 )
 
 CASES = (*UNUSABLE, *RAW)
-
-
-def test_value_raw(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)

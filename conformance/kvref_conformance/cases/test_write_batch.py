@@ -25,8 +25,6 @@ from kvref_conformance.cases.batches import (
 from kvref_conformance.steps import Disconnect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvref_conformance.case import Case
     from kvref_conformance.steps import Send, Step
 
@@ -280,8 +278,3 @@ OWN = (
 )
 
 CASES: tuple[Case, ...] = (*SINGLE, *BINARY, *SEEN, *COUNTED, *OWN)
-
-
-def test_write_batch(case: Case, judge: Callable[[Case], None]) -> None:
-    """Judge one case."""
-    judge(case)
