@@ -6,11 +6,12 @@ import signal
 import socket
 import sqlite3
 import threading
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
+from clocked import clocked
 from serving import Served, ask, serving
-from waiting import until, until_equal
+from waiting import until_equal
 
 ITEM = b"VALUE AA 8 12\r\nHELLO, HELLO\r\n"
 NEVER = ("--set", "innodb_api_bk_commit_interval=100000")
@@ -22,9 +23,10 @@ def batches(writes: int, reads: int = 1000, *settings: str) -> list[str]:
     return [*NEVER, *(word for each in sizes for word in ("--set", each))]
 
 
-def rows(served: Served) -> list[str]:
+def rows(served: Served | Path) -> list[str]:
     """Return the keys that a reader of the file sees."""
-    with closing(sqlite3.connect(served.store, timeout=60)) as connection:
+    path = served if isinstance(served, Path) else served.store
+    with closing(sqlite3.connect(path, timeout=60)) as connection:
         return sorted(key for (key,) in connection.execute("SELECT c1 FROM demo_test"))
 
 
@@ -163,13 +165,16 @@ def test_a_snapshot_stands_still_while_sql_writes(tmp_path: Path) -> None:
 
 
 def test_an_idle_connection_is_committed_and_a_busy_one_is_not(tmp_path: Path) -> None:
-    options = [*batches(100), "--set", "innodb_api_bk_commit_interval=2"]
-    with serving(tmp_path / "s.sqlite", *options) as served, served.connect() as idle, served.connect() as busy:
+    path, sizes = tmp_path / "s.sqlite", ("daemon_memcached_w_batch_size=100", "daemon_memcached_r_batch_size=1000")
+    with clocked(path, *sizes, "innodb_api_bk_commit_interval=60") as served, ExitStack() as stack:
+        idle, busy = (stack.enter_context(served.connect()) for _ in range(2))
         assert ask(idle, store("idle")) == b"STORED\r\n"
-        assert ask(busy, store("busy")) == b"STORED\r\n"
-        until(lambda: ask(busy, store("busy", "y")) == b"STORED\r\n" and "idle" in rows(served), pause=0.1)
-        assert rows(served) == ["AA", "idle"]
-        eventually(served, ["AA", "busy", "idle"])
+        for _ in range(4):
+            assert ask(busy, store("busy")) == b"STORED\r\n"
+            served.advance(20)
+        assert rows(path) == ["AA", "idle"]
+        served.advance(60)
+        assert rows(path) == ["AA", "busy", "idle"]
 
 
 def test_settings_come_from_a_file_and_some_change_at_a_reload(tmp_path: Path) -> None:

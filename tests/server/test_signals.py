@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from database import database_or_skip, sql
-from live import MYSQL_8
+from live import MYSQL_8, nightly
 from server.listeners.talk import authority, trusting
 from serving import Served, ask, serving, until_read, until_state
 from waiting import until, until_risen
@@ -132,10 +132,10 @@ def _children(pid: int) -> list[int]:
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.fixture(params=["1", "2"], ids=["one process", "two workers"])
-def deaf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Served, socket.socket]]:
+@pytest.fixture
+def deaf(workers: str, tmp_path: Path) -> Iterator[tuple[Served, socket.socket]]:
     """Serve a client that reads nothing of what it is owed, which is more than its pipe holds."""
-    with serving(tmp_path / "s.sqlite", "--workers", request.param) as served, served.connect() as client:
+    with serving(tmp_path / "s.sqlite", "--workers", workers) as served, served.connect() as client:
         assert ask(client, b"set big 0 0 1000\r\n" + b"v" * 1000 + b"\r\nset k 0 0 1\r\n1\r\n") == b"STORED\r\n" * 2
         client.sendall(b"get " + b"big " * 30_000 + b"\r\n")
         client.sendall(b"incr k 1\r\n")
@@ -145,6 +145,7 @@ def deaf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Serve
         yield served, client
 
 
+@pytest.mark.parametrize("workers", ["1", nightly("2")])  # it takes the whole time of the drain
 def test_a_client_that_never_reads(deaf: tuple[Served, socket.socket]) -> None:
     served, _ = deaf
     served.process.send_signal(signal.SIGTERM)
@@ -155,6 +156,7 @@ def test_a_client_that_never_reads(deaf: tuple[Served, socket.socket]) -> None:
     assert served.process.wait(timeout=DRAIN_SECONDS + 10) == 0
 
 
+@WORKERS
 def test_a_client_that_reads_late_gets_everything(deaf: tuple[Served, socket.socket]) -> None:
     served, client = deaf
     with ExitStack() as stack:
@@ -203,6 +205,7 @@ def test_a_client_that_sends_on_while_its_write_waits(tmp_path: Path, protected:
         assert served.process.wait(timeout=DRAIN_SECONDS - 1) == 0
 
 
+@WORKERS
 @EACH_STOP
 def test_a_second_signal_waits_for_no_client(deaf: tuple[Served, socket.socket], number: signal.Signals) -> None:
     served, _ = deaf
