@@ -28,6 +28,7 @@ KEY = st.sampled_from((0,) * 5 + (1,) * 3 + (2,) * 2)
 PLAIN = KEY.map(lambda key: (None, key))
 MAPPING = st.sampled_from((0, 2, 1, 2))
 MAPPED = st.tuples(MAPPING, KEY)
+KEYS = st.lists(PLAIN, min_size=1, max_size=8) | MAPPED.map(lambda word: [word])
 WORDS = st.lists(
     st.tuples(st.sampled_from((None, None, 0, 1, 2, -1)), st.sampled_from((0, 1, 2, 0, 1, 2, None))),
     min_size=1,
@@ -37,6 +38,7 @@ VALUE = st.integers(0, 15)
 FLAGS = st.integers(0, 6)
 EXPIRY = st.integers(0, 5)
 AMOUNT = st.integers(0, 23)
+INITIAL = st.none() | st.integers(0, 3)
 VERB = st.sampled_from(s.STORES)
 COUNT_VERB = st.sampled_from(("incr", "decr"))
 NO_MAPPING: Final = "no-such-mapping"
@@ -162,20 +164,9 @@ class CommandRules(RuleBasedStateMachine):
         self.store(on=on, verb="set", word=(mapping, key), value=value, flags=0, expiry=0, manner=manner)
         self.read(on, [(None, key)], manner)
 
-    @rule(on=ON, word=PLAIN, manner=MANNER)
-    def get(self, *, on: int, word: Word, manner: Manner) -> None:
-        """Read a key."""
-        self.read(on, [word], manner)
-
-    @precondition(has_mappings)
-    @rule(on=ON, word=MAPPED, manner=MANNER)
-    def get_mapped(self, *, on: int, word: Word, manner: Manner) -> None:
-        """Read under the name of a mapping."""
-        self.read(on, [word], manner)
-
-    @rule(on=ON, words=st.lists(PLAIN, min_size=2, max_size=8), manner=MANNER)
-    def get_several(self, *, on: int, words: list[Word], manner: Manner) -> None:
-        """Read several keys."""
+    @rule(on=ON, words=KEYS, manner=MANNER)
+    def get(self, *, on: int, words: list[Word], manner: Manner) -> None:
+        """Read keys, or a key under the name of a mapping."""
         self.read(on, words, manner)
 
     @precondition(has_cas)
@@ -185,12 +176,13 @@ class CommandRules(RuleBasedStateMachine):
         self.read(on, words, manner, cas=True)
 
     @precondition(has_cas)
-    @rule(on=ON, key=KEY, value=VALUE, flags=FLAGS, stale=SELDOM, manner=MANNER)
-    def cas(self, *, on: int, key: int, value: int, flags: int, stale: bool, manner: Manner) -> None:
+    @rule(on=ON, key=KEY, value=VALUE, stored=st.booleans(), stale=SELDOM, manner=MANNER)
+    def cas(self, *, on: int, key: int, value: int, stored: bool, stale: bool, manner: Manner) -> None:
         """Store with the number that the connection saw last, or with one that no item has."""
+        if stored:
+            self.set_key(on=on, key=key, value=value, flags=1)
         name, protocol = self.place(on, meta=manner["meta"])
-        text, number = at(self.values, value), at(self.flags, flags)
-        self.do(s.Store(name, "cas", self.keys[key], text, number, stale=stale, protocol=protocol))
+        self.do(s.Store(name, "cas", self.keys[key], at(self.values, value), stale=stale, protocol=protocol))
 
     @rule(on=ON, key=KEY, value=VALUE, verb=COUNT_VERB, amount=AMOUNT, manner=MANNER)
     def count_stored(self, *, on: int, key: int, value: int, verb: str, amount: int, manner: Manner) -> None:
@@ -198,7 +190,7 @@ class CommandRules(RuleBasedStateMachine):
         self.set_key(on=on, key=key, value=value, flags=0)
         self.count(on=on, verb=verb, word=(None, key), amount=amount, initial=None, manner=manner)
 
-    @rule(on=ON, verb=COUNT_VERB, word=PLAIN, amount=AMOUNT, initial=st.none() | st.integers(0, 3), manner=MANNER)
+    @rule(on=ON, verb=COUNT_VERB, word=PLAIN | MAPPED, amount=AMOUNT, initial=INITIAL, manner=MANNER)
     def count(self, *, on: int, verb: str, word: Word, amount: int, initial: int | None, manner: Manner) -> None:
         """Increment or decrement; only meta commands and frames have an initial number."""
         name, protocol = self.place(on, meta=manner["meta"])
@@ -209,7 +201,7 @@ class CommandRules(RuleBasedStateMachine):
         first = None if protocol == s.TEXT or (protocol == s.META and manner["silent"]) else initial
         self.do(s.Count(name, verb, self.word(word), text, manner["silent"], first, protocol=protocol))
 
-    @rule(on=ON, word=PLAIN, manner=MANNER)
+    @rule(on=ON, word=PLAIN | MAPPED, manner=MANNER)
     def delete(self, *, on: int, word: Word, manner: Manner) -> None:
         """Delete."""
         name, protocol = self.place(on, meta=manner["meta"])

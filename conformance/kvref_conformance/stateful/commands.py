@@ -19,8 +19,6 @@ from kvref_conformance.model.model import Model
 from kvref_conformance.model.words import Mappings
 from kvref_conformance.stateful.as_case import as_case
 from kvref_conformance.stateful.command_rules import (
-    AMOUNT,
-    COUNT_VERB,
     EXPIRY,
     MANNER,
     MAPPED,
@@ -134,29 +132,10 @@ class CommandMachine(CommandRules):
         self.store(on=on, verb=verb, word=words[0], value=0, flags=0, expiry=0, manner=manner)
 
     @precondition(has_mappings)
-    @rule(on=ON, word=MAPPED, manner=MANNER)
-    def delete_mapped(self, *, on: int, word: Word, manner: Manner) -> None:
-        """Delete `@@mapping.key`."""
-        self.delete(on=on, word=word, manner=manner)
-
-    @precondition(has_mappings)
-    @rule(on=ON, verb=COUNT_VERB, word=MAPPED, amount=AMOUNT, manner=MANNER)
-    def count_mapped(self, *, on: int, verb: str, word: Word, amount: int, manner: Manner) -> None:
-        """Count under `@@mapping.key`."""
-        self.count(on=on, verb=verb, word=word, amount=amount, initial=None, manner=manner)
-
-    @precondition(has_mappings)
-    @rule(on=ON, words=WORDS, manner=MANNER)
-    def get_words(self, *, on: int, words: list[Word], manner: Manner) -> None:
-        """Get words of any kind in any order."""
-        self.read(on, words, manner)
-
-    @precondition(has_mappings)
-    @precondition(has_cas)
-    @rule(on=ON, words=WORDS, manner=MANNER)
-    def gets_words(self, *, on: int, words: list[Word], manner: Manner) -> None:
-        """Get words of any kind with their numbers."""
-        self.read(on, words, manner, cas=True)
+    @rule(on=ON, words=WORDS, cas=st.booleans(), manner=MANNER)
+    def get_words(self, *, on: int, words: list[Word], cas: bool, manner: Manner) -> None:
+        """Get words of any kind in any order, perhaps with their numbers."""
+        self.read(on, words, manner, cas=cas and has_cas(self))
 
     @precondition(has_times)
     @rule(on=ON, word=PLAIN | MAPPED, expiry=EXPIRY, manner=MANNER)
