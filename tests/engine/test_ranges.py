@@ -35,21 +35,15 @@ def test_parse(key: bytes, wanted: Range | None) -> None:
     assert parse(key) == wanted
 
 
-IN_ORDER = [
-    ("@>b", "cde"), ("@>=b", "bcde"), ("@<d", "abc"), ("@<=d", "abcd"), ("@>b@<d", "c"), ("@<=d@>=b", "bcd"), ("@>z", ""),
-    ("@>d@<b", ""), ("@>bb", "cde"), ("@>@<d", "abc"), ("@>=b@<", ""), ("@>", "abcde"), ("@<=", ""), ("@>=B@<=D", "bcd"), ("a @>c", "ade"),
-]  # fmt: skip
-# The other words are in recordings of 8.0.33 over the same rows.
-NOT_RECORDED = ("@>b", "@<=d", "@>d@<b", "@>=b@<", "@>")
-
-
+# Ends without a key, and words of which there is no recording; the cases of KV-RANGE have the others.
 @pytest.mark.parametrize(
     ("profile", "words", "keys"),
     [
-        *(("kvref", *row) for row in IN_ORDER),
-        *(("mysql-8.0", *row) for row in IN_ORDER if row[0] in NOT_RECORDED),
+        ("kvref", "@>@<d", "abc"), ("kvref", "@>=b@<", ""), ("kvref", "@>", "abcde"), ("kvref", "@<=", ""),
+        ("mysql-8.0", "@>b", "cde"), ("mysql-8.0", "@<=d", "abcd"), ("mysql-8.0", "@>d@<b", ""), ("mysql-8.0", "@>=b@<", ""),
+        ("mysql-8.0", "@>", "abcde"),
     ],
-)
+)  # fmt: skip
 def test_rows_in_key_order(desk: Make, profile: str, words: str, keys: str) -> None:
     expected = "".join(f"VALUE {key} {'abcde'.index(key) + 1} 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
     assert desk(profile, *ROWS).say(f"get {words}\r\n".encode()) == expected.encode()
