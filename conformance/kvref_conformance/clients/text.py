@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED
+from kvref_conformance.coverage.verbs import CR_LF, VERBS
 
 if TYPE_CHECKING:
     from kvref_conformance.clients.store import Item, Store
 
 _STORES: Final = frozenset({"set", "add", "replace", "append", "prepend", "cas"})
+_READS: Final = frozenset({"get", "gets", "gat", "gats"})
 _META: Final = frozenset({"mg", "ms", "md", "ma", "mn", "me"})
 _META_MODES: Final = {"s": "set", "e": "add", "r": "replace", "a": "append", "p": "prepend"}
 _META_VERBS: Final = {"mg": "get", "ms": "set", "md": "delete", "ma": "incr", "mn": "noop", "me": "debug"}
@@ -107,23 +109,16 @@ def take(buffer: bytearray) -> Command | None:
     words = tuple(line.rstrip(b"\r").split(b" "))
     words = tuple(word for word in words if word)
     name = words[0].decode("latin-1") if words else ""
-    size = _size(name, words)
+    block = VERBS[name].block(words) if name in VERBS else 0
     used = len(line) + 1
-    if size is not None:
-        if len(buffer) < used + size + 2:
-            return None
-        data = bytes(buffer[used : used + size])
+    if len(buffer) < used + block:
+        return None
+    size = max(0, block - len(CR_LF))
+    data = bytes(buffer[used : used + size])
+    if block:
         used += size + (2 if buffer[used + size : used + size + 1] == b"\r" else 1)
-    else:
-        data = b""
     del buffer[:used]
     return _command(name, words, data)
-
-
-def _size(name: str, words: tuple[bytes, ...]) -> int | None:
-    place = 4 if name in _STORES else 2 if name == "ms" else 0
-    digits = words[place] if place and len(words) > place else b""
-    return int(digits) if digits.isdigit() and len(digits) < 10 else None
 
 
 def _command(name: str, words: tuple[bytes, ...], data: bytes) -> Command:
@@ -139,13 +134,10 @@ def _command(name: str, words: tuple[bytes, ...], data: bytes) -> Command:
         elif name == "ma" and mode.upper() in {"D", "-", "DECR"}:
             verb = "decr"
         return Command(verb, words, data, b"q" in flags, keys)
-    if name in {"get", "gets"}:
-        return Command("get", words, keys=words[1:])
-    if name in {"gat", "gats"}:
-        return Command("gat", words, keys=words[2:])
-    quiet = words[-1:] == (b"noreply",)
-    keyed = name in _STORES or name in {"incr", "decr", "delete", "touch"}
-    return Command(name, words, data, quiet, words[1:2] if keyed else ())
+    keys = VERBS[name].keys_of(words) if name in VERBS and VERBS[name].batch else ()
+    if name in _READS:
+        return Command(name.removesuffix("s"), words, keys=keys)
+    return Command(name, words, data, words[-1:] == (b"noreply",), keys)
 
 
 def _decoded(key: bytes) -> bytes:

@@ -10,8 +10,6 @@ from kvref_conformance.frames import HEADER, NAMES, REQUEST
 
 # Maximum length of an unfinished line or frame that is kept until the rest arrives: more than any key with its line.
 LONGEST: Final = 1 << 17
-# No endpoint waits for a data block of a longer length.
-MOST_DIGITS: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +63,13 @@ class TextReader:
         return found
 
     def _block(self, verb: Verb, words: list[str]) -> int:
-        if not verb.data or len(words) <= verb.data or (verb.beyond and not self._meta):
-            return 0
-        digits = words[verb.data]
-        if len(digits) > MOST_DIGITS or not (digits.isascii() and digits.isdigit()):
-            return 0
-        return int(digits) + len("\r\n")
+        return 0 if verb.beyond and not self._meta else verb.block(words)
 
 
 def _text_request(words: list[str]) -> Request:
     verb = VERBS.get(words[0], VERBS[OTHER])
-    if not verb.key:
-        return Request(verb)
-    keys = words[verb.key :] if verb.several else words[verb.key : verb.key + 1]
     encoded = verb.encoded and "b" in words[max(verb.key, verb.data) + 1 :]
-    return Request(verb, tuple(keys), encoded)
+    return Request(verb, verb.keys_of(words), encoded)
 
 
 class BinaryReader:

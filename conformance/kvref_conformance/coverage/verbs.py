@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, AnyStr, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 OTHER: Final = "other"
 BINARY: Final = "binary "
 OTHER_BINARY: Final = f"{BINARY}{OTHER}"
+# No server accepts a longer length of a data block.
+MAX_DIGITS: Final = 9
+CR_LF: Final = b"\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +40,24 @@ class Verb:
     batch: str = ""
     beyond: bool = False
 
+    def keys_of(self, words: Sequence[AnyStr]) -> tuple[AnyStr, ...]:
+        """Return the keys of a line; () if the verb has none."""
+        return tuple(words[self.key :] if self.several else words[self.key : self.key + 1]) if self.key else ()
+
+    def block(self, words: Sequence[AnyStr]) -> int:
+        """Return the length of the data block behind a line, with its line end; 0 if there is none."""
+        return block(words[self.data]) if self.data and len(words) > self.data else 0
+
     @property
     def stateful(self) -> bool:
         """Return whether what it does depends on the mapping in force and on the open batch."""
         return bool(self.batch) or self.name in STATEFUL
+
+
+def block(digits: str | bytes) -> int:
+    """Return the length of a data block that a line announces, with its line end; 0 if it announces none."""
+    known = digits.isascii() and digits.isdigit() and len(digits) <= MAX_DIGITS
+    return int(digits) + len(CR_LF) if known else 0
 
 
 STATEFUL: Final = frozenset({"bind", "flush_all", f"{BINARY}flush", f"{BINARY}flushq"})

@@ -14,16 +14,14 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from kvref_conformance.coverage.verbs import VERBS
+from kvref_conformance.coverage.verbs import VERBS, block
 from kvref_conformance.frames import NAMES, OPCODES, REPLY, REQUEST, SIZE
 
 # Limit of a line, in bytes; no server accepts a longer one.
 MAX_LINE: Final = 1 << 16
 # Limit of one command with its data or of one reply, in bytes.
 MAX_BYTES: Final = 64 << 20
-MAX_DIGITS: Final = 9
 
-CR_LF: Final = b"\r\n"
 # First words of lines that are followed by further lines of the same reply.
 ITEMS: Final = {
     **dict.fromkeys((b"get", b"gets", b"bget", b"gat", b"gats"), (b"VALUE",)),
@@ -233,20 +231,14 @@ class Dialogue:
 def _data_block(words: list[bytes]) -> int:
     """Return the length of the data block behind a line, with its line end; 0 if there is none."""
     verb = VERBS.get(words[0].decode("latin-1")) if words else None
-    if verb is None or not verb.data or len(words) <= verb.data:
-        return 0
-    return _length(words[verb.data])
-
-
-def _length(digits: bytes) -> int:
-    return int(digits) + len(CR_LF) if digits.isdigit() and len(digits) <= MAX_DIGITS else 0
+    return 0 if verb is None else verb.block(words)
 
 
 def _item_block(line: bytes) -> int:
     words = line.split()
     if words[:1] == [b"VALUE"] and len(words) > 3:
-        return _length(words[3])
-    return _length(words[1]) if words[:1] == [b"VA"] and len(words) > 1 else 0
+        return block(words[3])
+    return block(words[1]) if words[:1] == [b"VA"] and len(words) > 1 else 0
 
 
 def _text_command(data: bytes, words: list[bytes]) -> Command:
@@ -254,9 +246,7 @@ def _text_command(data: bytes, words: list[bytes]) -> Command:
     if words and words[0] in ENDLESS:
         raise NotRecordableError(f"`{name}`, whose reply does not end")
     verb = VERBS.get(name)
-    keys: tuple[bytes, ...] = ()
-    if verb is not None and verb.key:
-        keys = tuple(words[verb.key :] if verb.several else words[verb.key : verb.key + 1])
+    keys = () if verb is None else verb.keys_of(words)
     meta = bool(words) and words[0] in META
     return Command(
         data,
