@@ -12,14 +12,14 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import MAX_ANSWER_BYTES, beyond
+from kvref_conformance.connection import MAX_ANSWER_BYTES, Reply, beyond
 from kvref_conformance.corpus.conversation import Conversation
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.corpus.templates import CasNames, plain
 from kvref_conformance.differential.requests import MARK_OPAQUE
 from kvref_conformance.frames import CAS, OPCODES, Request, split
-from kvref_conformance.player import packets_of
-from kvref_conformance.steps import Disconnect, Send, Sql
+from kvref_conformance.player import Player
+from kvref_conformance.steps import AwaitReply, Disconnect, Send, Sql, StartRequest
 
 if TYPE_CHECKING:
     from kvref_conformance.connection import Connection
@@ -45,6 +45,32 @@ OWN: Final = "duel"
 GONE: Final = (2006, 2013)
 
 
+class Marks:
+    """The `player.Replies` of a run: a reply ends before that to a mark, which is sent behind the command."""
+
+    def __init__(self) -> None:
+        self._binary: dict[Connection, bool] = {}
+
+    def send(self, connection: Connection, _step: Send, packets: tuple[bytes, ...]) -> Reply:
+        """Send what has no reply yet."""
+        connection.send(b"".join(packets))
+        return Reply(b"")
+
+    def start(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
+        """Send a command and the mark."""
+        self._binary[connection] = step.binary
+        connection.send(b"".join(packets) + (NOOP if step.binary else MARK))
+        return Reply(b"")
+
+    def receive(self, connection: Connection, step: AwaitReply) -> Reply:
+        """Return the reply to what `start` sent, or a placeholder."""
+        return Reply(_read(connection, step.patience, binary=self._binary[connection]))
+
+    def disconnect(self, connection: Connection, _how: str) -> None:
+        """Close a connection, and wait until the server has."""
+        connection.hang_up(PATIENCE)
+
+
 class Side:
     """One of the two servers.
 
@@ -58,8 +84,8 @@ class Side:
         self.name = name
         self.target = target
         self._options = options
-        self._lines: dict[str, Connection] = {}
         self._names = CasNames()
+        self._player = Player(target, self._names, Marks())
 
     def prepare(self, world: World) -> str:
         """Make a world; returns "", "closed" or "server died"."""
@@ -74,6 +100,7 @@ class Side:
     def begin(self, statements: tuple[str, ...]) -> None:
         """Fill the tables for the next conversation."""
         self._names = CasNames()
+        self._player = Player(self.target, self._names, Marks())
         self._change(statements)
 
     def _change(self, statements: tuple[str, ...]) -> None:
@@ -85,15 +112,14 @@ class Side:
 
     def send(self, step: Send) -> None:
         """Send what a step says, the mark behind it unless no answer is expected yet."""
-        line = self._lines.get(step.on)
-        if line is None:
-            line = self._lines[step.on] = self.target.connect()
-        packets = packets_of(step, list(map(self._names.render, step.packets)))
-        line.send(b"".join(packets) + (b"" if step.quiet else NOOP if step.binary else MARK))
+        self._player.take(step if step.quiet else StartRequest(step.packets, step.on, 0.0, step.binary))
 
     def receive(self, step: Send, patience: float) -> bytes:
         """Return the answer to what was sent, without that to the mark."""
-        answer = _read(self._lines[step.on], patience, binary=step.binary)
+        shown = self._player.take(AwaitReply((), step.on, patience))
+        assert shown is not None, "what waits has a reply"
+        assert shown.reply is not None, "what waits has a reply"
+        answer = shown.reply.data
         if step.binary:
             for frame in split(answer)[0]:
                 self._names.learn(frame.cas)
@@ -105,13 +131,12 @@ class Side:
 
     def close(self, name: str) -> None:
         """Close a connection, if it is open, and wait until the server has."""
-        line = self._lines.pop(name, None)
-        if line is not None:
-            line.hang_up(PATIENCE)
+        if name in self._player.connections:
+            self._player.take(Disconnect(name, "half"))
 
     def end(self) -> None:
         """Close all connections, and wait for what they commit."""
-        for name in list(self._lines):
+        for name in list(self._player.connections):
             self.close(name)
         self.target.settle()
 
