@@ -247,6 +247,7 @@ COUNTED = (
             f"{name}-is-no-read",
             requirement,
             insert(1, "old"),
+            sql("INSERT INTO {t1} VALUES ('{k}9', 'x', 0, 0, 1)"),
             request,
             update(1, "new"),
             *(get(1, "old") for _ in range(4)),
@@ -255,6 +256,7 @@ COUNTED = (
         for name, requirement, request in (
             ("key-and-mapping", "KV-RBATCH-026", KEY_AND_MAPPING),
             ("range-of-a-mapping", "KV-RBATCH-028", RANGE_OF_A_MAPPING),
+            ("range-to-an-expired-row", "KV-RBATCH-032", send("get @>={k}1@<={k}9\r\n", item_reply(1, "old"))),
             ("key-and-long-word", "KV-RBATCH-031", send(f"get {{k}}1 {'x' * 251}\r\n", BAD_FORMAT)),
         )
     ),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from kvref.collations.comparison import order
 from kvref.collations.names import COLLATIONS
 from kvref.engine.mapping import Column, Kind, Mapping, is_sendable
-from kvref.engine.operations import Cell, OperationGen, ReadAlong, Row, Scan
+from kvref.engine.operations import Cell, Operation, OperationGen, ReadAlong, Row, Scan
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError, decoded, key_cell, stored_integer, to_bytes, to_number
 from kvref.protocol.numbers import signed
@@ -57,7 +58,7 @@ def parse(key: bytes) -> Range | None:
 
 def scan(
     session: Session, mapping: Mapping, wanted: Range, now: int, *, first_only: bool, with_keys: bool
-) -> OperationGen:
+) -> Generator[Operation, Any, tuple[list[Item], bool]]:
     """Return the items of a range in ascending key order, each under its row's own key.
 
     Args:
@@ -68,13 +69,16 @@ def scan(
         first_only: the profile answers only the first row of this one.
         with_keys: the reply contains the keys.
 
+    Returns:
+        The items, and whether no expired row has ended the range.
+
     Raises:
         RefusedError: the connection is closed: the plugin cannot send a key that is NULL (more:nullrange-003).
     """
     try:
         low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
     except RefusedError:
-        return []
+        return [], True
     lossy = session.rules.lossy_ranges
     # To the plugin a key is greater when it comes later in the index (more:index-013).
     descending = lossy and mapping.descending
@@ -94,11 +98,11 @@ def scan(
         for row in rows:
             if end is not None and (yield from end.excludes(mapping, row)):
                 session.check_reply(size)
-                return items
+                return items, True
             if session.expired(row.expiry, now):
                 if lossy:
                     session.check_reply(size)
-                    return items  # range-041: later rows are lost
+                    return items, False  # range-041: later rows are lost
                 continue
             if row.key is None and lossy and with_keys:
                 raise RefusedError(Closed())
@@ -112,7 +116,7 @@ def scan(
         low, low_inclusive = rows[-1].key, False
     if descending and mapping.secondary and not first_only:
         yield from _check_null_keys(session, mapping, now)
-    return items
+    return items, True
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,15 +88,18 @@ def _rows(
     frame = command.frame
     first_only = frame is not None or behind == []  # the binary protocol has one item in its reply
     with_keys = frame is None or frame.with_key
-    found: list[r.Item] = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
+    found, ended = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
     if not session.rules.lossy_ranges or not found:
-        return found, int(not (first_only and found))
+        return found, int(ended and not (first_only and found))
     if frame is not None:
         for item in found:
             # process_bin_get takes the length of the request's key for that of the row's (range-002, range-003).
             item.word = item.word[: len(command.words[0])].ljust(len(command.words[0]), b"\0")
         return found, 0
-    return (found, 1) if behind is None else _one_for_each_word(session, mapping, found, behind)
+    if behind is None:
+        return found, int(ended)
+    shown, ends = _one_for_each_word(session, mapping, found, behind)
+    return shown, ends if ended else max(0, ends - 1)  # an expired row ends the range once, and that is no read
 
 
 def _one_for_each_word(
