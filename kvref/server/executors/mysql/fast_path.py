@@ -417,16 +417,16 @@ class MySQLFastPath:
             return 0, Wait.NOTHING
         _Run(taken, later)
         for each in taken:
-            if isinstance(each, PlainWrite):
-                self._batcher.add_write(table, each)
-            elif isinstance(each, PlainReads):
+            if isinstance(each, (PlainRead, PlainReads)):
                 self._batcher.add_read(table, each)
+            elif isinstance(each, PlainWrite):
+                self._batcher.add_write(table, each)
             elif isinstance(each, PlainGets):
                 for lookup in each.lookups:
                     self._add(table, lookup)
             else:
-                assert isinstance(each, PlainRead | PlainGet)
-                self._add(table, each)
+                assert isinstance(each, PlainGet)
+                self._batcher.add_get(self._mapping, each)
         return sum([len(each.data) for each in taken]), Wait.ANSWER
 
     def _add(self, table: PlainTable, lookup: PlainRead | PlainGet) -> None:
@@ -437,6 +437,18 @@ class MySQLFastPath:
 
     def _gets(self, table: PlainTable, data: bytes) -> list[Plain]:
         """Return the gets at the beginning of some input."""
+        found: list[Plain]
+        only = self._lines.get.match(data)
+        if only is not None and only.end() == len(data):
+            word = only[1]
+            get = self._lookup(table, word, word, data, with_cas=False)
+            found = [] if get is None else [get]
+        else:
+            found = self._gets_of_several(table, data)
+        return found if found and self._batcher.takes_reads(self._mapping) else []
+
+    def _gets_of_several(self, table: PlainTable, data: bytes) -> list[Plain]:
+        """Return the gets at the beginning of some input that is not a get of one key alone."""
         found: list[Plain] = []
         at = count = words = 0
         while count < MAX_RUN and words < MAX_WORDS:
@@ -457,7 +469,7 @@ class MySQLFastPath:
             at += sum([len(each.data) for each in gets])
             if at < line.end():
                 break
-        return found if found and self._batcher.takes_reads(self._mapping) else []
+        return found
 
     def _burst(self, table: PlainTable, data: bytes) -> list[Plain]:
         """Return gets of one word each, up to the first that the slow path must run."""
@@ -578,7 +590,8 @@ class _Run:
                 left = number  # what follows was only read, or was not written either
                 break
             replies += each.replies()
-        self._later(replies, b"".join([each.data for each in self._commands[left:]]))
+        rest = self._commands[left:]
+        self._later(replies, b"".join([each.data for each in rest]) if rest else b"")
 
 
 def _nothing() -> None:
