@@ -9,7 +9,7 @@ use JSON::PP;
 my ($file, $host, $port) = @ARGV;
 open my $in, '<:raw', $file or die "$file: $!\n";
 my $suite = decode_json(do { local $/; <$in> });
-my %hole = (cas => '\d+', number => '\d+', text => '[^\r\n]*', stats => '(?:STAT [^\r\n]+\r\n)+');
+my %hole = (cas => '\d+', number => '\d+', text => '[^\r\n]*', stats => '(?:STAT [^\r\n]+\r\n)*');
 my (%link, %caught);
 
 sub link_to { $link{$_[0]} //= IO::Socket::INET->new(PeerAddr => $host, PeerPort => $port) || die "$host:$port: $!\n" }
