@@ -1,7 +1,7 @@
 """One connection's batch: which reads and writes are counted, what commits them, what a failed write takes along.
 
 `innodb_api_cursor_reset` and `innodb_reset_conn` of innodb_engine.c do this in the plugin. Nothing here reads a clock;
-when an idle batch is due is `idle.py`.
+`kvref.server.background_commit` decides when an idle batch is due.
 """
 
 from __future__ import annotations
