@@ -23,14 +23,15 @@ from kvref.engine.rules import rules
 from kvref.errors import StoreError
 from kvref.profiles import Profile
 from kvref.storage.memory import MemoryStore
-from kvref.storage.mysql.errors import DuplicateError
+from kvref.storage.mysql.errors import DuplicateError, HangError
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.login import parse
 from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
 from kvref.storage.mysql.store import MySQLStore
 from kvref_testbed.simulation.loop import SimulatedLoop
-from kvref_testbed.simulation.plan import KEYS, Plan, Writer
+from kvref_testbed.simulation.plan import KEYS, TIMEOUT, Plan, Writer
 
+_HANGS: Final = 5  # times as long as a client waits
 _LOOK_EVERY: Final = 0.005  # seconds between two looks at a row lock
 _LOCKED_NOW: Final = 3572
 _LEVEL: Final = "SET SESSION TRANSACTION ISOLATION LEVEL "
@@ -46,12 +47,12 @@ class Database:
 
     def __init__(self, plan: Plan, log: Callable[[str], None]) -> None:
         self.loop: SimulatedLoop
-        self.patience = 0.0  # seconds after which a client gives up an answer
+        self._hangs_until = 0.0  # loop time
         self.failed = False  # a failure of the plan has happened
         self.rows: dict[str, Row] = {}
         self.holders: dict[str, Session] = {}  # of row locks
         self.sessions: dict[Session, None] = {}
-        self._plan = plan
+        self.plan = plan
         self._failures = dict(plan.failures)
         self._log = log
         self._statements = 0
@@ -60,11 +61,14 @@ class Database:
         """End what the clients have left, and serve others, in another loop, to whom nothing fails."""
         for each in list(self.sessions):
             each.close()
-        self.loop, self._failures = loop, {}
+        self.loop, self._failures, self._hangs_until = loop, {}, 0.0
 
     def connect(self, lock_wait: float) -> Session:
         """Open a connection, see `Nodes`; raises StoreError if the plan says so."""
-        if self.take_time():
+        if failure := self.take_time():
+            if failure == "hangs":
+                self.loop.pause(self.plan.patience)
+                raise HangError("the database does not answer")
             raise StoreError("the database refuses the connection")
         return Session(self, lock_wait)
 
@@ -86,7 +90,11 @@ class Database:
         failure = self._failures.get(number, "")
         if (failure == "answer lost" and not commits) or (failure == "killed while writing" and not writes):
             failure = self._failures.setdefault(number + 1, failure) and ""
-        self.loop.pause(self._plan.statements[number % len(self._plan.statements)])
+        self.loop.pause(self.plan.statements[number % len(self.plan.statements)])
+        if failure == "hangs for long":
+            self._hangs_until = self.loop.time() + _HANGS * self.plan.patience
+        if self.loop.time() < self._hangs_until:
+            failure = "hangs"
         if failure:
             self.failed = True
             self._log(f"statement {number}: {failure}")
@@ -236,7 +244,7 @@ class Session:
                 self.roll_back()
                 raise pymysql.err.OperationalError(ER.LOCK_DEADLOCK, "Deadlock found")
             case "hangs":
-                self._database.loop.pause(self._database.patience)
+                self._database.loop.pause(self._database.plan.patience)
         self.close()
         try:
             if failure == "hangs":
@@ -406,9 +414,8 @@ class SimulatedStore(MySQLStore):
     """
 
     def __init__(self, profile: Profile, database: Database, plan: Plan) -> None:
-        login = parse(f"mysql://root@db/?timeout=1&connections={plan.connections}&coalesce={plan.together}", {})
+        login = parse(f"mysql://root@db/?timeout={TIMEOUT}&connections={plan.connections}&coalesce={plan.together}", {})
         super().__init__(login, profile, plan.settings["innodb_lock_wait_timeout"])
-        database.patience = self.patience
         self.nodes = database  # type: ignore[assignment]  # as much of it as there is
 
     def read_directory(self) -> Directory:

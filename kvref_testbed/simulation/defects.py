@@ -13,6 +13,8 @@ from kvref.errors import StoreError
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.connection import Connection
 from kvref.server.executors.mysql import executor
+from kvref.server.executors.mysql.command import Fallback
+from kvref.server.executors.mysql.fast_path import Plain
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.server.executors.sqlite.group_commit import GroupCommit
@@ -340,6 +342,17 @@ def goes_on_after_a_lost_batch() -> None:
         return await failure(self, transaction, error, last=last)
 
     put(executor.MySQLExecutor, "_failure", forget)
+
+
+@_defect
+def waits_behind_a_statement_that_hangs() -> None:
+    """Over a database server that hangs, commands that wait behind a statement wait for another one too."""
+
+    def hang(self: Any, commands: Any, error: Any) -> None:
+        for each in commands:
+            each.stop(error) if isinstance(each, Plain) else self.runner.stop(each, error)
+
+    put(Fallback, "hang", hang)
 
 
 DEFECTS = {each.name: each for each in vars().copy().values() if isinstance(each, Mutant)}

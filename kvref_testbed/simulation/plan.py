@@ -19,7 +19,9 @@ _ALL: Final = (
 _READS: Final = ("get", "get", "get", "get", "gets", "set")  # of rows that are in the cache
 _WRITES: Final = ("set", "set", "set", "append")  # batches of them end in deadlocks
 # Of a database server: a session is killed, or does not answer a COMMIT or any statement, or a statement is refused.
-FAILURES: Final = ("killed", "killed while writing", "answer lost", "hangs", "deadlock", "error")
+FAILURES: Final = ("killed", "killed while writing", "answer lost", "hangs", "hangs for long", "deadlock", "error")
+TIMEOUT: Final = 1  # seconds that a client waits for a database server, and for longer than a lock
+_LARGE: Final = 1 << 10  # bytes on their way to a client that reads its replies at once
 _LONG: Final = "v" * 900  # the column takes 1024 characters
 
 
@@ -173,6 +175,16 @@ class Plan:
     def reads_batch(self) -> bool:
         """Return whether several reads share a transaction."""
         return self.settings.get("daemon_memcached_r_batch_size", 1) > 1
+
+    @property
+    def patience(self) -> int:
+        """Return after how many seconds without an answer a database server counts as hanging."""
+        return self.settings["innodb_lock_wait_timeout"] + TIMEOUT
+
+    @property
+    def slow(self) -> bool:
+        """Return whether a client reads its replies slowly."""
+        return any(each.path.window <= _LARGE for each in self.conversations)
 
     @property
     def may_refuse(self) -> bool:

@@ -24,6 +24,7 @@ _NUMBER: Final = re.compile(rb"\d+")
 _TWO_64: Final = 1 << 64
 _LOCK_WAIT: Final = b"lock wait timeout"
 _DEADLOCK: Final = re.compile(rb"SERVER_ERROR deadlock(?:: (\d+) pending writes are lost)?")
+_PATIENCES: Final = 2.25  # with a COMMIT and one more statement that hang, and time for others
 _READS: Final = frozenset({"get", "gets"})
 _START: Final = 1000.0  # `Clock.now` at the start
 
@@ -184,6 +185,8 @@ def judge(
         wrong += [
             f"client {each.client}: {each.command} is refused: {each.reply!r}" for each in operations if each.refused
         ]
+    if plan.store == "mysql" and not (plan.batches or plan.slow):
+        wrong += _late(plan, operations)
     # A deadlock takes a batch back, and a client that is cut off does not receive the error.
     unsure = any(each.refused or (each.returned is None and each.command.verb not in _READS) for each in operations)
     known = not faults and (not unsure or len(plan.conversations) == 1)
@@ -284,6 +287,21 @@ def _committed(plan: Plan, operations: Sequence[Operation], end: float, *, fault
                 # One of them was the last of a full batch: at least the first is committed.
                 committed.add(batch.pop(0))
     return committed
+
+
+def _late(plan: Plan, operations: Sequence[Operation]) -> list[str]:
+    """Return commands that have waited for a database server longer than for two statements that hang.
+
+    A command waits from when it is sent, or the one before it of its client is answered.
+    """
+    wrong, before = [], dict.fromkeys((each.client for each in operations), 0.0)
+    for each in operations:
+        if each.returned is not None:
+            waited = each.returned - max(each.called, before[each.client])
+            before[each.client] = each.returned
+            if waited > _PATIENCES * plan.patience:
+                wrong.append(f"client {each.client}: {each.command} is answered after {waited:.3f} s")
+    return wrong
 
 
 def _lost(operations: Sequence[Operation]) -> set[Operation]:

@@ -47,7 +47,6 @@ from kvref_testbed.simulation.plan import Command, Conversation, Plan, Writer
 from kvref_testbed.simulation.specification import judge
 
 PATIENCE: Final = 120.0  # simulated seconds in which a world comes to its end
-_LARGE: Final = 1 << 10  # bytes on their way to a client that reads its replies at once
 _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder of a random name is made there
 _READERS: Final = (Conversation(0.0, plans.Path(), tuple(Command("gets", key) for key in plans.KEYS)),)
 
@@ -255,7 +254,7 @@ class _World:
         self.loop = self._new_loop()
         self.operations: list[Operation] = []
         self.disk: Disk | None = None
-        self._database = Database(plan, self.log)
+        self._database = Database(self._plan, self.log)
         self._store: SQLiteStore | MemoryStore | MySQLStore
         self._server: Server
         self._syncs = 0
@@ -454,8 +453,7 @@ class _World:
 
     def _check_drained(self) -> None:
         """Note what a server that has stopped must not leave."""
-        slow = any(each.path.window <= _LARGE for each in self._conversations)
-        if self._plan.hurried or slow:
+        if self._plan.hurried or self._plan.slow:
             return
         executor: Any = self._server.executor
         over_sqlite = not self._server.connections and isinstance(executor, SQLiteExecutor)

@@ -38,7 +38,7 @@ FOUND_BY = {
     # Over a database server.
     "goes_on_after_a_lost_batch": 9021,
     "reports_the_first_deadlock": 881,
-    "takes_a_failed_commit_for_done": 165,
+    "takes_a_failed_commit_for_done": 109,
     "takes_locked_rows_for_missing": 612,
     "tries_an_unknown_commit_again": 1260,
     # Of `mutants.batches`.
@@ -58,6 +58,11 @@ def world(writes: int, *conversations: Conversation, failed_commits: tuple[int, 
     return Plan(0, "sqlite", settings, 0.0, conversations, failed_commits=failed_commits)
 
 
+def adds(start: float, key: str) -> Conversation:
+    """Return what a client does that adds one row."""
+    return Conversation(start, Path(), (Command("add", key, "100"),))
+
+
 # Worlds that show defects which are found once in 10,000 worlds or more.
 SHOWN_BY = {
     # The second set of client 0 is answered before the transaction begins whose commit fails.
@@ -69,6 +74,12 @@ SHOWN_BY = {
         )),
         Conversation(0.05, Path(), (Command("prepend", "k0", "1000"),)),
         failed_commits=(1,),
+    ),
+    # While the statement of client 0 hangs, the others wait for two more.
+    "waits_behind_a_statement_that_hangs": Plan(
+        0, "mysql", {"innodb_lock_wait_timeout": 1, "innodb_api_trx_level": 1}, 0.0,
+        (adds(0.0, "k0"), adds(0.05, "k0"), adds(0.05, "k1"), adds(0.06, "k1")),
+        statements=(0.001,), failures=((3, "hangs for long"),), connections=6, together=2,
     ),
     # The row expires while the first replace waits for its lock.
     "judges_expiry_by_the_time_of_arrival": world(
