@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kvref import profiles
+from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer
 from kvref_conformance.model.model import WRONG_NUMBER, Model
@@ -178,3 +181,90 @@ def test_words_of_one_get() -> None:
         Resolved("key", "m1", "k"),
         Resolved("key", "m1", "@@q"),
     ]
+
+
+def spoken(profile: str, step: s.Request, *before: s.Request) -> tuple[str, tuple[str, ...]]:
+    """Return what is sent for a step behind others, and the allowed replies."""
+    state = model(profile)
+    for each in before:
+        state.take(each)
+    return encodings.request(step), texts(state, step)
+
+
+SET_X, SET_7 = s.Store("a", "set", "k", "x", 3), s.Store("a", "set", "k", "7")
+MAY_COUNT = s.Count("a", "incr", "k", "2", initial=5)
+
+
+@pytest.mark.parametrize(
+    ("profile", "step", "before", "sent", "wanted"),
+    [
+        ("kvref", s.Get("a", ("k",), protocol="binary"), SET_X, "get key=k", "get ok cas=<cas> flags=3 value=x"),
+        ("kvref", s.Get("a", ("k",), named=True, protocol="binary"), None, "getk key=k", "getk 0x01 key=k"),
+        ("kvref", s.Get("a", ("k",), silent=True, protocol="binary"), None, "getq key=k", ""),
+        ("kvref", s.Get("a", ("@@q",), protocol="binary"), None, "get key=@@q", "get ok flags=0 value=test/t3"),
+        ("mysql-8.0", s.Get("a", ("@@q",), protocol="binary"), None, "get key=@@q", 'get 0x01 "Not found"'),
+        ("kvref", s.Get("a", ("k",), cas=True, protocol="meta"), SET_X, "mg k v f c\r\n", "VA 1 f3 c<cas>\r\nx\r\n"),
+        ("kvref", s.Get("a", ("k",), silent=True, protocol="meta"), None, "mg k v f q\r\n", ""),
+        ("memcached", s.Get("a", ("k",), named=True, protocol="meta"), None, "mg k v f k\r\n", "EN kk\r\n"),
+        (
+            "kvref",
+            s.Store("a", "add", "k", "y", protocol="binary"),
+            SET_X,
+            "add key=k flags=0 exp=0 value=y",
+            'add 0x02 "Data exists for key"',
+        ),
+        (
+            "memcached",
+            s.Store("a", "add", "k", "y", protocol="binary"),
+            SET_X,
+            "add key=k flags=0 exp=0 value=y",
+            'add 0x02 "Data exists for key."',
+        ),
+        (
+            "kvref",
+            s.Store("a", "replace", "k", "y", silent=True, protocol="binary"),
+            None,
+            "replaceq key=k flags=0 exp=0 value=y",
+            'replaceq 0x01 "Not found"',
+        ),
+        ("kvref", s.Store("a", "set", "k", "y", silent=True, protocol="meta"), None, "ms k 1 F0 T0 c q\r\ny\r\n", ""),
+        (
+            "kvref",
+            s.Store("a", "add", "k", "y", protocol="meta"),
+            SET_X,
+            "ms k 1 F0 T0 ME c\r\ny\r\n",
+            "NS c<number>\r\n",
+        ),
+        (
+            "kvref",
+            replace(MAY_COUNT, protocol="binary"),
+            None,
+            "incr key=k delta=2 initial=5",
+            "incr ok cas=<cas> number=5",
+        ),
+        (
+            "kvref",
+            s.Count("a", "decr", "k", "9", protocol="binary"),
+            SET_7,
+            "decr key=k delta=9 exp=4294967295",
+            "decr ok cas=<cas> number=0",
+        ),
+        ("kvref", replace(MAY_COUNT, protocol="meta"), SET_7, "ma k v c D2 N0 J5\r\n", "VA 1 c<cas>\r\n9\r\n"),
+        ("kvref", s.Delete("a", "k", protocol="binary"), SET_X, "delete key=k", "delete ok"),
+        ("kvref", s.Delete("a", "k", silent=True, protocol="meta"), None, "md k q\r\n", "NF\r\n"),
+    ],
+)
+def test_a_command_has_a_request_and_a_reply_in_each_protocol(
+    profile: str, step: s.Request, before: s.Request | None, sent: str, wanted: str
+) -> None:
+    assert spoken(profile, step, *([before] if before else [])) == (sent, (wanted,))
+
+
+def test_a_number_that_one_protocol_shows_is_sent_in_another() -> None:
+    state = model()
+    assert took(state, s.Store("a", "set", "k", "x", protocol="meta"), "HD c17\r\n")
+    swap = s.Store("a", "cas", "k", "y")
+    assert state.number(swap) == 17
+    assert took(state, swap, STORED)
+    assert not took(state, s.Get("a", ("k",), protocol="binary"), "get ok cas=17 flags=0 value=y")
+    assert took(state, s.Get("a", ("k",), protocol="binary"), "get ok cas=18 flags=0 value=y")

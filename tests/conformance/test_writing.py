@@ -61,3 +61,16 @@ def test_a_number_that_should_be_new_is_wanted_new() -> None:
     assert written(gets(1), store, gets(2))[2] == Send(
         ("gets {k0}\r\n",), ("VALUE {k0} 0 1 <cas>\r\nx\r\nEND\r\n",), "a"
     )
+
+
+def test_frames_and_meta_commands_keep_their_numbers_by_name() -> None:
+    stored = Exchange("b", "set key=zk0 flags=0 exp=0 value=x", ("set ok cas=<cas>",), "set ok cas=17", binary=True)
+    swap = Exchange(
+        "b", "set key=zk0 flags=0 exp=0 cas=17 value=y", ("set ok cas=<cas>",), "set ok cas=18", binary=True
+    )
+    meta = Exchange("a", "ms zk0 1 F0 T0 C18 c\r\nz\r\n", ("HD c<cas>\r\n",), "EX c0\r\n", "", kept=False)
+    assert written(stored, swap, meta) == (
+        Send(("set key={k0} flags=0 exp=0 value=x",), ("set ok cas=<cas n0>",), "b", binary=True),
+        Send(("set key={k0} flags=0 exp=0 cas={n0} value=y",), ("set ok cas=<cas n1>",), "b", binary=True),
+        Send(("ms {k0} 1 F0 T0 C{n1} c\r\nz\r\n",), ("HD c<cas>\r\n",), "a"),
+    )
