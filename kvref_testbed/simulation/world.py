@@ -23,7 +23,9 @@ from kvref import collations, profiles
 from kvref.addresses import Address
 from kvref.profiles import Profile
 from kvref.server.connection import Connection
+from kvref.server.executors.mysql import pool
 from kvref.server.executors.mysql.executor import MySQLExecutor
+from kvref.server.executors.mysql.threads import Threads
 from kvref.server.executors.sqlite import group_commit
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.server.listeners.listener import Listener
@@ -82,6 +84,15 @@ class _Faults(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info:
             self.found.append(f"logged: {record.getMessage()}: {self.format(record).splitlines()[-1]}")
+
+
+class _Threads(Threads):
+    """Threads of the simulated loop."""
+
+    def call(self, what: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:
+        """See `Threads`."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().run_in_executor(None, what, *arguments)
+        return future
 
 
 class _Instead:
@@ -208,6 +219,7 @@ class Simulation:
         yield sqlite_file, "collations", _Instead(collations, register=self.register)
         yield wal, "os", _Instead(os, fdatasync=self.fdatasync)
         yield sqlite_file, "sqlite3", _Instead(sqlite3, connect=self.connect)
+        yield pool, "Threads", _Threads
         yield group_commit, "SimpleQueue", self.queue
         yield group_commit, "Thread", self.thread
 

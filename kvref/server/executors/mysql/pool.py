@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
 from kvref.engine.operations import CountRows, LockWaitError
 from kvref.errors import ConfigError, KvrefError, StoreError
+from kvref.server.executors.mysql.threads import Threads
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import LostError
@@ -36,9 +36,8 @@ class Pool:
     def __init__(self, store: MySQLStore, isolation: Isolation, apart: int = 0) -> None:
         self._store = store
         self._isolation = isolation
-        self._loop = asyncio.get_running_loop()
         most = store.login.most(batches=isolation.batches)
-        self._threads = ThreadPoolExecutor(most + _MORE_THREADS, thread_name_prefix="kvref-mysql")
+        self._threads = Threads(most + _MORE_THREADS, "kvref-mysql")
         # Batches can use all pool permits: a check of the tables during them needs a connection outside the permits.
         self.most = most - apart - (1 if isolation.batches else 0)
         if not self.most:
@@ -50,7 +49,7 @@ class Pool:
 
     async def in_thread(self, call: Callable[..., Any], *arguments: object) -> Any:
         """Call what blocks."""
-        return await self._loop.run_in_executor(self._threads, call, *arguments)
+        return await self._threads.call(call, *arguments)
 
     async def take(self) -> MySQLConnection:
         """Wait for a connection that is not in use; `give_back` must follow.
@@ -127,7 +126,7 @@ class Pool:
         """Close the connections that are not in use; nothing else may run."""
         for connection in [*self._idle, *([self._outside] if self._outside else [])]:
             await self.in_thread(connection.close)
-        self._threads.shutdown(wait=False)
+        self._threads.close()
 
     async def _open(self) -> MySQLConnection:
         connection: MySQLConnection = await self.in_thread(self._store.connect, self._isolation)
