@@ -29,6 +29,7 @@ or an artifact, or its user a right.
 from __future__ import annotations
 
 from kvref_testbed.targets.galera import GaleraCluster, galera_cluster
+from kvref_testbed.targets.group import Group, mysql_group
 from kvref_testbed.targets.kvref_server import KvrefServer, kvref_server
 from kvref_testbed.targets.lifecycle import Private, booted, down, find, names, private, running, status, up
 from kvref_testbed.targets.needs import MissingError
@@ -39,6 +40,7 @@ from kvref_testbed.targets.target import Status, Target
 __all__ = [
     "QUIET",
     "GaleraCluster",
+    "Group",
     "KvrefServer",
     "MissingError",
     "PluginServer",
@@ -54,6 +56,7 @@ __all__ = [
     "galera_cluster",
     "kvref_over_sql",
     "kvref_server",
+    "mysql_group",
     "names",
     "over_sql",
     "plugin_server",

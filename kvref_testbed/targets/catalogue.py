@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from kvref.errors import TargetError
 from kvref_testbed.targets.builds import MARIADB, MEMCACHED_NEWER, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
 from kvref_testbed.targets.galera import Galera
-from kvref_testbed.targets.kvref_server import KvrefGalera, KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
+from kvref_testbed.targets.group import MySQLGroup
+from kvref_testbed.targets.kvref_server import KvrefCluster, KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
 from kvref_testbed.targets.memcached import Memcached, MemcachedProxy, Nodecached, Twemproxy, Yrmcds
 from kvref_testbed.targets.mysqld import SQLOnly
 from kvref_testbed.targets.plugin import MySQLPlugin, config_script
@@ -21,6 +22,7 @@ _MYSQL_8_0 = SQLOnly(
 )
 _MYSQL_9_7 = SQLOnly("mysql-9.7", "MySQL 9.7 of Debian sid, in a chroot, for root; SQL only", MYSQL_9_7)
 _GALERA = Galera()
+_GROUP = MySQLGroup()
 _PLUGIN_8_0 = MySQLPlugin("mysql-8.0-plugin", "mysql-8.0", "MySQL 8.0.33 with daemon_memcached", MYSQL_8_0)
 _MEMCACHED = Memcached()
 _RECIPES: tuple[Recipe, ...] = (
@@ -41,11 +43,13 @@ _RECIPES: tuple[Recipe, ...] = (
     KvrefInnoDB("kvref-mysql-8.0", "kvref over MySQL 8.0.33 without the plugin", _MYSQL_8_0),
     KvrefInnoDB("kvref-mysql-9.7", "kvref over MySQL 9.7", _MYSQL_9_7),
     KvrefHandlerSocket("kvref-mariadb-hs", "kvref over MariaDB, reading through HandlerSocket", _MARIADB),
-    KvrefGalera("kvref-galera", "kvref over a Galera cluster of three MariaDB servers", _GALERA),
+    KvrefCluster("kvref-galera", "kvref over a Galera cluster of three MariaDB servers", _GALERA),
+    KvrefCluster("kvref-mysql-group", "kvref over a replication group of three MySQL 9.7 servers", _GROUP),
     _MARIADB,
     _MYSQL_8_0,
     _MYSQL_9_7,
     _GALERA,
+    _GROUP,
 )
 
 
@@ -73,5 +77,5 @@ def profile_of(name: str) -> str:
 
 def options_for(name: str, profile: str) -> tuple[str, ...]:
     """Return the options with which a target answers as a profile: kvref chooses; others are what they are."""
-    chooses = isinstance(recipe(name), KvrefSQLite | KvrefInnoDB | KvrefHandlerSocket | KvrefGalera)
+    chooses = isinstance(recipe(name), KvrefSQLite | KvrefInnoDB | KvrefHandlerSocket | KvrefCluster)
     return ("--profile", profile) if chooses else ()

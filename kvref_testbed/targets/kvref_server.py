@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kvref_testbed.targets.galera import Galera
+    from kvref_testbed.targets.group import MySQLGroup
     from kvref_testbed.targets.mysqld import SQLOnly
     from kvref_testbed.targets.process import Process
     from kvref_testbed.targets.progress import Progress
@@ -146,18 +147,18 @@ class KvrefHandlerSocket:
 
 
 @dataclass(frozen=True, slots=True)
-class KvrefGalera:
-    """`kvref serve` over all nodes of a Galera cluster of its own with the demo rows; see `recipe.Recipe`."""
+class KvrefCluster:
+    """`kvref serve` over all servers of a cluster of its own with the demo rows; see `recipe.Recipe`."""
 
     name: str
     summary: str
-    database: Galera
+    database: Galera | MySQLGroup
     profile: str = "kvref"
 
     def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
-        """Start the nodes, `kvref init` and `kvref serve`; options and errors as of KvrefInnoDB.
+        """Start the servers, `kvref init` and `kvref serve`; options and errors as of KvrefInnoDB.
 
-        Whoever judges it gets the SQL side of the node that kvref uses while it serves.
+        Whoever judges it gets the SQL side of the server that kvref uses while it serves.
         """
         behind, options = _parted(options)
         store = self.database.boot(run, behind, progress)

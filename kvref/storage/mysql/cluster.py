@@ -33,10 +33,21 @@ LOOK_EVERY: Final = 1.0  # seconds
 _PAUSE: Final = 0.05  # seconds
 _STATUS: Final = "SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_local_state_comment')"
 # SHOW, which a node that is not ready answers too.
-_VARIABLES: Final = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'read_only')"
+_VARIABLES: Final = (
+    "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_on', 'read_only', 'group_replication_group_name')"
+)
+# A member of a replication group that left it, or never joined, takes writes that the others do not get. One without a
+# majority commits nothing until it gives up.
+_MEMBERS: Final = (
+    "SELECT MEMBER_ID = @@server_uuid, MEMBER_STATE, MEMBER_ROLE FROM performance_schema.replication_group_members"
+)
+_SECONDARY: Final = "it is a secondary of its replication group"
+# A new primary is chosen within this time after the previous one has become read-only.
+_SWITCH_SECONDS: Final = 2.0
 # A node has what the others have acknowledged in its queue, and need not have carried it out.
 _CATCH_UP: Final = "SET STATEMENT wsrep_sync_wait = 1 FOR SELECT 1"
-_UNREACHED: Final = (CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_UNKNOWN_HOST)
+# The last two: a server in offline mode, as a member that its group has expelled.
+_UNREACHED: Final = (CR.CR_CONNECTION_ERROR, CR.CR_CONN_HOST_ERROR, CR.CR_UNKNOWN_HOST, 3032, 6400)
 
 
 class State(IntEnum):
@@ -45,6 +56,7 @@ class State(IntEnum):
     SERVES = 0
     GIVES = 1  # a transfer of its state to another: it may be slow
     READS = 2  # read_only: a replica
+    FOLLOWS = 3  # a secondary of a replication group, which may lag behind: used only until the primary is found
 
 
 class DownError(StoreError):
@@ -57,6 +69,7 @@ class _Use:
 
     number: int
     open: WeakSet[Connection[Cursor]] = field(default_factory=WeakSet)
+    served: float = -_SWITCH_SECONDS  # when it was last seen to take writes, by the monotonic clock
 
 
 class Nodes:
@@ -95,6 +108,23 @@ class Nodes:
         """Return whether a connection leads to a server that is not the one in use any more."""
         return self._use is not None and connection not in self._use.open
 
+    def writes_elsewhere(self, connection: Connection[Cursor]) -> bool:
+        """Return whether a server that refuses writes has a successor, which is in use from then on.
+
+        Args:
+            connection: leads to the server that is read-only. If it has accepted writes lately, a successor is being
+                chosen, and this waits for it.
+        """
+        use = self._use
+        if use is None or self.left(connection):
+            return use is not None
+        deadline = min(use.served, time.monotonic()) + _SWITCH_SECONDS
+        while True:
+            self._judge(use, State.READS)
+            if self._use is not use or time.monotonic() > deadline:
+                return self._use is not use
+            time.sleep(_PAUSE)
+
     def close(self) -> None:
         """Look after the servers no more; afterwards no connection of it is open."""
         self._closed.set()
@@ -118,7 +148,8 @@ class Nodes:
         """Wait until the node has what the others have acknowledged. Raises as `state_of`."""
         deadline = time.monotonic() + self._login.timeout
         while True:
-            state_of(connection)
+            if state_of(connection) is State.FOLLOWS:
+                raise DownError(_SECONDARY)
             if "MariaDB" not in str(connection.server_version):  # type: ignore[attr-defined]
                 return
             try:
@@ -154,11 +185,14 @@ class Nodes:
         for number in numbers:
             try:
                 with closing(_opened(self._each[number], 1)) as connection:
-                    found[number] = state_of(connection)
+                    state = state_of(connection)
+                    if state is State.FOLLOWS:
+                        raise DownError(f"store {self._each[number].text}: {_SECONDARY}")
+                    found[number] = state
             except (StoreError, OSError, pymysql.err.MySQLError) as error:
                 causes.append(_words(error))
                 continue
-            if found[number] is State.SERVES:
+            if state is State.SERVES:
                 break
         if not found:
             raise StoreError(f"none of {len(numbers)} servers serves: {'; '.join(causes)}")
@@ -187,13 +221,15 @@ class Nodes:
             looking[1].close()
 
     def _judge(self, use: _Use, state: State) -> None:
-        """Leave a server that only reads for one that serves."""
-        if state is not State.READS:
+        """Leave a server that only reads, or a secondary, for one that serves."""
+        if state < State.READS:
+            use.served = time.monotonic()
             return
         with suppress(StoreError):
             best = self._best(use)
             if best != use.number:
-                self._another(use, f"store {self._each[use.number].text}: it is read-only")
+                why = _SECONDARY if state is State.FOLLOWS else "it is read-only"
+                self._another(use, f"store {self._each[use.number].text}: {why}")
 
     def _leave(self, use: _Use, why: str) -> None:
         """Use another server, and wake the threads that wait for the previous one."""
@@ -208,16 +244,38 @@ def state_of(connection: Connection[Cursor]) -> State:
     """Return whether a server accepts writes, only reads, or neither.
 
     Raises:
-        DownError: the node is not connected to its cluster.
+        DownError: the node is not connected to its cluster, or to a majority of its replication group.
         pymysql.err.MySQLError, OSError: the server does not reply.
     """
     said = {**_ask(connection, _VARIABLES), **_ask(connection, _STATUS)}
+    if said.get("group_replication_group_name"):
+        state = _state_of_member(connection)
+        if state is not State.SERVES:
+            return state
     if said.get("wsrep_on") == "ON":
         if said.get("wsrep_ready") != "ON":
             raise DownError(f"the node is {said.get('wsrep_local_state_comment')} and not ready")
         if said.get("wsrep_local_state_comment") != "Synced":
             return State.GIVES
     return State.SERVES if said.get("read_only") in ("OFF", "0") else State.READS
+
+
+def _state_of_member(connection: Connection[Cursor]) -> State:
+    """Return whether a member of a replication group is its primary.
+
+    Raises:
+        DownError: it is not online, or does not reach a majority.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_MEMBERS)
+        members = list(cursor.fetchall())
+    state, role = next(((state, role) for own, state, role in members if own), ("OFFLINE", ""))
+    if state != "ONLINE":
+        raise DownError(f"the member is {state} in its replication group")
+    reached = sum(state != "UNREACHABLE" for _, state, _ in members)
+    if 2 * reached <= len(members):
+        raise DownError(f"the member reaches {reached} of {len(members)} members of its replication group")
+    return State.SERVES if role == "PRIMARY" else State.FOLLOWS
 
 
 def _opened(login: Login, lock_wait: float) -> Connection[Cursor]:

@@ -29,6 +29,7 @@ from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import (
     LOCKED,
     NOT_READY,
+    READ_ONLY,
     STALE,
     AgainError,
     CycleError,
@@ -371,6 +372,9 @@ class MySQLConnection:
         if ends_connection(error) or not self._connection.open:
             self.lost, self.in_transaction = True, False
             return HangError(text) if hangs(error) else LostError(text)
+        if number in READ_ONLY and self._database.nodes.writes_elsewhere(self._connection):
+            self.lost, self.in_transaction = True, False
+            return LostError(text)
         self._ask_whether_open()
         if number in LOCKED:
             return operations.LockWaitError(text)
@@ -394,8 +398,9 @@ class MySQLConnection:
 
 
 _UNKNOWN: Final = "it is not known whether it was written"
-# The cluster has certified another transaction of the same rows: Galera's words, and Group Replication's.
-_REFUSED: Final = (ER.LOCK_DEADLOCK, 3101)
+# The cluster has certified another transaction of the same rows: Galera's words, and Group Replication's. Or the server
+# has become read-only, and has rolled the transaction back.
+_REFUSED: Final = (ER.LOCK_DEADLOCK, 3101, *READ_ONLY)
 # The node lost the cluster while it waited for its position in the commit order: the other nodes may have the
 # transaction. With the text of `_TOO_LARGE` it was never sent to them.
 _IN_DOUBT: Final = (1180, 3100)
@@ -410,7 +415,8 @@ def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLErr
         words: returns the message of an error.
 
     Raises:
-        CycleError: the cluster rejects it because of an earlier conflicting transaction; nothing is written.
+        CycleError: the cluster rejects it because of an earlier conflicting transaction, or the server has become
+            read-only; nothing is written.
         LostError: the node is no longer a member of its cluster; nothing is written.
     """
     try:

@@ -20,6 +20,8 @@ REFUSED: Final = (
 NO_TRUNCATE: Final = (ER.TABLEACCESS_DENIED_ERROR, 1701)
 # A lock was not available and the statement had NOWAIT; MariaDB replies LOCK_WAIT_TIMEOUT.
 LOCKED: Final = (ER.LOCK_WAIT_TIMEOUT, 3572)
+# The server is read-only, and has written nothing: by a variable, or as a secondary of its cluster.
+READ_ONLY: Final = (ER.OPTION_PREVENTS_STATEMENT, 1836)
 STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR, ER.TABLE_DEF_CHANGED)
 # A node that is not in the primary component of its Galera cluster rejects every statement.
 NOT_READY: Final = 1047

@@ -1,0 +1,231 @@
+"""MySQL Group Replication on loopback: the members, the target, and a group for tests.
+
+What kvref serves from, not what is judged:
+
+    with mysql_group() as group:
+        ...                                  # group.dsn: all members; group.members[0].connect()
+        group.members[0].kill()
+        group.members[0].start()             # it joins again
+        group.members[1].take_over()         # a planned change of the primary
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import uuid
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pymysql
+
+from kvref.errors import TargetError
+from kvref_testbed.targets import mysqld
+from kvref_testbed.targets.builds import MYSQL_9_7
+from kvref_testbed.targets.ports import LOOPBACK, NotYetError, free_ports
+from kvref_testbed.targets.progress import QUIET
+from kvref_testbed.targets.run import Restartable, Run
+from kvref_testbed.targets.target import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pymysql.connections import Connection
+    from pymysql.cursors import Cursor
+
+    from kvref_testbed.targets.mysqld import Server
+    from kvref_testbed.targets.progress import Progress
+
+MEMBERS: Final = 3
+_ONLINE_SECONDS: Final = 60.0
+_PATIENCE: Final = 60.0  # MySQL's to end in order
+_ONLINE: Final = "ONLINE"
+_MEMBER: Final = (
+    "SELECT MEMBER_STATE, MEMBER_ROLE FROM performance_schema.replication_group_members WHERE MEMBER_ID = @@server_uuid"
+)
+# The others expel a member that was silent for 5 s at once, and one that sees no majority for 5 s gives up.
+_OPTIONS: Final = (
+    "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--log-bin=log", "--plugin-load-add=group_replication.so",
+    f"--report-host={LOOPBACK}", "--loose-group_replication_start_on_boot=OFF",
+    "--loose-group_replication_bootstrap_group=OFF", f"--loose-group_replication_ip_allowlist={LOOPBACK}",
+    "--loose-group_replication_member_expel_timeout=0",
+    "--loose-group_replication_unreachable_majority_timeout=5", "--loose-group_replication_autorejoin_tries=0",
+    # Of the group's own channel: a member without TLS takes the password of root, which is empty, over TCP.
+    "--loose-group_replication_recovery_get_public_key=ON",
+)  # fmt: skip
+
+
+class Member(Restartable):
+    """One mysqld at a time, on a data folder in that of the run; made by `lay_out`.
+
+    number: from 1; its `server_id`.
+    options: where it and the others listen.
+    """
+
+    def __init__(self, run: Run, number: int, server: Server, options: tuple[str, ...]) -> None:
+        super().__init__(run, _PATIENCE)
+        self._number = number
+        self._options = options
+        self.server = server
+
+    @property
+    def address(self) -> str:
+        """Return HOST:PORT of its SQL side."""
+        return f"{LOOPBACK}:{self.server.port}"
+
+    def connect(self, patience: float | None = None) -> Connection[Cursor]:
+        """Open a SQL connection; see `Server.connect`."""
+        return self.server.connect(patience)
+
+    def start(self, *, new_group: bool = False) -> None:
+        """Start on the data folder that is there, join the group, and wait until it is online.
+
+        new_group: it is the first one. Raises TargetError.
+        """
+        if self.running():
+            raise TargetError(f"member{self._number} runs already: stop or kill it first")
+        self._end(0)
+        before = list(self._run.processes)
+        try:
+            mysqld.start(self._run, MYSQL_9_7, self.server, self._options, f"member{self._number}/mysqld")
+        finally:
+            # One that ended at once is remembered too, so that the next start puts it away.
+            self._process = next((each for each in self._run.processes if each not in before), None)
+        self.join(new_group=new_group)
+
+    def join(self, *, new_group: bool = False) -> None:
+        """Join the group, or make it, and wait until it is online; see `start`."""
+        with closing(self.connect(_ONLINE_SECONDS)) as connection:
+            connection.query("STOP GROUP_REPLICATION")  # one that was expelled is in the state ERROR, and offline
+            connection.query("SET GLOBAL offline_mode = OFF")
+            connection.query("CHANGE REPLICATION SOURCE TO SOURCE_USER='root' FOR CHANNEL 'group_replication_recovery'")
+            if new_group:
+                connection.query("SET GLOBAL group_replication_bootstrap_group = ON")
+            connection.query("START GROUP_REPLICATION")
+            if new_group:
+                connection.query("SET GLOBAL group_replication_bootstrap_group = OFF")
+        self._run.wait_for(f"member{self._number} to be online", self._online, _ONLINE_SECONDS)
+
+    def state(self) -> tuple[str, str]:
+        """Return its state and its role in the group, for example `("ONLINE", "PRIMARY")`."""
+        with closing(self.connect(10)) as connection, connection.cursor() as cursor:
+            cursor.execute(_MEMBER)
+            rows = cursor.fetchall()
+        return (str(rows[0][0]), str(rows[0][1])) if rows else ("OFFLINE", "")
+
+    def take_over(self) -> None:
+        """Make it the primary of its group, and return when it is."""
+        with closing(self.connect(_ONLINE_SECONDS)) as connection:
+            connection.query("SELECT group_replication_set_as_primary(@@server_uuid)")
+
+    def pause(self) -> None:
+        """Stop it with SIGSTOP: it keeps its connections and answers nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on with SIGCONT."""
+        self._signal(signal.SIGCONT)
+
+    def _online(self) -> None:
+        try:
+            state, _ = self.state()
+        except (OSError, pymysql.err.MySQLError) as error:
+            raise NotYetError(f"member{self._number} said: {error}") from error
+        if state != _ONLINE:
+            raise NotYetError(f"member{self._number} is {state}")
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is None or not self._process.alive():
+            raise TargetError(f"member{self._number} does not run: start it first")
+        os.kill(self._process.pid, number)
+
+
+def lay_out(run: Run, options: Sequence[str], progress: Progress) -> list[Member]:
+    """Return a run the folders of the members, which `Member.start` will start one after the other.
+
+    options: of each mysqld. Raises MissingError where MySQL 9.7 cannot be had.
+    """
+    ports = free_ports(2 * MEMBERS)
+    sql, group = ports[:MEMBERS], ports[MEMBERS:]
+    common = (
+        *_OPTIONS,
+        f"--loose-group_replication_group_name={uuid.uuid4()}",
+        f"--loose-group_replication_group_seeds={','.join(f'{LOOPBACK}:{port}' for port in group)}",
+    )
+    members = []
+    for number in range(1, MEMBERS + 1):
+        folder = run.folder / f"member{number}"
+        folder.mkdir()
+        own = (
+            f"--server-id={number}",
+            f"--report-port={sql[number - 1]}",
+            f"--loose-group_replication_local_address={LOOPBACK}:{group[number - 1]}",
+        )
+        server = mysqld.lay_out(folder, MYSQL_9_7, progress, sql[number - 1])
+        members.append(Member(run, number, server, (*common, *own, *options)))
+    return members
+
+
+def started(run: Run, options: Sequence[str], progress: Progress) -> list[Member]:
+    """Start the members of a new group, the first one as its primary; each is online when the next one begins."""
+    members = lay_out(run, options, progress)
+    for number, each in enumerate(members, 1):
+        progress.step(f"starting member{number} of {MEMBERS}")
+        each.start(new_group=each is members[0])
+    return members
+
+
+def dsn(members: Sequence[Member]) -> str:
+    """Return the DSN that names all members, the first one first."""
+    return f"mysql://root@{','.join(each.address for each in members)}/"
+
+
+@dataclass(frozen=True, slots=True)
+class MySQLGroup:
+    """Three members with one primary, each on a port of loopback and a socket; see `recipe.Recipe` for the fields."""
+
+    name: str = "mysql-group"
+    summary: str = "three MySQL 9.7 servers as a replication group with one primary; SQL only"
+    profile: None = None
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start the members one after the other on fresh data folders.
+
+        options: of each mysqld. Raises TargetError.
+        """
+        members = started(run, options, progress)
+        first = members[0].server
+        return Endpoint(address=None, version=first.version(), sql=dsn(members), socket=first.socket)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Members with the same rows; made by `mysql_group`, in the order of the DSN."""
+
+    members: list[Member]
+
+    @property
+    def dsn(self) -> str:
+        """Return the DSN that names all members."""
+        return dsn(self.members)
+
+    def primary(self) -> Member:
+        """Return the member that is online and the primary; raises TargetError if no one is."""
+        for each in self.members:
+            if each.running() and each.state() == (_ONLINE, "PRIMARY"):
+                return each
+        raise TargetError("no member is the primary")
+
+
+@contextmanager
+def mysql_group(options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Group]:
+    """Start a private group of three members; it is killed with the block.
+
+    options: of each mysqld, at every start. Raises TargetError.
+    """
+    run = Run.create()
+    try:
+        yield Group(started(run, options, progress))
+    finally:
+        run.stop(0)

@@ -1,0 +1,126 @@
+"""Faults of a MySQL replication group under writes: a planned change of the primary fails no command, no fault loses one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+from cluster.generator import UNKNOWN, Writer, writing
+from cluster.rows import ACCOUNT
+from database import kvref
+from live import missing_skips
+from serving import Served, serving
+from waiting import until
+
+from kvref_testbed import targets
+from kvref_testbed.targets import Group
+from kvref_testbed.targets.group import Member
+
+NONE_SERVES = b"none of 3 servers serves"
+READ_ONLY = b"1290"
+ROWS = "SELECT c1, c2 FROM test.demo_test"
+
+pytestmark = [pytest.mark.live, pytest.mark.nightly, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def group() -> Iterator[Group]:
+    with ExitStack() as stack:
+        with missing_skips():
+            made = stack.enter_context(targets.mysql_group())
+        done = kvref("init", "--demo", "--store", made.dsn)
+        assert done.returncode == 0, done.stderr
+        with closing(made.primary().connect(30)) as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE USER {ACCOUNT}")
+            cursor.execute(f"GRANT SELECT ON innodb_memcache.* TO {ACCOUNT}")
+            cursor.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON test.demo_test TO {ACCOUNT}")
+            cursor.execute(f"GRANT SELECT ON performance_schema.replication_group_members TO {ACCOUNT}")
+        yield made
+
+
+@pytest.fixture
+def served(group: Group) -> Iterator[Served]:
+    store = group.dsn.replace("root@", f"{ACCOUNT}@") + "?timeout=3"
+    with serving(store, "--set", "innodb_lock_wait_timeout=5") as running:
+        yield running
+    with closing(group.primary().connect(30)) as connection, connection.cursor() as cursor:
+        cursor.execute("DELETE FROM test.demo_test")
+
+
+def differences(group: Group, writers: list[Writer]) -> list[str]:
+    """Return acknowledged rows that differ on any member; no writer got a wrong reply, and all members agree."""
+    assert [wrong for each in writers for wrong in each.wrong] == []
+    seen = [rows(each) for each in group.members]
+    assert seen == [seen[0]] * len(seen)
+    return [text for each in writers for text in each.differences(seen[0])]
+
+
+def rows(member: Member) -> dict[str, str]:
+    with closing(member.connect(60)) as connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION group_replication_consistency = 'BEFORE'")
+        cursor.execute(ROWS)
+        return dict(cursor.fetchall())
+
+
+def test_a_planned_change_of_the_primary_fails_no_command(group: Group, served: Served) -> None:
+    with writing(served, "planned") as writers:
+        for _ in range(len(group.members)):
+            before = group.primary()
+            after = next(each for each in group.members if each is not before)
+            after.take_over()
+            for each in writers:
+                each.wait_for_an_acknowledgement()
+            assert group.primary() is after
+    assert differences(group, writers) == []
+    assert [each.refusals for each in writers] == [[]] * len(writers)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"), [(Member.kill, Member.start), (Member.pause, Member.resume)], ids=["kill", "sigstop"]
+)
+def test_a_lost_primary_loses_nothing(
+    group: Group, served: Served, begin: Callable[[Member], None], end: Callable[[Member], None]
+) -> None:
+    with writing(served, begin.__name__) as writers:
+        lost = group.primary()
+        begin(lost)
+        for each in writers:
+            each.wait_for_an_acknowledgement()
+        end(lost)
+        if begin is Member.pause:
+            until(lambda: lost.state()[0] == "ERROR")  # it was expelled, and gives up
+            lost.join()
+        for each in writers:
+            each.wait_for_an_acknowledgement()
+    assert differences(group, writers) == []
+    refusals = {reply for each in writers for reply in each.refusals}
+    assert all(UNKNOWN in reply or NONE_SERVES in reply or READ_ONLY in reply for reply in refusals), refusals
+
+
+def test_a_primary_without_a_majority_serves_nothing(group: Group, served: Served) -> None:
+    with writing(served, "minority") as writers:
+        primary = group.primary()
+        others = [each for each in group.members if each is not primary]
+        for each in others:
+            each.kill()
+        until(lambda: all(any(NONE_SERVES in each for each in writer.refusals) for writer in writers), seconds=60)
+    assert [wrong for each in writers for wrong in each.wrong] == []
+    until(lambda: primary.state()[0] == "ERROR")
+    primary.join(new_group=True)
+    for each in others:
+        each.start()
+    assert differences(group, writers) == []
+
+
+def test_a_member_that_left_its_group_is_not_used(group: Group, served: Served) -> None:
+    with writing(served, "left") as writers:
+        primary = group.primary()
+        with closing(primary.connect(60)) as connection:
+            connection.query("STOP GROUP_REPLICATION")
+            connection.query("SET GLOBAL super_read_only = 0")  # as a careless administrator may
+        for each in writers:
+            each.wait_for_an_acknowledgement()
+        assert group.primary() is not primary
+        primary.join()
+    assert differences(group, writers) == []
