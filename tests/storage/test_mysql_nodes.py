@@ -104,6 +104,19 @@ def test_one_that_is_read_only_comes_last(first: SQLServer, second: SQLServer) -
         assert used(nodes) == second.port
 
 
+def test_who_is_refused_a_write_goes_to_one_that_takes_it(first: SQLServer, second: SQLServer) -> None:
+    with nodes_of(first.port, second.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection:
+        with read_only(first):
+            assert nodes.writes_elsewhere(connection)
+            assert (nodes.left(connection), used(nodes)) == (True, second.port)
+            assert nodes.writes_elsewhere(connection)  # another thread has found it
+        with closing(nodes.connect(LOCK_WAIT)) as now, read_only(first, second):
+            assert not nodes.writes_elsewhere(now)
+            assert not nodes.left(now)
+    with nodes_of(first.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection, read_only(first):
+        assert not nodes.writes_elsewhere(connection)
+
+
 def test_one_that_becomes_read_only_is_left(first: SQLServer, second: SQLServer) -> None:
     with nodes_of(first.port, second.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection:
         assert not nodes.left(connection)

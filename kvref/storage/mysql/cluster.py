@@ -169,7 +169,7 @@ class Nodes:
         with self._choosing:
             if self._use is not left and self._use is not None:
                 return self._use
-            use = self._use = _Use(self._best(left))
+            use = self._use = _Use(self._best(left)[0])
             if left is not None:
                 _log.warning("%s: %s is used now", why, self._each[use.number].text)
             if self._watching is None:
@@ -177,8 +177,12 @@ class Nodes:
                 self._watching.start()
             return use
 
-    def _best(self, left: _Use | None) -> int:
-        """Return the first of the best servers; the one that is left comes last. Raises StoreError: none serves."""
+    def _best(self, left: _Use | None) -> tuple[int, State]:
+        """Return the first of the best servers and its state; the one that is left comes last.
+
+        Raises:
+            StoreError: none serves.
+        """
         numbers = sorted(range(len(self._each)), key=lambda number: left is not None and number == left.number)
         found: dict[int, State] = {}
         causes = []
@@ -196,7 +200,8 @@ class Nodes:
                 break
         if not found:
             raise StoreError(f"none of {len(numbers)} servers serves: {'; '.join(causes)}")
-        return min(found, key=lambda number: (found[number], number))
+        number = min(found, key=lambda number: (found[number], number))
+        return number, found[number]
 
     def _watch(self) -> None:
         looking: tuple[_Use, Connection[Cursor]] | None = None
@@ -226,8 +231,7 @@ class Nodes:
             use.served = time.monotonic()
             return
         with suppress(StoreError):
-            best = self._best(use)
-            if best != use.number:
+            if self._best(use)[1] < state:
                 why = _SECONDARY if state is State.FOLLOWS else "it is read-only"
                 self._another(use, f"store {self._each[use.number].text}: {why}")
 
