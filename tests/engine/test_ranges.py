@@ -291,7 +291,7 @@ def test_the_first_write_ends_a_snapshot_that_no_read_counts_for(desk: Make) -> 
     ("words", "keys"),
     [
         (b"x", b"b"), (b"x y", b"bc"), (b"@@none.d", b"b"), (b"@@aaa.e y", b"bc"), (b"x @>d", b"bcde"),
-        (b"@@aaa", b" "), (b"x @@num y", b"b c"), (b"v w x y z", b"bcde"),
+        (b"@@aaa", b" "), (b"x @@num y", b"b c"), (b"v w x y z", b"bcde"), (b"v w x y z a @>=d c", b"bcdeade"),
     ],
 )  # fmt: skip
 def test_each_word_behind_a_range_of_a_mapping_shows_the_next_row_in_8_0(desk: Make, words: bytes, keys: bytes) -> None:

@@ -27,10 +27,12 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
     """Answer the words of one get in their order; misses and unknown mappings are left out (mget-005, mget-010)."""
     items: list[r.Item] = []
     size = 0
-    read, ended = False, 0  # a row was looked up; reads that the plugin counts, as the last word comes to an end
+    read, reads = False, 0  # a row was looked up; reads that the plugin counts: a last key, and each end of a range
+    passed = 0  # words that are answered or lost
     asks_cache = session.shared.directory.policies.get is Policy.BOTH
     for position, word in enumerate(command.words, 1):
-        ended = 0
+        if position <= passed:
+            continue
         if asks_cache and (hit := (yield from cached(session, word, now))) is not None:
             session.shared.counters.got(word, hits=1, misses=False)
             items.append(hit)
@@ -46,10 +48,14 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
             session.stuck = not (last or session.rules.each_word_switches)
             if wanted is None:
                 found = yield from _row(session, mapping, word, key, now)
-                ended = int(last)
+                reads += last
             else:
-                behind = None if key is word else command.words[position:]
-                found, ended = yield from _rows(session, mapping, wanted, now, command, behind)
+                behind = command.words[position:]
+                found, ended, used = yield from _rows(
+                    session, mapping, wanted, now, command, behind, named=key is not word
+                )
+                reads += ended
+                passed = position + used
             read = True
             if session.rules.counts_each_key and not session.batch.reads_alone:
                 yield from count_read(session)
@@ -59,10 +65,8 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         items += found
         size += sum(item.size for item in found)
         session.check_reply(size)
-        if wanted is not None and session.rules.lossy_ranges:
-            break  # other words behind a range are lost (range-035); an empty one would end 8.0 (range-077)
     if read and not session.rules.counts_each_key:
-        yield from _end_reads(session, ended if session.rules.counts_ended_gets else int(not command.refused))
+        yield from _end_reads(session, reads if session.rules.counts_ended_gets else int(not command.refused))
     session.stuck = session.stuck and not items
     if command.refused:
         return r.Line(BAD_FORMAT)
@@ -70,9 +74,9 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
 
 
 def _rows(
-    session: Session, mapping: Mapping, wanted: Range, now: int, command: c.Get, behind: list[bytes] | None
-) -> Generator[Operation, Any, tuple[list[r.Item], int]]:
-    """Return the items of a range, and how often the plugin comes to its end: as many reads it counts.
+    session: Session, mapping: Mapping, wanted: Range, now: int, command: c.Get, behind: list[bytes], *, named: bool
+) -> Generator[Operation, Any, tuple[list[r.Item], bool, int]]:
+    """Return the items of a range, whether the plugin comes to its end, and how many words behind it are dealt with.
 
     Args:
         session: the connection's state.
@@ -80,52 +84,53 @@ def _rows(
         wanted: the range.
         now: UNIX time in whole seconds.
         command: the get.
-        behind: words behind a range that names its mapping; None for a range that does not.
+        behind: the words behind the range.
+        named: the range names its mapping.
 
     Raises:
         RefusedError: see `scan`.
     """
     frame = command.frame
-    first_only = frame is not None or behind == []  # the binary protocol has one item in its reply
+    first_only = frame is not None or (named and not behind)  # the binary protocol has one item in its reply
     with_keys = frame is None or frame.with_key
     found, ended = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
-    if not session.rules.lossy_ranges or not found:
-        return found, int(ended and not (first_only and found))
+    if not session.rules.lossy_ranges:
+        return found, not (first_only and found), 0
     if frame is not None:
         for item in found:
             # process_bin_get takes the length of the request's key for that of the row's (range-002, range-003).
             item.word = item.word[: len(command.words[0])].ljust(len(command.words[0]), b"\0")
-        return found, 0
-    if behind is None:
-        return found, int(ended)
-    shown, ends = _one_for_each_word(session, mapping, found, behind)
-    return shown, ends if ended else max(0, ends - 1)  # an expired row ends the range once, and that is no read
+    elif named and found:
+        found, over, used = _one_for_each_word(session, mapping, found, behind)
+        return found, over and ended, used
+    # Words behind a range are lost (range-035); an empty one would end 8.0 (range-077).
+    return found, ended and not (first_only and found), len(behind)
 
 
 def _one_for_each_word(
     session: Session, mapping: Mapping, found: list[r.Item], behind: list[bytes]
-) -> tuple[list[r.Item], int]:
-    """Return what 8.0 shows of a range that names its mapping (behind-001 to -003), and how often it comes to the end.
+) -> tuple[list[r.Item], bool, int]:
+    """Return what 8.0 shows of a range that names its mapping (behind-001 to -004); the rest is as of `_rows`.
 
     Args:
         session: the connection's state.
         mapping: whose rows.
         found: the items of the range, at least one.
         behind: the words behind it. Each shows the next row, whatever it is; but a mapping without a key shows the
-            table, and a range all rows that are left.
+            table, and a range all rows that are left. Words behind the end of the range are keys again.
     """
-    shown, left, ended = found[:1], iter(found[1:]), 0
-    for word in behind:
+    shown, left = found[:1], iter(found[1:])
+    for used, word in enumerate(behind, 1):
         target = session.split(word)
         if target is not None and not target.key:
             shown.append(switch_item(session, b"", mapping))
         elif target is None and parse(word) is not None:
-            return [*shown, *left], ended + 1
+            return [*shown, *left], True, len(behind)
         elif (item := next(left, None)) is not None:
             shown.append(item)
         else:
-            ended += 1
-    return shown, ended
+            return shown, True, used
+    return shown, False, len(behind)
 
 
 def _end_reads(session: Session, reads: int) -> Generator[Operation, Any, None]:
