@@ -47,6 +47,8 @@ SELDOM = st.sampled_from((False, False, False, True))
 MANNER = st.fixed_dictionaries({"silent": SELDOM, "named": SELDOM, "meta": SELDOM})
 OFTEN_SILENT = st.fixed_dictionaries({"silent": st.booleans(), "named": st.just(value=False), "meta": SELDOM})
 Manner = dict[str, bool]
+# Which commands of a rule with two are sent, so that each can be left out alone.
+BOTH = st.tuples(*[st.sampled_from((False, True, True, True))] * 2)
 PROTOCOLS = st.tuples(*[st.sampled_from((s.TEXT, s.TEXT, s.BINARY))] * 3)
 
 
@@ -125,6 +127,11 @@ class CommandRules(RuleBasedStateMachine):
         how = manner["silent"], manner["named"]
         self.do(*(s.Get(name, (text,), cas, time, *how, protocol=protocol) for text in texts))
 
+    def amount(self, protocol: str, position: int) -> str:
+        """Return an amount; frames have numbers of 64 bits only."""
+        text = at(self.amounts, position)
+        return text if protocol != s.BINARY or (text.isdigit() and int(text) < 1 << 64) else "1"
+
     def expiry(self, protocol: str, position: int) -> int:
         """Return an expiry time; frames have no negative ones."""
         time = at(self.expiries, position)
@@ -158,11 +165,13 @@ class CommandRules(RuleBasedStateMachine):
         self.store(on=on, verb=verb, word=word, value=value, flags=0, expiry=0, manner=manner)
 
     @precondition(has_mappings)
-    @rule(on=ON, mapping=MAPPING, key=KEY, value=VALUE, manner=OFTEN_SILENT)
-    def store_and_read(self, *, on: int, mapping: int, key: int, value: int, manner: Manner) -> None:
+    @rule(on=ON, word=MAPPED, value=VALUE, manner=OFTEN_SILENT, both=BOTH)
+    def store_and_read(self, *, on: int, word: Word, value: int, manner: Manner, both: tuple[bool, bool]) -> None:
         """Store under the name of a mapping, and read in the mapping that is bound then."""
-        self.store(on=on, verb="set", word=(mapping, key), value=value, flags=0, expiry=0, manner=manner)
-        self.read(on, [(None, key)], manner)
+        if both[0]:
+            self.store(on=on, verb="set", word=word, value=value, flags=0, expiry=0, manner=manner)
+        if both[1]:
+            self.read(on, [(None, word[1])], manner)
 
     @rule(on=ON, words=KEYS, manner=MANNER)
     def get(self, *, on: int, words: list[Word], manner: Manner) -> None:
@@ -176,27 +185,30 @@ class CommandRules(RuleBasedStateMachine):
         self.read(on, words, manner, cas=True)
 
     @precondition(has_cas)
-    @rule(on=ON, key=KEY, value=VALUE, stored=st.booleans(), stale=SELDOM, manner=MANNER)
-    def cas(self, *, on: int, key: int, value: int, stored: bool, stale: bool, manner: Manner) -> None:
+    @rule(on=ON, key=KEY, value=VALUE, both=BOTH, stale=SELDOM, manner=MANNER)
+    def cas(self, *, on: int, key: int, value: int, both: tuple[bool, bool], stale: bool, manner: Manner) -> None:
         """Store with the number that the connection saw last, or with one that no item has."""
-        if stored:
+        if both[0]:
             self.set_key(on=on, key=key, value=value, flags=1)
         name, protocol = self.place(on, meta=manner["meta"])
-        self.do(s.Store(name, "cas", self.keys[key], at(self.values, value), stale=stale, protocol=protocol))
+        if both[1]:
+            self.do(s.Store(name, "cas", self.keys[key], at(self.values, value), stale=stale, protocol=protocol))
 
-    @rule(on=ON, key=KEY, value=VALUE, verb=COUNT_VERB, amount=AMOUNT, manner=MANNER)
-    def count_stored(self, *, on: int, key: int, value: int, verb: str, amount: int, manner: Manner) -> None:
+    @rule(on=ON, key=KEY, value=VALUE, verb=COUNT_VERB, amount=AMOUNT, both=BOTH)
+    def count_stored(self, *, on: int, key: int, value: int, verb: str, amount: int, both: tuple[bool, bool]) -> None:
         """Store a value and count from it."""
-        self.set_key(on=on, key=key, value=value, flags=0)
-        self.count(on=on, verb=verb, word=(None, key), amount=amount, initial=None, manner=manner)
+        if both[0]:
+            self.set_key(on=on, key=key, value=value, flags=0)
+        if both[1]:
+            name, protocol = self.place(on)
+            text = self.amount(protocol, amount)
+            self.do(s.Count(name, verb, self.keys[key], text, protocol=protocol))
 
     @rule(on=ON, verb=COUNT_VERB, word=PLAIN | MAPPED, amount=AMOUNT, initial=INITIAL, manner=MANNER)
     def count(self, *, on: int, verb: str, word: Word, amount: int, initial: int | None, manner: Manner) -> None:
         """Increment or decrement; only meta commands and frames have an initial number."""
         name, protocol = self.place(on, meta=manner["meta"])
-        text = at(self.amounts, amount)
-        if protocol == s.BINARY and not (text.isdigit() and int(text) < 1 << 64):
-            text = "1"
+        text = self.amount(protocol, amount)
         # memcached 1.6.18 answers a silent `ma` that creates the item.
         first = None if protocol == s.TEXT or (protocol == s.META and manner["silent"]) else initial
         self.do(s.Count(name, verb, self.word(word), text, manner["silent"], first, protocol=protocol))

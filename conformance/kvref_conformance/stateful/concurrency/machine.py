@@ -16,7 +16,9 @@ from hypothesis.stateful import initialize, precondition, rule
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.model import steps as s
 from kvref_conformance.stateful.command_rules import (
+    BOTH,
     KEY,
+    MANNER,
     MAPPING,
     ON,
     PROTOCOLS,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvref_conformance.findings import ShrinkLimit
+    from kvref_conformance.stateful.command_rules import Manner
     from kvref_conformance.stateful.concurrency.player import HistoryRun, Player
 
 CONNECTIONS: Final = ("a", "b", "c")
@@ -134,6 +137,20 @@ class HistoryMachine(CommandRules):
     def update(self, *, table: str, key: int, value: int) -> None:
         """Change a row that is there."""
         self.do(self.changed("update", table, key, value))
+
+    @rule(on=ON, key=KEY, value=VALUE, manner=MANNER, changed=st.sampled_from((False, True, True)), both=BOTH)
+    def read_again(
+        self, *, on: int, key: int, value: int, manner: Manner, changed: bool, both: tuple[bool, bool]
+    ) -> None:
+        """Read a row before and behind a change over SQL."""
+        model, name = self.course.model, at(CONNECTIONS, on)
+        if both[0]:
+            self.read(on, [(None, key)], manner)
+        if changed and name in model.open:
+            table = model.tables[model.open[name].mapping]
+            self.do(s.Change("update", table, self.keys[key], at(VALUES, value)))
+        if both[1]:
+            self.read(on, [(None, key)], manner)
 
     @rule(verb=CHANGES, table=TABLE, key=KEY, value=VALUE)
     def change_in_transaction(self, *, verb: str, table: str, key: int, value: int) -> None:
