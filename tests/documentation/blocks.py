@@ -21,6 +21,7 @@ RUN: Final = {
     "README.md": "tests/client/test_readme.py",
     "docs/how-to/use-from-python.md": "tests/client/test_readme.py",
     "docs/how-to/migrate-from-the-plugin.md": "tests/doctor/test_migration.py",
+    "docs/how-to/migrate-a-hosted-database.md": "tests/doctor/test_hosted.py",
     "docs/tutorial/index.md": "tests/documentation/test_blocks.py",
     "docs/how-to/django.md": "tests/documentation/test_journeys.py",
     "docs/how-to/flask.md": "tests/documentation/test_journeys.py",

@@ -190,12 +190,13 @@ class Nodes:
             try:
                 with closing(_opened(self._each[number], 1)) as connection:
                     state = state_of(connection)
-                    if state is State.FOLLOWS:
-                        raise DownError(f"store {self._each[number].text}: {_SECONDARY}")
-                    found[number] = state
             except (StoreError, OSError, pymysql.err.MySQLError) as error:
                 causes.append(_words(error))
                 continue
+            if state is State.FOLLOWS:
+                causes.append(f"{self._each[number].text}: {_SECONDARY}")
+                continue
+            found[number] = state
             if state is State.SERVES:
                 break
         if not found:
