@@ -190,7 +190,8 @@ def test_a_server_that_ends_ends_the_sessions(engine: Engine, driver: str) -> No
     for result in results:
         assert result.stopped is not None
         assert result.stopped.startswith("a session ended")
-        assert counts([result])[HIT] > 0
+    # The server has answered a hundred; one process may have had them all.
+    assert counts(results)[HIT] > 0
 
 
 @pytest.mark.parametrize("driver", ["pymemcache", "kvref-async", "perl-fast", "libmemcached"])
