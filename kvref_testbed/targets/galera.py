@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -33,17 +32,14 @@ from kvref_testbed.targets import mysqld, needs
 from kvref_testbed.targets.builds import MARIADB
 from kvref_testbed.targets.ports import LOOPBACK, NotYetError, free_ports
 from kvref_testbed.targets.progress import QUIET
-from kvref_testbed.targets.run import Restartable, Run
+from kvref_testbed.targets.run import Run
 from kvref_testbed.targets.target import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from pymysql.connections import Connection
-    from pymysql.cursors import Cursor
-
-    from kvref_testbed.targets.mysqld import Build, Server
+    from kvref_testbed.targets.mysqld import Build
     from kvref_testbed.targets.progress import Progress
 
 METHOD: Final = "kvref_copy"
@@ -110,7 +106,6 @@ _TRANSFER: Final = "transfer"  # the folder of the script, in that of the run
 _SYNCED: Final = ("ON", "Synced")
 _SYNC_SECONDS: Final = 60.0
 _ANSWER_SECONDS: Final = 5.0
-_PATIENCE: Final = 60.0  # MariaDB's to end in order
 _POSITION: Final = re.compile(r"Recovered position: *(?P<uuid>[0-9a-f-]+):(?P<number>-?\d+)")
 _SAVED: Final = re.compile(r"^seqno: *(?P<number>-?\d+)$", re.MULTILINE)
 _NOTHING: Final = "00000000-0000-0000-0000-000000000000"
@@ -140,58 +135,21 @@ class Plan:
     options: tuple[str, ...]
 
 
-class GaleraNode(Restartable):
+class GaleraNode(mysqld.RestartableServer):
     """One mariadbd at a time, on a data folder in that of the run; made by `lay_out`.
 
-    name: of its folder.
-    options: of the provider and of mariadbd, that is, where it and the others listen.
+    Its options are those of the provider and of mariadbd, that is, where it and the others listen.
     """
-
-    def __init__(self, run: Run, build: Build, name: str, server: Server, options: tuple[str, ...]) -> None:
-        super().__init__(run, _PATIENCE)
-        self._build = build
-        self._options = options
-        self.name = name
-        self.server = server
-        self.host = LOOPBACK
-
-    @property
-    def port(self) -> int:
-        """Return where it answers SQL."""
-        assert self.server.port is not None, "a node has one"
-        return self.server.port
-
-    @property
-    def dsn(self) -> str:
-        """Return the DSN of this node alone."""
-        return self.server.dsn
-
-    def connect(self, patience: float | None = None) -> Connection[Cursor]:
-        """Open a SQL connection as root with autocommit; raises pymysql's errors.
-
-        patience: seconds after which a statement without an answer is given up; None: never.
-        """
-        return self.server.connect(patience)
 
     def start(self, *, new_cluster: bool = False) -> None:
         """Start on the data folder that is there and wait until it has what the cluster has.
 
         new_cluster: it is the first one. Raises TargetError.
         """
-        if self._process is not None:
-            if self._process.alive():
-                raise TargetError(f"{self.name} runs already, pid {self._process.pid}: stop or kill it first")
-            self._end(0)
+        self._free()
         how = self._as_first() if new_cluster else self._where_it_stood()
-        before = list(self._run.processes)
         path = f"{self._run.folder / _TRANSFER}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        try:
-            options = [*self._options, *how]
-            name = f"{self.name}/mysqld"
-            mysqld.start(self._run, self._build, self.server, options, name, {**os.environ, "PATH": path})
-        finally:
-            # One that ended at once is remembered too, so that the next start puts it away.
-            self._process = next((each for each in self._run.processes if each not in before), None)
+        self._launch(how, {**os.environ, "PATH": path})
         self.wait_until_synced()
 
     def wait_until_synced(self, seconds: float = _SYNC_SECONDS) -> None:
@@ -204,14 +162,6 @@ class GaleraNode(Restartable):
             cursor.execute("SHOW GLOBAL STATUS LIKE %s", (name,))
             rows = cursor.fetchall()
         return str(rows[0][1])
-
-    def pause(self) -> None:
-        """Stop it with SIGSTOP: it keeps its connections and answers nothing."""
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let it go on with SIGCONT."""
-        self._signal(signal.SIGCONT)
 
     def cut_off(self) -> None:
         """Part it from the other nodes; clients still reach it."""
@@ -237,11 +187,6 @@ class GaleraNode(Restartable):
             raise NotYetError(f"{self.name} said: {error}") from error
         if found != _SYNCED:
             raise NotYetError(f"{self.name} is {found[1]}, ready: {found[0]}")
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is None or not self._process.alive():
-            raise TargetError(f"{self.name} does not run: start it first")
-        os.kill(self._process.pid, number)
 
     def _isolate(self, number: int) -> None:
         with closing(self.connect(30)) as connection:
@@ -326,7 +271,7 @@ class Galera:
         """
         nodes = started(run, options, progress)
         first = nodes[0].server
-        return Endpoint(address=None, version=first.version(), sql=dsn(nodes), socket=first.socket)
+        return Endpoint(address=None, version=first.version(), sql=mysqld.dsn_of(nodes), socket=first.socket)
 
 
 def started(run: Run, options: Sequence[str], progress: Progress) -> list[GaleraNode]:
@@ -336,11 +281,6 @@ def started(run: Run, options: Sequence[str], progress: Progress) -> list[Galera
         progress.step(f"starting {each.name} of {NODES}")
         each.start(new_cluster=each is nodes[0])
     return nodes
-
-
-def dsn(nodes: Sequence[GaleraNode]) -> str:
-    """Return the DSN that names all nodes, the first one first."""
-    return f"mysql://root@{','.join(f'{each.host}:{each.port}' for each in nodes)}/"
 
 
 class GaleraCluster:
@@ -355,7 +295,7 @@ class GaleraCluster:
     @property
     def dsn(self) -> str:
         """Return the DSN that names all nodes, `mysql://root@127.0.0.1:PORT,127.0.0.1:PORT,127.0.0.1:PORT/`."""
-        return dsn(self.nodes)
+        return mysqld.dsn_of(self.nodes)
 
     def bootstrap(self) -> None:
         """Start the cluster again after all nodes are gone, beginning with the one that has most.

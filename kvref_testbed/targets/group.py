@@ -11,8 +11,6 @@ What kvref serves from, not what is judged:
 
 from __future__ import annotations
 
-import os
-import signal
 import uuid
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -25,21 +23,16 @@ from kvref_testbed.targets import mysqld
 from kvref_testbed.targets.builds import MYSQL_9_7
 from kvref_testbed.targets.ports import LOOPBACK, NotYetError, free_ports
 from kvref_testbed.targets.progress import QUIET
-from kvref_testbed.targets.run import Restartable, Run
+from kvref_testbed.targets.run import Run
 from kvref_testbed.targets.target import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pymysql.connections import Connection
-    from pymysql.cursors import Cursor
-
-    from kvref_testbed.targets.mysqld import Server
     from kvref_testbed.targets.progress import Progress
 
 MEMBERS: Final = 3
 _ONLINE_SECONDS: Final = 60.0
-_PATIENCE: Final = 60.0  # MySQL's to end in order
 _ONLINE: Final = "ONLINE"
 _MEMBER: Final = (
     "SELECT MEMBER_STATE, MEMBER_ROLE FROM performance_schema.replication_group_members WHERE MEMBER_ID = @@server_uuid"
@@ -56,42 +49,19 @@ _OPTIONS: Final = (
 )  # fmt: skip
 
 
-class Member(Restartable):
+class Member(mysqld.RestartableServer):
     """One mysqld at a time, on a data folder in that of the run; made by `lay_out`.
 
-    number: from 1; its `server_id`.
-    options: where it and the others listen.
+    Its options say where it and the others listen.
     """
-
-    def __init__(self, run: Run, number: int, server: Server, options: tuple[str, ...]) -> None:
-        super().__init__(run, _PATIENCE)
-        self._number = number
-        self._options = options
-        self.server = server
-
-    @property
-    def address(self) -> str:
-        """Return HOST:PORT of its SQL side."""
-        return f"{LOOPBACK}:{self.server.port}"
-
-    def connect(self, patience: float | None = None) -> Connection[Cursor]:
-        """Open a SQL connection; see `Server.connect`."""
-        return self.server.connect(patience)
 
     def start(self, *, new_group: bool = False) -> None:
         """Start on the data folder that is there, join the group, and wait until it is online.
 
         new_group: it is the first one. Raises TargetError.
         """
-        if self.running():
-            raise TargetError(f"member{self._number} runs already: stop or kill it first")
-        self._end(0)
-        before = list(self._run.processes)
-        try:
-            mysqld.start(self._run, MYSQL_9_7, self.server, self._options, f"member{self._number}/mysqld")
-        finally:
-            # One that ended at once is remembered too, so that the next start puts it away.
-            self._process = next((each for each in self._run.processes if each not in before), None)
+        self._free()
+        self._launch()
         self.join(new_group=new_group)
 
     def join(self, *, new_group: bool = False) -> None:
@@ -105,7 +75,7 @@ class Member(Restartable):
             connection.query("START GROUP_REPLICATION")
             if new_group:
                 connection.query("SET GLOBAL group_replication_bootstrap_group = OFF")
-        self._run.wait_for(f"member{self._number} to be online", self._online, _ONLINE_SECONDS)
+        self._run.wait_for(f"{self.name} to be online", self._online, _ONLINE_SECONDS)
 
     def state(self) -> tuple[str, str]:
         """Return its state and its role in the group, for example `("ONLINE", "PRIMARY")`."""
@@ -119,26 +89,13 @@ class Member(Restartable):
         with closing(self.connect(_ONLINE_SECONDS)) as connection:
             connection.query("SELECT group_replication_set_as_primary(@@server_uuid)")
 
-    def pause(self) -> None:
-        """Stop it with SIGSTOP: it keeps its connections and answers nothing."""
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let it go on with SIGCONT."""
-        self._signal(signal.SIGCONT)
-
     def _online(self) -> None:
         try:
             state, _ = self.state()
         except (OSError, pymysql.err.MySQLError) as error:
-            raise NotYetError(f"member{self._number} said: {error}") from error
+            raise NotYetError(f"{self.name} said: {error}") from error
         if state != _ONLINE:
-            raise NotYetError(f"member{self._number} is {state}")
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is None or not self._process.alive():
-            raise TargetError(f"member{self._number} does not run: start it first")
-        os.kill(self._process.pid, number)
+            raise NotYetError(f"{self.name} is {state}")
 
 
 def lay_out(run: Run, options: Sequence[str], progress: Progress) -> list[Member]:
@@ -155,7 +112,8 @@ def lay_out(run: Run, options: Sequence[str], progress: Progress) -> list[Member
     )
     members = []
     for number in range(1, MEMBERS + 1):
-        folder = run.folder / f"member{number}"
+        name = f"member{number}"
+        folder = run.folder / name
         folder.mkdir()
         own = (
             f"--server-id={number}",
@@ -163,22 +121,17 @@ def lay_out(run: Run, options: Sequence[str], progress: Progress) -> list[Member
             f"--loose-group_replication_local_address={LOOPBACK}:{group[number - 1]}",
         )
         server = mysqld.lay_out(folder, MYSQL_9_7, progress, sql[number - 1])
-        members.append(Member(run, number, server, (*common, *own, *options)))
+        members.append(Member(run, MYSQL_9_7, name, server, (*common, *own, *options)))
     return members
 
 
 def started(run: Run, options: Sequence[str], progress: Progress) -> list[Member]:
     """Start the members of a new group, the first one as its primary; each is online when the next one begins."""
     members = lay_out(run, options, progress)
-    for number, each in enumerate(members, 1):
-        progress.step(f"starting member{number} of {MEMBERS}")
+    for each in members:
+        progress.step(f"starting {each.name} of {MEMBERS}")
         each.start(new_group=each is members[0])
     return members
-
-
-def dsn(members: Sequence[Member]) -> str:
-    """Return the DSN that names all members, the first one first."""
-    return f"mysql://root@{','.join(each.address for each in members)}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +149,7 @@ class MySQLGroup:
         """
         members = started(run, options, progress)
         first = members[0].server
-        return Endpoint(address=None, version=first.version(), sql=dsn(members), socket=first.socket)
+        return Endpoint(address=None, version=first.version(), sql=mysqld.dsn_of(members), socket=first.socket)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +161,7 @@ class Group:
     @property
     def dsn(self) -> str:
         """Return the DSN that names all members."""
-        return dsn(self.members)
+        return mysqld.dsn_of(self.members)
 
     def primary(self) -> Member:
         """Return the member that is online and the primary; raises TargetError if no one is."""

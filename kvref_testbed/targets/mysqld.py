@@ -1,13 +1,14 @@
 """A mysqld on loopback, and the target that is a database server without the plugin.
 
 Knows nothing of memcached: it becomes a target in `plugin.py`, with the plugin, and here without. The builds:
-`builds.py`; a server that is stopped, started and killed: `servers.py`.
+`builds.py`; servers for tests: `servers.py`; servers of a cluster: `galera.py` and `group.py`.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -22,6 +23,7 @@ from kvref.errors import TargetError
 from kvref_testbed.targets.folders import build_once, cache_root
 from kvref_testbed.targets.needs import missing_library
 from kvref_testbed.targets.ports import LOOPBACK, NotYetError, free_port
+from kvref_testbed.targets.run import Restartable
 from kvref_testbed.targets.target import Endpoint
 
 if TYPE_CHECKING:
@@ -213,6 +215,83 @@ def _template(build: Build, program: Program, progress: Progress) -> Path:
         (folder / "auto.cnf").unlink(missing_ok=True)
 
     return build_once(cache_root() / "data" / program.key, fill, progress)
+
+
+# MySQL takes 3 to 6 s from SIGTERM to its end, longer on a busy machine.
+_PATIENCE = 60.0
+
+
+class RestartableServer(Restartable):
+    """One server at a time, on a data folder in that of its run.
+
+    build: of the server.
+    name: for errors.
+    server: laid out in the folder of the run, or in a folder of its own there.
+    options: of mysqld, at every start.
+    """
+
+    def __init__(self, run: Run, build: Build, name: str, server: Server, options: Sequence[str]) -> None:
+        super().__init__(run, _PATIENCE)
+        self._build = build
+        self._options = tuple(options)
+        self.name = name
+        self.server = server
+        self.host = LOOPBACK
+
+    @property
+    def port(self) -> int:
+        """Return where it answers TCP, started or not."""
+        assert self.server.port is not None, "it listens on its socket only"
+        return self.server.port
+
+    @property
+    def dsn(self) -> str:
+        """Return the DSN of this server alone."""
+        return self.server.dsn
+
+    def connect(self, patience: float | None = None) -> Connection[Cursor]:
+        """Open a SQL connection as root with autocommit; raises pymysql's errors.
+
+        patience: seconds after which a statement without an answer is given up; None: never.
+        """
+        return self.server.connect(patience)
+
+    def pause(self) -> None:
+        """Stop it with SIGSTOP: it keeps its connections and answers nothing."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on with SIGCONT."""
+        self._signal(signal.SIGCONT)
+
+    def _free(self) -> None:
+        """Forget a process that has ended; raises TargetError if it still runs."""
+        if self._process is not None:
+            if self._process.alive():
+                raise TargetError(f"{self.name} runs already, pid {self._process.pid}: stop or kill it first")
+            self._end(0)
+
+    def _launch(self, options: Sequence[str] = (), env: Mapping[str, str] | None = None) -> None:
+        """Start on the data folder that is there, and wait until it answers SQL; see `start`."""
+        before = list(self._run.processes)
+        folder = self.server.folder
+        name = "mysqld" if folder == self._run.folder else f"{folder.name}/mysqld"
+        try:
+            start(self._run, self._build, self.server, [*self._options, *options], name, env)
+        finally:
+            # One that ended at once is remembered too, so that the next start puts it away.
+            self._process = next((each for each in self._run.processes if each not in before), None)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if not self.running():
+            raise TargetError(f"{self.name} does not run: start it first")
+        assert self._process is not None, "it runs"
+        os.kill(self._process.pid, number)
+
+
+def dsn_of(servers: Sequence[RestartableServer]) -> str:
+    """Return the DSN that names all servers of a cluster, the first one first."""
+    return f"mysql://root@{','.join(f'{each.host}:{each.port}' for each in servers)}/"
 
 
 def no_schema(_server: Server) -> Iterable[str]:

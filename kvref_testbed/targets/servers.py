@@ -31,7 +31,7 @@ from kvref_testbed.targets.mysqld import SQLOnly
 from kvref_testbed.targets.plugin import MySQLPlugin, config_script, mysqld_options, with_port
 from kvref_testbed.targets.ports import LOOPBACK, free_port
 from kvref_testbed.targets.progress import QUIET
-from kvref_testbed.targets.run import Restartable, Run
+from kvref_testbed.targets.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,11 +44,8 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.mysqld import Build
     from kvref_testbed.targets.progress import Progress
 
-# MySQL takes 3 to 6 s from SIGTERM to its end, longer on a busy machine.
-_PATIENCE = 60.0
 
-
-class Instance(Restartable):
+class Instance(mysqld.RestartableServer):
     """A server on a fresh data folder, not yet started.
 
     name: of its target, for errors.
@@ -60,34 +57,18 @@ class Instance(Restartable):
     def __init__(
         self, name: str, build: Build, options: Sequence[str], progress: Progress, port: int | None = None
     ) -> None:
-        self._name = name
-        self._build = build
-        self._options = tuple(options)
-        super().__init__(Run.create(), _PATIENCE)
+        run = Run.create()
         try:
-            self.server = mysqld.lay_out(self._run.folder, build, progress, port)
+            server = mysqld.lay_out(run.folder, build, progress, port)
         except BaseException:
-            self._run.stop(0)
+            run.stop(0)
             raise
+        super().__init__(run, build, name, server, options)
 
     def start(self) -> None:
         """Start on the data folder that is there, with the same port and options. Raises TargetError."""
-        if self._process is not None:
-            if self._process.alive():
-                raise TargetError(f"{self._name} runs already, pid {self._process.pid}: stop or kill it first")
-            self._end(0)
-        try:
-            mysqld.start(self._run, self._build, self.server, self._options)
-        finally:
-            # One that ended at once is remembered too, so that the next start puts it away.
-            self._process = next(iter(self._run.processes), None)
-
-    def connect(self, patience: float | None = None) -> Connection[Cursor]:
-        """Open a SQL connection as root with autocommit; raises pymysql's errors.
-
-        patience: seconds after which a statement without an answer is given up; None: never.
-        """
-        return self.server.connect(patience)
+        self._free()
+        self._launch()
 
     def close(self) -> None:
         """Kill it and remove its folder."""
@@ -98,14 +79,11 @@ class Instance(Restartable):
 class SQLServer(Instance):
     """One server at a time, filled at its first start; made by `sql_server`.
 
-    host, port: where it answers TCP, started or not.
     version: what it says of itself, e.g. `10.11.14-MariaDB-0+deb12u2`.
     """
 
     def __init__(self, recipe: SQLOnly, options: Sequence[str], progress: Progress) -> None:
-        self.host = LOOPBACK
-        self.port = free_port()
-        super().__init__(recipe.name, recipe.build, options, progress, self.port)
+        super().__init__(recipe.name, recipe.build, options, progress, free_port())
         try:
             self.start()
             recipe.fill(self.server)
@@ -113,11 +91,6 @@ class SQLServer(Instance):
         except BaseException:
             self.close()
             raise
-
-    @property
-    def dsn(self) -> str:
-        """Return its DSN, `mysql://root@127.0.0.1:PORT/`."""
-        return self.server.dsn
 
     @property
     def socket(self) -> Path:

@@ -7,12 +7,13 @@ from typing import Any
 
 from kvref_testbed.targets import GaleraCluster
 from kvref_testbed.targets.galera import GaleraNode
+from kvref_testbed.targets.mysqld import RestartableServer
 
 ACCOUNT = "kv"
 
 
-def dsn(*nodes: GaleraNode, options: str = "") -> str:
-    """Return the DSN of some nodes, as kvref's own account."""
+def dsn(*nodes: RestartableServer, options: str = "") -> str:
+    """Return the DSN of some servers of a cluster, as kvref's own account."""
     return f"mysql://{ACCOUNT}@{','.join(f'{each.host}:{each.port}' for each in nodes)}/{options}"
 
 
