@@ -7,19 +7,23 @@ from contextlib import ExitStack, closing
 
 import pytest
 from cluster.generator import UNKNOWN, Writer, writing
-from cluster.rows import ACCOUNT
+from cluster.rows import ACCOUNT, dsn
 from database import kvref
 from live import missing_skips
 from pymysql import OperationalError
 from serving import Served, serving
 from waiting import until
 
+from kvref.errors import StoreError
+from kvref.storage.mysql.cluster import Nodes
+from kvref.storage.mysql.login import parse
 from kvref_testbed import targets
 from kvref_testbed.targets import Group
 from kvref_testbed.targets.group import Member
 
 NONE_SERVES = b"none of 3 servers serves"
 READ_ONLY = b"1290"
+ALONE = b"the member reaches 1 of 3 members"
 ROWS = "SELECT c1, c2 FROM test.demo_test"
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly, pytest.mark.timeout(300)]
@@ -42,8 +46,7 @@ def group() -> Iterator[Group]:
 
 @pytest.fixture
 def served(group: Group) -> Iterator[Served]:
-    store = group.dsn.replace("root@", f"{ACCOUNT}@") + "?timeout=3"
-    with serving(store, "--set", "innodb_lock_wait_timeout=5") as running:
+    with serving(dsn(*group.members, options="?timeout=3"), "--set", "innodb_lock_wait_timeout=5") as running:
         yield running
     with closing(group.primary().connect(30)) as connection, connection.cursor() as cursor:
         cursor.execute("DELETE FROM test.demo_test")
@@ -113,7 +116,8 @@ def test_a_primary_without_a_majority_serves_nothing(group: Group, served: Serve
         others = [each for each in group.members if each is not primary]
         for each in others:
             each.kill()
-        until(lambda: all(any(NONE_SERVES in each for each in writer.refusals) for writer in writers), seconds=60)
+        # Before it gives up its group by itself.
+        until(lambda: all(any(ALONE in each for each in writer.refusals) for writer in writers), seconds=60)
     assert [wrong for each in writers for wrong in each.wrong] == []
     until(lambda: is_expelled(primary))
     primary.join(new_group=True)
@@ -122,14 +126,23 @@ def test_a_primary_without_a_majority_serves_nothing(group: Group, served: Serve
     assert differences(group, writers) == []
 
 
-def test_a_member_that_left_its_group_is_not_used(group: Group, served: Served) -> None:
-    with writing(served, "left") as writers:
-        primary = group.primary()
-        with closing(primary.connect(60)) as connection:
-            connection.query("STOP GROUP_REPLICATION")
-            connection.query("SET GLOBAL super_read_only = 0")  # as a careless administrator may
+def test_a_member_that_left_its_group_is_not_used_though_it_takes_writes(group: Group) -> None:
+    primary = group.primary()
+    left, other = (each for each in group.members if each is not primary)
+    with closing(left.connect(60)) as connection:
+        connection.query("STOP GROUP_REPLICATION")
+        connection.query("SET GLOBAL read_only = 0")
+    with serving(dsn(left, other, primary, options="?timeout=3")) as served, writing(served, "left") as writers:
         for each in writers:
             each.wait_for_an_acknowledgement()
-        assert group.primary() is not primary
-        primary.join()
+    left.join()
     assert differences(group, writers) == []
+    with closing(primary.connect(60)) as connection:
+        connection.query("DELETE FROM test.demo_test")
+
+
+def test_a_secondary_is_not_used_for_reads_either(group: Group) -> None:
+    secondaries = [each for each in group.members if each is not group.primary()]
+    nodes = Nodes(parse(dsn(*secondaries)))
+    with closing(nodes), pytest.raises(StoreError, match="none of 2 servers serves: .*it is a secondary"):
+        nodes.connect(1.0)
