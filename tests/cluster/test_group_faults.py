@@ -144,5 +144,5 @@ def test_a_member_that_left_its_group_is_not_used_though_it_takes_writes(group: 
 def test_a_secondary_is_not_used_for_reads_either(group: Group) -> None:
     secondaries = [each for each in group.members if each is not group.primary()]
     nodes = Nodes(parse(dsn(*secondaries)))
-    with closing(nodes), pytest.raises(StoreError, match="none of 2 servers serves: .*it is a secondary"):
+    with closing(nodes), pytest.raises(StoreError, match=r"none of 2 servers serves: .*it is a secondary"):
         nodes.connect(1.0)
