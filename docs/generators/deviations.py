@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from generators.markup import REQUIREMENT, code, link, page, prose, table
@@ -17,7 +16,7 @@ FOLDER: Final = "reference/deviations"
 
 def pages() -> Mapping[str, str]:
     """Return a page for each list of deviations, the page of defects, and their index."""
-    loaded = {name: deviations.parse(name, _text) for name in deviations.names()}
+    loaded = {name: deviations.of_file(name) for name in deviations.names()}
     made = {f"{FOLDER}/{name}.md": _page(name, found) for name, found in loaded.items()}
     rows = [(f"[`{name}`]({name}.md)", _subject(name), str(len(found.rows))) for name, found in loaded.items()]
     made[f"{FOLDER}/defects.md"] = _defects()
@@ -31,11 +30,6 @@ def pages() -> Mapping[str, str]:
         anchor="deviations",
     )
     return made
-
-
-def _text(name: str) -> str:
-    path = files(deviations).joinpath(f"{name}.toml")
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def _subject(name: str) -> str:

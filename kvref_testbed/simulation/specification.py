@@ -194,17 +194,17 @@ def judge(
     lost = set() if faults else _lost(operations)
     for key in KEYS:
         of_key = [each for each in operations if key in each.command.key.split() or each.command.verb == "flush_all"]
-        told = _steps(of_key, faults=faults, crash=plan.crash is not None)
+        commands = _steps(of_key, faults=faults, crash=plan.crash is not None)
         last = [Step(each, -2) for each in after if key in each.command.key.split()]
-        for title, history, numbered in _histories(plan, told, last, committed, lost, known=known):
+        for title, history, numbered in _histories(plan, commands, last, committed, lost, known=known):
             order = longest_order(history, State(), KeySpecification(key, end, numbered=numbered).step)
             if order is not None:
-                wrong.append(_told(f"{key}: {title}", history, order))
+                wrong.append(_description(f"{key}: {title}", history, order))
     return wrong
 
 
 def _histories(
-    plan: Plan, told: list[Step], after: list[Step], committed: set[Operation], lost: set[Operation], *, known: bool
+    plan: Plan, commands: list[Step], after: list[Step], committed: set[Operation], lost: set[Operation], *, known: bool
 ) -> Iterable[tuple[str, list[Step], bool]]:
     """Yield what has to have an order: what is wrong otherwise, the commands, and whether gets are among them."""
     level = plan.settings["innodb_api_trx_level"]
@@ -212,21 +212,21 @@ def _histories(
     if not plan.batches and (dirty_reads or (plan.failed_syncs and plan.crash is not None)):
         # After a failed sync, a reply shows what the file has, which the disk may lack.
         if not dirty_reads:
-            yield "no order of these has their replies", told, True
+            yield "no order of these has their replies", commands, True
         yield (
             "no order of these writes leaves these rows",
-            [each for each in told if _wrote(each.operation)] + after,
+            [each for each in commands if _wrote(each.operation)] + after,
             False,
         )
         return
     if not plan.batches:
-        yield "no order of these has their replies, and leaves these rows", told + after, True
+        yield "no order of these has their replies, and leaves these rows", commands + after, True
         return
     if known and level == 0:
-        yield "no order of these has their replies", told, True
+        yield "no order of these has their replies", commands, True
     writes = [
         each if each.operation in committed else replace(each, fate=Fate.UNKNOWN)
-        for each in told
+        for each in commands
         if _wrote(each.operation) and each.operation not in lost
     ]
     yield "no order of these writes leaves these rows", writes + after, False
@@ -346,7 +346,7 @@ def _idle(plan: Plan) -> float:
     return plan.settings["innodb_api_bk_commit_interval"] + 1.5 + 10 * max(plan.statements, default=0.0)
 
 
-def _told(title: str, history: Sequence[Step], order: Sequence[Step]) -> str:
+def _description(title: str, history: Sequence[Step], order: Sequence[Step]) -> str:
     """Write a history for a reader: times in milliseconds, and a mark for those that are in no order."""
     ordered = {id(each.operation) for each in order}
     lines = [title]

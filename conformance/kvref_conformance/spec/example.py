@@ -107,7 +107,7 @@ def _exchange(recorded: Recorded, versions: Sequence[str]) -> Exchange:
             return Exchange("", f"waits {seconds:g} s", (), wire=False)
         case Send() as step:
             parts = sent(step)
-            return Exchange(step.on, text(framed(parts, asked=True) if step.binary else parts), answers, wire=True)
+            return Exchange(step.on, text(framed(parts, request=True) if step.binary else parts), answers, wire=True)
         case AwaitReply(on=on):
             return Exchange(on, "listens", answers, wire=True)
         case Disconnect(on=on, how=how):
@@ -125,15 +125,15 @@ def _in_words(recorded: Recorded) -> Mapping[str, Json]:
     """Return the answers to a step by version, those to frames in words."""
     if not recorded.binary:
         return recorded.got
-    return {version: framed(answer, asked=False) for version, answer in recorded.got.items()}
+    return {version: framed(answer, request=False) for version, answer in recorded.got.items()}
 
 
-def framed(recorded: Json, *, asked: bool) -> Json:
+def framed(recorded: Json, *, request: bool) -> Json:
     """Return recorded frames in words, with holes for their cas numbers; anything else is returned unchanged.
 
     Args:
         recorded: hexadecimal digits with holes.
-        asked: they are requests.
+        request: they are requests.
     """
     digits = ""
     for part in recorded if isinstance(recorded, list) else [recorded]:
@@ -146,7 +146,7 @@ def framed(recorded: Json, *, asked: bool) -> Json:
     plain, *ending = digits.partition("<")
     if not _DIGITS.fullmatch(plain):
         return recorded
-    said = (decode_requests if asked else decode)(bytes.fromhex(plain)) + "".join(ending)
+    said = (decode_requests if request else decode)(bytes.fromhex(plain)) + "".join(ending)
     words = re.split(r"(?<=cas=)(\d{20})", said)
     return [{"cas": int(word) - _MARK} if number % 2 else word for number, word in enumerate(words)]
 

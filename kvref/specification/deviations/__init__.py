@@ -87,7 +87,13 @@ def load(profile: str, over_sql: str = "", version: str = "") -> Deviations:
         SuiteError: as `parse`.
     """
     over = f"{profile}-over-{over_sql}"
-    return parse(over if _text(over) else _release(profile, version), _text)
+    return of_file(over if over in names() else _release(profile, version))
+
+
+@cache
+def of_file(name: str) -> Deviations:
+    """Return the rows of one of `names()`, or of a profile without a file, which has none; raises as `parse`."""
+    return parse(name, _text)
 
 
 def names() -> list[str]:
@@ -152,7 +158,7 @@ def _named_cases() -> dict[str, Any]:
 
 def subjects() -> frozenset[str]:
     """Return what the rows of all files name: ids of cases and of requirements."""
-    return frozenset().union(*(parse(name, _text).rows for name in names()))
+    return frozenset().union(*(of_file(name).rows for name in names()))
 
 
 def _row(where: str, entry: Mapping[str, Any]) -> Deviation:

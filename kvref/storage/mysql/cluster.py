@@ -118,7 +118,7 @@ class Nodes:
         use = self._use
         if use is None or self.left(connection):
             return use is not None
-        deadline = min(use.served, time.monotonic()) + _SWITCH_SECONDS
+        deadline = use.served + _SWITCH_SECONDS
         while True:
             self._judge(use, State.READS)
             if self._use is not use or time.monotonic() > deadline:

@@ -456,8 +456,9 @@ class MySQLFastPath:
             line = self._lines.gets_of_one.match(data, at)
             if line is not None:
                 gets = self._burst(table, line[0])
-                count += line[0].count(b"\n")
-                words += line[0].count(b"\n")
+                lines = line[0].count(b"\n")
+                count += lines
+                words += lines
             else:
                 line = self._lines.getting.match(data, at)
                 if line is None:
