@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from typing import Protocol
 
-from serving import Served
 from waiting import until
 
 UNKNOWN = b"it is not known whether it was written"
@@ -18,17 +18,23 @@ CLIENTS = 6
 PATIENCE = 60.0
 
 
+class Server(Protocol):
+    """What a client connects to."""
+
+    def connect(self) -> socket.socket:
+        """Open a connection."""
+
+
 class Writer(threading.Thread):
     """One connection that sets keys of its own to higher and higher numbers, and reads each one back.
 
     client: its name, the beginning of its keys.
     """
 
-    def __init__(self, served: Served, client: str) -> None:
+    def __init__(self, server: Server, client: str) -> None:
         super().__init__(daemon=True)
-        self._connection = served.connect()
-        self._connection.settimeout(PATIENCE)
-        self._replies = self._connection.makefile("rb")
+        self._open(server)
+        self._next: Server | None = None
         self._keys = [f"{client}.{number}" for number in range(KEYS)]
         self.stopping = False
         self.acknowledged: dict[str, int] = {}
@@ -47,6 +53,7 @@ class Writer(threading.Thread):
         number = 0
         try:
             while not self.stopping:
+                self._move()
                 number += 1
                 key = self._keys[number % KEYS]
                 self._set(key, number)
@@ -56,6 +63,24 @@ class Writer(threading.Thread):
         finally:
             self._replies.close()
             self._connection.close()
+
+    def move(self, server: Server) -> None:
+        """Let it use another server from its next command on, and wait for a write there."""
+        self._next = server
+        until(lambda: self._next is None, seconds=PATIENCE)
+        self.wait_for_an_acknowledgement()
+
+    def _move(self) -> None:
+        if self._next is not None:
+            self._replies.close()
+            self._connection.close()
+            self._open(self._next)
+            self._next = None
+
+    def _open(self, server: Server) -> None:
+        self._connection = server.connect()
+        self._connection.settimeout(PATIENCE)
+        self._replies = self._connection.makefile("rb")
 
     def _set(self, key: str, number: int) -> None:
         value = b"%d" % number
@@ -115,9 +140,9 @@ class Writer(threading.Thread):
 
 
 @contextmanager
-def writing(served: Served, name: str) -> Iterator[list[Writer]]:
+def writing(server: Server, name: str) -> Iterator[list[Writer]]:
     """Write on several connections for the block."""
-    writers = [Writer(served, f"{name}{number}") for number in range(CLIENTS)]
+    writers = [Writer(server, f"{name}{number}") for number in range(CLIENTS)]
     for each in writers:
         each.start()
     try:

@@ -22,6 +22,7 @@ RUN: Final = {
     "docs/how-to/use-from-python.md": "tests/client/test_readme.py",
     "docs/how-to/migrate-from-the-plugin.md": "tests/doctor/test_migration.py",
     "docs/how-to/migrate-a-hosted-database.md": "tests/doctor/test_hosted.py",
+    "docs/how-to/migrate-while-clients-write.md": "tests/doctor/test_migration_while_clients_write.py",
     "docs/tutorial/index.md": "tests/documentation/test_blocks.py",
     "docs/how-to/django.md": "tests/documentation/test_journeys.py",
     "docs/how-to/flask.md": "tests/documentation/test_journeys.py",
