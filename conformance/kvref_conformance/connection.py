@@ -129,6 +129,10 @@ class Connection:
         if self._watch is not None and data:
             self._watch(data)
         try:
+            if ask and self._paced:
+                self._socket.sendall(data)
+                self._read(lambda _: inf, PACE_SECONDS)
+                data = b""
             self._socket.sendall(data + self.request if ask else data)
             if half:
                 self._socket.shutdown(socket.SHUT_WR)
@@ -145,7 +149,11 @@ class Connection:
             patience: seconds until silence is a hang.
         """
         if self._paced:
-            return self._ask_in_turn(pieces, patience)
+            for piece in pieces[:-1]:
+                self.send(piece)
+                time.sleep(0.01)
+            self.send(pieces[-1], ask=True)
+            return self.end(patience)
         return self._exchange((*pieces[:-1], pieces[-1] + self.request), versions + 1, patience)
 
     def send_until_close(self, pieces: tuple[bytes, ...], patience: float = 5.0) -> Reply:
@@ -244,13 +252,6 @@ class Connection:
             self.receive()
         self.close()
         return self.closed
-
-    def _ask_in_turn(self, pieces: tuple[bytes, ...], patience: float) -> Reply:
-        answer = self._exchange(pieces, 0, PACE_SECONDS)
-        if answer.closed or answer.limit:
-            return answer
-        rest = self._exchange((self.request,), 1, patience)
-        return replace(rest, data=answer.data + rest.data)
 
     def _exchange(self, pieces: tuple[bytes, ...], sentinels: int, patience: float) -> Reply:
         if self._flood is not None:

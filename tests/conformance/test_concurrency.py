@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref import profiles
-from kvref_conformance.budget import Budget
-from kvref_conformance.findings import ShrinkLimit
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer, Closed, Seen, Served, Silence
 from kvref_conformance.model.model import Model
@@ -17,12 +15,13 @@ from kvref_conformance.model.rules import Limits
 from kvref_conformance.model.words import Mappings
 from kvref_conformance.stateful.concurrency.exclusions import ObserverAbilities, refuses
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
-from kvref_conformance.stateful.concurrency.player import HistoryRun
+from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_machine
 
 if TYPE_CHECKING:
+    from kvref_conformance.connection import Connection
     from kvref_conformance.model.rows import RowId
-    from kvref_conformance.stateful.concurrency.player import Rows
+    from kvref_conformance.stateful.concurrency.run import Rows
 
 W, R, LEVEL = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size", "innodb_api_trx_level"
 WORDS = dict.fromkeys(TABLES, ("test/t1",))
@@ -238,27 +237,29 @@ def test_a_deadlock_and_a_flush_that_hangs_are_not_sent() -> None:
     assert refuses(model, s.Close("a", quits=True), ABILITIES) == "it waits"
 
 
-class Imagined:
-    """Takes the steps on the model alone: what is allowed is taken for granted."""
+def no_connection(**_: object) -> Connection:
+    raise AssertionError("nothing is sent")
 
-    patience = 0.0
+
+class Imagined:
+    """Histories on the model alone: what is allowed is taken for granted."""
 
     def __init__(self, profile: str, settings: dict[str, int]) -> None:
         self.kinds: Counter[str] = Counter()
         self.histories: list[list[s.Step]] = []
         self._profile, self._settings, self._numbers = profile, settings, 0
 
-    def begin(self, rows: Rows) -> HistoryRun:
-        course = HistoryRun(rows, begin(self._profile, rows, **self._settings))
-        self.histories.append(course.steps)
-        return course
+    def begin(self, rows: Rows) -> Player:
+        player = Player(no_connection, begin(self._profile, rows, **self._settings), lambda _: None)
+        self.histories.append(player.steps)
+        return player
 
-    def take(self, course: HistoryRun, step: s.Step) -> None:
-        if refuses(course.model, step, ABILITIES):
+    def take(self, player: Player, step: s.Step) -> None:
+        if refuses(player.model, step, ABILITIES):
             return
-        course.steps.append(step)
+        player.steps.append(step)
         self.kinds[step.verb if isinstance(step, s.Store | s.Change) else type(step).__name__] += 1
-        for each in course.model.take(step):
+        for each in player.model.take(step):
             if isinstance(each, Silence):
                 self.kinds["SQL waits" if each.on == s.AUTOCOMMIT else "waits"] += 1
             numbers = each.numbers if isinstance(each, Answer) else ()
@@ -266,16 +267,15 @@ class Imagined:
                 self._numbers += 1
                 number.seen = self._numbers
 
-    def finish(self, course: HistoryRun) -> None:
+    def finish(self, player: Player) -> None:
         """Nothing is open."""
 
 
 def drawn(profile: str, level: int, examples: int) -> Imagined:
     imagined = Imagined(profile, {W: 4, R: 1 if level == 3 else 4, LEVEL: level})
     own = {
-        "player": imagined,
+        "histories": imagined,
         "names": {name: name for name in (*TABLES, *TABLES.values())},
-        "limit": ShrinkLimit(Budget()),
     }
     run_machine(type("Machine", (HistoryMachine,), own), example_settings(examples, stateful_step_count=STEPS), "seed")
     return imagined

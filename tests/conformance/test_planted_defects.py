@@ -16,13 +16,13 @@ from hypothesis.errors import Flaky
 from live import nightly
 
 from kvref_conformance.cases.batches import COMMITTED, SNAPSHOT, WRITES
+from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import Search, ShrinkLimit, ShrinkLimitReached
 from kvref_conformance.judge import Judge
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES
-from kvref_conformance.stateful import commands
 from kvref_conformance.stateful.commands import STEPS, CommandMachine
 from kvref_conformance.stateful.concurrency import Histories, run
 from kvref_conformance.stateful.concurrency.machine import CONNECTIONS
@@ -55,26 +55,21 @@ def sample(defects: Iterable[str]) -> list[Any]:
     return [each[0], *(nightly(*one) for one in each[1:])]
 
 
-class Recorder(Player):
-    """Keeps the commands of the shortest conversation that failed."""
+class Recorder(CommandMachine):
+    """Keeps the shortest conversation that failed."""
 
     shortest: ClassVar[Recorder | None]
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self.keys: list[str] = arguments[-2]
-        self.protocols: dict[str, str] = arguments[-1]
-        self.sent: list[s.Request] = []
+    @property
+    def sent(self) -> list[s.Request]:
+        """Return the commands of the conversation."""
+        return [step for step in self.player.steps if not isinstance(step, s.Open)]
 
-    def send(self, *steps: s.Request, opening: bool = False) -> None:
-        """Send commands; those of the set-up are not kept."""
-        self.sent += steps if not self.failed and not opening else ()
-        super().send(*steps, opening=opening)
-
-    def _fail(self, request: str, allowed: Iterable[str], got: str) -> None:
+    def report(self, player: Player) -> None:
+        """Keep it, and report it as ever."""
         if self.shortest is None or len(self.sent) <= len(self.shortest.sent):
-            type(self).shortest = self
-        super()._fail(request, allowed, got)
+            Recorder.shortest = self
+        super().report(player)
 
 
 @contextmanager
@@ -120,13 +115,12 @@ def fails(machine: type[CommandMachine], steps: list[s.Request], found: Recorder
 
 
 @pytest.mark.parametrize(("defect", "seed"), sample(OF_COMMANDS))
-def test_commands_find_a_defect_and_need_each_step(defect: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "Player", Recorder)
+def test_commands_find_a_defect_and_need_each_step(defect: str, seed: int) -> None:
     Recorder.shortest = None
     with judged(defect) as judge:
         search = Search(judge)
         search.patience = ShrinkLimit(judge.budget, SECONDS)
-        machine = type("planted-defect", (CommandMachine,), {"judge": judge, "search": search})
+        machine = type("planted-defect", (Recorder,), {"judge": judge, "search": search})
         with pytest.raises((CaseFailed, ShrinkLimitReached, Flaky)):
             run_machine(machine, example_settings(DEFAULT_EXAMPLES, stateful_step_count=STEPS), seed)
         assert Recorder.shortest is not None
@@ -146,10 +140,11 @@ def test_histories_find_a_defect_and_need_each_step(defect: str, seed: int, monk
         assert judge.world is not None
         with Histories(judge.endpoint, judge.world, settings) as histories:
             assert histories.explore("planted-defect", DEFAULT_HISTORIES, seed)
-            course, again = histories.failed, histories.player.run
-            assert course is not None
-            opens, steps = course.steps[: len(CONNECTIONS)], course.steps[len(CONNECTIONS) :]
-            assert again(course.rows, course.steps).failed, f"does not repeat:\n{course}"
+            assert histories.failed is not None
+            rows, found = histories.failed
+            shown = render(found.exchanges)
+            opens, steps = found.steps[: len(CONNECTIONS)], found.steps[len(CONNECTIONS) :]
+            assert histories.fails(rows, found.steps), f"does not repeat:\n{shown}"
             tries = [opens + steps[:n] + steps[n + 1 :] for n in range(len(steps))]
-            unneeded = [str(steps[n]) for n, left in enumerate(tries) if again(course.rows, left).failed]
-            assert not unneeded, f"{unneeded} of\n{course}"
+            unneeded = [str(steps[n]) for n, left in enumerate(tries) if histories.fails(rows, left)]
+            assert not unneeded, f"{unneeded} of\n{shown}"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis import target
 from hypothesis.stateful import initialize, precondition, rule
 
-from kvref_conformance.findings import Search
+from kvref_conformance.findings import Search, signature
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.model import Model
 from kvref_conformance.model.words import Mappings
@@ -36,7 +36,7 @@ from kvref_conformance.stateful.command_rules import (
     real_names,
 )
 from kvref_conformance.stateful.examples import judge_examples, refused
-from kvref_conformance.stateful.player import CONNECTIONS, Player
+from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_machine
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from kvref_conformance.verdict import Verdict
 
 STEPS: Final = 50
+CONNECTIONS: Final = ("a", "b")
 NEEDS: Final = "generated commands use three mappings of the suite"
 TABLES: Final = {"m1": "t1", "m1b": "t1", "q": "t3"}
 ARGUMENTS: Final = "any-arguments"
@@ -115,9 +116,10 @@ class CommandMachine(CommandRules):
     def begin(self, *, protocols: Sequence[str]) -> None:
         """Open the connections."""
         self.begin_with(protocols)
-        self.player = Player(self.judge, self.search, self.case, self._new_model(), self.keys, self.protocols)
-        for on, protocol in self.protocols.items() if self.names else ():
-            self.player.send(s.Bind(on, self.names["m1"], protocol=protocol), opening=True)
+        connect, exercised = self.judge.endpoint.connect, self.judge.exercised
+        self.player = Player(connect, self._new_model(), self.report, exercised=exercised)
+        for on, protocol in self.protocols.items():
+            self.player.take(s.Open(on, self.names.get("m1", ""), protocol))
 
     @precondition(may_join)
     @rule()
@@ -172,14 +174,20 @@ class CommandMachine(CommandRules):
         """Send what waits to be sent, and compare the rows behind a write."""
         steps, self.packet = self.packet, []
         if steps:
-            self.player.send(*steps)
+            self.player.take(*steps)
         if any(not isinstance(step, s.Get | s.Bind) for step in steps):
             self.compare_rows()
 
     def compare_rows(self) -> None:
         """Compare the rows with the model's: behind each write, since what follows a failure cannot be shrunk away."""
-        for table in self.player.model.all_tables() if self.names else ():
-            self.player.compare_rows(table)
+        if self.judge.world is not None and self.names:
+            for table in self.player.model.all_tables():
+                self.player.compare_rows(self.judge.world.database, table, "c1, c2, c3", self.keys)
+
+    def report(self, player: Player) -> None:
+        """Take what is not allowed to the search."""
+        assert player.wrong is not None, "something is not allowed"
+        self.search.fail(self.case, tuple(player.exchanges), signature(*player.wrong, self.keys))
 
     def teardown(self) -> None:
         """Close the connections and compare the rows."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
-from kvref_conformance.errors import CaseFailed
 from kvref_conformance.model import steps as s
 from kvref_conformance.stateful.command_rules import (
     BOTH,
@@ -32,9 +31,9 @@ from kvref_conformance.stateful.command_rules import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_conformance.findings import ShrinkLimit
     from kvref_conformance.stateful.command_rules import Manner
-    from kvref_conformance.stateful.concurrency.player import HistoryRun, Player
+    from kvref_conformance.stateful.concurrency.run import Histories
+    from kvref_conformance.stateful.player import Player
 
 CONNECTIONS: Final = ("a", "b", "c")
 TABLES: Final = {"m1": "t1", "m1b": "t1", "m2": "t2"}
@@ -50,29 +49,26 @@ CHANGES = st.sampled_from(("update", "delete", "insert"))
 
 def has_closed(machine: HistoryMachine) -> bool:
     """Return whether a connection is closed."""
-    return len(machine.course.model.open) < len(CONNECTIONS)
+    return len(machine.player.model.open) < len(CONNECTIONS)
 
 
 def has_transaction(machine: HistoryMachine) -> bool:
     """Return whether a SQL transaction is open."""
-    return machine.course.model.sql_open
+    return machine.player.model.sql_open
 
 
 class HistoryMachine(CommandRules):
     """One history.
 
-    player: runs it.
-    limit: ends the search for a smaller history.
+    histories: begins it, takes its steps, finishes it.
     missing: features that the endpoint has not.
     names: real names of mappings and tables.
-    last: the last history that failed.
     finished: nothing is done any more.
     """
 
-    player: ClassVar[Player]
-    limit: ClassVar[ShrinkLimit]
+    histories: ClassVar[Histories]
     names: ClassVar[Mapping[str, str]]
-    last: ClassVar[HistoryRun | None] = None
+    player: Player
     connections, keys, values = CONNECTIONS, KEYS, VALUES
     finished: bool = False
 
@@ -85,9 +81,8 @@ class HistoryMachine(CommandRules):
         self, *, rows: dict[tuple[str, str], int], mappings: tuple[int, int, int], protocols: tuple[str, str, str]
     ) -> None:
         """Fill the tables and open the connections."""
-        self.limit.check()
         self.mappings = real_names(self.names, TABLES)
-        self.course = self.player.begin(
+        self.player = self.histories.begin(
             tuple((self.names[table], key, at(VALUES, rows[table, key])) for table, key in sorted(rows))
         )
         self.begin_with(protocols)
@@ -102,7 +97,7 @@ class HistoryMachine(CommandRules):
     @rule(on=ON, commit=st.booleans(), really=SELDOM)
     def flush(self, *, on: int, commit: bool, really: bool) -> None:
         """Let the others go first, which flush_all would wait for, and empty the table."""
-        model, name = self.course.model, at(CONNECTIONS, on)
+        model, name = self.player.model, at(CONNECTIONS, on)
         if really and name in model.open:
             self.do(s.End(commit))
             table = model.tables[model.open[name].mapping]
@@ -143,7 +138,7 @@ class HistoryMachine(CommandRules):
         self, *, on: int, key: int, value: int, manner: Manner, changed: bool, both: tuple[bool, bool]
     ) -> None:
         """Read a row before and behind a change over SQL."""
-        model, name = self.course.model, at(CONNECTIONS, on)
+        model, name = self.player.model, at(CONNECTIONS, on)
         if both[0]:
             self.read(on, [(None, key)], manner)
         if changed and name in model.open:
@@ -171,32 +166,21 @@ class HistoryMachine(CommandRules):
         """Do steps that may be done now, one after the other."""
         for step in steps:
             if not self.finished:
-                self.player.take(self.course, self.safe(step))
-                self.fail_if_refused()
+                self.histories.take(self.player, self.safe(step))
 
     def safe(self, step: s.Step) -> s.Step:
         """Return a step with the key alone where `@@mapping.key` is a key, which other keys would surround."""
-        if isinstance(step, s.Count | s.Delete) and not self.course.model.rules.all_switch:
+        if isinstance(step, s.Count | s.Delete) and not self.player.model.rules.all_switch:
             return replace(step, word=step.word.rpartition(".")[2])
         return step
 
     def teardown(self) -> None:
         """End the history, unless the endpoint could not be reached."""
-        if hasattr(self, "course"):
+        if hasattr(self, "player"):
             self.finish()
 
     def finish(self) -> None:
         """End what is open, and look at the rows."""
         if not self.finished:
             self.finished = True
-            self.player.finish(self.course)
-            self.fail_if_refused()
-
-    def fail_if_refused(self) -> None:
-        """Raise where something was not allowed, once."""
-        if self.course.failed and not self.course.reported:
-            self.course.reported = True
-            type(self).last = self.course
-            self.limit.found()
-            self.player.shorten()
-            raise CaseFailed(str(self.course))
+            self.histories.finish(self.player)

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 from hypothesis.errors import Flaky
 
 from kvref_conformance.budget import Budget
+from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import ShrinkLimit, ShrinkLimitReached
+from kvref_conformance.model import steps as s
 from kvref_conformance.model.model import MANY_THREADS, Model
 from kvref_conformance.model.rules import Limits
 from kvref_conformance.model.words import Mappings
 from kvref_conformance.stateful.command_rules import missing_in
+from kvref_conformance.stateful.concurrency.exclusions import refuses
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
-from kvref_conformance.stateful.concurrency.player import PATIENCE, HistoryConnections, Player
+from kvref_conformance.stateful.concurrency.sql import PATIENCE, SqlConnections
+from kvref_conformance.stateful.player import Player, counted
 from kvref_conformance.stateful.run import example_settings, run_machine
 from kvref_conformance.triage.repeat import DEFAULT_TIMES, Repeated, Repeats
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from kvref_conformance.connection import Connection
     from kvref_conformance.coverage import Exercised
     from kvref_conformance.endpoint import Endpoint
-    from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
-    from kvref_conformance.stateful.concurrency.player import HistoryRun, Rows
 
+Rows: TypeAlias = "tuple[tuple[str, str, str], ...]"
+"""Rows that a history begins with: table, key, value."""
 # Seconds, while a history is shrunk: one that hangs does so many times. A lock wait that ends takes longer.
 SHORT_PATIENCE: Final = {False: 0.6, True: 4.0}
 # Seconds in which a history is shortened; a case has one, and each try takes longer than one of a few commands.
@@ -47,7 +48,7 @@ class Histories:
         settings: its settings, by the plugin's names.
         exercised: collects the requests; None: they are not collected.
 
-    failed: the smallest history that failed.
+    failed: the smallest history that failed: its rows, and how it went.
     repeated: how often it was repeated.
     """
 
@@ -58,26 +59,25 @@ class Histories:
         settings: Mapping[str, int],
         exercised: Exercised | None = None,
     ) -> None:
-        self.failed: HistoryRun | None = None
+        self.failed: tuple[Rows, Player] | None = None
         self.repeated = Repeated(0, 0)
         self.limits = Limits.of(settings)
-        self._stack = ExitStack()
         self._endpoint, self._names = endpoint, world.names
         tables = {world.names[mapping]: world.names[table] for mapping, table in TABLES.items()}
         self._mappings = Mappings.of(endpoint.profile, tables, world.default_words())
         self._threads = _threads(endpoint) if world.database.has_plugin() else MANY_THREADS
         if exercised is not None:
             exercised.begin(world.names, settings=settings)
-        self.player = Player(
-            self._connections(world.database, exercised), self._model, SHORT_PATIENCE[self.limits.gives_up]
-        )
-        self._stack.callback(self.player.close)
+        self._connect = counted(endpoint, exercised)
+        self._sql = SqlConnections(world.database)
+        self._patience = PATIENCE
+        self._limit = ShrinkLimit(Budget(0), SHORTENING_SECONDS)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self._sql.close()
 
     def explore(
         self, name: str, examples: int, start: object, budget: Budget | None = None, database: Path | None = None
@@ -97,22 +97,61 @@ class Histories:
         Raises:
             OverTime: the time limit of the run is reached.
         """
-        limit = ShrinkLimit(budget or Budget(0), SHORTENING_SECONDS)
-        own = {"player": self.player, "names": self._names, "limit": limit, "missing": missing_in(self._endpoint)}
+        self._limit = ShrinkLimit(budget or Budget(0), SHORTENING_SECONDS)
+        own = {"histories": self, "names": self._names, "missing": missing_in(self._endpoint)}
         machine: type[HistoryMachine] = type(name, (HistoryMachine,), own)
         try:
             run_machine(machine, example_settings(examples, database, stateful_step_count=STEPS), start)
         except (CaseFailed, ShrinkLimitReached, Flaky):
-            course = self.failed = machine.last
-            assert course is not None, "a history has failed"
-            self.player.patience = PATIENCE
-            again = Repeats(DEFAULT_TIMES)
-            self.repeated = again.of(lambda _: bool(self.player.run(course.rows, course.steps).failed), waits=False)
-            return str(course)
+            assert self.failed is not None, "a history has failed"
+            rows, player = self.failed
+            self._patience = PATIENCE
+            self.repeated = Repeats(DEFAULT_TIMES).of(lambda _: self.fails(rows, player.steps), waits=False)
+            return _described(rows, player)
         return ""
 
-    def _model(self, rows: Rows) -> Model:
-        return Model(
+    def begin(self, rows: Rows) -> Player:
+        """Begin a history with these rows.
+
+        Raises:
+            CaseFailed: its first step that is not allowed, as `take` and `finish`.
+            ShrinkLimitReached: no smaller history is to be looked for.
+        """
+        self._limit.check()
+
+        def report(player: Player) -> None:
+            self.failed = rows, player
+            self._limit.found()
+            self._patience = SHORT_PATIENCE[self.limits.gives_up]
+            raise CaseFailed(_described(rows, player))
+
+        return self._begin(rows, report)
+
+    def take(self, player: Player, step: s.Step) -> None:
+        """Do a step, unless it may not be done now."""
+        if player.wrong is None and not refuses(player.model, step, self._sql.abilities):
+            player.take(step)
+
+    def finish(self, player: Player) -> None:
+        """End everything that is open, in turn: a command that waits ends after the one that it waits for."""
+        done = len(player.steps)
+        try:
+            for step in _ending(player.model):
+                self.take(player, step)
+        finally:
+            del player.steps[done:]
+            player.close()
+
+    def fails(self, rows: Rows, steps: Iterable[s.Step]) -> bool:
+        """Run a history again, and return whether something is not allowed."""
+        player = self._begin(rows, lambda _: None)
+        for step in steps:
+            self.take(player, step)
+        self.finish(player)
+        return player.wrong is not None
+
+    def _begin(self, rows: Rows, report: Callable[[Player], None]) -> Player:
+        model = Model(
             self._endpoint.profile,
             self._mappings,
             limits=self.limits,
@@ -120,35 +159,22 @@ class Histories:
             fences=FENCES,
             rows=rows,
         )
+        player = Player(self._connect, model, report, sql=self._sql, patience=self._patience)
+        player.fill()
+        return player
 
-    def _connections(self, database: Database, exercised: Exercised | None) -> HistoryConnections:
-        transaction, waiter, dirty = None, None, None
-        observer = self._another(database, "READ COMMITTED")
-        if database.engine == "mysql":
-            transaction = self._another(database, "READ COMMITTED")
-            waiter = self._another(database, "READ COMMITTED")
-            dirty = self._another(database, "READ UNCOMMITTED")
-        numbers = itertools.count()
 
-        def connect(*, binary: bool) -> Connection:
-            on = f"connection {next(numbers)}"
+def _described(rows: Rows, player: Player) -> str:
+    """Write a history for a reader."""
+    return f"at the beginning: {', '.join(map(' '.join, rows)) or 'no row'}\n{render(player.exchanges)}"
 
-            def watch(sent: bytes) -> None:
-                if exercised is not None:
-                    exercised.record(on, sent, binary=binary) if sent else exercised.end(on)
 
-            return self._endpoint.connect(binary=binary, watch=watch)
-
-        return HistoryConnections(connect, observer, transaction, waiter, dirty)
-
-    def _another(self, database: Database, level: str) -> Database:
-        """Open another SQL connection; it has a short lock wait timeout."""
-        another = database.another()
-        self._stack.callback(another.close)
-        if database.engine == "mysql":
-            another.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
-            another.execute(f"SET SESSION innodb_lock_wait_timeout = {PATIENCE:g}")
-        return another
+def _ending(model: Model) -> Iterator[s.Step]:
+    yield s.End(commit=True)
+    for _ in range(len(model.open)):
+        for on in list(model.open):
+            yield s.Close(on, quits=False)
+    yield s.Look()
 
 
 def _threads(endpoint: Endpoint) -> int:

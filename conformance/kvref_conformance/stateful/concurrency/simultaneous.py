@@ -5,7 +5,6 @@ A connection that is closed behind a request leaves its outcome unknown. When al
 
 from __future__ import annotations
 
-import itertools
 import re
 import select
 import time
@@ -22,6 +21,7 @@ from kvref_conformance.model import steps as s
 from kvref_conformance.model.rules import Rules
 from kvref_conformance.stateful.command_rules import PROTOCOLS, SELDOM
 from kvref_conformance.stateful.concurrency.linearizability import Operation, longest_order
+from kvref_conformance.stateful.player import counted
 from kvref_conformance.template import with_numbers
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class Clients:
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self._numbers = itertools.count()
+        self._open = counted(judge.endpoint, judge.exercised)
         judge.exercised.begin(judge.world.names if judge.world is not None else {})
         self._mapping = judge.world.names["m1"] if judge.world is not None else ""
 
@@ -207,13 +207,9 @@ class Clients:
         return history
 
     def _connect(self, protocol: str) -> Connection:
-        on, exercised, binary = f"connection {next(self._numbers)}", self._judge.exercised, protocol == s.BINARY
-        line = self._judge.endpoint.connect(
-            binary=binary,
-            watch=lambda sent: exercised.record(on, sent, binary=binary) if sent else exercised.end(on),
-        )
+        line = self._open(binary=protocol == s.BINARY)
         if self._mapping:
-            bind = s.Bind(on, self._mapping, protocol=protocol)
+            bind = s.Bind("", self._mapping, protocol=protocol)
             line.send(encodings.sent(protocol, encodings.request(bind)), ask=True)
             line.answer(PATIENCE)
         return line

@@ -117,15 +117,14 @@ class _Tables:
     def _run_table(self, table: MappedTable, commands: Sequence[s.Request]) -> None:
         """Create the table, insert its rows, send the commands, compare the rows."""
         names = self._begin(None, _shape(table))
-        self._converse(table, s.Bind(ON, names["m"]), commands, names)
+        self._converse(table, commands, names)
 
     def _run_configuration(
         self, delimiter: str, separator: str, table: MappedTable, commands: Sequence[s.Request]
     ) -> None:
         """Apply the options, name the table by `@@`, send the commands."""
         names = self._begin(Setup(delimiter, separator=separator), _shape(table))
-        bind = s.Get(ON, (f"@@{names['m']}{delimiter}",))
-        self._converse(table, bind, commands, names, delimiter, separator)
+        self._converse(table, commands, names, delimiter, separator)
 
     def _run_row(self, cells: Cells, usable: bool) -> None:
         """Insert a row of `containers` next to a valid one, and require that it is known or unknown."""
@@ -141,13 +140,14 @@ class _Tables:
         player = self._player(Model(self._judge.endpoint.profile, Mappings(known)))
         try:
             player.change(
-                f"INSERT INTO {containers} ({CONTAINER_COLUMNS}) VALUES ({', '.join(map(literal, row))})"  # noqa: S608
+                self._world.database,
+                f"INSERT INTO {containers} ({CONTAINER_COLUMNS}) VALUES ({', '.join(map(literal, row))})",  # noqa: S608
             )
-            player.send(s.Bind(ON, mapping), opening=True)
-            player.send(s.Store(ON, "set", "a", "x"))
-            player.send(s.Get(ON, (f"@@{name}.a",)))
-            player.send(s.Bind(ON, name))
-            player.send(s.Get(ON, ("a",)))
+            player.take(s.Open(ON, mapping))
+            player.take(s.Store(ON, "set", "a", "x"))
+            player.take(s.Get(ON, (f"@@{name}.a",)))
+            player.take(s.Bind(ON, name))
+            player.take(s.Get(ON, ("a",)))
         finally:
             player.close()
             self._world.database.execute(f"DELETE FROM {containers} WHERE name = '{name}'")  # noqa: S608 - own names
@@ -166,8 +166,13 @@ class _Tables:
         return names
 
     def _player(self, model: Model) -> Player:
-        protocols = {"a": s.TEXT, "b": s.BINARY if "binary" not in self._missing else s.TEXT}
-        return Player(self._judge, self._search, self._case.id, model, (), protocols)
+        return Player(self._judge.endpoint.connect, model, self._report, exercised=self._judge.exercised)
+
+    def _report(self, player: Player) -> None:
+        assert player.wrong is not None, "something is not allowed"
+        # Keys are drawn too: what is wrong looks different in each conversation.
+        found = (player.wrong.request.split(maxsplit=1)[0],)
+        self._search.fail(self._case.id, tuple(player.exchanges), found)
 
     def _supported(self, command: s.Request) -> s.Request:
         """Return a command as text if the endpoint has not its protocol."""
@@ -176,17 +181,18 @@ class _Tables:
     def _converse(
         self,
         table: MappedTable,
-        bind: s.Bind | s.Get,
         commands: Sequence[s.Request],
         names: Mapping[str, str],
-        delimiter: str = ".",
+        delimiter: str = "",
         separator: str = "|",
     ) -> None:
         mapping, name, key, values = names["m"], names["t"], table.key_column, table.value_columns
+        database = self._world.database
         profile, columns = self._judge.endpoint.profile, ", ".join((key.name, *table.values, table.flags))
         schemas = {name: Schema(profile, key, values, separator)}
         default = self._world.default_words()
-        model = Model(profile, Mappings.of(profile, {mapping: name}, default, schemas=schemas, delimiter=delimiter))
+        mappings = Mappings.of(profile, {mapping: name}, default, schemas=schemas, delimiter=delimiter or ".")
+        model = Model(profile, mappings)
         player = self._player(model)
         try:
             for row in table.table.rows:
@@ -196,13 +202,16 @@ class _Tables:
                 assert flags is None or isinstance(flags, int), "its column is an integer"
                 if model.insert(name, given[0], tuple(given[1:-1]), flags):
                     literals = ", ".join(map(literal, given))
-                    player.change(f"INSERT INTO {name} ({columns}) VALUES ({literals})")  # noqa: S608 - own names
-            for on in "ab" if any(command.on == "b" for command in commands) else "a":
-                first = replace(bind, on=on, protocol=s.BINARY if on == "b" else s.TEXT)
-                player.send(self._supported(first), opening=isinstance(bind, s.Bind))
+                    statement = f"INSERT INTO {name} ({columns}) VALUES ({literals})"  # noqa: S608 - own names
+                    player.change(database, statement)
+            for on in dict.fromkeys((ON, *(command.on for command in commands))):
+                protocol = s.BINARY if on == "b" and "binary" not in self._missing else s.TEXT
+                player.take(s.Open(on, "" if delimiter else mapping, protocol))
+                if delimiter:
+                    player.take(s.Get(on, (f"@@{mapping}{delimiter}",), protocol=protocol))
             for command in map(self._supported, commands):
-                player.send(command)
-            player.compare_rows(name, columns)
+                player.take(command)
+            player.compare_rows(database, name, columns)
         finally:
             player.close()
 
