@@ -121,7 +121,7 @@ class PlainVerbs:
         """
         found = None
         if row is not None and not self._session.finds_expired(row.expiry, now):
-            at = self.mapping.source, to_bytes(row.key)
+            at = self.mapping.identity, to_bytes(row.key)
             found = meta.Found(at, entry_of(self._session, row, now), self.mapping, row)
         return meta.read(self._session, command, found, now)
 

@@ -99,6 +99,9 @@ class Mapping:
         beginning: length in characters of the key prefix that is indexed; 0: the whole key.
         row: the containers row as the store read it.
         fault: why the table no longer fits, empty while it does.
+        store: the name of its store, empty for the first or only one.
+        identity: the table among those of all stores, for what is kept of its rows in memory: of the first or only store
+            its `source`.
     """
 
     name: str
@@ -122,11 +125,23 @@ class Mapping:
     beginning: int = 0
     row: object = None
     fault: str = ""
+    store: str = ""
+    identity: str = ""
+
+    def __post_init__(self) -> None:
+        self.identity = self.identity or self.source
+
+    def place_in(self, store: str) -> None:
+        """Note that the mapping is one of a store with this name."""
+        self.store, self.identity = store, f"{store}:{self.source}"
 
     def become(self, other: Mapping) -> None:
-        """Take over what a later check of the same row found."""
+        """Take over what a later check of the same row found; the store stays."""
+        store = self.store
         for each in fields(self):
             setattr(self, each.name, getattr(other, each.name))
+        if store:
+            self.place_in(store)
 
     @property
     def label(self) -> bytes:

@@ -61,7 +61,7 @@ class ExpiredRows:
         """Return one mapping for each table and expiry column."""
         directory = self._shared.directory
         found = {
-            (each.source, each.expiry.name): each
+            (each.identity, each.expiry.name): each
             for each in (*directory.usable, directory.default)
             if each.expiry is not None and not each.fault
         }
@@ -88,8 +88,8 @@ class ExpiredRows:
                 _log.warning("expired rows of %s are not removed: %s", mapping.source, failure)
                 return
             self._shared.counters.crawler_reclaimed += removed or 0
-        if removed is None and mapping.source not in self._without_index:
-            self._without_index.add(mapping.source)
+        if removed is None and mapping.identity not in self._without_index:
+            self._without_index.add(mapping.identity)
             column = mapping.expiry.name if mapping.expiry is not None else ""
             _log.warning("expired rows of %s stay: no index begins with its column %s", mapping.source, column)
 

@@ -356,7 +356,7 @@ def _noting(verb: Verb) -> Verb:
 
 def note(session: Session, mapping: Mapping, row: Row, now: int) -> None:
     """Keep a row as it is after a write, for the cache to have it with the commit."""
-    session.pending.wrote((mapping.source, to_bytes(row.key)), entry_of(session, row, now))
+    session.pending.wrote((mapping.identity, to_bytes(row.key)), entry_of(session, row, now))
 
 
 def entry_of(session: Session, row: Row, now: int) -> Entry:
@@ -385,7 +385,7 @@ def _target(session: Session, word: bytes) -> Generator[Operation, Any, _Target 
         key = word
     else:
         mapping, key = (yield from session.switch(target.name)), target.key
-    return None if mapping is None else _Target((mapping.source, key), mapping, key)
+    return None if mapping is None else _Target((mapping.identity, key), mapping, key)
 
 
 def _word(command: c.Command) -> bytes:

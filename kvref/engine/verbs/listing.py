@@ -117,7 +117,7 @@ def _cached(session: Session, command: c.KeyDump, now: int) -> OperationGen:
     if isinstance(cursor, _CacheKeys):
         keys = cursor.keys
     else:
-        source = (yield from session.mapping()).source if session.rules.cache_holds_rows else ""
+        source = (yield from session.mapping()).identity if session.rules.cache_holds_rows else ""
         keys = iter([key for key in cache.all_keys() if key[0] == source])
     page = list(islice(keys, PAGE))
     if not page:

@@ -75,7 +75,7 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
             created = reply is Status.STORED
             found = yield from _find(session, mapping, key, now, policy, locks=True)
             if found is None and created and is_over(session, command.vivify):
-                found = Found((mapping.source, key), Entry(0, b"", session.written_cas, OVER, now), mapping, None)
+                found = Found((mapping.identity, key), Entry(0, b"", session.written_cas, OVER, now), mapping, None)
     if command.exptime is None or found is None:
         return read(session, command, found, now, created=created)
     session.shared.counters.touched(command.word, hit=True)
@@ -267,7 +267,7 @@ def _find(
     """
     if session.rules.ranges and parse(key) is not None:
         raise RefusedError(r.ClientError("a meta command takes no range: get it"))
-    at = (mapping.source, key)
+    at = (mapping.identity, key)
     if policy is Policy.CACHE or (policy is Policy.BOTH and not locks and not session.pending.holds(at)):
         entry = session.shared.cache.find(at, now)
         if entry is not None:
@@ -287,7 +287,7 @@ def _find(
             row = None
     if row is None:
         return None
-    return Found((mapping.source, to_bytes(row.key)), entry_of(session, row, now), mapping, row)
+    return Found((mapping.identity, to_bytes(row.key)), entry_of(session, row, now), mapping, row)
 
 
 def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:

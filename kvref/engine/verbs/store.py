@@ -306,7 +306,7 @@ def remove_row(session: Session, mapping: Mapping, row: Row) -> Generator[Operat
     """
     cause: str | None = yield Remove(mapping, row.key)
     if cause is None and session.shared.directory.policies.set is Policy.BOTH:
-        session.pending.wrote((mapping.source, to_bytes(row.key)), None)
+        session.pending.wrote((mapping.identity, to_bytes(row.key)), None)
     return cause
 
 
