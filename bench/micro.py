@@ -155,6 +155,7 @@ class Inside:
     async def _run(self) -> tuple[float, list[tuple[Any, Any]]]:
         executor, now = self.server.executor, int(time.time())
         sessions = [(Session(self.server.shared), executor.begin()) for _ in range(TURN)]
+        commits = executor.commits_of(sessions[0][1])
         exchanges: list[tuple[Any, Any]] = []
         turns = self._parse()[1]
         began = time.process_time()
@@ -163,9 +164,9 @@ class Inside:
                 for command in several:
                     reply = executor.run(transaction, partial(execute, session, command, now), _late)
                     exchanges.append((command, reply))
-            if executor.unsettled is not None:
+            if commits.unsettled is not None:
                 executor.commit()
-            while executor.unsettled is not None:
+            while commits.unsettled is not None:
                 await asyncio.sleep(WHILE_THE_DISK_WORKS)
             await asyncio.sleep(0)  # the executor's turn is over
         used = time.process_time() - began

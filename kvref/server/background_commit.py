@@ -69,12 +69,13 @@ class BackgroundCommit:
     def _committed(self, reply: Reply) -> None:
         self.running = False
         self.note()
+        commits = self._executor.commits_of(self._transaction)
         if isinstance(reply, ServerError):
             _log.error("background commit of a batch failed: %s", reply.text)
             if not self._session.batch.open:
                 self.lost = reply
-        elif (number := self._executor.unsettled) is not None:
-            self._executor.when_settled(number, self._settled)
+        elif (number := commits.unsettled) is not None:
+            commits.when_settled(number, self._settled)
         self._owner.committed()
 
     def _settled(self, lost: str) -> None:

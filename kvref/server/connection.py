@@ -138,7 +138,7 @@ class Connection:
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
         self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
-        self._out = ReplyQueue(host.executor, self, self._times)
+        self._out = ReplyQueue(host.executor.commits_of(self._transaction), self, self._times)
         self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self)
 
     def shown(self, asking: Session) -> Shown | None:
@@ -384,7 +384,7 @@ class Connection:
         self._fast_path = None
         self._carry_out(own_turn=own_turn)
         if self._plain_next and self._parser.between_commands:
-            self._fast_path = self._host.executor.fast_path(self._session, self._host.wire_rules)
+            self._fast_path = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
 
     @property
     def _plain_next(self) -> bool:
@@ -444,7 +444,7 @@ class Connection:
         """Run the simple commands at the beginning of the pending input; return whether that used up its turn."""
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
-        fast = self._host.executor.fast_path(self._session, self._host.wire_rules)
+        fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
         if fast is None or not fast.usable(self._loop.time()):
             return False
         data = self._parser.take_all()

@@ -8,7 +8,7 @@ from typing import Protocol
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
 from kvref.protocol.replies import ServerError
-from kvref.server.executors.base import Executor
+from kvref.server.executors.base import Commits
 from kvref.server.telemetry.command_times import CommandTimes
 
 
@@ -26,7 +26,7 @@ class ReplyQueue:
     """Replies of one connection that are not sent yet.
 
     Args:
-        executor: reports which commit replies must wait for.
+        commits: which of them replies must wait for.
         sender: sends them.
         times: measures the commands until their replies are sent; None: nothing does.
 
@@ -36,15 +36,15 @@ class ReplyQueue:
     """
 
     # An idle connection has an empty one, without lists.
-    __slots__ = ("_executor", "_sender", "_times", "_waits", "owed", "replies")
+    __slots__ = ("_commits", "_sender", "_times", "_waits", "owed", "replies")
 
     def __init__(
         self,
-        executor: Executor,
+        commits: Commits,
         sender: Sender,
         times: CommandTimes | None = None,
     ) -> None:
-        self._executor = executor
+        self._commits = commits
         self._sender = sender
         self._times = times
         self.replies: Sequence[tuple[c.Command, bytes]] = ()
@@ -78,7 +78,7 @@ class ReplyQueue:
 
     def flush(self) -> None:
         """Send the replies that need not wait; the others follow after their commit."""
-        number = self._executor.unsettled
+        number = self._commits.unsettled
         if number is None:
             if not self._waits:
                 self._release(len(self.replies))
@@ -86,7 +86,7 @@ class ReplyQueue:
             self._waits = *self._waits[:-1], (number, len(self.replies))
         else:
             self._waits = *self._waits, (number, len(self.replies))
-            self._executor.when_settled(number, self._settle)
+            self._commits.when_settled(number, self._settle)
 
     def _release(self, count: int) -> None:
         ready = self.replies[0][1] if count == 1 else b"".join([reply for _, reply in self.replies[:count]])

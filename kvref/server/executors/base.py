@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import OperationGen
@@ -53,12 +53,37 @@ class FastPath(Protocol):
         """
 
 
-class Executor(Protocol):
-    """Carries out the commands of all connections against one store."""
+class Commits(Protocol):
+    """The commits that the replies of a connection wait for."""
 
     @property
     def unsettled(self) -> int | None:
         """Return which commit replies must wait for, see `when_settled`; None where they need not."""
+
+    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:
+        """Call back when replies of that commit may leave, with an empty text or why its writes are lost.
+
+        Args:
+            number: what `unsettled` has just returned.
+            settled: called with the text.
+        """
+
+
+class Settled:
+    """The commits of an executor whose replies wait for none: it gives them after their commit."""
+
+    unsettled = None
+
+    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - see `Commits`
+        """Call back at once."""
+        settled("")
+
+
+SETTLED: Final = Settled()
+
+
+class Executor(Protocol):
+    """Carries out the commands of all connections against one store."""
 
     def begin(self) -> Any:
         """Return the transaction of a new connection: the executor's own, one at a time."""
@@ -66,19 +91,20 @@ class Executor(Protocol):
     def run(self, transaction: Any, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command; None where `done` is called later with the reply."""
 
-    def fast_path(self, session: Session, wire_rules: WireRules) -> FastPath | None:
+    def commits_of(self, transaction: Any) -> Commits:
+        """Return the commits that the replies of a connection with this transaction wait for."""
+
+    def fast_path(self, transaction: Any, session: Session, wire_rules: WireRules) -> FastPath | None:
         """Return what carries out the plain commands of a connection, None where none of them is.
 
         Args:
+            transaction: the connection's.
             session: the connection's.
             wire_rules: grammar facts of the profile.
         """
 
     def end(self, transaction: Any) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
-
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:
-        """Call back when replies of that commit may leave, with an empty text or why its writes are lost."""
 
     def commit(self) -> None:
         """Commit what is open and notify everyone who waits for it."""

@@ -12,6 +12,7 @@ from kvref.engine.session import Session
 from kvref.errors import ConfigError, StoreError
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
+from kvref.server.executors.base import SETTLED, Commits
 from kvref.server.executors.execution import Execution
 from kvref.storage.base import DirectStore
 from kvref.storage.isolation import Isolation
@@ -39,11 +40,6 @@ class DirectExecutor:
         self._store = store
         self._loop = asyncio.get_running_loop()
 
-    @property
-    def unsettled(self) -> None:
-        """Return None: replies wait for no commit."""
-        return None
-
     def begin(self) -> None:
         """Return None: there are no transactions."""
 
@@ -54,15 +50,15 @@ class DirectExecutor:
         command = Execution(begin, done)
         return self._advance(command) if command.start() else command.reply
 
-    def fast_path(self, session: Session, wire_rules: WireRules) -> None:
+    def commits_of(self, transaction: None) -> Commits:  # noqa: ARG002 - see `Executor`
+        """Return none: each write is committed."""
+        return SETTLED
+
+    def fast_path(self, transaction: None, session: Session, wire_rules: WireRules) -> None:
         """Return None: all commands take the slow path."""
 
     def end(self, transaction: None) -> None:
         """Do nothing: there are no transactions."""
-
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - see `Executor`
-        """Call back at once: each write is committed."""
-        settled("")
 
     def commit(self) -> None:
         """Do nothing: each write is committed."""

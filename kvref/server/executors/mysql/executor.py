@@ -31,6 +31,7 @@ from kvref.errors import StoreError
 from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
+from kvref.server.executors.base import SETTLED, Commits
 from kvref.server.executors.mysql.batching import Batching, dedicated_connections
 from kvref.server.executors.mysql.command import Command, Transaction
 from kvref.server.executors.mysql.fast_path import MySQLFastPath
@@ -64,8 +65,6 @@ class MySQLExecutor:
     Raises:
         ConfigError: too few connections for batches, or for the row cache.
     """
-
-    unsettled = None  # a reply is given after the commit that it waits for
 
     def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         self.store = store
@@ -118,10 +117,17 @@ class MySQLExecutor:
         self._go_on(command, stale=since > PAUSE and not isinstance(command.operation, ports.CountRows))
         return None
 
-    def fast_path(self, session: Session, wire_rules: WireRules) -> MySQLFastPath | None:
+    def commits_of(self, transaction: Transaction) -> Commits:  # noqa: ARG002 - see `Executor`
+        """Return none: a reply is given after the commit that it waits for."""
+        return SETTLED
+
+    def fast_path(
+        self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
+    ) -> MySQLFastPath | None:  # fmt: skip
         """Return what carries out the plain commands of a connection, None where none of them is.
 
         Args:
+            transaction: the connection's.
             session: the connection's.
             wire_rules: grammar facts of the profile.
         """
@@ -190,10 +196,6 @@ class MySQLExecutor:
         self._transactions.discard(transaction)
         if transaction.connection is not None:
             self.start(transaction.release(self._pool))
-
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - the protocol's
-        """Call back at once: no reply waits for a commit."""
-        settled("")
 
     def commit(self) -> None:
         """Do nothing: what was answered is committed, or in an open batch."""

@@ -71,7 +71,6 @@ class SQLiteExecutor:
         self._loop = asyncio.get_running_loop()
         self._isolation = isolation
         self._commits = GroupCommit(store, self._committed, lambda: self._commands)
-        self.when_settled = self._commits.when_settled  # no method around it: each write calls it
         self._transactions = Transactions(store, isolation, self._commits.commit_store)
         # Where every write is a transaction, nothing outlives a command: one without content serves all connections.
         self._common = None if isolation.batches else Transaction()
@@ -85,11 +84,6 @@ class SQLiteExecutor:
         self._commands = 0  # so far
         self._fast_paths: dict[tuple[CachedTable, bool, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
-
-    @property
-    def unsettled(self) -> int | None:
-        """Return which commit replies must wait for, None where they need not."""
-        return self._commits.unsettled
 
     def begin(self) -> Transaction:
         """Return the transaction of a new connection."""
@@ -112,10 +106,17 @@ class SQLiteExecutor:
         command = _Command(begin, done, transaction)
         return self._advance(command) if command.start() else command.reply
 
-    def fast_path(self, session: Session, wire_rules: WireRules) -> SQLiteFastPath | None:
+    def commits_of(self, transaction: Transaction) -> GroupCommit:  # noqa: ARG002 - see `Executor`
+        """Return the commits of the file, which all connections share."""
+        return self._commits
+
+    def fast_path(
+        self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
+    ) -> SQLiteFastPath | None:  # fmt: skip
         """Return what carries out the plain commands of a connection, None where none of them is.
 
         Args:
+            transaction: the connection's.
             session: the connection's.
             wire_rules: grammar facts of the profile.
         """
