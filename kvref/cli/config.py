@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from kvref import profiles
 from kvref.cli.options import DEFAULT, listeners
 from kvref.cli.serve import command as serve
+from kvref.cli.serve import stores_of
 from kvref.server.settings import SERVER_KEYS, origins, parse, read_file
 from kvref.storage.base import without_password
 from kvref.storage.stores import scheme_of
@@ -68,9 +69,15 @@ def _values(context: click.Context) -> list[_Value]:
     found = []
     for key, parameter in SERVER_KEYS.items():
         value = given[parameter]
-        if key == "store" and value is not None:
-            value = without_password(value)
-            scheme_of(given[parameter])
+        if key == "store":
+            placed = stores_of(value, config)
+            if value is not None:
+                scheme_of(value)
+                value = without_password(value)
+            elif placed is not None:
+                dsns = [{"name": name, "dsn": without_password(dsn)} for name, dsn in placed.dsns.items()]
+                found += [_Value(key, dsns, "file"), _Value("mapping", read_file(config).mappings, "file")]
+                continue
         found.append(_Value(key, list(value) if isinstance(value, tuple) else value, origin(parameter)))
     facts = profiles.load(given["profile"])
     pairs = list(given["pairs"])
@@ -78,7 +85,7 @@ def _values(context: click.Context) -> list[_Value]:
     for name, number in parse(pairs, config, facts).items():
         found.append(_Value(f"settings.{name}", number, origin("pairs") if came[name] == "option" else came[name]))
     address = given["address"] or DEFAULT
-    tables = read_file(config)[1]
+    tables = read_file(config).listeners
     listeners({"address": given["address"]} if given["address"] else {}, config, [])
     if tables:
         found.append(_Value(_LISTENERS, tables, "file"))

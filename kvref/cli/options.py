@@ -131,7 +131,7 @@ def listeners(listen: dict[str, Any], config: Path | None, passed: list[socket.s
     Raises:
         ConfigError: both configure listeners, or one is invalid.
     """
-    _, tables = read_file(config)
+    tables = read_file(config).listeners
     if max(len(tables), len(passed)) > MAX_LISTENERS:
         raise ConfigError(f"{max(len(tables), len(passed))} listeners: one server supports at most {MAX_LISTENERS}")
     if tables and listen:

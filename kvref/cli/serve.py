@@ -1,4 +1,4 @@
-"""`kvref serve`: the reference server on one store."""
+"""`kvref serve`: the reference server on one store, or several."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,20 +20,22 @@ from kvref import profiles
 from kvref.addresses import parse_address
 from kvref.cli.options import NAMES as LISTENER_PARAMETERS
 from kvref.cli.options import GroupedCommand, listener_options, listeners
-from kvref.errors import KvrefError, StoreError
+from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.profiles import Profile
 from kvref.server.listeners import sockets
 from kvref.server.listeners.listener import Listener
 from kvref.server.listeners.sockets import METRICS
 from kvref.server.server import Server, lock_wait
-from kvref.server.settings import parse, server_parameters
+from kvref.server.settings import parse, placement_of, server_parameters
 from kvref.server.telemetry import logs
 from kvref.server.telemetry.exporter import Exporter
 from kvref.server.telemetry.sources import OneProcess
 from kvref.server.workers.parent import Outside, Parent
 from kvref.server.workers.plan import Plan, refuse_settings
-from kvref.storage.base import Store
+from kvref.storage.base import Store, without_password
 from kvref.storage.config.catalog import DEFAULT_NAME
+from kvref.storage.placement import Placement
+from kvref.storage.several import SeveralStores
 from kvref.storage.sqlite.file import SCHEME, path_of
 from kvref.storage.sqlite.schema import refuse_foreign
 from kvref.storage.sqlite.store import SQLiteStore
@@ -83,8 +86,8 @@ _GROUPS = {
     "dsn",
     metavar="DSN",
     help="Database to serve: sqlite:///PATH, mysql://USER@HOST/, or memory://, which is the plugin's demo table without"
-    " durability. An empty SQLite file gets the plugin's configuration tables and a cache table. [default: a new file"
-    " in a temporary folder]",
+    " durability. An empty SQLite file gets the plugin's configuration tables and a cache table. [[store]] of --config"
+    " names several. [default: a new file in a temporary folder]",
 )
 @click.option("--create", is_flag=True, help="Create the SQLite file of --store if it does not exist.")
 @click.option(
@@ -161,7 +164,7 @@ def command(  # noqa: PLR0913 - one for each option
         where = listeners(listen, config, passed.clients)
         exporter = _exporter(metrics, passed.metrics, metrics_hosts)
         new = _NewStore(create, demo)
-        _serve(where, dsn, profile, partial(parse, list(pairs), config), workers, exporter, new)
+        _serve(where, stores_of(dsn, config), profile, partial(parse, list(pairs), config), workers, exporter, new)
     except StoreError as error:
         raise _StoreRefusesError(str(error)) from error
 
@@ -185,8 +188,8 @@ class _NewStore(NamedTuple):
 
 
 def _serve(
-    where: list[Listener], dsn: str | None, profile: str, read: Callable[[Profile], dict[str, int]], workers: int,
-    exporter: Exporter | None, fresh: _NewStore,
+    where: list[Listener], given: Placement | None, profile: str, read: Callable[[Profile], dict[str, int]],
+    workers: int, exporter: Exporter | None, fresh: _NewStore,
 ) -> None:  # fmt: skip
     facts = profiles.load(profile)
     read_settings = partial(read, facts)
@@ -194,25 +197,33 @@ def _serve(
     if not facts.flag("mapping.supported"):
         able = ", ".join(profiles.with_mappings())
         raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {able}")
-    new, dsn = dsn is None, dsn or _new_file()
-    scheme = scheme_of(dsn)
-    refuse_settings(workers, facts, settings, scheme)
-    if dsn.startswith(SCHEME):
-        refuse_foreign(path_of(dsn), missing_is_new=new or fresh.create)
-    store = open_store(dsn, facts, lock_wait(facts, settings))
-    try:
-        _initialise(store, new=new, demo=fresh.demo or not facts.flag("verbs.beyond_plugin"))
-        if scheme.volatile:
-            logging.getLogger("kvref").warning("store %s: all rows are lost when the server stops", dsn)
+    new = given is None
+    placed = given or Placement({"": _new_file()}, {})
+    dsns = list(placed.dsns.values())
+    if workers > 1 and len(dsns) > 1:
+        raise ConfigError(f"--workers {workers} and {len(dsns)} tables [[store]]: choose --workers 1, or one store")
+    for dsn in dsns:
+        refuse_settings(workers, facts, settings, scheme_of(dsn))
+        if dsn.startswith(SCHEME):
+            refuse_foreign(path_of(dsn), missing_is_new=new or fresh.create)
+    with ExitStack() as stack:
+        stores: list[Store] = []
+        for dsn in dsns:
+            store = open_store(dsn, facts, lock_wait(facts, settings))
+            stack.callback(store.close)
+            stores.append(store)
+            _initialise(store, new=new, demo=fresh.demo or not facts.flag("verbs.beyond_plugin"))
+            if scheme_of(dsn).volatile:
+                logging.getLogger("kvref").warning("store %s: all rows are lost when the server stops", dsn)
         if workers == 1:
-            server = Server(store, facts, read_settings, where)
+            tables = SeveralStores(placed, stores, facts) if len(stores) > 1 else stores[0]
+            server = Server(tables, facts, read_settings, where)
             if exporter is not None:
                 server.scope.tally.watched = True
-                exporter.serve(OneProcess(server, dsn))
+                exporter.serve(OneProcess(server, dsns))
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(server.run())
-    finally:
-        store.close()
+    dsn = dsns[0]
     if workers > 1:
         plan = Plan(dsn, facts, workers, read_settings, settings, where, os.getpid())
         plan.tally.watched = exporter is not None
@@ -220,6 +231,23 @@ def _serve(
     if new:
         # Its name is in a line at the start, far above by now.
         logging.getLogger("kvref").info("the rows are in %s: to serve them again, give --store %s", path_of(dsn), dsn)
+
+
+def stores_of(dsn: str | None, config: Path | None) -> Placement | None:
+    """Return the store of --store, or the stores of the file; None if neither names one.
+
+    Raises:
+        ConfigError: both do, or the file names them in an invalid way.
+    """
+    found = placement_of(config)
+    if dsn is None:
+        return found
+    if found is not None:
+        raise ConfigError(
+            f"--store {without_password(dsn)}: configuration file {config} has [[store]]: name the stores either there"
+            " or by --store"
+        )
+    return Placement({"": dsn}, {})
 
 
 def _exporter(address: str | None, sockets: list[socket.socket], hosts: tuple[str, ...]) -> Exporter | None:

@@ -100,8 +100,7 @@ class Mapping:
         row: the containers row as the store read it.
         fault: why the table no longer fits, empty while it does.
         store: the name of its store, empty for the first or only one.
-        identity: the table among those of all stores, for what is kept of its rows in memory: of the first or only store
-            its `source`.
+        identity: identifies the table among those of all stores; of the first or only store, it is `source`.
     """
 
     name: str

@@ -302,7 +302,7 @@ class Connection:
         """
         self._command = None
         ready = [each for each in replies if isinstance(each, bytes)]
-        if ready and len(ready) == len(replies) and self._transport is not None:
+        if ready and len(ready) == len(replies) and self._transport is not None and not self._out.replies:
             if self._times is not None:
                 self._times.replied(self._plain_names[: len(ready)])
             self._write(b"".join(ready))

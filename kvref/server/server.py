@@ -40,7 +40,7 @@ from kvref.server.telemetry.event_counters import EventCounters, ProcessEventCou
 from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor, Served, log_reload
 from kvref.server.timeouts import Timeouts
 from kvref.server.turns import Turns
-from kvref.storage.base import Store
+from kvref.storage.base import MappedTables
 from kvref.storage.isolation import isolation
 
 
@@ -74,7 +74,7 @@ class Scope(Protocol):
     def own(self) -> ProcessEventCounters:
         """Return the part of it that is this process's."""
 
-    def cas_numbers(self, store: Store) -> Iterator[int]:
+    def cas_numbers(self, store: MappedTables) -> Iterator[int]:
         """Return the counter of cas numbers."""
 
     def publish(self, closed: int, most: int) -> None:
@@ -98,7 +98,7 @@ class SingleProcess:
         self.tally = EventCounters(1)
         (self.own,) = self.tally.processes
 
-    def cas_numbers(self, store: Store) -> Iterator[int]:
+    def cas_numbers(self, store: MappedTables) -> Iterator[int]:
         """Return the counter of cas numbers."""
         return store.cas_numbers()
 
@@ -131,10 +131,10 @@ def log_stop(number: int, *, again: bool) -> None:
 
 
 class Server:
-    """Serve mapped tables of one store.
+    """Serve mapped tables.
 
     Args:
-        store: an opened store.
+        store: an opened store, or several.
         profile: the profile of the server.
         read_settings: returns values by name, see `settings.parse`; called again at each reload.
         listeners: addresses with their users and rights.
@@ -147,7 +147,7 @@ class Server:
 
     def __init__(
         self,
-        store: Store,
+        store: MappedTables,
         profile: Profile,
         read_settings: Callable[[], dict[str, int]],
         listeners: list[Listener],

@@ -13,6 +13,7 @@ from kvref.engine.session import MAX_REPLY
 from kvref.errors import ConfigError, suggestion
 from kvref.profiles import Profile
 from kvref.protocol.rules import MAX_KEY, MAX_LINE
+from kvref.storage.placement import Placement, placement
 
 _log = logging.getLogger("kvref.server")
 
@@ -147,7 +148,7 @@ def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, in
             the allowed ones.
     """
     values = {setting.name: setting.default for setting in SETTINGS.values()}
-    for name, typed in read_file(file)[0].items():
+    for name, typed in read_file(file).settings.items():
         setting = _setting(name)
         if typed.switch and setting.unit != "switch":
             raise ConfigError(
@@ -221,8 +222,9 @@ class Typed(NamedTuple):
 
 
 # Keys of a configuration file in front of its tables, each with the parameter of `kvref serve` that it is the value of.
+_STORE: Final = "store"  # a DSN, or the tables of several stores
 SERVER_KEYS: Final = {
-    "store": "dsn",
+    _STORE: "dsn",
     "profile": "profile",
     "workers": "workers",
     "metrics": "metrics",
@@ -239,6 +241,8 @@ def server_parameters(file: Path) -> dict[str, Any]:
         ConfigError: it cannot be read, is no TOML, or a value has the wrong type.
     """
     found = _read_toml(file)
+    if found.get(_STORE) and _are_tables(found[_STORE]):
+        del found[_STORE]  # the tables of `placement`
     for key in SERVER_KEYS.keys() & found.keys():
         value = found[key]
         strings = isinstance(value, list) and all(isinstance(each, str) for each in value)
@@ -252,7 +256,7 @@ def server_parameters(file: Path) -> dict[str, Any]:
 def origins(pairs: list[str], file: Path | None) -> dict[str, str]:
     """Return the origin of each setting, option, file or default; arguments and errors as of `parse`."""
     found = dict.fromkeys(SETTINGS, "default")
-    found |= dict.fromkeys(read_file(file)[0], "file")
+    found |= dict.fromkeys(read_file(file).settings, "file")
     return found | dict.fromkeys(_split(pairs), "option")
 
 
@@ -265,32 +269,65 @@ def _read_toml(file: Path | None) -> dict[str, Any]:
         raise ConfigError(f"configuration file {file}: {error}") from error
 
 
-def read_file(file: Path | None) -> tuple[dict[str, Typed], list[dict[str, Any]]]:
+Tables = list[dict[str, Any]]
+
+
+class ConfigFile(NamedTuple):
+    """The tables of a configuration file.
+
+    Args:
+        settings: values by name.
+        listeners: each `[[listener]]`.
+        stores: each `[[store]]`.
+        mappings: each `[[mapping]]`.
+    """
+
+    settings: dict[str, Typed]
+    listeners: Tables
+    stores: Tables
+    mappings: Tables
+
+
+def placement_of(file: Path | None) -> Placement | None:
+    """Return which stores a configuration file names, and which of them has which mapping; None if it names none.
+
+    Raises:
+        ConfigError: as `read_file`, or a table `[[store]]` or `[[mapping]]` is invalid.
+    """
+    found = read_file(file)
+    try:
+        return placement(found.stores, found.mappings)
+    except ConfigError as error:
+        raise ConfigError(f"configuration file {file}: {error}") from error
+
+
+def _are_tables(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+
+
+def read_file(file: Path | None) -> ConfigFile:
     """Read a configuration file.
 
     Args:
         file: its path; None: there is none.
-
-    Returns:
-        Settings by name, and each `[[listener]]`.
 
     Raises:
         ConfigError: it cannot be read, is no TOML, has something else in it, or a setting is neither an integer nor a
             boolean.
     """
     found = _read_toml(file)
+    stores = found[_STORE] if _are_tables(found.get(_STORE)) else []
     for name in SERVER_KEYS:
         found.pop(name, None)
-    settings, listeners = found.pop("settings", {}), found.pop("listener", [])
-    tables = isinstance(listeners, list) and all(isinstance(each, dict) for each in listeners)
-    if found or not isinstance(settings, dict) or not tables:
+    settings, listeners, mappings = found.pop("settings", {}), found.pop("listener", []), found.pop("mapping", [])
+    if found or not isinstance(settings, dict) or not (_are_tables(listeners) and _are_tables(mappings)):
         form = "write a table [settings] with NAME = VALUE, and a table [[listener]] for each listener"
         more = f"; keys in front of them are {', '.join(SERVER_KEYS)}"
-        known = (*SERVER_KEYS, "settings", "listener")
+        known = (*SERVER_KEYS, "settings", "listener", "mapping")
         unknown = "".join(f"unknown key {name!r}{suggestion(name, known)}: " for name in list(found)[:1])
         raise ConfigError(f"configuration file {file}: {unknown}{form}{more}")
     for name, value in settings.items():
         if not isinstance(value, int):
             raise ConfigError(f"configuration file {file}: setting {name} = {value!r}: write an integer, true or false")
     typed = {name: Typed(str(int(value)), isinstance(value, bool)) for name, value in settings.items()}
-    return typed, listeners
+    return ConfigFile(typed, listeners, stores, mappings)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -29,20 +31,60 @@ def without_password(dsn: str) -> str:
     return f"{scheme}{slashes}{user}:…{at}{tail if at else ''}" if colon else dsn
 
 
-class Store(Protocol):
-    """Mapped tables, as the server uses them.
+class MappedTables(Protocol):
+    """Mapped tables, as the server uses them: of one store or of several.
 
     Attributes:
         dsn: its DSN without a password, for messages.
         problems: one sentence for each configuration row that the last `read_directory` could not use.
-        kept: mappings shared by several worker processes, None for a single process.
         when_committed: called with the duration of each commit in seconds, in any thread.
     """
 
     dsn: str
     problems: list[str]
-    kept: Kept | None
     when_committed: Callable[[float], None] | None
+
+    def read_directory(self) -> Directory:
+        """Read the configuration and set `problems`.
+
+        Raises:
+            ConfigError: no usable row, see `catalog.read_directory`.
+            StoreError: the store is not reached, or refuses.
+        """
+
+    def cas_numbers(self) -> Iterator[int]:
+        """Return the counter of cas numbers, by the fact `cas.start`."""
+
+    def limit_row_cache(self, size: int) -> None:
+        """Empty the row cache and set its maximum size in bytes; a store without a cache does nothing."""
+
+    def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
+        """Cache rows that are read, and drop those that the binary log of the database names.
+
+        Args:
+            staleness: seconds by which a row may be out of date; 0: no get misses a commit that was answered before it.
+            mappings: the mappings in use.
+
+        Returns:
+            One sentence for each of them whose rows are not cached.
+
+        Raises:
+            ConfigError: the store has no binary log, or this one does not have what is needed.
+            StoreError: the store is not reached.
+        """
+
+    def row_cache_numbers(self) -> dict[str, int]:
+        """Return what the cache of `follow_binary_log` counts, see `RowCache.numbers`; nothing without it."""
+
+
+class Store(MappedTables, Protocol):
+    """One store.
+
+    Attributes:
+        kept: mappings shared by several worker processes, None for a single process.
+    """
+
+    kept: Kept | None
 
     def initialise(self, *, demo: bool = True) -> bool:
         """Create missing configuration tables.
@@ -71,43 +113,19 @@ class Store(Protocol):
             StoreError: the store is not reached, or refuses.
         """
 
-    def read_directory(self) -> Directory:
-        """Read the configuration and set `problems`.
-
-        Raises:
-            ConfigError: no usable row, see `catalog.read_directory`.
-            StoreError: the store is not reached, or refuses.
-        """
-
     def adopt(self, directory: Directory) -> Directory:
         """Use a configuration that another process or thread has read, and return it."""
 
-    def cas_numbers(self) -> Iterator[int]:
-        """Return the counter of cas numbers, by the fact `cas.start`."""
-
-    def limit_row_cache(self, size: int) -> None:
-        """Empty the row cache and set its maximum size in bytes; a store without a cache does nothing."""
-
-    def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
-        """Cache rows that are read, and drop those that the binary log of the database names.
-
-        Args:
-            staleness: seconds by which a row may be out of date; 0: no get misses a commit that was answered before it.
-            mappings: the mappings in use.
-
-        Returns:
-            One sentence for each of them whose rows are not cached.
-
-        Raises:
-            ConfigError: the store has no binary log, or this one does not have what is needed.
-            StoreError: the store is not reached.
-        """
-
-    def row_cache_numbers(self) -> dict[str, int]:
-        """Return what the cache of `follow_binary_log` counts, see `RowCache.numbers`; nothing without it."""
-
     def close(self) -> None:
         """Commit what is open and release files and connections."""
+
+
+def counted_cas_numbers(profile: Profile) -> Iterator[int]:
+    """Return a counter of cas numbers that no store keeps: from 1 as the plugin has it, or from the microsecond now.
+
+    Fewer than a million numbers a second are used, so none comes twice after a restart.
+    """
+    return itertools.count(1 if profile["cas.start"] == "one" else time.time_ns() // 1000)
 
 
 class DirectStore(ABC):

@@ -6,8 +6,6 @@ else is as over SQLite: the same code checks the configuration and compares keys
 
 from __future__ import annotations
 
-import itertools
-import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
@@ -21,7 +19,7 @@ from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.engine.values import to_bytes
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.storage.base import DirectStore
+from kvref.storage.base import DirectStore, counted_cas_numbers
 from kvref.storage.config import catalog
 from kvref.storage.config.cache_policies import KINDS, PolicyCell
 from kvref.storage.config.column_types import column_of
@@ -69,8 +67,8 @@ class MemoryStore(DirectStore):
         return directory
 
     def cas_numbers(self) -> Iterator[int]:
-        """Return the counter of cas numbers: from 1 as the plugin has it, or from the microsecond of the start."""
-        return itertools.count(1 if self._profile["cas.start"] == "one" else time.time_ns() // 1000)
+        """Return the counter of cas numbers, see `counted_cas_numbers`."""
+        return counted_cas_numbers(self._profile)
 
     def execute(self, operation: operations.Operation) -> Any:
         """Answer one operation, see `DirectStore`."""

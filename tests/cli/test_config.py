@@ -131,3 +131,51 @@ def test_every_option_has_the_variable_of_its_name(tmp_path: Path) -> None:
     with running(words, store, environment | {"KVREF_LISTEN": "127.0.0.1:0"}) as served, served.connect() as client:
         assert ask(client, b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
         assert ask(client, b"delete AA\r\n").startswith(b"CLIENT_ERROR")
+
+
+STORES = """
+[[store]]
+name = "one"
+dsn = "sqlite:///one.sqlite"
+[[store]]
+name = "two"
+dsn = "mysql://kvref@127.0.0.1/"
+"""
+
+
+def test_stores_are_shown_and_checked(tmp_path: Path) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text(STORES + "[[mapping]]\nname = 'orders'\nstore = 'two'")
+    assert run("config", "check", str(file)).output == f"{file}: valid\n"
+    shown = origins(run("config", "show", "--json", "--config", str(file)))
+    dsns = [{"name": "one", "dsn": "sqlite:///one.sqlite"}, {"name": "two", "dsn": "mysql://kvref@127.0.0.1/"}]
+    assert shown["store"] == (dsns, "file")
+    assert shown["mapping"] == ([{"name": "orders", "store": "two"}], "file")
+    refused = run("config", "show", "--config", str(file), "--store", "memory://")
+    assert (refused.exit_code, "--store memory://: configuration file" in refused.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("[[store]]\nname = 'one'", "[[store]] with no dsn: write name and dsn, each with a text"),
+        ("[[store]]\nname = 1\ndsn = 'memory://'", "[[store]] with name = 1: write name and dsn"),
+        ("[[store]]\nname = 'a b'\ndsn = 'memory://'", "[[store]] name 'a b': write a letter"),
+        ("[[store]]\nname = 'a'\ndns = 'memory://'", "[[store]] has an unknown key 'dns', did you mean 'dsn'"),
+        ("[[store]]\nname = 'a'\ndsn = 'memory'", "store 'memory': write sqlite:///PATH"),
+        (STORES + "[[store]]\nname = 'one'\ndsn = 'memory://'", "[[store]] name 'one' is there twice"),
+        (STORES + "[[store]]\nname = 'x'\ndsn = 'sqlite:///./one.sqlite'", "[[store]] 'x' and 'one' have the same dsn"),
+        ("[[mapping]]\nname = 'm'\nstore = 'one'", "write a table [[store]] for each store first"),
+        (STORES + "[[mapping]]\nname = 'm'", "[[mapping]] with no store: write name and store"),
+        (STORES + "[[mapping]]\nname = 'm'\nstore = 'tow'", "no [[store]] has this name, did you mean 'two'"),
+        (STORES + "[[mapping]]\nname = 'm'\nstore = 'one'\n" * 2, "[[mapping]] name 'm' is there twice"),
+        ("mapping = 1", "a table [[listener]] for each listener"),
+        ("store = []", "store = []: write a string"),
+        ("store = [1]", "store = [1]: write a string"),
+    ],
+)
+def test_stores_that_are_refused(tmp_path: Path, text: str, error: str) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text(text)
+    result = run("config", "check", str(file))
+    assert (result.exit_code, error in result.output) == (2, True), result.output

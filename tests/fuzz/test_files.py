@@ -146,7 +146,7 @@ PAIRS: Final = b'{"version": %d, "rows": []}' % pairs.VERSION
 def read_configuration(path: Path) -> None:
     """Do with a file what `kvref serve --config` does before it listens."""
     parse([], path, profiles.load("kvref"))
-    for table in read_file(path)[1]:
+    for table in read_file(path).listeners:
         made = listener(table)
         if made.tls is not None:
             made.tls.context()

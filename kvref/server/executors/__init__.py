@@ -1,4 +1,4 @@
-"""Executors carry out the commands of all connections against one store; `base.py` has their interface.
+"""Executors carry out the commands of all connections against one store, or several; `base.py` has their interface.
 
 Read `execution.py` first, the one interpreter of verbs; then `sqlite/executor.py` or `mysql/executor.py`.
 """
@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from kvref.server.executors.base import Executor
 from kvref.server.executors.direct import DirectExecutor
+from kvref.server.executors.routing import RoutingExecutor
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
-from kvref.storage.base import DirectStore, Store
+from kvref.storage.base import DirectStore, MappedTables
 from kvref.storage.isolation import Isolation
+from kvref.storage.several import SeveralStores
 from kvref.storage.sqlite.store import SQLiteStore
 
 
-def executor_for(store: Store, isolation: Isolation, lock_wait: float) -> Executor:
-    """Return the executor of a store, in the running loop.
+def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
+    """Return the executor of a store, or of several, in the running loop.
 
     Args:
         store: where rows live.
@@ -28,6 +30,8 @@ def executor_for(store: Store, isolation: Isolation, lock_wait: float) -> Execut
         return SQLiteExecutor(store, isolation, lock_wait)
     if isinstance(store, DirectStore):
         return DirectExecutor(store, isolation)
+    if isinstance(store, SeveralStores):
+        return RoutingExecutor(store, [executor_for(each, isolation, lock_wait) for each in store.stores])
     # They need an extra.
     from kvref.server.executors.mysql.executor import MySQLExecutor  # noqa: PLC0415
     from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415

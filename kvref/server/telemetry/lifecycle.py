@@ -136,7 +136,11 @@ def _mapping(mapping: Mapping) -> Line:
     mapped += [("flags", mapping.flags), ("cas", mapping.cas), ("expiry", mapping.expiry)]
     columns = " ".join(f"{what}={column.name}" for what, column in mapped if column is not None)
     table = f"{mapping.schema}.{mapping.table}"
-    return f"mapping {mapping.name}: {table} {columns}", {"mapping": mapping.name, "table": table, "columns": columns}
+    line = f"mapping {mapping.name}: {table} {columns}"
+    fields: dict[str, object] = {"mapping": mapping.name, "table": table, "columns": columns}
+    if mapping.store:
+        return f"{line}, in store {mapping.store}", fields | {"store": mapping.store}
+    return line, fields
 
 
 EVERY: Final = 1.0  # seconds

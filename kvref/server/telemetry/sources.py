@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -57,14 +58,14 @@ class OneProcess:
 
     Args:
         server: the server.
-        dsn: of its store.
+        dsns: of its stores.
     """
 
-    def __init__(self, server: Server, dsn: str) -> None:
+    def __init__(self, server: Server, dsns: Iterable[str]) -> None:
         self._server = server
         self.tally = server.scope.tally
         self.started = server.started
-        self.info = _info(server.profile, dsn, 1)
+        self.info = _info(server.profile, dsns, 1)
 
     def totals(self) -> dict[str, int]:
         """Return the counters of `stats` by name."""
@@ -90,7 +91,7 @@ class Workers:
         self._plan = plan
         self.tally = plan.tally
         self.started = time.time() - (time.monotonic() - plan.since)
-        self.info = _info(plan.profile, plan.dsn, plan.workers)
+        self.info = _info(plan.profile, [plan.dsn], plan.workers)
 
     def totals(self) -> dict[str, int]:
         """Return the counters of `stats` by name, of all workers."""
@@ -105,10 +106,10 @@ class Workers:
         return [self._plan.pid, *(process.pid for process in self.tally.processes if process.pid)]
 
 
-def _info(profile: Profile, dsn: str, workers: int) -> dict[str, str]:
+def _info(profile: Profile, dsns: Iterable[str], workers: int) -> dict[str, str]:
     return {
         "version": kvref.__version__,
         "profile": profile.name,
-        "store": scheme_of(dsn).prefix.partition(":")[0],
+        "store": ",".join(sorted({scheme_of(dsn).prefix.partition(":")[0] for dsn in dsns})),
         "workers": str(workers),
     }

@@ -25,7 +25,7 @@ from kvref.server.workers.channel import LOST, Channel, Handed
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.server.workers.shared_state import WorkerCounters, WorkerCrawler, WorkerMarks, WorkerPrefixes
-from kvref.storage.base import Store
+from kvref.storage.base import MappedTables, Store
 
 if TYPE_CHECKING:
     from kvref.server.listeners.listener import Loaded
@@ -61,7 +61,7 @@ class WorkerScope:
         self.tally = plan.tally
         self.own = plan.tally.processes[number]
 
-    def cas_numbers(self, store: Store) -> Iterator[int]:
+    def cas_numbers(self, store: MappedTables) -> Iterator[int]:
         """Return the counter of cas numbers: the file's, or that of all workers."""
         return store.cas_numbers() if self._plan.numbers_in_store else self._memory.cas_numbers()
 
@@ -95,12 +95,14 @@ class Worker:
     """Serve until the parent says so, or is gone.
 
     Args:
-        server: has the store and the configuration in force.
+        server: has the configuration in force.
+        store: the server's.
         channel: to the parent.
     """
 
-    def __init__(self, server: Server, channel: Channel) -> None:
+    def __init__(self, server: Server, store: Store, channel: Channel) -> None:
         self._server = server
+        self._store = store
         self._channel = channel
         self._stop = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
@@ -136,7 +138,7 @@ class Worker:
             elif what == "take":
                 self._take_over()
             elif what == "drop":
-                self._server.store.adopt(self._server.shared.directory)
+                self._store.adopt(self._server.shared.directory)
             elif what == "stop":
                 self._stop.set()
             elif what == "hurry":
@@ -193,7 +195,7 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         scope = WorkerScope(plan, number)
         server = Server(store, plan.profile, lambda: plan.settings, plan.listeners, scope, plan.directory)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(server, channel))
+            runner.run(_serve(server, store, channel))
         store.close()
         status = 0
     except KvrefError as error:
@@ -204,8 +206,8 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         os._exit(status)
 
 
-async def _serve(server: Server, channel: Channel) -> None:
-    await Worker(server, channel).run()
+async def _serve(server: Server, store: Store, channel: Channel) -> None:
+    await Worker(server, store, channel).run()
 
 
 def _times(pid: int) -> tuple[float, float]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import fields
@@ -15,6 +13,7 @@ from kvref.engine.operations import LoadMapping, Operation, Recheck
 from kvref.engine.rules import rules
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
+from kvref.storage.base import counted_cas_numbers
 from kvref.storage.config.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.binlog.eligibility import terms
@@ -140,11 +139,8 @@ class MySQLStore(Database):
         return directory
 
     def cas_numbers(self) -> Iterator[int]:
-        """Return the counter of cas numbers: from 1 as the plugin has it, or from the microsecond of the start.
-
-        Fewer than a million numbers a second are used, so none comes twice after a restart.
-        """
-        return itertools.count(1 if self.profile["cas.start"] == "one" else time.time_ns() // 1000)
+        """Return the counter of cas numbers, see `counted_cas_numbers`."""
+        return counted_cas_numbers(self.profile)
 
     def watch(self, mapping: Mapping) -> None:
         """Keep a mapping up to date with its table."""

@@ -1,0 +1,209 @@
+"""Commands over several executors: where each operation goes, and commands that an executor starts again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from kvref import profiles
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Commit, FixSnapshot, LoadMapping, Lookup, OperationGen, RollBack, Update
+from kvref.errors import StoreError
+from kvref.protocol.replies import Line, Reply, ServerError
+from kvref.server.executors.base import SETTLED, Commits
+from kvref.server.executors.execution import Execution
+from kvref.server.executors.routing import MAX_STARTS, RoutingExecutor
+from kvref.storage.memory import MemoryStore
+from kvref.storage.placement import Placement
+from kvref.storage.several import SeveralStores
+
+
+def mapping(name: str) -> Mapping:
+    return Mapping(name, "s", "t", "t", Column("k", Kind.TEXT), (Column("v", Kind.TEXT),), None, None, None)
+
+
+A, B = mapping("a"), mapping("b")
+
+
+class Executor:
+    """Answers each operation by its name, or starts the command again, or fails.
+
+    Args:
+        log: gets the name of each operation with the name of the store.
+        name: of the store.
+        again: how often a command that is there starts again.
+    """
+
+    def __init__(self, log: list[str], name: str, again: int = 0, failure: Exception | None = None) -> None:
+        self._log = log
+        self._name = name
+        self._again = again
+        self._failure = failure
+        self._waiting: list[tuple[Execution, Callable[[Reply], None]]] = []
+        self.later = False  # it answers when `go_on` is called
+        self.change: Callable[[], None] = lambda: None  # what another program does before a command is there
+
+    def begin(self) -> str:
+        self._log.append(f"{self._name}: begin")
+        return self._name
+
+    def commits_of(self, transaction: object) -> Commits:
+        return SETTLED
+
+    def run(self, transaction: str, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> Reply | None:
+        assert transaction == self._name
+        self.change()
+        command = Execution(begin, done)
+        if self.later:
+            self._waiting.append((command, done))
+            return None
+        return self._carry_out(command)
+
+    def go_on(self) -> None:
+        ((command, done),) = self._waiting
+        self._waiting.clear()
+        done(self._carry_out(command))
+
+    def _carry_out(self, command: Execution) -> Reply:
+        waits = command.start()
+        while waits:
+            operation = command.operation
+            if self._again:
+                self._again -= 1
+                waits = command.start()
+                continue
+            self._log.append(f"{self._name}: {type(operation).__name__}")
+            waits = (
+                command.throw(self._failure)
+                if self._failure and isinstance(operation, Lookup)
+                else command.send(type(operation).__name__)
+            )
+        return command.reply
+
+
+def router(*executors: Executor) -> RoutingExecutor:
+    profile = profiles.load("kvref")
+    placed = Placement({"one": "", "two": ""}, {"b": "two"})
+    stores = SeveralStores(placed, [MemoryStore("memory://", profile) for _ in range(2)], profile)
+    stores._placed = {"b": 1}
+    stores.loaded(0, A)
+    stores.loaded(1, B)
+    return RoutingExecutor(stores, cast("Any", executors))
+
+
+def played(steps: Callable[[], OperationGen], *executors: Executor) -> list[Reply | None]:
+    """Return what was replied, at once and later."""
+    replies: list[Reply | None] = []
+    routing = router(*executors)
+    replies.append(routing.run(routing.begin(), steps, replies.append))
+    for each in executors:
+        if each.later:
+            each.go_on()
+    return replies
+
+
+def two_gets() -> OperationGen:
+    one = yield Lookup(A, "x")
+    two = yield Lookup(B, "y")
+    lost = yield Commit()
+    return Line(f"{one} {two} {lost}".encode())
+
+
+def test_each_operation_goes_to_the_store_of_its_mapping_and_a_commit_to_all() -> None:
+    log: list[str] = []
+    assert played(two_gets, Executor(log, "one"), Executor(log, "two")) == [Line(b"Lookup Lookup Commit")]
+    assert log == ["one: begin", "one: Lookup", "two: begin", "two: Lookup", "two: Commit", "one: Commit"]
+
+
+def test_an_executor_may_answer_later() -> None:
+    log: list[str] = []
+    one, two = Executor(log, "one"), Executor(log, "two")
+    two.later = True
+    routing = router(one, two)
+    replies: list[Reply | None] = []
+    assert routing.run(routing.begin(), two_gets, replies.append) is None
+    assert (replies, log[-1]) == ([], "two: begin")
+    two.go_on()
+    assert replies == [Line(b"Lookup Lookup Commit")]
+
+
+def test_a_command_starts_again_as_a_whole() -> None:
+    log: list[str] = []
+    assert played(two_gets, Executor(log, "one"), Executor(log, "two", again=2)) == [Line(b"Lookup Lookup Commit")]
+    assert log.count("one: Lookup") == 3
+    assert log[-3:] == ["two: Lookup", "two: Commit", "one: Commit"]
+
+
+def test_a_command_that_starts_again_and_again_ends() -> None:
+    replies = played(two_gets, Executor([], "one"), Executor([], "two", again=1000))
+    assert replies == [ServerError(f"store two: a transaction failed {MAX_STARTS} times")]
+
+
+def test_a_command_that_comes_to_a_table_that_has_changed_starts_again() -> None:
+    log: list[str] = []
+    two, starts = Executor(log, "two"), 0
+
+    def change() -> None:
+        B.fault = "no such column"
+
+    def steps() -> OperationGen:
+        nonlocal starts
+        starts += 1
+        fault = B.fault
+        yield Lookup(A, "x")
+        if fault:
+            return Line(fault.encode())
+        yield Lookup(B, "y")
+        return Line(b"old")
+
+    two.change = change
+    try:
+        assert played(steps, Executor(log, "one"), two) == [Line(b"no such column")]
+    finally:
+        B.fault = ""
+    assert starts == 2
+
+
+def test_errors_are_raised_in_the_command() -> None:
+    def steps() -> OperationGen:
+        yield Lookup(A, "x")
+        try:
+            yield Lookup(B, "y")
+        except StoreError as error:
+            yield RollBack()
+            return ServerError(str(error))
+        return Line(b"")
+
+    log: list[str] = []
+    assert played(steps, Executor(log, "one"), Executor(log, "two", failure=StoreError("gone"))) == [
+        ServerError("gone")
+    ]
+    assert log[-2:] == ["two: RollBack", "one: RollBack"]
+
+
+def test_mappings_are_loaded_where_they_are_placed_and_snapshots_fixed_where_the_command_goes_on() -> None:
+    def steps() -> OperationGen:
+        routing.stores.loaded = lambda number, mapping: seen.append((number, mapping))  # type: ignore[method-assign]
+        yield LoadMapping("b")
+        yield LoadMapping("other")
+        yield FixSnapshot()
+        yield Update(B, "x", cast("Any", None), clear_unmapped=False)
+        yield Commit()
+        yield Commit()
+        return Line(b"done")
+
+    log: list[str] = []
+    seen: list[object] = []
+    routing = router(Executor(log, "one"), Executor(log, "two"))
+    assert routing.run(routing.begin(), steps, seen.append) == Line(b"done")
+    assert [each for each in log if "begin" not in each] == [
+        "two: LoadMapping", "one: LoadMapping", "two: FixSnapshot", "two: Update", "two: Commit",
+    ]  # fmt: skip
+    assert seen == [(1, "LoadMapping"), (0, "LoadMapping")]
+
+
+def test_a_mapping_stays_in_its_store_when_its_table_has_changed() -> None:
+    placed = mapping("b")
+    placed.place_in("two")
+    placed.become(mapping("b"))
+    assert (placed.store, placed.identity) == ("two", "two:t")
