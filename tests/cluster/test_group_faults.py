@@ -141,6 +141,28 @@ def test_a_member_that_left_its_group_is_not_used_though_it_takes_writes(group: 
         connection.query("DELETE FROM test.demo_test")
 
 
+def test_a_primary_that_was_expelled_while_it_hung_is_not_chosen(group: Group) -> None:
+    lost = group.primary()
+    others = [each for each in group.members if each is not lost]
+    lost.pause()
+    try:
+        until(lambda: any(each.state() == ("ONLINE", "PRIMARY") for each in others))
+    finally:
+        lost.resume()
+    until(lambda: lost.state() == ("ONLINE", "PRIMARY"), pause=0)  # it does not know yet
+    nodes = Nodes(parse(dsn(lost, *others)))
+    with closing(nodes), closing(nodes.connect(1.0)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT @@port")
+        assert cursor.fetchone() == (group_primary(others).port,)
+    until(lambda: is_expelled(lost))
+    lost.join()
+
+
+def group_primary(members: list[Member]) -> Member:
+    """Return the one of some members that is the primary of them all."""
+    return next(each for each in members if each.state() == ("ONLINE", "PRIMARY"))
+
+
 def test_a_secondary_is_not_used_for_reads_either(group: Group) -> None:
     secondaries = [each for each in group.members if each is not group.primary()]
     nodes = Nodes(parse(dsn(*secondaries)))

@@ -12,10 +12,11 @@ import logging
 import socket
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
 import pymysql
@@ -39,9 +40,11 @@ _VARIABLES: Final = (
 # A member of a replication group that left it, or never joined, takes writes that the others do not get. One without a
 # majority commits nothing until it gives up.
 _MEMBERS: Final = (
-    "SELECT MEMBER_ID = @@server_uuid, MEMBER_STATE, MEMBER_ROLE FROM performance_schema.replication_group_members"
+    "SELECT MEMBER_ID = @@server_uuid, MEMBER_STATE, MEMBER_ROLE, MEMBER_ID"
+    " FROM performance_schema.replication_group_members"
 )
 _SECONDARY: Final = "it is a secondary of its replication group"
+_OUTVOTED: Final = "it calls itself the primary of its replication group, but half of the members see another one"
 # A new primary is chosen within this time after the previous one has become read-only.
 _SWITCH_SECONDS: Final = 2.0
 # A node has what the others have acknowledged in its queue, and need not have carried it out.
@@ -57,6 +60,18 @@ class State(IntEnum):
     GIVES = 1  # a transfer of its state to another: it may be slow
     READS = 2  # read_only: a replica
     FOLLOWS = 3  # a secondary of a replication group, which may lag behind: used only until the primary is found
+
+
+class Look(NamedTuple):
+    """What a server says of itself.
+
+    Args:
+        state: what it is good for.
+        primary: the primary that a member of a replication group sees, by its UUID; None: it is in no group.
+    """
+
+    state: State
+    primary: str | None = None
 
 
 class DownError(StoreError):
@@ -180,25 +195,32 @@ class Nodes:
     def _best(self, left: _Use | None) -> tuple[int, State]:
         """Return the first of the best servers and its state; the one that is left comes last.
 
+        A member that its group has expelled while it hung calls itself the primary until it notices, so the others are
+        looked at too.
+
         Raises:
             StoreError: none serves.
         """
         numbers = sorted(range(len(self._each)), key=lambda number: left is not None and number == left.number)
-        found: dict[int, State] = {}
+        looks: dict[int, Look] = {}
         causes = []
         for number in numbers:
             try:
                 with closing(_opened(self._each[number], 1)) as connection:
-                    state = state_of(connection)
+                    looks[number] = look_at(connection)
             except (StoreError, OSError, pymysql.err.MySQLError) as error:
                 causes.append(_words(error))
                 continue
-            if state is State.FOLLOWS:
-                causes.append(f"{self._each[number].text}: {_SECONDARY}")
-                continue
-            found[number] = state
-            if state is State.SERVES:
+            if any(_is_certain(look, looks.values(), len(numbers)) for look in looks.values()):
                 break
+        found: dict[int, State] = {}
+        for number, look in looks.items():
+            if look.state is State.FOLLOWS:
+                causes.append(f"{self._each[number].text}: {_SECONDARY}")
+            elif _is_outvoted(look, looks.values()):
+                causes.append(f"{self._each[number].text}: {_OUTVOTED}")
+            else:
+                found[number] = look.state
         if not found:
             raise StoreError(f"none of {len(numbers)} servers serves: {'; '.join(causes)}")
         number = min(found, key=lambda number: (found[number], number))
@@ -246,6 +268,11 @@ class Nodes:
 
 
 def state_of(connection: Connection[Cursor]) -> State:
+    """Return what a server says that it is good for; raises as `look_at`."""
+    return look_at(connection).state
+
+
+def look_at(connection: Connection[Cursor]) -> Look:
     """Return whether a server accepts writes, only reads, or neither.
 
     Raises:
@@ -253,20 +280,32 @@ def state_of(connection: Connection[Cursor]) -> State:
         pymysql.err.MySQLError, OSError: the server does not reply.
     """
     said = {**_ask(connection, _VARIABLES), **_ask(connection, _STATUS)}
+    reads = State.SERVES if said.get("read_only") in ("OFF", "0") else State.READS
     if said.get("group_replication_group_name"):
-        state = _state_of_member(connection)
-        if state is not State.SERVES:
-            return state
+        state, primary = _look_at_member(connection)
+        return Look(max(state, reads) if state is State.SERVES else state, primary)
     if said.get("wsrep_on") == "ON":
         if said.get("wsrep_ready") != "ON":
             raise DownError(f"the node is {said.get('wsrep_local_state_comment')} and not ready")
         if said.get("wsrep_local_state_comment") != "Synced":
-            return State.GIVES
-    return State.SERVES if said.get("read_only") in ("OFF", "0") else State.READS
+            return Look(State.GIVES)
+    return Look(reads)
 
 
-def _state_of_member(connection: Connection[Cursor]) -> State:
-    """Return whether a member of a replication group is its primary.
+def _is_outvoted(look: Look, looks: Iterable[Look]) -> bool:
+    """Return whether a member sees a primary that half of those which were looked at, or more, do not see."""
+    seen = [each.primary for each in looks if each.primary is not None]
+    return look.primary is not None and 2 * seen.count(look.primary) <= len(seen)
+
+
+def _is_certain(look: Look, looks: Iterable[Look], servers: int) -> bool:
+    """Return whether a server serves, and no further look can outvote it."""
+    votes = sum(each.primary == look.primary for each in looks)
+    return look.state is State.SERVES and (look.primary is None or 2 * votes > servers)
+
+
+def _look_at_member(connection: Connection[Cursor]) -> Look:
+    """Return whether a member of a replication group is its primary, and which one that is.
 
     Raises:
         DownError: it is not online, or does not reach a majority.
@@ -274,13 +313,14 @@ def _state_of_member(connection: Connection[Cursor]) -> State:
     with connection.cursor() as cursor:
         cursor.execute(_MEMBERS)
         members = list(cursor.fetchall())
-    state, role = next(((state, role) for own, state, role in members if own), ("OFFLINE", ""))
+    state, role = next(((state, role) for own, state, role, _ in members if own), ("OFFLINE", ""))
     if state != "ONLINE":
         raise DownError(f"the member is {state} in its replication group")
-    reached = sum(state != "UNREACHABLE" for _, state, _ in members)
+    reached = sum(state != "UNREACHABLE" for _, state, _, _ in members)
     if 2 * reached <= len(members):
         raise DownError(f"the member reaches {reached} of {len(members)} members of its replication group")
-    return State.SERVES if role == "PRIMARY" else State.FOLLOWS
+    primary = next((member for _, _, role, member in members if role == "PRIMARY"), "")
+    return Look(State.SERVES if role == "PRIMARY" else State.FOLLOWS, str(primary))
 
 
 def _opened(login: Login, lock_wait: float) -> Connection[Cursor]:
