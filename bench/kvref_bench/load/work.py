@@ -25,8 +25,8 @@ class Keys:
     distribution: how a session draws them; `own`: each session walks keys that no other has, from `count` on, which
         are not there yet.
     parameters: of the distribution, e.g. `{"theta": 0.99}` of zipf.
-    file: of the distribution `file`: one key in each line, drawn in order; of the distribution `trace`: a trace in
-        Twitter's format, whose requests are sent in order.
+    file: of the distribution `file`: one key in each line, drawn in order; of the distribution `trace`: a trace,
+        whose requests are sent in order, in a format of `workload/trace.py`.
     missing: share of the draws that name a key which is not there, 0 to 1.
     apart: each session draws among keys that no other session names: those whose number modulo the sessions is its own.
         A write batch keeps its rows locked until it ends, so that sessions with common keys wait for each other.

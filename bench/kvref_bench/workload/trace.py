@@ -1,18 +1,24 @@
-"""Public traces of caches, in Twitter's format: one request a line, the file plain or in gzip.
+"""Traces of caches, plain or in gzip: requests in Twitter's format, or items in the format of memtier_benchmark.
 
-    time, key, key size, value size, client, operation, TTL
+    time, key, key size, value size, client, operation, TTL                                          one request a line
+    dumpflags, time, exptime, nbytes, nsuffix, it_flags, clsid, nkey, "key", "data"                  one item a row
 
-Keys and operations are replayed in the order of the trace. Values are made, of the largest size that the trace has for
-their key, so that each reply can be verified; times, clients and TTL are not used. The format is that of
-https://github.com/twitter/cache-trace.
+Keys and operations are replayed in the order of the trace. An item is a `set` and a `get`, as memtier_benchmark sends
+them with `--data-import` and `--ratio=1:1`. Values are made, of the largest size that the trace has for their key, so
+that each reply can be verified; times, clients, TTL and the data of items are not used.
+
+Sources: https://github.com/twitter/cache-trace; README.import and file_io.cpp of
+https://github.com/RedisLabs/memtier_benchmark, whose `nbytes` counts the CR LF behind the data too.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import zlib
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,7 +28,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.workload.commands import OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -31,6 +37,12 @@ MAX_REQUESTS: Final = 1_000_000
 MAX_KEY: Final = 250
 MAX_VALUE: Final = 1 << 20
 FIELDS: Final = 7
+_ITEMS: Final = b"dumpflags, time, exptime"  # how the header of a file of items begins
+_ITEM: Final = ("dumpflags", "time", "exptime", "nbytes", "nsuffix", "it_flags", "clsid", "nkey", "key", "data")
+_CR_LF: Final = 2
+
+
+_FORMATS: Final = "in Twitter's format or that of memtier_benchmark's --data-import"
 
 
 class Trace(NamedTuple):
@@ -60,10 +72,15 @@ def read_trace(name: str) -> Trace:
     path = Path(name)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            return _trace(name, islice(file, MAX_REQUESTS))
-    except (OSError, EOFError, zlib.error, ValueError) as error:
+            first = file.readline()
+            if first.startswith(_ITEMS):
+                with io.TextIOWrapper(file, "latin-1", newline="") as rows:
+                    return _trace(name, _requests_of_items(name, rows))
+            lines = enumerate(chain([first] if first else [], file), 1)
+            return _trace(name, (_request(line, f"trace {name}, line {number}") for number, line in lines))
+    except (OSError, EOFError, zlib.error, csv.Error, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        raise BenchError(f"trace {name}: {said}; name a CSV file in Twitter's format, plain or .gz") from error
+        raise BenchError(f"trace {name}: {said}; name a CSV file {_FORMATS}, plain or .gz") from error
 
 
 @lru_cache(maxsize=8)
@@ -72,18 +89,17 @@ def positions(name: str, verbs: frozenset[str]) -> NDArray[np.int64]:
     return read_trace(name).selected(verbs)
 
 
-def _trace(name: str, lines: Iterator[bytes]) -> Trace:
+def _trace(name: str, requests: Iterable[tuple[bytes, int, str]]) -> Trace:
     places: dict[bytes, int] = {}
     sizes: dict[bytes, int] = {}
     numbers: list[int] = []
     verbs: list[str] = []
-    for number, line in enumerate(lines, 1):
-        key, size, verb = _request(line, f"trace {name}, line {number}")
+    for key, size, verb in islice(requests, MAX_REQUESTS):
         numbers.append(places.setdefault(key, len(places)))
         sizes[key] = max(size, sizes.get(key, 0))
         verbs.append(verb)
     if not verbs:
-        raise BenchError(f"trace {name}: it is empty; name a CSV file in Twitter's format")
+        raise BenchError(f"trace {name}: it is empty; name a CSV file {_FORMATS}")
     return Trace(tuple(places), sizes, np.array(numbers, dtype=np.int64), tuple(verbs))
 
 
@@ -96,10 +112,33 @@ def _request(line: bytes, where: str) -> tuple[bytes, int, str]:
             f"{where}: {line[:60]!r} is no request; write time,key,key size,value size,client,operation,TTL"
         )
     size, operation = fields[2], fields[4].decode("latin-1")
-    if not 0 < len(key) <= MAX_KEY or key.split() != [key]:
-        raise BenchError(f"{where}: {key[:40]!r} is no key; write 1 to {MAX_KEY} bytes without a space")
+    _check_key(key, where)
     if not size.isdigit() or len(size) > len(str(MAX_VALUE)) or int(size) > MAX_VALUE:
         raise BenchError(f"{where}: a value of {size[:20].decode('latin-1')} bytes; write 0 to {MAX_VALUE}")
     if operation not in OUTCOMES:
         raise BenchError(f"{where}: {operation[:20]!r} is no operation; possible: {', '.join(OUTCOMES)}")
     return key, int(size), operation
+
+
+def _requests_of_items(name: str, rows: Iterable[str]) -> Iterator[tuple[bytes, int, str]]:
+    """Yield the requests that the rows behind the header stand for."""
+    csv.field_size_limit(max(csv.field_size_limit(), MAX_VALUE))
+    for number, row in enumerate(csv.reader(rows, skipinitialspace=True), 1):
+        where = f"trace {name}, item {number}"
+        if len(row) != len(_ITEM) or not all(each.isdigit() for each in row[:8]):
+            raise BenchError(f"{where}: {str(row)[:60]} is no item; write {', '.join(_ITEM)}")
+        item = dict(zip(_ITEM, row, strict=True))
+        key, size = item["key"].encode("latin-1"), len(item["data"])
+        _check_key(key, where)
+        if (int(item["nkey"]), int(item["nbytes"])) != (len(key), size + _CR_LF):
+            raise BenchError(
+                f"{where}: nkey {item['nkey']} and nbytes {item['nbytes']}; write the lengths of the key, {len(key)},"
+                f" and of the data with CR LF, {size + _CR_LF}"
+            )
+        yield key, size, "set"
+        yield key, size, "get"
+
+
+def _check_key(key: bytes, where: str) -> None:
+    if not 0 < len(key) <= MAX_KEY or key.split() != [key]:
+        raise BenchError(f"{where}: {key[:40]!r} is no key; write 1 to {MAX_KEY} bytes without a space")
