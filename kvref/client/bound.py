@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import select
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from kvref.client.errors import (
     ServerError,
     UnknownMappingError,
     UnsupportedError,
+    unreadable,
 )
 from kvref.client.options import Server
 from kvref.client.protocol import AUTHENTICATE, Greeting, Key, check_ranges
@@ -69,9 +71,25 @@ class LimitedSocket:
                 f"{self._name}: the answer cannot be read: it has more than {self._max_answer} bytes"
             )
 
-    def fileno(self) -> int:
-        """Return the socket's descriptor."""
-        return self._connected.fileno()
+    def has_stray(self) -> bool:
+        """Return whether bytes, or the end of the connection, arrived without a request."""
+        tls = self._connected
+        if not isinstance(tls, ssl.SSLSocket):
+            return _readable(tls)
+        if not tls.pending() and not _readable(tls):
+            return False
+        # Records of TLS itself, such as tickets, are no stray bytes: reading decides.
+        patience = tls.gettimeout()
+        tls.settimeout(0)
+        try:
+            tls.recv(1)
+        except ssl.SSLWantReadError:
+            return False
+        except OSError:
+            return True
+        finally:
+            tls.settimeout(patience)
+        return True
 
     def close(self) -> None:
         """Close the socket."""
@@ -145,7 +163,9 @@ class BoundClient(Client):  # type: ignore[misc]
         authentication, binding = self._greeting.authentication, self._greeting.binding
         try:
             if authentication is not None:
-                self._misc_cmd([authentication], AUTHENTICATE.encode(), noreply=False)
+                answer = self._misc_cmd([authentication], AUTHENTICATE.encode(), noreply=False)[0]
+                if answer != b"STORED":
+                    raise unreadable(answer, AUTHENTICATE)
         except MappedError:
             self.close()
             raise
@@ -186,9 +206,8 @@ class BoundClient(Client):  # type: ignore[misc]
 
     @contextmanager
     def _faults(self, name: bytes) -> Iterator[None]:
-        # Bytes before the request are the connection's end or the error of a `noreply`: no reply to this call. (TLS
-        # has records of its own.)
-        if self.sock is not None and self.tls_context is None and _readable(self.sock):
+        # Bytes before the request are the connection's end or the error of a `noreply`: no reply to this call.
+        if self.sock is not None and self.sock.has_stray():
             self.close()
         verb = name.decode("utf-8", "replace").partition(" ")[0]
         try:
@@ -367,7 +386,7 @@ def rows_of_range(client: Any, word: bytes) -> dict[bytes, Any]:
     return rows
 
 
-def _readable(sock: LimitedSocket) -> bool:
+def _readable(sock: socket.socket) -> bool:
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(0))

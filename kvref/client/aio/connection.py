@@ -61,20 +61,24 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
 
-    def refuse_stray(self) -> None:
+    async def refuse_stray(self) -> None:
         """End an idle connection on which something arrived: the next request would get it as its reply.
 
         While the event loop runs, `data_received` sees it first. A loop that runs for each call reads it with the next
-        reply. TLS has records of its own.
+        reply.
         """
         if self.error is not None or self._asked or self._transport is None:
             return
-        if self._transport.get_extra_info("ssl_object") is not None:
-            return
         poll = select.poll()
         poll.register(self._transport.get_extra_info("socket"), select.POLLIN)
-        if poll.poll(0):
+        if not poll.poll(0):
+            return
+        if self._transport.get_extra_info("ssl_object") is None:
             self.end(LinkError(f"{self._name}: bytes or the end of the connection without a request"))
+            return
+        # Records of TLS itself, such as tickets, are no stray bytes. The loop decrypts in its next iteration.
+        for _ in range(2):
+            await asyncio.sleep(0)
 
     async def writable(self) -> None:
         """Wait while the server reads more slowly than this client sends."""
@@ -264,10 +268,11 @@ class Line:
                 return connection
 
     async def _open_connection(self) -> Connection:
-        if self._connection is not None:
-            self._connection.refuse_stray()
-            if self._connection.error is None:
-                return self._connection
+        connection = self._connection
+        if connection is not None:
+            await connection.refuse_stray()
+            if connection.error is None:
+                return connection
         if self._opening is None or self._opening.done():
             self._opening = asyncio.create_task(self._open())
             # All who wait for it may be cancelled, and its error then has no reader.
