@@ -147,6 +147,35 @@ def test_a_replay_on_memcached_shows_what_differs(recordings: tuple[Path, Path],
     assert result["same"] + result["differ"] + result["earlier"] == result["commands"]
 
 
+def on_model(file: Path, profile: str, folder: Path) -> tuple[int, dict[str, Any], str]:
+    result = folder / "result.json"
+    done = CliRunner().invoke(main, ["replay", str(file), "--model", profile, "--json", str(result)])
+    return done.exit_code, json.loads(result.read_text()) if result.exists() else {}, done.output
+
+
+def test_a_replay_on_the_model_differs_in_nothing(recordings: tuple[Path, Path], tmp_path: Path) -> None:
+    for file in recordings:
+        code, result, output = on_model(file, "kvref", tmp_path)
+        assert code == 0, output
+        # `version` is no command of the model.
+        assert result["beyond"] == CLIENTS
+        assert result["earlier"] == CLIENTS * ROUNDS
+        assert result["same"] + result["masked"] + result["earlier"] + result["beyond"] == result["commands"]
+
+
+def test_the_model_shows_what_a_reply_breaks(recordings: tuple[Path, Path], tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.jsonl"
+    text = recordings[0].read_text()
+    assert text.count('"15\\r\\n"') == CLIENTS * ROUNDS
+    wrong.write_text(text.replace('"15\\r\\n"', '"16\\r\\n"', 1))
+    code, result, output = on_model(wrong, "kvref", tmp_path)
+    assert (code, result["differ"]) == (1, 1), output
+    (group,) = result["groups"]
+    assert group["causes"][0]["verb"] == "incr"
+    assert group["requirements"]
+    assert "recorded  16" in output
+
+
 @pytest.mark.parametrize("name", [nightly("mysql-8.0-plugin")])
 def test_a_replay_on_the_plugin_shows_what_differs(recordings: tuple[Path, Path], tmp_path: Path, name: str) -> None:
     with target_or_skip(name) as plugin:

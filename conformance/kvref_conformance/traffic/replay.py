@@ -24,6 +24,7 @@ from kvref_conformance.player import Player
 from kvref_conformance.steps import AwaitReply, Disconnect, Send
 from kvref_conformance.traffic import grouping
 from kvref_conformance.traffic.dialogue import SETTING, Dialogue, NotRecordableError
+from kvref_conformance.traffic.modelled import BEYOND
 from kvref_conformance.traffic.recorder import EOF, MASKED, Bounded
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Result:
         earlier: those not compared, since they depend on items stored before the recording began.
         concurrent: those not compared, since several connections changed an item at the same time.
         masked: those not compared, since the recording has no reply that could be masked.
+        beyond: those not compared, since the model does not determine their replies.
         counts: differences by cause.
         examples: the first ones of each cause.
     """
@@ -101,6 +103,7 @@ class Result:
     earlier: int = 0
     concurrent: int = 0
     masked: int = 0
+    beyond: int = 0
     counts: Counter[Cause] = field(default_factory=Counter)
     examples: defaultdict[Cause, list[Example]] = field(default_factory=lambda: defaultdict(list))
 
@@ -146,6 +149,12 @@ def _part(line: bytes, where: str) -> Conversation:
     if not conversation.traffic or not known:
         raise SuiteError(f"{where}: no recorded traffic: replay other conversations with --target or --sql")
     return conversation
+
+
+def duration(parts: Iterator[Conversation]) -> float:
+    """Return when the last step of a recording began, in seconds after its first step."""
+    times = [step.at for part in parts for step in part.steps if step.at is not None]
+    return max(times) - min(times) if times else 0.0
 
 
 def replay(parts: Iterator[Conversation], server: SocketAddress, *, timed: bool = False) -> Result:
@@ -398,6 +407,8 @@ class _Traffic:
         doubt = self._state.doubt(command, recorded, sent.recorded, binary=binary)
         if recorded == MASKED:
             self.result.masked += 1
+        elif (BEYOND.hex() if binary else BEYOND.decode()) in observed:
+            self.result.beyond += 1
         elif matches(recorded, observed, self._cas, Clock(sent.began, time.time()), hexadecimal=binary):
             self.result.same += 1
         elif doubt == EARLIER:

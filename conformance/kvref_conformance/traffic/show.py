@@ -62,6 +62,7 @@ def summary(result: Result) -> str:
         "depend on items stored before the recording": result.earlier,
         "depend on the order of simultaneous commands": result.concurrent,
         "have a masked reply": result.masked,
+        "are beyond the model": result.beyond,
     }
     return ", ".join([*parts, *(f"{count} {what}" for what, count in left.items() if count)])
 
@@ -76,6 +77,7 @@ def as_json(result: Result) -> dict[str, Any]:
         "earlier": result.earlier,
         "concurrent": result.concurrent,
         "masked": result.masked,
+        "beyond": result.beyond,
         "groups": [
             {"requirements": list(names), "causes": [_cause(result, cause) for cause in causes]}
             for names, causes in by_requirements(result)

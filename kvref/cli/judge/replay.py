@@ -105,6 +105,11 @@ def open_kvref(name: str, profile: str, version: str, stack: ExitStack) -> Repla
 @click.option(
     "--allow-destructive", is_flag=True, help="Allow dropping the databases behind HOST:PORT. Required with HOST:PORT."
 )
+@click.option(
+    "--model",
+    type=click.Choice(profiles.names()),
+    help="For recorded traffic: compare with the replies of the reference model of this profile, without an endpoint.",
+)
 @click.option("--timed", is_flag=True, help="For recorded traffic: send each command no earlier than it was recorded.")
 @click.option("--reload", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
 @click.option("--restart", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
@@ -116,8 +121,8 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
     FAILURE.json is a file written by `kvref conform`: its conversation is replayed on fresh keys. --sql and the other
     options have the same meaning as in that command.
 
-    If FILE.jsonl is traffic recorded by `kvref record --proxy`, it is replayed on HOST:PORT or --target NAME alone, and
-    the differences are grouped by requirement. The endpoint should be empty; its items are changed.
+    If FILE.jsonl is traffic recorded by `kvref record --proxy`, it is replayed on HOST:PORT, --target NAME or --model
+    PROFILE alone, and the differences are grouped by requirement. The endpoint should be empty; its items are changed.
 
     Exit code: 0 all replies match or their difference is documented, 1 some differ, 2 none could be run.
     """
@@ -133,8 +138,9 @@ def command(context: click.Context, /, what: tuple[str, ...], file: Path | None,
         context.exit(max(_failure(each, address, options) for each in failures))
     if recordings := [word for word in words if _is_file(word) and is_traffic(Path(word))]:
         context.exit(_traffic(recordings, words, addresses, file, options))
-    if options["timed"]:
-        raise KvrefError("--timed replays recorded traffic: give a FILE.jsonl of `kvref record --proxy`")
+    for name in ("timed", "model"):
+        if options[name]:
+            raise KvrefError(f"--{name} replays recorded traffic: give a FILE.jsonl of `kvref record --proxy`")
     try:
         scripts = [each for each in _scripts(words, options["sets"]) if _fits(each, options["only"])]
         jobs = _jobs(
@@ -177,12 +183,18 @@ def _traffic(
     unused = [f"--{name}" for option, name in _NOT_OF_TRAFFIC.items() if options[option] not in {None, False, (), "*"}]
     if unused:
         raise KvrefError(f"{', '.join(unused)}: not for recorded traffic, which is replayed as a whole: leave it out")
-    target, timed = options["target"], options["timed"]
-    if list(recordings) != list(words) or len(words) > 1 or len(addresses) + (target is not None) != 1:
+    target, model, timed = options["target"], options["model"], options["timed"]
+    endpoints = len(addresses) + (target is not None) + (model is not None)
+    if list(recordings) != list(words) or len(words) > 1 or endpoints != 1:
         raise KvrefError(
-            "recorded traffic is replayed alone: give one FILE.jsonl, and HOST:PORT, unix:PATH or --target NAME"
+            "recorded traffic is replayed alone: give one FILE.jsonl, and HOST:PORT, unix:PATH, --target NAME or"
+            " --model PROFILE"
         )
     path = Path(recordings[0])
+    if model is not None:
+        if timed:
+            raise KvrefError("--timed: the model has no clock: leave it out")
+        return traffic.replay_on_model(path, model, file)
     if target is not None:
         with targets.running(target) as running:
             return traffic.replay_file(path, (running.host, running.port), file, timed=timed)

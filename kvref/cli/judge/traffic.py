@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from kvref import profiles
 from kvref.addresses import connect, is_address, parse_address
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.traffic import show
 from kvref_conformance.traffic.mask import MIN_SECRET, Mask
+from kvref_conformance.traffic.modelled import ModelServer
 from kvref_conformance.traffic.proxy import Proxy, run
 from kvref_conformance.traffic.recorder import Recorder, Source
-from kvref_conformance.traffic.replay import read, replay
+from kvref_conformance.traffic.replay import duration, read, replay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,6 +92,28 @@ def replay_file(path: Path, server: SocketAddress, file: Path | None, *, timed: 
     if file is not None:
         file.write_text(json.dumps(show.as_json(result), indent=1) + "\n", encoding="utf-8")
     return 1 if result.counts else 0
+
+
+def replay_on_model(path: Path, profile: str, file: Path | None) -> int:
+    """Replay recorded traffic on the reference model and print the differences.
+
+    Args:
+        path: of the recording.
+        profile: name of the model's profile.
+        file: for the result in JSON.
+
+    Returns:
+        The exit code: 0 no difference, 1 some.
+
+    Raises:
+        KvrefError: the recording cannot be read.
+    """
+    try:
+        lasts = duration(read(path))
+    except SuiteError as error:
+        raise KvrefError(str(error)) from error
+    with ModelServer(profiles.load(profile), lasts) as server:
+        return replay_file(path, server.address, file, timed=False)
 
 
 def _secret(file: Path) -> bytes:
