@@ -6,6 +6,7 @@ import json
 import re
 import select
 import socket
+import ssl
 import sys
 
 BUG = sys.argv[1]
@@ -14,21 +15,56 @@ ROW = re.compile(rb"VALUE (\S+) (\d{1,10}) (\d{1,9})(?: (\d+))?\r\n")
 
 
 class Client:
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, options: dict = {}) -> None:  # noqa: B006 - it is not changed
         self.address = (host, port)
+        self.credentials = options.get("credentials")
+        self.tls = ssl.create_default_context(cafile=options["ca"]) if "ca" in options else None
+        if self.tls is not None and BUG in {"any certificate", "any host"}:
+            self.tls.check_hostname = False
+            self.tls.verify_mode = ssl.CERT_NONE if BUG == "any certificate" else ssl.CERT_REQUIRED
         self.sock: socket.socket | None = None
         self.buffer = b""
 
     def connection(self) -> socket.socket:
         if (
             self.sock is not None
-            and BUG not in {"reads stray bytes", "never connects again"}
-            and select.select([self.sock], [], [], 0)[0]
+            and BUG not in {"reads stray bytes", "any line is a miss", "never connects again"}
+            and self.has_stray()
         ):
             self.drop()
         if self.sock is None:
             self.sock = socket.create_connection(self.address, timeout=None if BUG == "no timeout" else TIMEOUT)
+            if self.tls is not None:
+                self.sock = self.tls.wrap_socket(self.sock, server_hostname=self.address[0])
+            if self.credentials is not None:
+                self.authenticate()
         return self.sock
+
+    def has_stray(self) -> bool:
+        assert self.sock is not None
+        if not select.select([self.sock], [], [], 0)[0]:
+            return False
+        if self.tls is None or BUG == "no stray bytes within TLS":
+            return self.tls is None
+        self.sock.settimeout(0)
+        try:
+            return self.sock.recv(1) is not None
+        except ssl.SSLWantReadError:
+            return False
+        finally:
+            self.sock.settimeout(TIMEOUT)
+
+    def authenticate(self) -> None:
+        assert self.sock is not None
+        token = " ".join(self.credentials).encode()
+        self.sock.sendall(b"set auth 0 0 %d\r\n%s\r\n" % (len(token), token))
+        line = self.line()
+        if BUG == "authenticates once":
+            self.credentials = None
+        if BUG == "any reply to credentials" and line.startswith(b"NOT"):
+            return
+        if line != b"STORED" or self.buffer:
+            raise ValueError(f"{self.credentials if BUG == 'password in errors' else ''} {line!r}")
 
     def drop(self) -> None:
         if self.sock is not None:
@@ -58,7 +94,7 @@ class Client:
             try:
                 self.connection().sendall(request)
                 result = read()
-                if self.buffer and BUG != "reads stray bytes":
+                if self.buffer and BUG not in {"reads stray bytes", "any line is a miss"}:
                     self.drop()
             except TimeoutError:
                 if BUG != "keeps a late connection":
@@ -88,7 +124,7 @@ class Client:
             found: dict[str, tuple[str, int]] = {}
             while True:
                 line = self.line()
-                if line == b"END":
+                if line == b"END" or (BUG == "any line is a miss" and not line.startswith(b"VALUE")):
                     return found
                 head = ROW.fullmatch(line + b"\r\n")
                 if head is None:
@@ -138,6 +174,11 @@ class Client:
         data = value.encode()
         request = b"%s %s 0 0 %d%s\r\n%s\r\n" % (verb, self.key(key), len(data), cas, data)
         return self.words(request, b"STORED", b"NOT_STORED", b"NOT_FOUND", b"EXISTS")
+
+    def set_noreply(self, key, value):
+        data = value.encode()
+        self.connection().sendall(b"set %s 0 0 %d noreply\r\n%s\r\n" % (self.key(key), len(data), data))
+        return True
 
     def set(self, key, value):
         if BUG == "cuts keys" and len(key) > 250:

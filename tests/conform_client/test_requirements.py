@@ -8,10 +8,13 @@ from collections import Counter
 import pytest
 
 from kvref_conformance.clients import binary, text
+from kvref_conformance.clients.binary import Frame
 from kvref_conformance.clients.faults import Fault
+from kvref_conformance.clients.login import Gate
 from kvref_conformance.clients.requirements import ALLOWED, LEVELS, PROTOCOLS, RIGHT, Requirement, load
 from kvref_conformance.clients.store import Item, Store
-from kvref_conformance.frames import HEADER
+from kvref_conformance.clients.tls import CERTIFICATES, RECORDS
+from kvref_conformance.frames import HEADER, frames
 
 REQUIREMENTS = load()
 
@@ -28,8 +31,11 @@ def test_a_requirement_is_well_formed(one: Requirement) -> None:
     assert len(one.calls) == len(one.right) <= 3
     assert one.allowed
     assert set(one.allowed) <= set(ALLOWED)
-    # An honest server without a fault must permit the right result, else no client could hold.
-    if one.fault is None and not one.whole_keys:
+    assert not one.tls or one.tls["certificate"] in CERTIFICATES
+    assert one.fault is None or one.fault.records in RECORDS
+    # An honest server that the client accepts, and that accepts it, must permit the right result.
+    refused = one.accepted or one.sends_nothing or one.tls.get("asks")
+    if one.fault is None and not one.whole_keys and not refused:
         assert RIGHT in one.allowed or one.right[-1] == "miss"
 
 
@@ -123,3 +129,42 @@ def test_the_binary_server_is_honest(opcode: int, more: dict[str, bytes], status
 def test_a_fault_changes_the_reply(fault: Fault, reply: bytes) -> None:
     items = {b"a": Item(b"one"), b"b": Item(b"two")}
     assert served(text, b"get a b\r\n", items, fault) == reply
+
+
+def gate(sent: list[bytes], credentials: tuple[str, str]) -> list[bytes]:
+    """Return the reply to each command of a connection that requires authentication."""
+    one, replies = Gate(credentials), []
+    for data in sent:
+        is_binary = data[0] == 0x80
+        command = (binary if is_binary else text).take(bytearray(data))
+        assert command is not None
+        _, units = one.answer(command, Store({b"a": Item(b"one")}), is_binary=is_binary)
+        replies.append(b"".join(unit.render() for unit in units))
+    return replies
+
+
+def test_a_text_connection_is_open_after_its_credentials() -> None:
+    wrong, right = b"set x 0 0 5\r\nu bad\r\n", b"set x 0 0 6\r\nu word\r\n"
+    assert gate([b"get a\r\n", wrong, b"get a\r\n", right, b"get a\r\n", right], ("u", "word")) == [
+        b"CLIENT_ERROR unauthenticated\r\n",
+        b"CLIENT_ERROR authentication failure\r\n",
+        b"CLIENT_ERROR unauthenticated\r\n",
+        b"STORED\r\n",
+        b"VALUE a 0 3\r\none\r\nEND\r\n",
+        b"STORED\r\n",
+    ]
+
+
+def test_a_binary_connection_is_open_after_its_credentials() -> None:
+    get, plain = request(0x00, b"a"), [request(0x21, b"PLAIN", value=each) for each in (b"\0u\0bad", b"\0u\0word")]
+    sent = [request(0x20, b""), get, plain[0], get, request(0x21, b"LOGIN", value=b"\0u\0word"), plain[1], get]
+    statuses = [HEADER.unpack_from(each)[5] for each in gate(sent, ("u", "word"))]
+    assert statuses == [0, 0x20, 0x20, 0x20, 0x20, 0, 0]
+
+
+def test_opaques_are_exchanged_only_between_frames_with_keys() -> None:
+    fault = Fault(change=({"unit": 0, "opaque_of": 1}, {"unit": 1, "opaque_of": 0}))
+    for keys, opaques in (((b"a", b"b"), [b"2222", b"1111"]), ((b"", b""), [b"1111", b"2222"])):
+        units = [Frame(0x0D, each, key=key) for each, key in zip((b"1111", b"2222"), keys, strict=True)]
+        sent = b"".join(fault.segments(units))
+        assert [frame.opaque for frame in frames(sent)] == opaques

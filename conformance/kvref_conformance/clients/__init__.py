@@ -4,6 +4,8 @@
     store.py            items in memory and what commands do with them
     text.py, binary.py  commands of the text and meta protocols and of the binary protocol, and their replies in units
     faults.py           changes of a reply's units and of its transport
+    login.py            authentication of both protocols
+    tls.py              handshakes and records of TLS; with the files of `certificates`
     server.py           the sockets; it records what is received and sent
     adapter.py          the process of the client under test: one JSON array per call, one JSON object per result
     judge.py            verdicts, each failure with its conversation

@@ -4,8 +4,12 @@
     -> {"client": "name", "version": "1.0", "runtime": "Python 3.11"}          once, at the start
     <- ["connect", "127.0.0.1", 11211]          a new client replaces the previous one
     -> {"returned": true}
+    <- ["connect", "127.0.0.1", 11211, {"ca": "authority.pem", "credentials": ["user", "password"]}]
+    -> {"returned": true}
     <- ["get", "key"]
     -> {"returned": "value"}    or {"raised": "text"}    or {"cannot": "no call get"}
+
+A client whose timeout cannot be set has it, in seconds, in its first line as "timeout".
 
 A miss is null, a refusal (such as NOT_STORED) false. `gets` returns the value and a token for `cas`, `get_multi` an
 object of the keys that were found.
@@ -40,6 +44,7 @@ class Adapter:
 
     Attributes:
         client, version, runtime: as its first line says.
+        timeout: of the client, in seconds.
 
     Args:
         words: command line without its last arguments.
@@ -76,7 +81,8 @@ class Adapter:
         try:
             head = self._line(_START_SECONDS)
             self.client, self.version, self.runtime = (head[name] for name in ("client", "version", "runtime"))
-        except (AdapterError, KeyError) as error:
+            self.timeout = float(head.get("timeout", timeout))
+        except (AdapterError, KeyError, TypeError, ValueError) as error:
             self.close()
             raise AdapterError(f"{' '.join(words)} does not start: {error}") from error
 

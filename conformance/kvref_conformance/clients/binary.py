@@ -76,6 +76,18 @@ def take(buffer: bytearray) -> Command | None:
     return Command(_VERBS.get(verb, verb), (b"0x%02x" % frame.opcode,), data, name.endswith("q"), keys)
 
 
+def key_and_value(command: Command) -> tuple[bytes, bytes]:
+    """Return key and value of a request."""
+    (request,) = frames(command.data)
+    return request.key, request.value
+
+
+def failed(command: Command, status: int) -> Frame:
+    """Return the error frame for a request."""
+    (request,) = frames(command.data)
+    return _failed(Frame(request.opcode, request.opaque), status)
+
+
 def answer(command: Command, store: Store) -> list[Frame]:
     """Execute a request and return its frames; none where a quiet opcode has none."""
     (request,) = frames(command.data)

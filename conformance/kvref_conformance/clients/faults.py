@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kvref_conformance.clients.text import Meta, Raw, Row
 
@@ -14,17 +14,20 @@ if TYPE_CHECKING:
 
     Unit = Raw | Row | Meta | Frame
 
+EARLY: Final = frozenset({"connect", "handshake", "auth", "sasl_list"})
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What the server does to a reply; numbers of units begin at 0, negative ones count from the end.
 
     Args:
-        on: verb of the command whose reply is changed; `key`: the first command with a key;
-            `connect`: the connection itself.
+        on: verb of the command whose reply is changed; `key`: the first command with a key; `auth`: the command
+            with the credentials; `connect`: the connection itself; `handshake`: the server's first bytes of TLS.
         times: number of replies or connections that are changed.
         change: for each unit its number as `unit` and new values of fields; in the flags of a meta reply
-            `{flags}` means the honest ones, and `reversed` turns their order.
+            `{flags}` means the honest ones, and `reversed` turns their order; `opaque_of` is the number of the unit
+            whose opaque is used, for frames with a key.
         copy: a unit to add: `unit`, the number `at` which it is inserted, and new values of fields.
         remove: units to leave out.
         order: new order of the first units, by their numbers.
@@ -40,6 +43,9 @@ class Fault:
         close: close the connection `before` or `after` the reply.
         reset: close it by a reset.
         silent: no reply; the connection remains open.
+        loud: a quiet command is answered as if it were not quiet.
+        at_once: the reply to a quiet command is sent before the next command.
+        records: what happens to the reply's records of TLS; see `tls.RECORDS`.
     """
 
     on: str = "key"
@@ -60,6 +66,14 @@ class Fault:
     close: str = ""
     reset: bool = False
     silent: bool = False
+    loud: bool = False
+    at_once: bool = False
+    records: str = ""
+
+    @property
+    def early(self) -> bool:
+        """Return whether it belongs to what a client may do when it connects."""
+        return self.on in EARLY
 
     def segments(self, units: Sequence[Unit]) -> list[bytes]:
         """Return the changed reply of these units in the segments that are sent."""
@@ -90,10 +104,11 @@ class Fault:
         return data * 2 if self.twice else data
 
     def _edited(self, units: list[Unit]) -> list[Unit]:
+        honest = list(units)
         for row in self.change:
             place = row["unit"]
             if -len(units) <= place < len(units):
-                units[place] = _changed(units[place], row)
+                units[place] = _changed(units[place], row | _opaque(honest, row))
         if self.copy and units:
             units.insert(self.copy["at"], _changed(units[self.copy["unit"]], self.copy))
         if self.order and len(units) >= len(self.order):
@@ -103,6 +118,13 @@ class Fault:
             place = self.put["at"] if self.put["at"] >= 0 else len(units) + 1 + self.put["at"]
             units.insert(place, Raw(self.put["text"].encode("latin-1")))
         return units
+
+
+def _opaque(units: Sequence[Unit], row: dict[str, Any]) -> dict[str, Any]:
+    """Return the opaque of another frame; none for a frame without a key, which only its opaque names."""
+    unit: Any = units[row["unit"]]
+    other: Any = units[row["opaque_of"]] if row.get("opaque_of", len(units)) < len(units) else None
+    return {} if other is None or not getattr(unit, "key", b"") else {"opaque": other.opaque}
 
 
 def _changed(unit: Unit, row: dict[str, Any]) -> Unit:

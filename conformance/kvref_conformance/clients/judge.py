@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kvref_conformance.clients.adapter import Adapter, AdapterError
-from kvref_conformance.clients.requirements import MISS, RAISED, RIGHT
-from kvref_conformance.clients.server import APART, RECEIVED, SENT, ScriptedServer
+from kvref_conformance.clients.requirements import CA, MISS, RAISED, RIGHT
+from kvref_conformance.clients.server import APART, CLOSED, RECEIVED, ScriptedServer
+from kvref_conformance.clients.tls import AUTHORITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -47,7 +48,7 @@ class Step(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         """Return the step for a reader in any language; bytes are latin-1 text."""
         wire = [
-            [event.connection, event.kind, *([_shown(event.data)] if event.kind in {RECEIVED, SENT} else [])]
+            [event.connection, event.kind, *([] if event.kind == CLOSED else [_shown(event.data)])]
             for event in self.wire
         ]
         return {"call": self.call, **self.result, "wire": wire}
@@ -89,10 +90,10 @@ class _UnsupportedError(Exception):
 class _Conversation:
     """The calls of one requirement and what they return."""
 
-    def __init__(self, requirement: Requirement, adapter: Adapter, server: ScriptedServer, timeout: float) -> None:
+    def __init__(self, requirement: Requirement, adapter: Adapter, server: ScriptedServer) -> None:
         self.steps: list[Step] = []
         self._requirement, self._adapter, self._server = requirement, adapter, server
-        self._patience = 4 * timeout + 2.0
+        self._patience = 4 * adapter.timeout + 2.0
         self._tokens: Any = None
         self._seen = 0
 
@@ -103,13 +104,16 @@ class _Conversation:
             _UnsupportedError: the client lacks it.
             AdapterError: it does not return.
         """
-        sent = [self._tokens if each == "$cas" else each for each in call]
+        shown = [self._tokens if each == "$cas" else each for each in call]
+        sent = [
+            each | {"ca": str(AUTHORITY)} if isinstance(each, dict) and each.get("ca") == CA else each for each in shown
+        ]
         try:
             result = self._adapter.call(sent, self._patience)
         except AdapterError as error:
-            self._record(sent, {"hangs": str(error)})
+            self._record(shown, {"hangs": str(error)})
             raise
-        self._record(sent, result)
+        self._record(shown, result)
         if "cannot" in result:
             raise _UnsupportedError(str(result["cannot"]))
         if isinstance(result.get("returned"), dict):
@@ -133,19 +137,37 @@ class _Conversation:
             AdapterError: a call does not return.
         """
         one, last = self._requirement, len(self._requirement.calls) - 1
-        if one.fault is not None and one.fault.on == "connect":
+        if one.fault is not None and (one.fault.early or one.fault.records):
             self._server.arm(one.fault)
-        connected = self.call(["connect", "127.0.0.1", self._server.port])
-        if "raised" in connected and RAISED not in one.allowed:
-            raise _FailedError(f"connect raises {connected['raised']}")
-        self.steps.clear()
-        for place, call in enumerate(one.calls):
-            if place == last and one.fault is not None and one.fault.on != "connect":
-                self._server.arm(one.fault)
-            self._check(call, self.call(call), one.expected(place), one.allowed if place == last else (RIGHT,))
-        self._after()
+        if self._connect():
+            for place, call in enumerate(one.calls):
+                if place == last and one.fault is not None and not (one.fault.early or one.fault.records):
+                    self._server.arm(one.fault)
+                self._check(call, self.call(call), one.expected(place), one.allowed if place == last else (RIGHT,))
+            self._after()
         if one.whole_keys:
             self._check_keys(str(one.calls[last][1]))
+        if one.sends_nothing and any(event.kind == RECEIVED for event in self._server.events):
+            raise _FailedError("the server receives a request")
+        if one.hides and any(one.credentials[1] in str(step.result.get("raised")) for step in self.steps):
+            raise _FailedError("an error has the password in its text")
+
+    def _connect(self) -> bool:
+        """Connect; return whether there are calls to make: not if the client may raise an error and does so."""
+        one = self._requirement
+        call = ["connect", "127.0.0.1", self._server.port, *([one.options] if one.options else [])]
+        for pause in (*_PAUSES, None):
+            connected = self.call(call)
+            if "raised" not in connected:
+                if one.fault is None or not one.fault.early:
+                    self.steps.clear()
+                return True
+            if RAISED not in one.allowed or (one.recovers and pause is None):
+                raise _FailedError(f"connect raises {connected['raised']}")
+            if not one.recovers:
+                return False
+            time.sleep(pause or 0)
+        return False
 
     def _after(self) -> None:
         if self._requirement.fault is not None and self._requirement.fault.apart:
@@ -204,19 +226,18 @@ def _is_miss(returned: Any, right: Any) -> bool:
     return returned is None or returned is False
 
 
-def judge(requirement: Requirement, adapter: Adapter, timeout: float) -> tuple[Verdict, bool]:
+def judge(requirement: Requirement, adapter: Adapter) -> tuple[Verdict, bool]:
     """Judge one requirement.
 
     Args:
         requirement: of the adapter's protocol.
         adapter: a running one.
-        timeout: of the client, in seconds.
 
     Returns:
         The verdict, and whether the adapter can go on.
     """
-    with ScriptedServer(requirement.store(), timeout) as server:
-        conversation = _Conversation(requirement, adapter, server, timeout)
+    with ScriptedServer(requirement.store(), adapter.timeout, requirement.entry) as server:
+        conversation = _Conversation(requirement, adapter, server)
         try:
             conversation.run()
         except _UnsupportedError as error:
@@ -263,14 +284,14 @@ def judge_client(
         for requirement in requirements:
             if protocol not in requirement.protocols:
                 continue
-            verdict, usable = judge(requirement, adapter, timeout)
+            verdict, usable = judge(requirement, adapter)
             if not usable:
                 adapter.close()
                 adapter = start(timeout)
             if verdict.outcome == FAILS:
                 for seconds in (2 * timeout, 4 * timeout):
                     with start(seconds) as other:
-                        verdict, _ = judge(requirement, other, seconds)
+                        verdict, _ = judge(requirement, other)
                     if verdict.outcome != FAILS or not usable or " returns " in verdict.why:
                         break
                 progress(f"{requirement.id}: {verdict.outcome} {verdict.why}")

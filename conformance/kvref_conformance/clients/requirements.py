@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from kvref_conformance.clients.faults import Fault
+from kvref_conformance.clients.server import Entry
 from kvref_conformance.clients.store import Item, Store
 
 PATH: Final = Path(__file__).with_name("requirements.toml")
@@ -18,6 +19,8 @@ LEVELS: Final = ("MUST", "SHOULD")
 RIGHT: Final = "right"
 RAISED: Final = "raised"
 MISS: Final = "miss"
+# In the options of `connect`: the file with the certificate of the authority that the client trusts.
+CA: Final = "$ca"
 ALLOWED: Final = (RIGHT, RAISED, MISS)
 _ITEMS: Final[dict[str, dict[str, Any]]] = {
     "first": {"value": "one"},
@@ -43,6 +46,11 @@ class Requirement:
         fault: armed before the last call; None: the server is honest.
         recovers: a later call must be right within some seconds.
         whole_keys: no fragment of the key of the last call may reach the server as a key.
+        tls: the client connects by TLS; of the server: `certificate`, and whether it `asks` for one of the client.
+        credentials: user and password of the client.
+        accepted: user and password that the server accepts; empty: those of the client.
+        sends_nothing: the server receives nothing but what belongs to the handshake.
+        hides: no error text has the password.
     """
 
     id: str
@@ -57,11 +65,28 @@ class Requirement:
     fault: Fault | None
     recovers: bool = False
     whole_keys: bool = False
+    tls: dict[str, Any] = field(default_factory=dict)
+    credentials: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    sends_nothing: bool = False
+    hides: bool = False
 
     @property
     def group(self) -> str:
         """Return the group, such as SPLIT."""
         return self.id.split("-")[1]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the options of the call `connect`: `ca`, and user and password as `credentials`."""
+        ca = {"ca": CA} if self.tls else {}
+        return ca | ({"credentials": list(self.credentials)} if self.credentials else {})
+
+    @property
+    def entry(self) -> Entry:
+        """Return what the server requires before the first command."""
+        accepted = self.accepted or self.credentials
+        return Entry(**self.tls, credentials=(accepted[0], accepted[1]) if accepted else None)
 
     def store(self) -> Store:
         """Return the server's items at the start."""
@@ -96,7 +121,8 @@ def load() -> tuple[Requirement, ...]:
 
 
 def _requirement(row: dict[str, Any]) -> Requirement:
-    fields = row | {name: tuple(row[name]) for name in ("protocols", "calls", "right", "allowed")}
+    listed = ("protocols", "calls", "right", "allowed", "credentials", "accepted")
+    fields = row | {name: tuple(row[name]) for name in listed if name in row}
     fault = None if "fault" not in row else _fault(row["fault"])
     return Requirement(**fields | {"items": _ITEMS | row.get("items", {}), "fault": fault})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from kvref_conformance.interop.rows import Client, clients
@@ -11,11 +12,14 @@ OWN: Final = {
     "kvref": Client("kvref", "kvref MappedClient", "python", "use_kvref.py", "text"),
     "kvref-async": Client("kvref-async", "kvref AsyncMappedClient", "python", "use_kvref_async.py", "text"),
 }
-# The command line tools open a connection for each command: nothing of one call can reach another one.
-_WITHOUT_ADAPTER: Final = frozenset({"tools"})
+_ADAPTERS: Final = {"tools": "calls.py"}  # of kits whose script of features is no adapter
 
 
 def judged_clients() -> dict[str, Client]:
     """Return the clients by ID."""
-    others = {name: row for name, row in clients().items() if not row.through and row.kit not in _WITHOUT_ADAPTER}
+    others = {
+        name: replace(row, script=_ADAPTERS.get(row.kit, row.script))
+        for name, row in clients().items()
+        if not row.through
+    }
     return OWN | others

@@ -7,15 +7,22 @@ import struct
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from kvref_conformance.clients import binary, text
+from kvref_conformance.clients.login import Gate
+from kvref_conformance.clients.text import Raw
+from kvref_conformance.clients.tls import OF_LIBRARY, LibraryTls, MemoryTls, Plain
 from kvref_conformance.frames import REQUEST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kvref_conformance.clients.faults import Fault, Unit
     from kvref_conformance.clients.store import Store
     from kvref_conformance.clients.text import Command
+    from kvref_conformance.clients.tls import Transport
 
 _CHUNK: Final = 1 << 16
 _BETWEEN_SEGMENTS: Final = 0.0003  # seconds
@@ -24,14 +31,35 @@ _RESET: Final = struct.pack("ii", 1, 0)
 RECEIVED: Final = "received"
 SENT: Final = "sent"
 CLOSED: Final = "closed"
+HANDSHAKE: Final = "handshake"
 
 
 class Event(NamedTuple):
-    """What happened on a connection: its number from 1 on, RECEIVED, SENT or CLOSED, and the bytes."""
+    """What happened on a connection: its number from 1 on, what, and the bytes.
+
+    RECEIVED and SENT have bytes, with TLS those within it. HANDSHAKE says how it ended. CLOSED has none.
+    """
 
     connection: int
     kind: str
     data: bytes = b""
+
+
+class Entry(NamedTuple):
+    """What a client needs before its first command.
+
+    Args:
+        certificate: of TLS, one of `tls.CERTIFICATES`; "": without TLS.
+        asks: the client must have a certificate.
+        credentials: user and password; None: the server requires none.
+    """
+
+    certificate: str = ""
+    asks: bool = False
+    credentials: tuple[str, str] | None = None
+
+
+OPEN: Final = Entry()
 
 
 class ScriptedServer:
@@ -44,12 +72,13 @@ class ScriptedServer:
     Args:
         store: the items.
         timeout: of the client, in seconds; the unit of `Fault.wait`.
+        entry: what precedes the first command.
     """
 
-    def __init__(self, store: Store, timeout: float) -> None:
+    def __init__(self, store: Store, timeout: float, entry: Entry = OPEN) -> None:
         self.events: list[Event] = []
         self.commands: list[Command] = []
-        self._store, self._timeout = store, timeout
+        self._store, self._timeout, self._entry = store, timeout, entry
         self._fault: Fault | None = None
         self._left = 0
         self._lock = threading.Lock()
@@ -83,12 +112,15 @@ class ScriptedServer:
         with self._lock:
             self._fault, self._left = fault, fault.times
 
+    def _due(self, verbs: set[str]) -> Fault | None:
+        return self._fault if self._fault is not None and self._left and self._fault.on in verbs else None
+
     def _taken(self, verbs: set[str]) -> Fault | None:
         with self._lock:
-            if self._fault is None or not self._left or self._fault.on not in verbs:
-                return None
-            self._left -= 1
-            return self._fault
+            fault = self._due(verbs)
+            if fault is not None:
+                self._left -= 1
+            return fault
 
     def _accept(self) -> None:
         number = 0
@@ -111,12 +143,13 @@ class ScriptedServer:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             fault = self._taken({"connect"})
             if fault is None:
-                self._converse(connection, number)
+                transport = self._transport(connection)
+                if self._handshake(connection, transport, number):
+                    self._converse(connection, transport, number)
             elif fault.reset:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             elif fault.silent:
-                while connection.recv(_CHUNK):
-                    pass
+                _wait_for_end(connection)
         except OSError:
             pass  # the client has closed the connection
         finally:
@@ -125,37 +158,90 @@ class ScriptedServer:
                 self._connections.remove(connection)
                 connection.close()
 
-    def _converse(self, connection: socket.socket, number: int) -> None:
+    def _transport(self, connection: socket.socket) -> Transport:
+        certificate, asks, _ = self._entry
+        if not certificate:
+            return Plain(connection)
+        records = "" if self._fault is None else self._fault.records
+        if records in OF_LIBRARY:
+            return LibraryTls(connection, certificate, records, self._timeout)
+        return MemoryTls(connection, certificate, asks=asks)
+
+    def _handshake(self, connection: socket.socket, transport: Transport, number: int) -> bool:
+        def send(flight: bytes) -> bool:
+            fault = self._taken({"handshake"})
+            if fault is None:
+                connection.sendall(flight)
+                return True
+            remains = self._apply(connection, fault, [Raw(flight)], connection.sendall)
+            if remains and (fault.silent or fault.text is not None):
+                _wait_for_end(connection)
+                return False
+            return remains
+
+        if not self._entry.certificate:
+            return True
+        try:
+            done = transport.handshake(send)
+        except OSError as error:
+            self.events.append(Event(number, HANDSHAKE, str(error).encode()))
+            return False
+        self.events.append(Event(number, HANDSHAKE, b"complete" if done else b"ended by the server"))
+        return done
+
+    def _converse(self, connection: socket.socket, transport: Transport, number: int) -> None:
         buffer = bytearray()
         units: list[Unit] = []
         verbs: set[str] = set()
-        while data := connection.recv(_CHUNK):
+        gate = Gate(self._entry.credentials)
+        while data := transport.recv():
             self.events.append(Event(number, RECEIVED, data))
             buffer += data
             # The replies to the commands of one segment are one reply for a fault, as are those to quiet commands.
             complete = False
             while buffer:
-                part = binary if buffer[0] == REQUEST else text
-                command = part.take(buffer)
+                is_binary = buffer[0] == REQUEST
+                command = (binary if is_binary else text).take(buffer)
                 if command is None:
                     break
+                verbs |= {command.verb}
+                due = self._due(verbs)
+                if command.quiet and due is not None and due.loud:
+                    words = tuple(word for word in command.words if word != b"noreply")
+                    command = replace(command, quiet=False, words=words)
+                command, answered = gate.answer(command, self._store, is_binary=is_binary)
                 self.commands.append(command)
                 verbs |= {command.verb, "key"} if command.keys else {command.verb}
-                units += part.answer(command, self._store)
-                complete = not command.quiet
+                units += answered
+                complete = not command.quiet or (due is not None and due.at_once)
                 if command.verb == "quit":
                     return
             if complete:
-                if not self._reply(connection, number, units, verbs):
+                if not self._reply(connection, transport, number, units, verbs):
                     return
                 units, verbs = [], set()
 
-    def _reply(self, connection: socket.socket, number: int, units: list[Unit], verbs: set[str]) -> bool:
+    def _reply(
+        self, connection: socket.socket, transport: Transport, number: int, units: list[Unit], verbs: set[str]
+    ) -> bool:
         """Send a reply; return whether the connection remains."""
         fault = self._taken(verbs)
-        if fault is None:
-            self._send(connection, number, b"".join(unit.render() for unit in units))
-            return True
+        records = "" if fault is None else fault.records
+
+        def send(data: bytes) -> bool:
+            # Recorded first: the client may act on it before this thread continues.
+            self.events.append(Event(number, SENT, data))
+            return transport.sendall(data, records)
+
+        if fault is not None:
+            return self._apply(connection, fault, units, send)
+        data = b"".join(unit.render() for unit in units)
+        return send(data) if data else True
+
+    def _apply(
+        self, connection: socket.socket, fault: Fault, units: list[Unit], send: Callable[[bytes], bool | None]
+    ) -> bool:
+        """Send a changed reply; return whether the connection remains."""
         segments = fault.segments(units)
         if fault.wait and not fault.wait_at:
             self._stopped.wait(fault.wait * self._timeout)
@@ -164,16 +250,16 @@ class ScriptedServer:
                 time.sleep(APART if fault.apart else _BETWEEN_SEGMENTS)
                 if fault.wait:
                     self._stopped.wait(fault.wait * self._timeout)
-            self._send(connection, number, segment)
+            if segment and send(segment) is False:
+                return False
         if fault.reset:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         return not fault.ends
 
-    def _send(self, connection: socket.socket, number: int, data: bytes) -> None:
-        if data:
-            # Recorded first: the client may act on it before this thread continues.
-            self.events.append(Event(number, SENT, data))
-            connection.sendall(data)
+
+def _wait_for_end(connection: socket.socket) -> None:
+    while connection.recv(_CHUNK):
+        pass
 
 
 def _shut(connection: socket.socket) -> None:

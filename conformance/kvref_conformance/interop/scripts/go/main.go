@@ -3,9 +3,12 @@ package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -302,6 +305,30 @@ func made(name string, given []any, found map[string]*memcache.Item) (any, error
 	return nil, errCannot
 }
 
+// Connect, with TLS if there is an authority to trust.
+func connect(given []any, timeout time.Duration) map[string]any {
+	client = memcache.New(fmt.Sprintf("%s:%.0f", given[0], given[1]))
+	client.Timeout = timeout
+	options := map[string]any{}
+	if len(given) > 2 {
+		options = given[2].(map[string]any)
+	}
+	if options["credentials"] != nil {
+		return map[string]any{"cannot": "no option credentials"}
+	}
+	if options["ca"] != nil {
+		pem, err := os.ReadFile(options["ca"].(string))
+		if err != nil {
+			return map[string]any{"raised": err.Error()}
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(pem)
+		dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: timeout}, Config: &tls.Config{RootCAs: roots}}
+		client.DialContext = dialer.DialContext
+	}
+	return map[string]any{"returned": true}
+}
+
 // Make the calls that standard input lists, a JSON array a line, each with a line of its result.
 func serve(out *json.Encoder, timeout time.Duration) {
 	found := map[string]*memcache.Item{}
@@ -313,9 +340,7 @@ func serve(out *json.Encoder, timeout time.Duration) {
 		}
 		name := given[0].(string)
 		if name == "connect" {
-			client = memcache.New(fmt.Sprintf("%s:%.0f", given[1], given[2]))
-			client.Timeout = timeout
-			_ = out.Encode(map[string]any{"returned": true})
+			_ = out.Encode(connect(given[1:], timeout))
 			continue
 		}
 		returned, err := made(name, given[1:], found)

@@ -17,6 +17,8 @@ import net.spy.memcached.ConnectionFactoryBuilder;
 import net.spy.memcached.ConnectionFactoryBuilder.Protocol;
 import net.spy.memcached.DefaultConnectionFactory;
 import net.spy.memcached.MemcachedClient;
+import net.spy.memcached.auth.AuthDescriptor;
+import net.spy.memcached.auth.PlainCallbackHandler;
 import net.spy.memcached.internal.OperationFuture;
 
 public final class UseSpymemcached {
@@ -188,7 +190,7 @@ public final class UseSpymemcached {
         throw new Cannot("no call raw");
     }
 
-    /** Reads one JSON value: an array, a text or a number. */
+    /** Reads one JSON value: an array, an object, a text or a number. */
     static final class Json {
         private final String text;
         private int at;
@@ -203,6 +205,9 @@ public final class UseSpymemcached {
             }
             if (text.charAt(at) == '[') {
                 return array();
+            }
+            if (text.charAt(at) == '{') {
+                return object();
             }
             if (text.charAt(at) == '"') {
                 return string();
@@ -220,6 +225,18 @@ public final class UseSpymemcached {
             at++;
             while (text.charAt(at) != ']') {
                 found.add(value());
+            }
+            at++;
+            return found;
+        }
+
+        private Map<String, Object> object() {
+            Map<String, Object> found = new HashMap<>();
+            at++;
+            while (text.charAt(at) != '}') {
+                String name = (String) value();
+                at = text.indexOf(':', at) + 1;
+                found.put(name, value());
             }
             at++;
             return found;
@@ -313,6 +330,18 @@ public final class UseSpymemcached {
         }
     }
 
+    /** SASL of the binary protocol is the only option. */
+    static AuthDescriptor authentication(Map<?, ?> options) throws Cannot {
+        for (Object option : options.keySet()) {
+            if (!binary || !option.equals("credentials")) {
+                throw new Cannot("no option " + option);
+            }
+        }
+        List<?> given = (List<?>) options.get("credentials");
+        return new AuthDescriptor(
+            new String[] {"PLAIN"}, new PlainCallbackHandler((String) given.get(0), (String) given.get(1)));
+    }
+
     /** Make the calls that standard input lists, a JSON array a line, each with a line of its result. */
     static void serve(long timeout) throws Exception {
         patience = timeout;
@@ -328,13 +357,15 @@ public final class UseSpymemcached {
                         client.shutdown();
                     }
                     int port = ((Long) given.get(1)).intValue();
+                    ConnectionFactoryBuilder builder = new ConnectionFactoryBuilder()
+                        .setProtocol(binary ? Protocol.BINARY : Protocol.TEXT)
+                        .setOpTimeout(timeout)
+                        .setMaxReconnectDelay(1);
+                    if (given.size() > 2) {
+                        builder.setAuthDescriptor(authentication((Map<?, ?>) given.get(2)));
+                    }
                     client = new MemcachedClient(
-                        new ConnectionFactoryBuilder()
-                            .setProtocol(binary ? Protocol.BINARY : Protocol.TEXT)
-                            .setOpTimeout(timeout)
-                            .setMaxReconnectDelay(1)
-                            .build(),
-                        List.of(new InetSocketAddress((String) given.get(0), port)));
+                        builder.build(), List.of(new InetSocketAddress((String) given.get(0), port)));
                 } else {
                     returned = made(name, given);
                 }

@@ -130,13 +130,20 @@ async function advance(line, steps) {
 const NAMES = { get_multi: 'getMulti' };
 const TTL = { set: [0] };
 
+// `known` are the options of `connect` that the client has, such as credentials.
 // Make the calls that standard input lists, a JSON array a line, each with a line of its result.
-async function serve(connect, protocol, timeout, tell) {
+async function serve(connect, known, protocol, timeout, tell) {
   let calls = {};
   for await (const line of createInterface({ input: process.stdin })) {
     const [name, ...given] = JSON.parse(line);
     if (name === 'connect') {
-      calls = connect(given[0], String(given[1]), protocol, timeout);
+      const options = given[2] ?? {};
+      const lack = Object.keys(options).filter((option) => !known.includes(option));
+      if (lack.length) {
+        tell({ cannot: `no option ${lack[0]}` });
+        continue;
+      }
+      calls = connect(given[0], String(given[1]), protocol, timeout, options);
       tell({ returned: true });
       continue;
     }
@@ -155,10 +162,10 @@ async function serve(connect, protocol, timeout, tell) {
   process.exit(0);
 }
 
-async function main(name, version, connect) {
+async function main(name, version, connect, known = []) {
   const tell = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
   tell({ client: name, version, runtime: `Node ${process.versions.node}` });
-  if (process.argv[2] === '--calls') return serve(connect, process.argv[3], Number(process.argv[4]), tell);
+  if (process.argv[2] === '--calls') return serve(connect, known, process.argv[3], Number(process.argv[4]), tell);
   const [host, port, protocol, prefix] = process.argv.slice(2);
   const calls = connect(host, port, protocol, PATIENCE_MS / 1000);
   const c = new Proxy(calls, {

@@ -5,8 +5,9 @@ const memjs = require('memjs');
 const { main } = require('./contract');
 const { version } = require('memjs/package.json');
 
-main('memjs', version, (host, port, _, timeout) => {
-  const m = memjs.Client.create(`${host}:${port}`, { retries: 0, timeout, logger: { log() {} } });
+main('memjs', version, (host, port, _, timeout, options = {}) => {
+  const [username, password] = options.credentials ?? [];
+  const m = memjs.Client.create(`${host}:${port}`, { retries: 0, timeout, logger: { log() {} }, username, password });
   const read = async (key) => (await m.get(key)).value;
   const get = async (key) => (await read(key))?.toString() ?? null;
   // The promise has no word for a miss; the callback has null.
@@ -27,4 +28,4 @@ main('memjs', version, (host, port, _, timeout) => {
     incrFrom: async (key, by, initial) => (await m.increment(key, by, { initial })).value,
     touch: (key, expires) => m.touch(key, expires),
   };
-});
+}, ['credentials']);

@@ -140,6 +140,8 @@ sub serve {
         for ( @arguments ) { utf8::encode($_) if defined && !ref }
         my $result = eval {
             if ( $name eq 'connect' ) {
+                my $options = ref $arguments[-1] ? pop @arguments : {};
+                die "cannot: no option $_\n" for sort keys %$options;
                 $calls = $connect->( @arguments, $timeout );
                 return { returned => yes(1) };
             }

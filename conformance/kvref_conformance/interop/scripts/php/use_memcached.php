@@ -16,10 +16,17 @@ function tell(array $line): void
 $extension = phpversion('memcached');
 tell(['client' => 'PHP memcached', 'version' => $extension, 'runtime' => 'PHP ' . PHP_VERSION]);
 
-function connected(string $host, int $port, string $protocol, float $timeout): Memcached
+// Credentials need the binary protocol.
+function connected(string $host, int $port, string $protocol, float $timeout, array $options = []): Memcached
 {
+    foreach (array_diff(array_keys($options), $protocol === 'binary' ? ['credentials'] : []) as $option) {
+        throw new Cannot("no option $option");
+    }
     $m = new Memcached();
     $m->setOption(Memcached::OPT_BINARY_PROTOCOL, $protocol === 'binary');
+    if (isset($options['credentials'])) {
+        $m->setSaslAuthData(...$options['credentials']);
+    }
     $m->setOption(Memcached::OPT_TCP_NODELAY, true);
     $m->setOption(Memcached::OPT_RECV_TIMEOUT, (int) ($timeout * 1000000));
     $m->setOption(Memcached::OPT_POLL_TIMEOUT, (int) ($timeout * 1000));
@@ -89,7 +96,7 @@ while ($calls && ($line = fgets(STDIN)) !== false) {
     $name = array_shift($given);
     try {
         if ($name === 'connect') {
-            $m = connected($given[0], $given[1], $protocol, $timeout);
+            $m = connected($given[0], $given[1], $protocol, $timeout, $given[2] ?? []);
             tell(['returned' => true]);
         } else {
             tell(['returned' => made($m, $name, $given)]);

@@ -5,8 +5,10 @@ What should come is no matter of a script: `../../features.toml` has it.
 
 from __future__ import annotations
 
+import inspect
 import json
 import platform
+import ssl
 import sys
 import time
 from importlib.metadata import version
@@ -189,14 +191,27 @@ def result(c, name, arguments):
     return {"returned": list(map(text, returned)) if isinstance(returned, tuple) else text(returned)}
 
 
+def trusting(ca):
+    """Return a TLS context that trusts the authority in a file; None without a file."""
+    return None if ca is None else ssl.create_default_context(cafile=ca)
+
+
 def serve(connect, protocol, timeout):
-    """Make the calls that standard input lists, a JSON array a line, each with a line of its result."""
+    """Make the calls that standard input lists, a JSON array a line, each with a line of its result.
+
+    A script whose `connect` has the parameter `ca` or `credentials` can do TLS, or authenticate by user and password.
+    """
     c = Calls()
     for line in sys.stdin:
         name, *arguments = json.loads(line)
         if name == "connect":
+            host, port, options = [*arguments, {}][:3]
+            lack = sorted(options.keys() - inspect.signature(connect).parameters)
             try:
-                c, done = connect(*arguments, protocol, timeout), {"returned": True}
+                c = Calls() if lack else connect(host, port, protocol, timeout, **options)
+                done = {"cannot": f"no option {lack[0]}"} if lack else {"returned": True}
+            except CannotError as option:
+                c, done = Calls(), {"cannot": str(option)}
             except Exception as error:  # whatever the client raises
                 c, done = Calls(), {"raised": raised(error)}
         else:

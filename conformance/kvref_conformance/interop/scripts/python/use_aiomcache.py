@@ -3,13 +3,13 @@
 import asyncio
 
 import aiomcache
-from contract import Calls, main, text
+from contract import Calls, main, text, trusting
 
 
-def connect(host, port, _protocol, timeout):
+def connect(host, port, _protocol, timeout, ca=None):
     loop = asyncio.new_event_loop()
     # One connection: a mapping belongs to the connection that it was chosen on.
-    client = aiomcache.Client(host, port, pool_size=1)
+    client = aiomcache.Client(host, port, pool_size=1, conn_args={"ssl": trusting(ca)} if ca else None)
 
     def wait(call, *arguments):
         return loop.run_until_complete(asyncio.wait_for(call(*arguments), timeout))

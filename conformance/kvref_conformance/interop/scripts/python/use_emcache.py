@@ -6,11 +6,19 @@ import emcache
 from contract import Calls, main
 
 
-def connect(host, port, _protocol, timeout):
+def connect(host, port, _protocol, timeout, ca=None, credentials=(None, None)):
     loop = asyncio.new_event_loop()
     # One connection: a mapping belongs to the connection that it was chosen on.
     client = loop.run_until_complete(
-        emcache.create_client([emcache.MemcachedHostAddress(host, port)], max_connections=1, timeout=timeout)
+        emcache.create_client(
+            [emcache.MemcachedHostAddress(host, port)],
+            max_connections=1,
+            timeout=timeout,
+            ssl=ca is not None,
+            ssl_extra_ca=ca,
+            username=credentials[0],
+            password=credentials[1],
+        )
     )
 
     def wait(call):
@@ -45,6 +53,7 @@ def connect(host, port, _protocol, timeout):
         long=b"kvref " * 700,
         structure=bytes(range(256)),
         set=lambda key, each, ttl=0: done(client.set(key.encode(), code(each), exptime=ttl)),
+        set_noreply=lambda key, each: done(client.set(key.encode(), code(each), noreply=True)),
         set_number=lambda key, number: done(client.set(key.encode(), b"%d" % number)),
         get=lambda key: value(wait(client.get(key.encode()))),
         raw_get=lambda key: wait(client.get(key.encode())).value,

@@ -16,6 +16,7 @@ def connect(host, port, _protocol, timeout):
 
     return Calls(
         set=lambda key, value, ttl=0: client.set(key, value, ttl),
+        set_noreply=lambda key, value: client.set(key, value, 0, no_reply=True),
         set_number=lambda key, number: client.set(key, number, 0),
         get=client.get,
         raw_get=client.get,

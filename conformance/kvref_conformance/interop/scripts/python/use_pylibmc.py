@@ -1,10 +1,18 @@
 """pylibmc, that is libmemcached, with its pickling and compression."""
 
+import os
+import sysconfig
+
+# The wheel has a libsasl2 that looks for mechanisms, when it is imported, where Debian has none.
+os.environ.setdefault("SASL_PATH", f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}/sasl2")
+
 import pylibmc
-from contract import Calls, main
+from contract import Calls, CannotError, main
 
 
-def connect(host, port, protocol, timeout):
+def connect(host, port, protocol, timeout, credentials=()):
+    if credentials and protocol != "binary":
+        raise CannotError("credentials need the binary protocol")
     behaviors = {
         "cas": True,
         "tcp_nodelay": True,
@@ -14,7 +22,8 @@ def connect(host, port, protocol, timeout):
         "send_timeout": int(timeout * 1_000_000),
         "retry_timeout": 1,
     }
-    client = pylibmc.Client([f"{host}:{port}"], binary=protocol == "binary", behaviors=behaviors)
+    named = dict(zip(("username", "password"), credentials, strict=False))
+    client = pylibmc.Client([f"{host}:{port}"], binary=protocol == "binary", behaviors=behaviors, **named)
 
     def replace(key, value):
         try:

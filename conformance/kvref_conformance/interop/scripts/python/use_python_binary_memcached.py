@@ -1,11 +1,13 @@
 """python-binary-memcached, with its pickling and compression."""
 
 import bmemcached
-from contract import Calls, main
+from contract import Calls, main, trusting
 
 
-def connect(host, port, _protocol, timeout):
-    client = bmemcached.Client([f"{host}:{port}"], socket_timeout=timeout)
+def connect(host, port, _protocol, timeout, ca=None, credentials=(None, None)):
+    user, password = credentials
+    client = bmemcached.Client([f"{host}:{port}"], user, password, socket_timeout=timeout, tls_context=trusting(ca))
+    client.enable_retry_delay(enable=False)
     return Calls(
         set=lambda key, value, ttl=0: client.set(key, value, time=ttl, compress_level=6),
         set_number=lambda key, number: client.set(key, str(number)),

@@ -22,6 +22,7 @@ def connect(host, port, _protocol, timeout):
 
     return Calls(
         set=lambda key, value, ttl=0: bool(client.set(key, value, time=ttl, min_compress_len=1000)),
+        set_noreply=lambda key, value: bool(client.set(key, value, noreply=True)),
         set_number=client.set,
         get=client.get,
         raw_get=client.get,

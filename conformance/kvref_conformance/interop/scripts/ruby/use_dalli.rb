@@ -2,6 +2,7 @@
 # What should come is in ../../features.toml.
 require 'dalli'
 require 'json'
+require 'openssl'
 
 CALLS = ARGV.first == '--calls'
 HOST, PORT, PROTOCOL, PREFIX = CALLS ? ['', 0, ARGV[1], ''] : ARGV
@@ -33,6 +34,7 @@ def made(client, name, key, *rest)
   when 'gets' then client.get_cas(key)
   when 'set' then done(client.set(key, rest[0], 0, RAW))
   when 'add', 'replace' then done(client.public_send(name, key, rest[0], 0, RAW))
+  when 'set_noreply' then client.quiet { client.set(key, rest[0], 0, RAW) } || true
   when 'append', 'prepend', 'touch' then done(client.public_send(name, key, rest[0]))
   when 'cas' then done(client.set_cas(key, rest[0], rest[1], 0, RAW))
   when 'incr', 'decr' then client.public_send(name, key, rest[0])
@@ -53,8 +55,26 @@ def result(client, name, arguments)
   { returned: text(returned) }
 rescue Cannot => e
   { cannot: e.message }
-rescue StandardError => e
+rescue StandardError, NotImplementedError => e
   { raised: "#{e.class}: #{text(e.message)}"[0, 200] }
+end
+
+# Yield a client. The binary protocol alone has credentials.
+def connected(host, port, options = {})
+  return { cannot: 'no option credentials' } if options['credentials'] && PROTOCOL != 'binary'
+
+  named = { username: options['credentials']&.at(0), password: options['credentials']&.at(1) }.compact
+  named[:ssl_context] = trusting(options['ca']) if options['ca']
+  yield Dalli::Client.new("#{host}:#{port}", OPTIONS.merge(named))
+  { returned: true }
+end
+
+def trusting(file)
+  OpenSSL::SSL::SSLContext.new.tap do |context|
+    context.ca_file = file
+    context.verify_mode = OpenSSL::SSL::VERIFY_PEER
+    context.verify_hostname = true
+  end
 end
 
 # Make the calls that standard input lists, a JSON array a line, each with a line of its result.
@@ -63,8 +83,7 @@ if CALLS
   while (line = $stdin.gets)
     name, *arguments = JSON.parse(line)
     if name == 'connect'
-      client = Dalli::Client.new(arguments.join(':'), OPTIONS)
-      tell(returned: true)
+      tell(connected(*arguments) { |made| client = made })
     else
       tell(result(client, name, arguments))
     end
