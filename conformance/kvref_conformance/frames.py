@@ -27,9 +27,6 @@ from kvref.errors import SuiteError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# A command is bytes, with the number of a cas number answered before in between.
-Parts = list["bytes | int"]
-
 # Magic, opcode, key length, extras length, data type, vbucket or status, body length, opaque, cas.
 HEADER: Final = struct.Struct(">BBHBBHI4sQ")
 SIZE: Final = HEADER.size
@@ -73,49 +70,6 @@ _IN_VALUE: Final = re.compile(rb'[^ -~]|[%;"]')
 _IN_KEY: Final = re.compile(rb'[^!-~]|[%;"]')
 _FLAGS: Final = 4
 _SUM: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A frame to send; its length fields are correct unless others are given.
-
-    Args:
-        opcode: opcode of the command.
-        key: of any length.
-        value: follows the key.
-        extras: precede the key.
-        cas: cas number of the header.
-        heard: instead of `cas`, the n-th cas number received so far; 0: none.
-        opaque: returned in the reply.
-        vbucket: of the header.
-        datatype: of the header.
-        magic: first byte.
-        lengths: length fields of key, extras and body; None: the actual lengths.
-    """
-
-    opcode: int
-    key: bytes = b""
-    value: bytes = b""
-    extras: bytes = b""
-    cas: int = 0
-    heard: int = 0
-    opaque: bytes = bytes(4)
-    vbucket: int = 0
-    datatype: int = 0
-    magic: int = REQUEST
-    lengths: tuple[int | None, int | None, int | None] = (None, None, None)
-
-    def parts(self) -> Parts:
-        """Return what is sent."""
-        body = self.extras + self.key + self.value
-        true = (len(self.key), len(self.extras), len(body))
-        key, extras, whole = (
-            length if words is None else words for words, length in zip(self.lengths, true, strict=True)
-        )
-        header = HEADER.pack(
-            self.magic, self.opcode, key, extras, self.datatype, self.vbucket, whole, self.opaque, self.cas
-        )
-        return [header[: CAS.start], self.heard, body] if self.heard else [header + body]
 
 
 @dataclass(frozen=True, slots=True)

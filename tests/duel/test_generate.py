@@ -126,7 +126,7 @@ def test_every_kind_of_thing_is_drawn(plugin: str) -> None:
     }
     assert all(said[verb] > 10 for verb in verbs)
     assert said[b"bind"] > 10
-    assert any(step.quiet for step in steps if isinstance(step, Send))
+    assert any(len(step.packets) > 1 for step in steps if isinstance(step, Send))
     assert any(isinstance(sent(step), list) for step in steps if isinstance(step, Send))
     words = Counter(step.statement.split()[0] for step in steps if isinstance(step, Sql))
     assert words.keys() >= {"INSERT", "UPDATE", "DELETE"}

@@ -16,26 +16,28 @@ from kvref_conformance.connection import MAX_ANSWER_BYTES, Reply, beyond
 from kvref_conformance.corpus.conversation import Conversation
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.corpus.templates import CasNames, plain
-from kvref_conformance.differential.requests import MARK_OPAQUE
-from kvref_conformance.frames import CAS, OPCODES, Request, split
+from kvref_conformance.differential.commands import MARK_OPAQUE
+from kvref_conformance.frames import CAS, encode, split
 from kvref_conformance.player import Player
-from kvref_conformance.steps import AwaitReply, Disconnect, Send, Sql, StartRequest
+from kvref_conformance.steps import AwaitReply, Disconnect, Send, Sql
 
 if TYPE_CHECKING:
     from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.player import ReplayTarget
     from kvref_conformance.differential.generate import Script
-    from kvref_conformance.steps import Step
+    from kvref_conformance.steps import StartRequest, Step
     from kvref_conformance.strategies.world import Table, World
 
 MARK: Final = b"version\r\n"
-NOOP: Final = b"".join(part for part in Request(OPCODES["noop"], opaque=MARK_OPAQUE).parts() if isinstance(part, bytes))
+NOOP: Final = encode(f"noop opaque={int.from_bytes(MARK_OPAQUE, 'big')}")
 _MARKED_BY: Final = MARK_OPAQUE + bytes(CAS.stop - CAS.start)
 _MARKED: Final = re.compile(rb"VERSION [0-9][0-9A-Za-z.+-]*\r\n\Z")
 # flush_all of 8.0 may wait for the plugin's background thread, which wakes every five seconds.
 PATIENCE: Final = 8.0
 DYING: Final = 1.0
+# Between two packets, which are one otherwise.
+PACKET_SECONDS: Final = 0.01
 # Placeholders for an answer.
 SILENCE: Final = b"<silence>"
 CLOSED: Final = b"<EOF>"
@@ -51,19 +53,19 @@ class Marks:
     def __init__(self) -> None:
         self._binary: dict[Connection, bool] = {}
 
-    def send(self, connection: Connection, _step: Send, packets: tuple[bytes, ...]) -> Reply:
-        """Send what has no reply yet."""
-        connection.send(b"".join(packets))
+    def send(self, connection: Connection, step: Send | StartRequest, packets: tuple[bytes, ...]) -> Reply:
+        """Send packets, the mark with the last one; `receive` returns the reply."""
+        self._binary[connection] = step.binary
+        for packet in packets[:-1]:
+            connection.send(packet)
+            time.sleep(PACKET_SECONDS)
+        connection.send(packets[-1] + (NOOP if step.binary else MARK))
         return Reply(b"")
 
-    def start(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
-        """Send a command and the mark."""
-        self._binary[connection] = step.binary
-        connection.send(b"".join(packets) + (NOOP if step.binary else MARK))
-        return Reply(b"")
+    start = send
 
     def receive(self, connection: Connection, step: AwaitReply) -> Reply:
-        """Return the reply to what `start` sent, or a placeholder."""
+        """Return the reply to what `send` sent, or a placeholder."""
         return Reply(_read(connection, step.patience, binary=self._binary[connection]))
 
     def disconnect(self, connection: Connection, _how: str) -> None:
@@ -111,8 +113,8 @@ class Side:
         self.target.execute(OWN, "COMMIT")
 
     def send(self, step: Send) -> None:
-        """Send what a step says, the mark behind it unless no answer is expected yet."""
-        self._player.take(step if step.quiet else StartRequest(step.packets, step.on, 0.0, step.binary))
+        """Send what a step says, and the mark."""
+        self._player.take(step)
 
     def receive(self, step: Send, patience: float) -> bytes:
         """Return the answer to what was sent, without that to the mark."""
@@ -205,8 +207,7 @@ def take(step: Step, sides: tuple[Side, Side], patience: float) -> tuple[bytes |
         case Send():
             for side in sides:
                 side.send(step)
-            if not step.quiet:
-                return sides[0].receive(step, patience), sides[1].receive(step, patience)
+            return sides[0].receive(step, patience), sides[1].receive(step, patience)
         case Sql():
             statement = plain(step.statement)
             return _result(sides[0], statement), _result(sides[1], statement)

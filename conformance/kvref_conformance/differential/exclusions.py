@@ -109,15 +109,15 @@ def are_frames_safe(data: bytes, rules: frozenset[str], *, secondary: bool = Fal
 
 def are_safe(steps: Iterable[Step], rules: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:
     """Return whether the steps of a conversation may be taken; see `is_safe`."""
-    begun: dict[str, bytes] = {}  # open connections, each with the first part of what its next step ends
+    connected: set[str] = set()
     for step in steps:
         if isinstance(step, Disconnect):
-            begun.pop(step.on, None)
+            connected.discard(step.on)
         if not isinstance(step, Send):
             continue
-        data = begun.get(step.on, b"") + bytes_of(step)
-        begun[step.on] = data if step.quiet else b""
-        if FLUSH_BESIDE_READERS in rules and len(begun) > 1 and flushes(data, binary=step.binary):
+        data = bytes_of(step)
+        connected.add(step.on)
+        if FLUSH_BESIDE_READERS in rules and len(connected) > 1 and flushes(data, binary=step.binary):
             return False
         if step.binary:
             if not are_frames_safe(data, rules, secondary=secondary):

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.templates import escaped, request
+from kvref_conformance.corpus.templates import bytes_of, escaped
 from kvref_conformance.differential import exclusions
+from kvref_conformance.differential.commands import KINDS, READS, Commands
 from kvref_conformance.differential.configuration import BINARY, MIXED
-from kvref_conformance.differential.lines import TextCommands
-from kvref_conformance.differential.requests import BinaryCommands
 from kvref_conformance.differential.worlds import draw_world
+from kvref_conformance.model import encodings
+from kvref_conformance.model import steps as s
 from kvref_conformance.stateful.run import example_settings, run_examples
-from kvref_conformance.steps import Disconnect, Pause, Sql
+from kvref_conformance.steps import Disconnect, Pause, Send, Sql
 from kvref_conformance.strategies.cells import draw_cell, draw_row
 from kvref_conformance.strategies.draw import between, chance, pick, weighted
 from kvref_conformance.strategies.world import CONFIGURATION, Container, World, literal
@@ -28,15 +29,12 @@ if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from kvref_conformance.corpus.holes import Json
     from kvref_conformance.differential.configuration import Configuration
-    from kvref_conformance.frames import Parts
-    from kvref_conformance.steps import Send, Step
+    from kvref_conformance.steps import Step
 
 T = TypeVar("T")
 # Conversations that share a world: making one takes a second or two on MySQL.
 IN_ONE_WORLD: Final = 100
-NUMBER_READ: Final = "verbosity 1\r\n"
 SQL: Final = "s"
 # For a player that does not see the server close a connection; see `Pause` in exchange.py.
 UNTIL_CLOSED: Final = 0.1
@@ -149,14 +147,10 @@ def in_world(script: Script, world: World) -> Script:
     return replace(script, world=world, rows=rows)
 
 
-# Parts of a packet, a command or a half of one each, after which no command is added.
-MOST_PARTS: Final = 8
+# Requests in a packet, after which no command is added.
+MAX_REQUESTS: Final = 8
 # How often a step, or a row, is there.
 KEPT: Final = 0.97
-_FLUSHES: Final = {
-    "flush_all": 8.0, "flush_all 0": 1, "flush_all 10": 1, "flush_all -1": 0.3, "flush_all abc": 0.5,
-    "flush_all 0 1 2": 0.2, "flush_all noreply": 1, "flush_all 0 noreply": 0.5,
-}  # fmt: skip
 _STEPS: Final = {
     "command": 88.0, "bind": 6, "split": 2.5, "sql": 5, "close": 1.5, "flush": 0.8, "quit": 0.3,
 }  # fmt: skip
@@ -173,14 +167,13 @@ class _Conversation:
         self._draw = draw
         self._world = world
         self._configuration = configuration
-        self._text_commands = TextCommands(draw, world, configuration)
+        self._commands = Commands(draw, world, configuration)
         self._changes_containers = changes_containers
         self._default = _default(world)
         self._bound: dict[str, Container] = {}
         self._names = weighted(
             draw, {"a": 3.0, "aab": 1} if configuration.batches else {"a": 4.0, "aab": 4.0, "abc": 2.0}
         )
-        self._binary_commands = BinaryCommands(draw, world, self._text_commands)
         self._binary = _binary(draw, configuration.protocol)
 
     def step(self, draw: DrawFn) -> list[Step]:
@@ -189,82 +182,67 @@ class _Conversation:
 
     def _step(self) -> list[Step]:
         name = pick(self._draw, self._names)
+        protocol = s.BINARY if name in self._binary else s.TEXT
         bound = self._bound.setdefault(name, self._default)
         weights = dict(_READS if self._only_reads(name) else _STEPS)
         if self._configuration.batches:
             weights = {kind: weight for kind, weight in weights.items() if kind not in _NOT_IN_BATCHES}
         if self._changes_containers:
             weights["containers"] = 8
-        if name in self._binary and not self._only_reads(name):
+        if protocol == s.BINARY and not self._only_reads(name):
             weights["wrong"] = 2.5
         kind = weighted(self._draw, weights)
-        if kind == "bind" and name not in self._binary:
-            self._bound[name], line = self._text_commands.bind()
-            return [request(name, line.decode("latin-1"))]
         if kind == "sql":
             return [self._change()]
         if kind == "containers":
             return [self._containers()]
-        if kind == "close":
+        if kind in {"close", "quit"}:
             self._bound.pop(name)
-            return [Disconnect(name, "close")]
-        if kind == "quit":
-            self._bound.pop(name)
-            parts: Parts = self._binary_commands.quit() if name in self._binary else [b"quit\r\n"]
-            return [self._talk(name, parts), Disconnect(name, "close")]
+            quits = [_send(name, protocol, [self._commands.quit(protocol)])] if kind == "quit" else []
+            return [*quits, Disconnect(name, "close")]
         if kind == "flush":
-            return self._flush(name)
-        others = [request(each, "") for each in self._bound if each != name]
-        said = self._said(kind, name, bound)
+            return self._flush(name, protocol)
+        others = [Send(("",), (), each) for each in self._bound if each != name]
+        drawn = self._requests(kind, name, protocol, bound)
         world = self._world
-        taken = [*others, *said]
+        taken = [*others, *drawn]
         if exclusions.are_safe(taken, self._configuration.rules, secondary=world.secondary, delimiter=world.delimiter):
-            return said
+            return drawn
         self._bound[name] = bound
         return []
 
-    def _said(self, kind: str, name: str, bound: Container) -> list[Step]:
+    def _requests(self, kind: str, name: str, protocol: str, bound: Container) -> list[Step]:
         if kind == "bind":
-            self._bound[name], parts = self._binary_commands.bind()
-            return [self._talk(name, parts)]
+            self._bound[name], request = self._commands.bind(protocol)
+            return [_send(name, protocol, [request])]
         if kind == "wrong":
-            wrong: list[Step] = [self._talk(name, self._binary_commands.wrong(bound))]
+            wrong: list[Step] = [_send(name, protocol, self._commands.wrong(bound))]
             return [*wrong, Disconnect(name, "close")] if chance(self._draw, 0.8) else wrong
+        kinds = READS if self._only_reads(name) else KINDS
+        requests = self._commands.requests(bound, protocol, kinds)
         if kind == "split":
-            return self._split(name, bound)
-        commands = self._binary_commands if name in self._binary else self._text_commands
-        said = (commands.read if self._only_reads(name) else commands.command)(bound)
+            return [self._split(_send(name, protocol, requests))]
         # Now and then several in one packet.
-        more = chance(self._draw, 0.09)
-        while more and len(said) < MOST_PARTS:
-            said = [*said, *(commands.read if self._only_reads(name) else commands.command)(bound)]
+        more = chance(self._draw, 0.09 if protocol == s.TEXT else 0.2)
+        while more and len(requests) < MAX_REQUESTS:
+            requests += self._commands.requests(bound, protocol, kinds)
             more = chance(self._draw, 0.5)
-        return [self._talk(name, said)]
+        return [_send(name, protocol, requests)]
 
     def _only_reads(self, name: str) -> bool:
         return self._configuration.batches and name != _WRITER
 
-    def _split(self, name: str, bound: Container) -> list[Step]:
-        whole = (self._binary_commands if name in self._binary else self._text_commands).command(bound)
-        first = whole[0]
-        assert isinstance(first, bytes), "a command begins with its verb"
-        place = between(self._draw, 1, max(1, len(first) - 1))
-        rest: Parts = [first[place:], *whole[1:]]
-        return [replace(self._talk(name, [first[:place]]), quiet=True), self._talk(name, rest)]
+    def _split(self, send: Send) -> Send:
+        """Return a step whose requests are sent in two packets."""
+        (text,) = send.packets
+        if send.binary:
+            return replace(send, cuts=(between(self._draw, 1, len(bytes_of(send)) - 1),))
+        # Not within the name of a cas number.
+        place = between(self._draw, 1, max(1, len(text.partition("{")[0]) - 1))
+        return replace(send, packets=(text[:place], text[place:]))
 
-    def _talk(self, name: str, parts: Parts) -> Send:
-        if name in self._binary:
-            return request(name, _json(parts, bytes.hex), binary=True)
-        return request(name, _json(parts, _latin))
-
-    def _flush(self, name: str) -> list[Step]:
-        if name in self._binary:
-            flush = self._talk(name, self._binary_commands.flush())
-        else:
-            line = weighted(self._draw, _FLUSHES)
-            # A get that reads a number first decides whether a flush_all with a number is rejected, on any connection
-            # (more:errno-001).
-            flush = request(name, f"{NUMBER_READ if ' ' in line else ''}{line}\r\n")
+    def _flush(self, name: str, protocol: str) -> list[Step]:
+        flush = _send(name, protocol, [self._commands.flush(protocol)])
         if exclusions.FLUSH_BESIDE_READERS not in self._configuration.rules and not self._configuration.batches:
             return [flush]
         others = [each for each in self._bound if each != name]
@@ -275,7 +253,7 @@ class _Conversation:
 
     def _change(self) -> Sql:
         """Draw a change by SQL of a row that a mapping shows."""
-        container = pick(self._draw, self._text_commands.favourites)
+        container = pick(self._draw, self._commands.favourites)
         table = container.table
         assert table is not None, "a usable row maps a table"
         key = container.key
@@ -294,7 +272,7 @@ class _Conversation:
 
     def _containers(self) -> Sql:
         """Draw a change of `containers`."""
-        container, other = pick(self._draw, self._text_commands.favourites), pick(self._draw, self._world.containers)
+        container, other = pick(self._draw, self._commands.favourites), pick(self._draw, self._world.containers)
         name, kind = (
             literal(container.name),
             weighted(self._draw, {"UPDATE": 2.0, "DELETE": 1, "INSERT": 3, "rename": 0.5}),
@@ -329,18 +307,5 @@ def _sql(statement: str) -> Sql:
     return Sql(escaped(statement), on=SQL)
 
 
-def _latin(part: bytes) -> str:
-    return part.decode("latin-1")
-
-
-def _json(parts: Parts, written: Callable[[bytes], str]) -> Json:
-    """Return the JSON of what is sent, for a script; `written` encodes bytes."""
-    joined: list[Json] = []
-    for part in parts:
-        if isinstance(part, int):
-            joined.append({"cas": part})
-        elif joined and isinstance(joined[-1], str):
-            joined[-1] += written(part)
-        else:
-            joined.append(written(part))
-    return joined[0] if len(joined) == 1 else joined
+def _send(on: str, protocol: str, requests: list[str]) -> Send:
+    return Send((encodings.joined(protocol, requests),), (), on, binary=protocol == s.BINARY)

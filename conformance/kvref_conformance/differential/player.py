@@ -10,7 +10,7 @@ from kvref_conformance.corpus.templates import bytes_of
 from kvref_conformance.differential import exchange
 from kvref_conformance.differential.compare import Counted, differing_rows, explained, same
 from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
-from kvref_conformance.steps import Disconnect, Send
+from kvref_conformance.steps import Send
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,19 +75,14 @@ def run_script(script: Script, sides: Sides, known: Sequence[Known], patience: f
     """
     outcome = Outcome()
     counted = Counted()
-    begun: dict[str, bytes] = {}  # by connection, the first part of what the next step ends
     try:
         exchange.begin(script, sides)
         for number, step in enumerate(script.steps):
             left, right = exchange.take(step, sides, patience)
             outcome.answers.append((left, right))
             if left is None or right is None:
-                if isinstance(step, Send):
-                    begun[step.on] = begun.get(step.on, b"") + bytes_of(step)
-                elif isinstance(step, Disconnect):
-                    begun.pop(step.on, None)
                 continue
-            whole = begun.pop(step.on, b"") + bytes_of(step) if isinstance(step, Send) else b""
+            whole = bytes_of(step) if isinstance(step, Send) else b""
             outcome.difference = _compare(number, step, whole, (left, right), known, counted, outcome)
             if outcome.difference is not None or exchange.SILENCE in left:
                 break

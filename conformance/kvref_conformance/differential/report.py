@@ -60,7 +60,7 @@ def _shown(step: Step) -> str:
         return f"{step.on}> closes"
     if isinstance(step, Send):
         said = _sent_frames(step) if step.binary else _text(sent(step))
-        return f"{step.on}> {said}{' (no answer yet)' if step.quiet else ''}"
+        return f"{step.on}> {said}{' (in two packets)' if len(step.packets) > 1 or step.cuts else ''}"
     return f"{step.on}> {plain(step.statement)}" if isinstance(step, Sql) else str(step)
 
 

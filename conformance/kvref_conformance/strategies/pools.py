@@ -16,6 +16,10 @@ def _sent(name: str) -> tuple[bytes, ...]:
 ODD_KEYS: Final = (*_sent("odd_keys"), b"x" * 249, b"x" * 250, b"x" * 251, b"\xc3\xa9" * 125)
 NUMBER_KEYS: Final = (*_sent("number_keys"), b"9" * 30, b"-" + b"9" * 30)
 NUMBERS: Final = _sent("numbers")
+ODD_FRAMES: Final = tuple(_POOLS["frames"]["odd"])
+ODD_OPCODES: Final = tuple(_POOLS["frames"]["opcodes"])
+ODD_VBUCKETS: Final = (*_POOLS["frames"]["vbuckets"], "9" * 31, "9" * 32)
+ODD_STATES: Final = (*_POOLS["frames"]["states"], "x" * 31, "x" * 32)
 # 127 bytes and more are no number to the plugin (columns page, section 6).
 VALUES: Final = (*_sent("values"), b"9" * 39, b"z" * 41, b"x" * 126, b"7" + b"x" * 125, b"z" * 127, b"z" * 300)
 ODD_LINES: Final = (

@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 LONGEST_KEY: Final = 250
 RANGES: Final = (b"@>", b"@>=", b"@<", b"@<=")
-TIMES: Final = {
-    b"0": 14.0, b"100": 1, b"+100": 0.2, b"2591999": 0.5, b"2592000": 0.5, b"1000000000": 1, b"1900000000": 1,
-    b"2147483647": 0.5, b"2147483648": 0.5, b"4294967295": 0.3, b"4294967296": 0.3, b"99999999999": 0.3, b"-1": 0.5,
-    b"-100": 0.2, b"abc": 0.2, b"1x": 0.2,
+EXPIRIES: Final = {
+    0: 14.0, 100: 1, 2591999: 0.5, 2592000: 0.5, 2592001: 0.2, 1_000_000_000: 1, 1_900_000_000: 1, 2_147_483_647: 0.5,
+    2_147_483_648: 0.4, 4_294_967_294: 0.2, 4_294_967_295: 0.5,
 }  # fmt: skip
 # How a mapping is named in a word.
 _FORMS: Final = {
@@ -177,7 +176,7 @@ def draw_value(draw: DrawFn, columns: Sequence[Column], separator: bytes, palett
 
 
 def _part(draw: DrawFn, column: Column | None, palette: Palette) -> bytes:
-    if column is not None and column.kind == "integer" and not chance(draw, 0.15):
+    if column is not None and column.kind == "integer" and not chance(draw, 0.5 if palette.letters else 0.15):
         return pick(draw, [*palette.number_keys, *_limits(column)])
     if column is not None and palette.letters:
         return _known_part(draw, column, palette)

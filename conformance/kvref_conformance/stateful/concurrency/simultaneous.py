@@ -22,12 +22,14 @@ from kvref_conformance.model.rules import Rules
 from kvref_conformance.stateful.command_rules import PROTOCOLS, SELDOM
 from kvref_conformance.stateful.concurrency.linearizability import Operation, longest_order
 from kvref_conformance.stateful.player import counted
+from kvref_conformance.strategies.commands import Arguments, KeyCommand, draw_command
+from kvref_conformance.strategies.draw import chance, pick
 from kvref_conformance.template import with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from hypothesis.strategies import SearchStrategy
+    from hypothesis.strategies import DrawFn
 
     from kvref_conformance.connection import Connection
     from kvref_conformance.judge import Judge
@@ -43,16 +45,12 @@ PATIENCE: Final = 8.0
 WRONG_NUMBER: Final = (1 << 62) + 1
 
 
-Single: TypeAlias = s.Get | s.Store | s.Count | s.Delete
-
-
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A command, whether the connection is closed instead of reading the reply, and whether it is a meta command."""
+    """A command, and whether the connection is closed instead of reading the reply."""
 
-    command: Single
+    command: KeyCommand
     lost: bool
-    meta: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +61,35 @@ class Plan:
     commands: tuple[Planned, ...]
 
 
-def plans(missing: Collection[str]) -> SearchStrategy[Plan]:
+@st.composite
+def plans(draw: DrawFn, missing: Collection[str]) -> Plan:
     """Draw plans.
 
     Args:
+        draw: of the composite strategy.
         missing: features that the endpoint has not.
     """
-    on = st.sampled_from(CONNECTIONS)
-    key = st.sampled_from((KEYS[0], *KEYS))
-    value, flags = st.sampled_from(("1", "22", "305")), st.integers(0, 3)
-    commands: list[SearchStrategy[Single]] = [
-        st.builds(s.Count, on, st.sampled_from(("incr", "decr")), key, st.integers(1, 9).map(str)),
-        st.builds(s.Store, on, st.just("set"), key, value, flags),
-        st.builds(s.Store, on, st.sampled_from(s.STORES), key, value, flags),
-        st.builds(s.Get, on, st.tuples(key)),
-        st.builds(s.Delete, on, key),
-    ]
-    if "cas" not in missing:
-        commands.append(st.builds(s.Get, on, st.tuples(key), cas=st.just(value=True)))
-        commands.append(st.builds(s.Store, on, st.just("cas"), key, value, flags))
-    lost = st.sampled_from((False,) * 11 + (True,))
-    one = st.builds(Planned, st.one_of(commands), lost, SELDOM if "meta" not in missing else st.just(value=False))
-    protocols = PROTOCOLS if "binary" not in missing else st.just((s.TEXT,) * 3)
-    return st.builds(Plan, protocols, st.lists(one, min_size=1, max_size=40).map(tuple))
+    drawn = draw(PROTOCOLS) if "binary" not in missing else (s.TEXT,) * 3
+    protocols = dict(zip(CONNECTIONS, drawn, strict=True))
+    verbs = dict.fromkeys(s.STORES, 1.0) | {"set": 6.0} | ({"cas": 3.0} if "cas" not in missing else {})
+    arguments = Arguments(
+        lambda _: pick(draw, (KEYS[0], *KEYS)),
+        lambda: pick(draw, ("1", "22", "305")),
+        {"count": 1.0, "store": 3, "get": 2, "delete": 1},
+        verbs,
+        flags=range(4),
+        amounts=[str(amount) for amount in range(1, 10)],
+        numbered=0.5 if "cas" not in missing else 0.0,
+    )
+
+    def planned(draw: DrawFn) -> Planned:
+        on = pick(draw, CONNECTIONS)
+        meta = protocols[on] == s.TEXT and "meta" not in missing and draw(SELDOM)
+        command = draw_command(draw, on, s.META if meta else protocols[on], arguments)
+        return Planned(command, lost=chance(draw, 1 / 12))
+
+    commands = draw(st.lists(st.composite(planned)(), min_size=1, max_size=40))
+    return Plan(tuple(protocols.values()), tuple(commands))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ class Done:
         reply: None: it is not known.
     """
 
-    command: Single
+    command: KeyCommand
     number: int
     reply: str | None
 
@@ -197,7 +201,8 @@ class Clients:
             while any(client.sent for client in clients.values()):
                 self._receive(clients, names, history)
             reader = clients[CONNECTIONS[0]]
-            reader.queue.extend(Planned(s.Get(CONNECTIONS[0], (key,)), lost=False) for key in KEYS)
+            gets = (s.Get(CONNECTIONS[0], (key,), protocol=reader.protocol) for key in KEYS)
+            reader.queue.extend(Planned(get, lost=False) for get in gets)
             self._send_next(reader, names, history)
             while reader.sent:
                 self._receive(clients, names, history)
@@ -218,14 +223,13 @@ class Clients:
         client.sent = None
         while client.queue and client.sent is None:
             planned = client.queue.popleft()
-            protocol = s.META if planned.meta and client.protocol == s.TEXT else client.protocol
-            command = replace(planned.command, protocol=protocol)
+            command = planned.command
             key = _key(command)
             number = client.numbers.get(key, WRONG_NUMBER)
             done = Done(command, number, None)
             client.called = time.monotonic()
             request = encodings.request(_named(command, names[key]), number)
-            client.line.send(encodings.sent(protocol, request), ask=not planned.lost)
+            client.line.send(encodings.sent(client.protocol, request), ask=not planned.lost)
             if planned.lost:
                 history[key].append(Operation(done, client.called, None))
                 client.line.close()
@@ -298,11 +302,11 @@ class PlanRunner:
                 raise CaseFailed(f"{text}\nnot allowed: no order of them has these replies and keeps real time")
 
 
-def _key(command: Single) -> str:
+def _key(command: KeyCommand) -> str:
     return command.words[0] if isinstance(command, s.Get) else command.word
 
 
-def _named(command: Single, key: str) -> Single:
+def _named(command: KeyCommand, key: str) -> KeyCommand:
     return replace(command, words=(key,)) if isinstance(command, s.Get) else replace(command, word=key)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from hypothesis import strategies as st
 
 from kvref_conformance.model import steps as s
-from kvref_conformance.strategies.draw import chance, pick, some
+from kvref_conformance.strategies.commands import Arguments, draw_command
+from kvref_conformance.strategies.draw import chance, pick
 from kvref_conformance.strategies.palette import MODELLED
 from kvref_conformance.strategies.tables import draw_shape
 from kvref_conformance.strategies.words import draw_key, draw_value, encoded, sendable
@@ -34,19 +35,18 @@ def commands(draw: st.DrawFn, mapped: MappedTable, separator: str = "|") -> list
     table, key = mapped.table, mapped.key_column
     pool = [draw_key(draw, table, key, MODELLED) for _ in range(draw(st.integers(1, 3)))]
     pool += [sendable(encoded(row[table.columns.index(key)], key, MODELLED.version)) for row in table.rows]
-    words = [word.decode("latin-1") for word in pool]
+    arguments = Arguments(
+        lambda _: pick(draw, pool).decode("latin-1"),
+        lambda: draw_value(draw, mapped.value_columns, separator.encode(), MODELLED).decode("latin-1"),
+        {"store": 3.0, "get": 2, "delete": 1},
+        {"set": 3.0, "add": 1, "replace": 1},
+        words={1: 1.0, 2: 1, 3: 1},
+        flags=range(10),
+    )
 
     def command() -> s.Request:
-        kind = pick(draw, ("store", "store", "store", "get", "get", "delete"))
         protocol = pick(draw, (s.TEXT, s.TEXT, s.BINARY, s.META))
-        on = CONNECTIONS[protocol]
-        if kind == "get":
-            return s.Get(on, tuple(some(draw, words, 3 if protocol == s.TEXT else 1)), protocol=protocol)
-        if kind == "delete":
-            return s.Delete(on, pick(draw, words), protocol=protocol)
-        verb = pick(draw, ("set", "set", "set", "add", "replace"))
-        value = draw_value(draw, mapped.value_columns, separator.encode(), MODELLED).decode("latin-1")
-        return s.Store(on, verb, pick(draw, words), value, draw(st.integers(0, 9)), protocol=protocol)
+        return draw_command(draw, CONNECTIONS[protocol], protocol, arguments)
 
     return [command() for _ in range(10) if chance(draw, 0.6)]
 
