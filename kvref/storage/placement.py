@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, Final
 
 from kvref.errors import ConfigError, suggestion
@@ -22,11 +23,25 @@ class Placement:
 
     Args:
         dsns: of the stores, by name; the first one has the options and the default mapping.
-        mappings: the name of its store, by the name of each mapping as the file has it.
+        mappings: the names of its stores, by the name of each mapping as the file has it: one, or those of its shards.
     """
 
     dsns: dict[str, str]
-    mappings: dict[str, str]
+    mappings: dict[str, tuple[str, ...]]
+
+
+def shard_of(names: Sequence[str], key: bytes) -> int:
+    """Return the number of the shard of a key by rendezvous hashing: its name and the key have the highest hash.
+
+    A new shard takes over about 1/N of the keys, and no other key moves. The hash depends on nothing else: each process
+    and version of Python returns the same.
+
+    Args:
+        names: of the shards' stores, in any order.
+        key: what equal keys have in common, see `several.key_bytes`.
+    """
+    hashes = [blake2b(key, digest_size=8, key=name.encode()).digest() for name in names]
+    return max(range(len(names)), key=lambda number: (hashes[number], names[number]))
 
 
 def placement(stores: list[dict[str, Any]], mappings: list[dict[str, Any]]) -> Placement | None:
@@ -54,18 +69,35 @@ def placement(stores: list[dict[str, Any]], mappings: list[dict[str, Any]]) -> P
                 " each database"
             )
         dsns[name] = dsn
-    placed: dict[str, str] = {}
+    placed: dict[str, tuple[str, ...]] = {}
     for each in mappings:
-        name, store = _texts("mapping", each, ("name", "store"))
+        name, of = _stores_of(each)
         if name in placed:
-            raise ConfigError(f"[[mapping]] name {name!r} is there twice: a mapping is in one store")
-        if store not in dsns:
-            raise ConfigError(
-                f"[[mapping]] {name!r}: store = {store!r}: no [[store]] has this name{suggestion(store, dsns)}: choose"
-                f" one of {', '.join(dsns)}"
-            )
-        placed[name] = store
+            raise ConfigError(f"[[mapping]] name {name!r} is there twice: write one [[mapping]] for each mapping")
+        for store in of:
+            if store not in dsns:
+                raise ConfigError(
+                    f"[[mapping]] {name!r}: store {store!r}: no [[store]] has this name{suggestion(store, dsns)}:"
+                    f" choose from {', '.join(dsns)}"
+                )
+        placed[name] = of
     return Placement(dsns, placed)
+
+
+def _stores_of(given: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """Return the name of the mapping of a table `[[mapping]]`, and the names of its stores."""
+    shards = given.get("stores")
+    if shards is None:
+        name, store = _texts("mapping", given, ("name", "store"))
+        return name, (store,)
+    (name,) = _texts("mapping", {key: value for key, value in given.items() if key != "stores"}, ("name",))
+    texts = isinstance(shards, list) and all(isinstance(each, str) for each in shards)
+    if not texts or len(set(shards)) < max(2, len(shards)):
+        raise ConfigError(
+            f"[[mapping]] {name!r}: stores = {shards!r}: write a list of two or more names, each once; for one store,"
+            ' store = "NAME"'
+        )
+    return name, tuple(shards)
 
 
 def _texts(table: str, given: dict[str, Any], keys: Iterable[str]) -> list[str]:

@@ -1,18 +1,100 @@
-"""The tables of several stores as those of one: which store has which mapping, and the directory of all of them."""
+"""The tables of several stores as those of one: which store has which mapping, and the directory of all of them.
+
+A mapping is in one store, or sharded by key over several: the session then has the mapping of the first of them, and
+each operation gets the mapping of the store that has its key.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Final
+from weakref import WeakKeyDictionary
 
-from kvref.engine.mapping import Directory, Mapping
+from kvref.engine.mapping import Column, Directory, Kind, Mapping
+from kvref.engine.operations import Cell
+from kvref.engine.values import to_bytes
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.base import Store, counted_cas_numbers
-from kvref.storage.placement import Placement
+from kvref.storage.placement import Placement, shard_of
 
 FIRST: Final = 0  # the store of the options, the default mapping, and all mappings that no other store has
+
+
+@dataclass(frozen=True, slots=True)
+class Shards:
+    """The shards of one mapping.
+
+    Args:
+        numbers: of their stores.
+        names: of these stores.
+        mappings: the mapping of each store; None: the one that the session has, of the first one.
+    """
+
+    numbers: tuple[int, ...]
+    names: tuple[str, ...]
+    mappings: tuple[Mapping | None, ...]
+
+    def all_of(self, mapping: Mapping) -> list[tuple[int, Mapping]]:
+        """Return the number of each store with its mapping; `mapping` is the session's."""
+        return [(number, each or mapping) for number, each in zip(self.numbers, self.mappings, strict=True)]
+
+    def of_key(self, mapping: Mapping, key: Cell) -> int:
+        """Return which of `all_of` has a key; arguments as of `all_of` and `key_bytes`."""
+        return shard_of(self.names, key_bytes(mapping, key))
+
+
+def key_bytes(mapping: Mapping, key: Cell) -> bytes:
+    """Return what equal keys of a sharded mapping have in common.
+
+    Args:
+        mapping: `refuse_shards` accepts it.
+        key: content of its key column.
+    """
+    data = to_bytes(key)
+    # Many collations compare texts without the blanks at their end.
+    return data.rstrip(b" ") if mapping.key.kind is Kind.TEXT else data
+
+
+def refuse_shards(names: Sequence[str], found: Sequence[Mapping]) -> None:
+    """Refuse mappings that cannot be shards of one mapping.
+
+    Args:
+        names: of their stores.
+        found: the mapping of each store.
+
+    Raises:
+        ConfigError: they differ, or keys with different bytes can be equal.
+    """
+    first, where = found[0], f"[[mapping]] {found[0].name!r}"
+    for name, each in zip(names, found, strict=True):
+        if _columns(each) != _columns(first):
+            raise ConfigError(
+                f"{where}: store {name} maps other columns than store {names[0]}: give the tables of all shards the"
+                " same definition"
+            )
+    key = first.key
+    collation = key.collation.lower()
+    if key.kind is Kind.TEXT and collation != "binary" and not collation.endswith("_bin"):
+        raise ConfigError(
+            f"{where}: it is sharded, but to the collation {key.collation} of its key {key.name}, keys with different"
+            " bytes can be equal: use a collation whose name ends in _bin, or VARBINARY"
+        )
+    if first.beginning:
+        raise ConfigError(
+            f"{where}: it is sharded, but only a prefix of its key {key.name} is indexed: index the whole column"
+        )
+
+
+def _columns(mapping: Mapping) -> list[Column | None]:
+    """Return the mapped columns, without what only their store needs."""
+    columns = mapping.key, *mapping.values, mapping.flags, mapping.cas, mapping.expiry
+    return [
+        each and replace(each, codec=None, collation=each.collation if each.kind is Kind.TEXT else "")
+        for each in columns
+    ]
 
 
 class SeveralStores:
@@ -35,9 +117,10 @@ class SeveralStores:
         self.problems: list[str] = []
         self._profile = profile
         self._mappings = placement.mappings
-        self._placed: dict[str, int] = {}  # number of the store by the name of a mapping, as the first store folds it
+        self._placed: dict[str, tuple[int, ...]] = {}  # numbers by the name of a mapping, as the first store folds it
         self._fold: Callable[[str], str] = str
-        self._number_of: dict[str, int] = {}  # by the name of a mapping as its row has it
+        self._shards: WeakKeyDictionary[Mapping, Shards] = WeakKeyDictionary()
+        self._number_of: dict[str, int | None] = {}  # by the name of a mapping as its row has it; None: it is sharded
 
     @property
     def when_committed(self) -> Callable[[float], None] | None:
@@ -49,19 +132,41 @@ class SeveralStores:
         for each in self.stores:
             each.when_committed = called
 
-    def store_of(self, mapping: Mapping) -> int:
-        """Return the number of the store of a mapping that `joined` or `loaded` has seen."""
+    @property
+    def sharded(self) -> str:
+        """Return the name of a sharded mapping, empty if there is none."""
+        return next((name for name, stores in self._mappings.items() if len(stores) > 1), "")
+
+    def store_of(self, mapping: Mapping) -> int | None:
+        """Return the number of the store of a mapping that `loaded` has seen, None if it is sharded."""
         return self._number_of[mapping.name]
 
-    def store_named(self, name: str) -> int:
-        """Return the number of the store that has the mapping with a name, whether there is such a mapping or not."""
-        return self._placed.get(self._fold(name), FIRST)
+    def shards_of(self, mapping: Mapping) -> Shards:
+        """Return the shards of a mapping that `loaded` has returned."""
+        return self._shards[mapping]
 
-    def loaded(self, number: int, mapping: Mapping) -> None:
-        """Note that a store has read a mapping."""
-        self._number_of[mapping.name] = number
-        if number != FIRST:
-            mapping.place_in(self.names[number])
+    def stores_named(self, name: str) -> tuple[int, ...]:
+        """Return the numbers of the stores that have the mapping with a name, if there is such a mapping."""
+        return self._placed.get(self._fold(name), (FIRST,))
+
+    def loaded(self, numbers: tuple[int, ...], found: Sequence[Mapping]) -> Mapping:
+        """Note what the stores of a mapping have read, and return the mapping of all of them.
+
+        Raises:
+            ConfigError: they cannot be shards of one mapping.
+        """
+        mapping = found[0]
+        if len(numbers) == 1:
+            self._number_of[mapping.name] = numbers[0]
+            if numbers[0] != FIRST:
+                mapping.place_in(self.names[numbers[0]])
+            return mapping
+        names = tuple(self.names[number] for number in numbers)
+        refuse_shards(names, found)
+        self._number_of[mapping.name] = None
+        self._shards[mapping] = Shards(numbers, names, (None, *found[1:]))
+        mapping.place_in(", ".join(names))
+        return mapping
 
     @contextmanager
     def errors_of(self, number: int) -> Iterator[None]:
@@ -87,46 +192,63 @@ class SeveralStores:
             found: what each store has read.
 
         Raises:
-            ConfigError: all mappings of the first store are placed in others, so that there is no default mapping.
+            ConfigError: no mapping is usable.
         """
         first = found[FIRST]
         fold = self._fold = first.naming.fold
-        self._placed = {fold(name): self.names.index(store) for name, store in self._mappings.items()}
+        self._placed = {
+            fold(name): tuple(self.names.index(each) for each in stores) for name, stores in self._mappings.items()
+        }
         self.problems = list(self.stores[FIRST].problems)
-        usable = [each for each in first.usable if self.store_named(each.name) == FIRST]
+        usable = [self.loaded((FIRST,), [each]) for each in first.usable if self.stores_named(each.name) == (FIRST,)]
+        for name in self._mappings:
+            numbers = self.stores_named(name)
+            if numbers != (FIRST,):
+                usable += self._usable(name, numbers, found)
         if not usable:
-            raise ConfigError(
-                f"store {self.names[FIRST]}: [[mapping]] places all of its mappings in other stores: leave one, which"
-                " becomes the default mapping"
-            )
-        if first.default not in usable:
-            first.default = usable[0]
-            first.known.clear()
-            if not first.by_spelling:
-                first.remember(first.default)
-            self.stores[FIRST].adopt(first)
-        for each in usable:
-            self.loaded(FIRST, each)
-        for name, store in self._mappings.items():
-            number = self.names.index(store)
-            if number != FIRST:
-                usable += self._usable(name, number, found[number])
+            raise ConfigError("\n  ".join(["no mapping is usable in its store:", *self.problems]))
         first.usable = tuple(usable)
+        self._choose_default(found)
         return first
 
-    def _usable(self, name: str, number: int, directory: Directory) -> list[Mapping]:
-        """Return the mapping of a store that has a name; none if no usable row has it, which is a problem."""
-        mapping = next((each for each in directory.usable if self._fold(each.name) == self._fold(name)), None)
-        if mapping is None:
+    def _choose_default(self, found: Sequence[Directory]) -> None:
+        """Make the mapping with the name of the first store's default one that of all, wherever it is placed."""
+        first = found[FIRST]
+        name = self._fold(first.default.name)
+        default = next((each for each in first.usable if self._fold(each.name) == name), first.usable[0])
+        number = self.store_of(default)
+        parts = self.shards_of(default).all_of(default) if number is None else [(number, default)]
+        for number, mapping in parts:
+            found[number].default = mapping
+            self.stores[number].adopt(found[number])
+        if default is not first.default:
+            first.known.clear()
+        first.default = default
+        if not first.by_spelling:
+            first.remember(default)
+
+    def _usable(self, name: str, numbers: tuple[int, ...], found: Sequence[Directory]) -> list[Mapping]:
+        """Return the mapping with a name; none if one of its stores has no usable row for it, which is a problem."""
+        mappings = []
+        for number in numbers:
+            usable = found[number].usable
+            mapping = next((each for each in usable if self._fold(each.name) == self._fold(name)), None)
+            if mapping is not None:
+                mappings.append(mapping)
+                continue
             store = self.names[number]
             self.problems.append(
                 f"[[mapping]] {name!r}: no usable row of containers in store {store} has this name: add one, or place"
                 " the mapping in another store"
             )
             self.problems += [f"store {store}: {problem}" for problem in self.stores[number].problems]
+        if len(mappings) < len(numbers):
             return []
-        self.loaded(number, mapping)
-        return [mapping]
+        try:
+            return [self.loaded(numbers, mappings)]
+        except ConfigError as error:
+            self.problems.append(str(error))
+            return []
 
     def cas_numbers(self) -> Iterator[int]:
         """Return the counter of cas numbers, one for all stores."""

@@ -32,6 +32,7 @@ from kvref.storage.sqlite.store import SQLiteStore
 HELLO = b"12\r\nHELLO, HELLO\r\n"
 # Names of the mapping of the demo table in the second store; the first one has `aaa`.
 RENAME = "UPDATE containers SET name = 'second'"
+COPY = "INSERT INTO containers SELECT '{}', db_schema, db_table, key_columns, value_columns, flags, cas_column, expire_time_column, unique_idx_name_on_key FROM containers WHERE name = '{}'"
 
 
 @dataclass
@@ -221,9 +222,8 @@ def test_a_batch_is_committed_before_another_mapping_is_selected(
 
 
 def test_only_what_the_file_places_is_served_from_another_store(tmp_path: Path) -> None:
-    copy = "INSERT INTO containers SELECT '{}', db_schema, db_table, key_columns, value_columns, flags, cas_column, expire_time_column, unique_idx_name_on_key FROM containers WHERE name = '{}'"
-    first = sqlite_database(tmp_path / "1", copy.format("second", "aaa"))
-    second = sqlite_database(tmp_path / "2", RENAME, copy.format("third", "second"), "UPDATE demo_test SET c2 = 'two'")
+    first = sqlite_database(tmp_path / "1", COPY.format("second", "aaa"))
+    second = sqlite_database(tmp_path / "2", RENAME, COPY.format("third", "second"), "UPDATE demo_test SET c2 = 'two'")
     with serving(tmp_path, first, second) as served, served.connect() as client:
         assert ask(client, b"get @@third.AA\r\n") == b"END\r\n"
         assert ask(client, b"get @@SECOND.AA\r\n") == b"VALUE @@SECOND.AA 8 3\r\ntwo\r\nEND\r\n"
@@ -251,28 +251,25 @@ def test_expired_rows_are_removed_from_both(tmp_path: Path) -> None:
             until_equal(lambda: each.sql("SELECT COUNT(*) FROM cache"), [(1,)])  # noqa: B023 - used in this turn
 
 
-def test_the_default_mapping_is_one_of_the_first_store(tmp_path: Path) -> None:
-    first = sqlite_database(tmp_path / "1", "UPDATE containers SET name = 'second'")
+def test_the_default_mapping_is_chosen_by_the_first_store_and_may_be_placed_in_another(tmp_path: Path) -> None:
+    first = sqlite_database(tmp_path / "1", "UPDATE demo_test SET c2 = 'one'", RENAME)
     second = sqlite_database(tmp_path / "2", RENAME)
-    with pytest.raises(AssertionError), serving(tmp_path, first, second):
-        pass
-    refused = subprocess.run(
-        [sys.executable, "-m", "kvref", "serve", "--config", str(tmp_path / "kvref.toml"), "--listen", "127.0.0.1:0"],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert refused.returncode == 2
-    assert "store first: [[mapping]] places all of its mappings in other stores: leave one" in refused.stderr
     assert first.sql is not None
-    first.sql(
-        "INSERT INTO containers SELECT 'zzz', db_schema, db_table, key_columns, value_columns, flags, cas_column, expire_time_column, unique_idx_name_on_key FROM containers",
-        "UPDATE demo_test SET c2 = 'one'",
-    )
+    assert second.sql is not None
     with serving(tmp_path, first, second) as served, served.connect() as client:
-        served.wait_for("default mapping zzz")
-        assert (
-            ask(client, b"get AA\r\nget @@second.AA\r\n")
-            == b"VALUE AA 8 3\r\none\r\nEND\r\nVALUE @@second.AA 8 " + HELLO + b"END\r\n"
-        )
+        served.wait_for("default mapping second")
+        assert ask(client, b"get AA\r\n") == b"VALUE AA 8 " + HELLO + b"END\r\n"
+        second.sql("ALTER TABLE demo_test RENAME COLUMN c2 TO c9")
+        assert ask(client, b"get AA\r\n").startswith(b"SERVER_ERROR container 'second': table demo_test has no value")
+        second.sql("ALTER TABLE demo_test RENAME COLUMN c9 TO c2", "UPDATE containers SET name = 'x'")
+        served.reload()
+        served.wait_for("no mapping is usable in its store:")
+        second.sql(RENAME)
+        first.sql(COPY.format("zzz", "second"))
+        served.reload()
+        served.wait_for("default mapping second")
+        assert ask(client, b"get AA\r\n") == b"VALUE AA 8 " + HELLO + b"END\r\n"
+        assert ask(client, b"get @@zzz.AA\r\n") == b"VALUE @@zzz.AA 8 3\r\none\r\nEND\r\n"
 
 
 def test_a_reload_reads_all_stores_or_changes_nothing(tmp_path: Path) -> None:
@@ -334,7 +331,7 @@ class TwoDisks(InProcess):
         profile = self.store.profile
         sqlite3.connect(folder / "2", isolation_level=None).execute(RENAME)
         stores = SeveralStores(
-            Placement({"first": "", "other": ""}, {"second": "other"}), [self.store, self.second.store], profile
+            Placement({"first": "", "other": ""}, {"second": ("other",)}), [self.store, self.second.store], profile
         )
         self.server = Server(stores, profile, lambda: parse([], None, profile), [HERE])
 

@@ -31,7 +31,7 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) ->
     if isinstance(store, DirectStore):
         return DirectExecutor(store, isolation)
     if isinstance(store, SeveralStores):
-        return RoutingExecutor(store, [executor_for(each, isolation, lock_wait) for each in store.stores])
+        return RoutingExecutor(store, [executor_for(each, isolation, lock_wait) for each in store.stores], isolation)
     # They need an extra.
     from kvref.server.executors.mysql.executor import MySQLExecutor  # noqa: PLC0415
     from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415

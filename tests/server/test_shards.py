@@ -1,0 +1,278 @@
+"""A mapping that is sharded by key over several stores."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import unquote_to_bytes
+
+import pytest
+from database import database_or_skip, sql
+from serving import Served, ask, running
+from waiting import until_equal
+
+from kvref import profiles
+from kvref.storage.placement import shard_of
+from kvref.storage.sqlite.store import SQLiteStore
+
+NAMES = ("one", "two", "three", "four")
+KEYS = [b"k%d" % n for n in range(300)]
+
+
+def cache(path: Path, name: str = "cache") -> Path:
+    """Make a SQLite file with a mapping."""
+    store = SQLiteStore(path, profiles.load("kvref"))
+    store.initialise(demo=False)
+    store.add_cache(name)
+    store.close()
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """Give a file for each of four stores."""
+    return [cache(tmp_path / name) for name in NAMES]
+
+
+def configuration(folder: Path, dsns: Sequence[str], shards: Sequence[str] = ()) -> Path:
+    """Write a file whose mapping `cache` is sharded over all stores, or over some."""
+    file = folder / "kvref.toml"
+    stores = [f'[[store]]\nname = "{name}"\ndsn = "{dsn}"\n' for name, dsn in zip(NAMES, dsns, strict=False)]
+    file.write_text("".join(stores) + f'[[mapping]]\nname = "cache"\nstores = {list(shards or NAMES[: len(dsns)])}\n')
+    return file
+
+
+def command(file: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "kvref", "serve", "--config", str(file), "--listen", "127.0.0.1:0", *options]
+
+
+@contextmanager
+def serving(files: Sequence[Path], *options: str, shards: Sequence[str] = ()) -> Iterator[Served]:
+    file = configuration(files[0].parent, [f"sqlite:///{each}" for each in files], shards)
+    with running(command(file, *options), str(file)) as served:
+        yield served
+
+
+def rows(path: Path, query: str = "SELECT cache_key FROM cache") -> list[bytes]:
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
+        return sorted(each for (each,) in file.execute(query).fetchall())
+
+
+def of_shard(number: int, count: int) -> list[bytes]:
+    return sorted(key for key in KEYS if shard_of(NAMES[:count], key) == number)
+
+
+def put(keys: Sequence[bytes]) -> bytes:
+    return b"".join(b"set %b 3 0 %d\r\n%b\r\n" % (key, len(key), key) for key in keys)
+
+
+def shown(keys: Sequence[bytes], flags: int = 3) -> bytes:
+    return b"".join(b"VALUE %b %d %d\r\n%b\r\n" % (key, flags, len(key), key) for key in keys) + b"END\r\n"
+
+
+def test_each_key_is_in_its_shard_and_a_get_has_the_order_of_its_keys(files: list[Path]) -> None:
+    with serving(files[:3]) as served, served.connect() as client:
+        served.wait_for(
+            "mapping cache: kvref.cache key=cache_key value=value flags=flags cas=cas expiry=expires, in store one, two, three"
+        )
+        assert ask(client, put(KEYS)) == b"STORED\r\n" * len(KEYS)
+        assert ask(client, b"get %b\r\n" % b" ".join(KEYS[:30])) == shown(KEYS[:30])
+        assert ask(client, b"get nothing %b\r\nget %b\r\n" % (KEYS[7], KEYS[8])) == shown([KEYS[7]]) + shown([KEYS[8]])
+    for number, file in enumerate(files[:3]):
+        assert rows(file) == of_shard(number, 3)
+        assert len(rows(file)) > 60
+    with serving(files[:3]) as served, served.connect() as client:
+        assert ask(client, b"get %b\r\n" % b" ".join(KEYS)) == shown(KEYS)
+
+
+def test_every_verb_finds_its_key(files: list[Path]) -> None:
+    keys = KEYS[:12]
+    with serving(files[:3]) as served, served.connect() as client:
+        for key in keys:
+            conversation = [
+                (b"add %b 0 0 1\r\n5\r\n", b"STORED"), (b"add %b 0 0 1\r\n5\r\n", b"NOT_STORED"), (b"incr %b 4\r\n", b"9"),
+                (b"append %b 0 0 1\r\n1\r\n", b"STORED"), (b"prepend %b 0 0 1\r\n2\r\n", b"STORED"), (b"decr %b 1\r\n", b"290"),
+                (b"replace %b 0 0 1\r\n7\r\n", b"STORED"), (b"touch %b 1000\r\n", b"TOUCHED"), (b"mg %b v\r\n", b"VA 1\r\n7"),
+                (b"ma %b\r\n", b"HD"), (b"ms %b 1\r\n3\r\n", b"HD"), (b"cas %b 0 0 1 1\r\n4\r\n", b"EXISTS"),
+                (b"delete %b\r\n", b"DELETED"), (b"delete %b\r\n", b"NOT_FOUND"), (b"md %b\r\n", b"NF"), (b"incr %b 1\r\n", b"NOT_FOUND"),
+            ]  # fmt: skip
+            assert ask(client, b"".join(request % key for request, _ in conversation)) == b"".join(
+                reply + b"\r\n" for _, reply in conversation
+            )
+        ask(client, put(keys))
+        found = re.findall(rb"VALUE (\S+) 3 \d+ (\d+)\r\n", ask(client, b"gets %b\r\n" % b" ".join(keys)))
+        assert [key for key, _ in found] == keys
+        for key, cas in found:
+            assert ask(client, b"cas %b 0 0 1 %b\r\nx\r\n" % (key, cas)) == b"STORED\r\n"
+        assert ask(client, b"gat 1000 %b\r\n" % b" ".join(keys)).count(b"VALUE") == len(keys)
+        assert all(
+            rows(file, "SELECT COUNT(*) FROM cache WHERE expires > 0") == [len(rows(file))] for file in files[:3]
+        )
+        assert b"STAT curr_items 12\r\n" in ask(client, b"stats\r\n")
+
+
+def test_the_whole_table_is_listed_flushed_and_purged(files: list[Path]) -> None:
+    with serving(files[:3], "--set", "expired_rows_purge_interval=1") as served, served.connect() as client:
+        ask(client, put(KEYS))
+        listed = re.findall(rb"key=(\S+) ", ask(client, b"lru_crawler metadump all\r\n"))
+        assert sorted(listed) == sorted(KEYS)
+        with closing(sqlite3.connect(files[1], isolation_level=None, timeout=10)) as file:
+            # Rows that are in a shard that does not have their keys, before and behind the others.
+            file.execute(
+                "INSERT INTO cache SELECT CAST(? || cache_key AS BLOB), value, flags, cas, expires FROM cache", ("a",)
+            )
+            for prefix in ("a", "z"):
+                for number in range(300):
+                    if shard_of(NAMES[:3], b"%b%d" % (prefix.encode(), number)) != 1:
+                        file.execute(
+                            "INSERT INTO cache VALUES (?, x'', 0, 1, 0)", (b"%b%d" % (prefix.encode(), number),)
+                        )
+        again = re.findall(rb"key=(\S+) ", ask(client, b"lru_crawler metadump all\r\n"))
+        assert sorted(each for each in again if not each.startswith(b"ak")) == sorted(KEYS)
+        assert ask(client, b"flush_all\r\n") == b"OK\r\n"
+        assert [rows(file) for file in files] == [[]] * 4
+        for number, path in enumerate(files[:3]):
+            with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
+                over = [(b"over%d" % each, b"", 0, 1, 5) for each in range(150 * (number + 1))]
+                file.executemany("INSERT INTO cache VALUES (?, ?, ?, ?, ?)", [*over, (b"not", b"", 0, 1, 0)])
+        until_equal(lambda: [rows(file) for file in files[:3]], [[b"not"]] * 3)
+        until_equal(lambda: re.findall(rb"crawler_reclaimed (\d+)", ask(client, b"stats\r\n")), [b"900"])
+
+
+def test_a_range_is_refused(files: list[Path]) -> None:
+    text = b"CLIENT_ERROR mapping cache is sharded over stores one, two, three, which have no common order of keys: get each key by its name\r\n"
+    with serving(files[:3]) as served, served.connect() as client:
+        ask(client, put(KEYS[:3]))
+        for word in (b"@>k1", b"@<k1", b"@>k0@<k2", b"@@cache.@>k0"):
+            assert ask(client, b"get %b\r\n" % word) == text
+        assert ask(client, b"get k1 @>k1\r\nget k1\r\n") == text + shown([b"k1"])
+
+
+def test_a_new_shard_takes_over_some_keys_and_the_others_stay(files: list[Path]) -> None:
+    with serving(files[:3]) as served, served.connect() as client:
+        ask(client, put(KEYS))
+    with serving(files) as served, served.connect() as client:
+        stay = [key for key in KEYS if shard_of(NAMES, key) != 3]
+        assert 40 < len(KEYS) - len(stay) < 110
+        assert ask(client, b"get %b\r\n" % b" ".join(KEYS)) == shown(stay)
+
+
+def test_other_mappings_stay_in_their_store(files: list[Path]) -> None:
+    with closing(sqlite3.connect(files[1], isolation_level=None)) as file:
+        file.execute("UPDATE containers SET name = 'plain'")
+    cache(files[0], "plain")
+    with serving(files[:3], shards=("one", "three")) as served, served.connect() as client:
+        assert ask(client, b"set @@plain.x 3 0 1\r\nx\r\n" + put(KEYS[:20])) == b"STORED\r\n" * 21
+        assert ask(client, put(KEYS[:20]).replace(b"set ", b"set @@cache.")) == b"STORED\r\n" * 20
+        assert ask(client, b"get @@plain.x @@cache.k1 @@plain.k1\r\n").count(b"VALUE") == 3
+    assert len(rows(files[0], "SELECT cache_key FROM plain")) == 21
+    assert rows(files[1]) == []
+    assert sorted(rows(files[0]) + rows(files[2])) == sorted(KEYS[:20])
+
+
+def test_ddl_in_a_shard_fails_the_commands_of_its_keys(files: list[Path]) -> None:
+    with serving(files[:3]) as served, served.connect() as client:
+        ask(client, put(KEYS))
+        with closing(sqlite3.connect(files[1], isolation_level=None)) as file:
+            file.execute("ALTER TABLE cache RENAME COLUMN value TO other")
+            (lost, *_), (kept, *_) = of_shard(1, 3), of_shard(2, 3)
+            reply = ask(client, b"get %b\r\nget %b\r\nget %b\r\n" % (kept, lost, lost))
+            text = b"SERVER_ERROR container 'cache': table cache has no value column 'value': its columns are"
+            assert reply.startswith(shown([kept]) + text)
+            assert reply.count(text) == 2
+            file.execute("ALTER TABLE cache RENAME COLUMN other TO value")
+        assert ask(client, b"get %b\r\n" % lost) == shown([lost])
+
+
+@pytest.mark.live
+def test_shards_in_two_databases(tmp_path: Path) -> None:
+    with database_or_skip("mariadb") as server:
+        subprocess.run(
+            [sys.executable, "-m", "kvref", "init", "--store", server.dsn, "--cache", "cache"], check=True, timeout=60
+        )
+        path = cache(tmp_path / "one")
+        file = configuration(tmp_path, [f"sqlite:///{path}", server.dsn])
+        with running(command(file), str(file)) as served, served.connect() as client:
+            assert ask(client, put(KEYS)) == b"STORED\r\n" * len(KEYS)
+            assert ask(client, b"get %b\r\n" % b" ".join(KEYS)) == shown(KEYS)
+            assert ask(client, b"".join(b"delete %b\r\n" % key for key in KEYS[:50])) == b"DELETED\r\n" * 50
+            assert sorted(re.findall(rb"key=(\S+) ", ask(client, b"lru_crawler metadump all\r\n"))) == sorted(KEYS[50:])
+            assert len(sql(server, "SELECT * FROM kvref.cache")) + len(rows(path)) == 250
+            assert len(rows(path)) > 80
+            assert ask(client, b"flush_all\r\nget %b\r\n" % b" ".join(KEYS)) == b"OK\r\nEND\r\n"
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (
+            ("--set", "daemon_memcached_w_batch_size=2"),
+            "[[mapping]] 'cache' is sharded: a batch would need one commit in several stores: set",
+        ),
+        (("--workers", "2"), "--workers 2 and 3 tables [[store]]"),
+    ],
+)
+def test_what_shards_cannot_do_is_rejected(files: list[Path], options: Sequence[str], text: str) -> None:
+    file = configuration(files[0].parent, [f"sqlite:///{each}" for each in files[:3]])
+    refused = subprocess.run(command(file, *options), capture_output=True, text=True, timeout=60, check=False)
+    assert (refused.returncode, text in refused.stderr) == (2, True), refused.stderr
+
+
+def test_shards_that_differ_are_not_served(files: list[Path]) -> None:
+    with closing(sqlite3.connect(files[1], isolation_level=None)) as file:
+        file.execute("UPDATE containers SET flags = '0'")
+    file = configuration(files[0].parent, [f"sqlite:///{each}" for each in files[:3]])
+    refused = subprocess.run(command(file), capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 2
+    assert (
+        "[[mapping]] 'cache': store two maps other columns than store one: give the tables of all shards"
+        in refused.stderr
+    )
+
+
+def test_the_guide_adds_a_shard_without_the_loss_of_a_row(files: list[Path], tmp_path: Path) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "how-to" / "several-stores.md"
+    programs = dict(
+        zip(
+            ("move", "forget"),
+            re.findall(r"^```python\n(.*?)^```$", guide.read_text(), re.DOTALL | re.MULTILINE),
+            strict=True,
+        )
+    )
+
+    def program(name: str, *arguments: str, lines: str = "") -> str:
+        words = [sys.executable, "-c", programs[name], *arguments]
+        return subprocess.run(words, input=lines, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    special = [b"\xff%", b"a+b", b"%41"]
+    keys = [*KEYS, *special]
+    with serving(files[:3]) as served, served.connect() as client:
+        ask(client, put(keys) + b"touch k1 5000\r\n")
+    moving = [key for key in keys if shard_of(NAMES, key) == 3]
+    (tmp_path / "new").mkdir()
+    new = configuration(tmp_path / "new", [f"sqlite:///{each}" for each in files])
+    with serving(files[:3], "--read-only", "--metadump") as served, running(command(new), str(new)) as grown:
+        addresses = [f"127.0.0.1:{each.port}" for each in (served, grown)]
+        moved = program("move", *addresses, "cache")
+        assert sorted(unquote_to_bytes(line) for line in moved.splitlines()) == sorted(moving)
+        assert program("move", *addresses, "cache") == ""
+        with grown.connect() as client, served.connect() as old:
+            assert (
+                ask(client, b"get %b\r\n" % b" ".join(keys)) == shown(keys) == ask(old, b"get %b\r\n" % b" ".join(keys))
+            )
+            times = re.findall(rb"t(-?[0-9]+)", ask(client, b"mg k1 t\r\nmg k2 t\r\n"))
+            assert (4000 < int(times[0]) <= 5000, times[1]) == (True, b"-1")
+            assert rows(files[3]) == sorted(moving)
+            listed = re.findall(rb"key=(\S+) ", ask(client, b"lru_crawler metadump all\r\n"))
+            assert sorted(map(unquote_to_bytes, listed)) == sorted(keys)
+    assert sum(len(rows(file)) for file in files) == len(keys) + len(moving)
+    with serving(files[:3]) as served:
+        program("forget", f"127.0.0.1:{served.port}", "cache", lines=moved)
+    assert sum(len(rows(file)) for file in files) == len(keys)
+    assert rows(files[3]) == sorted(moving)
