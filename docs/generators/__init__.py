@@ -27,6 +27,7 @@ MODULES: Final = (
     "errors",
     "formats",
     "speed",
+    "scale",
     "matrix",
     "notebooks",
 )

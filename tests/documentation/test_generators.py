@@ -16,6 +16,7 @@ from generators import (
     markup,
     notebooks,
     roles,
+    scale,
 )
 from kvref.cli import COMMANDS
 from kvref.engine.verbs.stats import FIXED
@@ -223,6 +224,16 @@ def test_a_code_span_holds_backquotes() -> None:
 
 def test_a_cell_has_no_bar_of_its_own() -> None:
     assert markup.table(("a",), [("x | y\nz",)]) == "| a |\n|---|\n| x \\| y z |\n"
+
+
+def test_costs_of_a_load_add_up() -> None:
+    get, put = scale.Cost(6.9e-6, 3.5e-6), scale.Cost(13.9e-6, 14e-6)
+    gets, half = (scale.need(1_000_000, share, get, put, 100) for share in (0.0, 0.5))
+    assert (gets.processes, gets.processors, gets.groups, gets.commits) == (10, pytest.approx(5.0), 1, 0)
+    assert (half.processes, half.processors, half.groups) == (15, pytest.approx(12.5), 1)
+    assert half.commits == pytest.approx(500_000 / 128)
+    assert scale.need(2_000_000, 0.5, get, put, 100).groups == 2
+    assert scale.need(1_000_000, 0.5, get, put, 225).gigabits - half.gigabits == pytest.approx(1.0)
 
 
 def test_unchanged_pages_are_left_alone_and_stale_ones_deleted(tmp_path, monkeypatch) -> None:
