@@ -111,14 +111,15 @@ def test_another_profile_is_found_shrunk_and_saved(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.usefixtures("hardly_shrunk")
 def test_a_difference_in_the_database_is_tried_first_by_a_later_run(tmp_path: Path) -> None:
+    # Seed 8 finds two replies that differ, not one that is missing, which would depend on the load; seed 1 finds nothing.
     both = ["--profile", "mysql-8.0", "--profile", "kvref", "--database", str(tmp_path), "--steps", "10"]
-    code, output = duel(KVREF, KVREF, *both, "--conversations", "1", "--seed", "3")
+    code, output = duel(KVREF, KVREF, *both, "--conversations", "1", "--seed", "8")
     assert code == 1, output
     (shown,) = (line for line in output.splitlines() if line.startswith("== "))
-    again, output = duel(KVREF, KVREF, *both, "--conversations", "1", "--seed", "4")
+    again, output = duel(KVREF, KVREF, *both, "--conversations", "1", "--seed", "1")
     assert again == 1
     assert next(line for line in output.splitlines() if line.startswith("== ")) == shown
-    assert "seed 4: " in output
+    assert "seed 1: " in output
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ class Run:
         self._known = known
         self._watch = watch
         self._database = database
-        self._drawn: tuple[int, World] | None = None
+        self._drawn: tuple[tuple[int, int], World] | None = None  # by seed and place
         self._loaded: World | None = None
         self._stale = False
         self._ports: list[str] = []
@@ -182,8 +182,8 @@ class Run:
         return f"kvref duel {' '.join(names)}".encode()
 
     def _world(self, seed: int, number: int) -> World:
-        place = number // IN_ONE_WORLD
-        if self._drawn is None or self._drawn[0] != place or seed != self._seed:
+        place = seed, number // IN_ONE_WORLD
+        if self._drawn is None or self._drawn[0] != place:
             self._drawn = (place, world_of(seed, number, self._configuration))
             self.tally.worlds += 1
         return self._drawn[1]
