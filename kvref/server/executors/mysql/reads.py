@@ -193,18 +193,41 @@ class ReadBatcher:
 
     async def carry_out(self, about: Mapping | PlainTable, commands: list[Any]) -> None:
         """Answer look-ups of one mapping, at least one, or let them be answered one by one."""
-        if isinstance(about, PlainTable):
-            await self._read_cells(about, commands)
-        else:
-            await self._read_rows(about, commands)
-
-    async def _read_rows(self, mapping: Mapping, commands: list[Command | PlainGet]) -> None:
-        try:
-            keys = {each.spelling: each.key for each in commands}
-            found, certain = await self._reader.rows(mapping, keys, commands[-1].turn)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
-            self._fallback.give_up(mapping, commands, error)
+        if isinstance(about, PlainTable) and not about.version.live:
+            for each in commands:
+                each.give_up()  # it was altered
             return
+        try:
+            found = await self.read(about, commands)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
+            self._fallback.give_up(about.mapping if isinstance(about, PlainTable) else about, commands, error)
+            return
+        self.answer(about, commands, found)
+
+    async def read(self, about: Mapping | PlainTable, commands: list[Any]) -> Rows | Shown:
+        """Return the rows that look-ups of one mapping find; raises as `RowReader.rows`."""
+        turn = commands[-1].turn
+        if not isinstance(about, PlainTable):
+            return await self._reader.rows(about, {each.spelling: each.key for each in commands}, turn)
+        words: dict[bytes, None] = {}
+        for each in commands:
+            if isinstance(each, PlainReads):
+                words.update(dict.fromkeys(each.words))
+            else:
+                words[each.word] = None
+        return await self._reader.cells(about, [*words], turn)
+
+    def answer(self, about: Mapping | PlainTable, commands: list[Any], found: Rows | Shown) -> None:
+        """Answer look-ups with what `read` has returned for them."""
+        rows, certain = found
+        if isinstance(about, PlainTable):
+            self._answer_plain(about, commands, rows, certain=certain)
+        else:
+            self._answer_with_rows(commands, rows, certain=certain)
+
+    def _answer_with_rows(
+        self, commands: list[Command | PlainGet], found: MappingOf[Any, Any], *, certain: bool
+    ) -> None:
         for each in commands:
             row = found.get(each.spelling)
             known = row is not None or certain
@@ -215,22 +238,9 @@ class ReadBatcher:
             else:
                 self._fallback.runner.alone(each)
 
-    async def _read_cells(self, table: PlainTable, reads: list[PlainRead | PlainReads]) -> None:
-        if not table.version.live:
-            for each in reads:
-                each.give_up()  # it was altered
-            return
-        words: dict[bytes, None] = {}
-        for each in reads:
-            if isinstance(each, PlainReads):
-                words.update(dict.fromkeys(each.words))
-            else:
-                words[each.word] = None
-        try:
-            found, certain = await self._reader.cells(table, [*words], reads[-1].turn)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._fallback.give_up(table.mapping, reads, error)
-            return
+    def _answer_plain(
+        self, table: PlainTable, reads: list[PlainRead | PlainReads], found: MappingOf[Any, Any], *, certain: bool
+    ) -> None:
         now = int(time.time())
         for each in reads:
             if isinstance(each, PlainReads):
