@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # Values with which every row of the default profile is shown.
-PROCESS: Final = {"idle_timeout": "1", "expired_rows_purge_interval": "1", "curr_items": "1", "row_cache_hits": "1"}
+PROCESS: Final = dict.fromkeys(
+    ("idle_timeout", "expired_rows_purge_interval", "curr_items", "row_cache_hits", "replica_gets"), "1"
+)
 
 
 def pages() -> Mapping[str, str]:

@@ -6,7 +6,7 @@ If a store fails, it raises in the executor; a rejected write is a result, not a
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvref.engine.mapping import Column, Mapping
@@ -57,11 +57,19 @@ class Recheck:
 
 @dataclass(slots=True)
 class Lookup:
-    """Read one row; answered with Row or None. `for_update`: a write of the same row follows in this command."""
+    """Read one row; answered with Row or None.
+
+    Args:
+        mapping: whose row.
+        key: of the row.
+        for_update: a write of the same row follows in this command.
+        plain: a replica may answer it: the reply has no CAS value, and nothing is kept of the row.
+    """
 
     mapping: Mapping
     key: Cell
     for_update: bool = False
+    plain: bool = field(default=False, compare=False)
 
 
 @dataclass(slots=True)

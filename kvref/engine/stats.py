@@ -279,6 +279,8 @@ ROW_CACHE: Final = {
         "row_cache_age_us",
     ]
 }  # fmt: skip
+# Shown with reads=replica and reads=session.
+REPLICA: Final = {"conn_yields": ["replica_gets", "replica_behind", "replica_unavailable"]}
 BAD_LINE: Final = b"CLIENT_ERROR bad command line"
 SLABS: Final = 200
 CLASSES: Final = 64  # MAX_NUMBER_OF_SLAB_CLASSES of memcached 1.6
@@ -329,8 +331,9 @@ def _general(own: dict[str, str], *, newer: bool) -> list[str]:
         behind = behind | IDLE
     if int(own.get("expired_rows_purge_interval", 0)):
         behind = behind | PURGE
-    if newer and "row_cache_hits" in own:
-        behind = behind | {"conn_yields": behind.get("conn_yields", []) + ROW_CACHE["conn_yields"]}
+    for first, rows in (("row_cache_hits", ROW_CACHE), ("replica_gets", REPLICA)):
+        if newer and first in own:
+            behind = behind | {"conn_yields": behind.get("conn_yields", []) + rows["conn_yields"]}
     return [each for name in GENERAL for each in (name, *behind.get(name, ()))]
 
 

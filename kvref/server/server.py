@@ -268,9 +268,7 @@ class Server:
             interval = lambda: self.settings["expired_rows_purge_interval"]  # noqa: E731
             sweeps.append(ExpiredRows(self.executor, self.shared, interval))
         if self.scope.tally.watched:
-            sweeps.append(
-                LoopMonitor(self.tally, lambda: self.connections, self.executor.check, self.store.row_cache_numbers)
-            )
+            sweeps.append(LoopMonitor(self.tally, lambda: self.connections, self.executor.check, self.store))
         await stop.wait()
         for each in sweeps:
             each.stop()
@@ -420,6 +418,7 @@ class Server:
             **(self._newer_rows() if self.shared.rules.beyond_plugin else {}),
             **self._cache_rows(),
             **{f"row_cache_{name}": str(number) for name, number in self.store.row_cache_numbers().items()},
+            **{f"replica_{name}": str(number) for name, number in self.store.replica_numbers().items()},
             **self.scope.rows(),
         }
 

@@ -76,6 +76,9 @@ class MappedTables(Protocol):
     def row_cache_numbers(self) -> dict[str, int]:
         """Return what the cache of `follow_binary_log` counts, see `RowCache.numbers`; nothing without it."""
 
+    def replica_numbers(self) -> dict[str, int]:
+        """Return what gets from secondaries count, see `mysql.replicas.ReplicaCounts`; nothing with reads=primary."""
+
 
 class Store(MappedTables, Protocol):
     """One store.
@@ -173,6 +176,10 @@ class DirectStore(ABC):
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 needs a store mysql://, which has a binary log")
 
     def row_cache_numbers(self) -> dict[str, int]:
+        """Return nothing."""
+        return {}
+
+    def replica_numbers(self) -> dict[str, int]:
         """Return nothing."""
         return {}
 

@@ -6,6 +6,7 @@ each operation gets the mapping of the store that has its key.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -269,3 +270,10 @@ class SeveralStores:
     def row_cache_numbers(self) -> dict[str, int]:
         """Return nothing: no binary log is followed."""
         return {}
+
+    def replica_numbers(self) -> dict[str, int]:
+        """Return the sums of all stores."""
+        numbers: Counter[str] = Counter()
+        for each in self.stores:
+            numbers.update(each.replica_numbers())
+        return dict(numbers)

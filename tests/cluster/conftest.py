@@ -11,7 +11,7 @@ from database import kvref
 from live import missing_skips
 
 from kvref_testbed import targets
-from kvref_testbed.targets import GaleraCluster
+from kvref_testbed.targets import GaleraCluster, Group
 
 
 @pytest.fixture(scope="module")
@@ -25,3 +25,18 @@ def galera() -> Iterator[GaleraCluster]:
             cursor.execute(f"CREATE USER {ACCOUNT}")
             cursor.execute(f"GRANT ALL ON *.* TO {ACCOUNT}")
         yield cluster
+
+
+@pytest.fixture(scope="module")
+def group() -> Iterator[Group]:
+    with ExitStack() as stack:
+        with missing_skips():
+            made = stack.enter_context(targets.mysql_group())
+        done = kvref("init", "--demo", "--store", made.dsn)
+        assert done.returncode == 0, done.stderr
+        with closing(made.primary().connect(30)) as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE USER {ACCOUNT}")
+            cursor.execute(f"GRANT SELECT ON innodb_memcache.* TO {ACCOUNT}")
+            cursor.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON test.demo_test TO {ACCOUNT}")
+            cursor.execute(f"GRANT SELECT ON performance_schema.replication_group_members TO {ACCOUNT}")
+        yield made

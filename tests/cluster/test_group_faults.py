@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 
 import pytest
 from cluster.generator import UNKNOWN, Writer, writing
-from cluster.rows import ACCOUNT, dsn
-from database import kvref
-from live import missing_skips
+from cluster.rows import dsn
 from pymysql import OperationalError
 from serving import Served, serving
 from waiting import until
@@ -17,7 +15,6 @@ from waiting import until
 from kvref.errors import StoreError
 from kvref.storage.mysql.cluster import Nodes
 from kvref.storage.mysql.login import parse
-from kvref_testbed import targets
 from kvref_testbed.targets import Group
 from kvref_testbed.targets.group import Member
 
@@ -27,21 +24,6 @@ ALONE = b"the member reaches 1 of 3 members"
 ROWS = "SELECT c1, c2 FROM test.demo_test"
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def group() -> Iterator[Group]:
-    with ExitStack() as stack:
-        with missing_skips():
-            made = stack.enter_context(targets.mysql_group())
-        done = kvref("init", "--demo", "--store", made.dsn)
-        assert done.returncode == 0, done.stderr
-        with closing(made.primary().connect(30)) as connection, connection.cursor() as cursor:
-            cursor.execute(f"CREATE USER {ACCOUNT}")
-            cursor.execute(f"GRANT SELECT ON innodb_memcache.* TO {ACCOUNT}")
-            cursor.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON test.demo_test TO {ACCOUNT}")
-            cursor.execute(f"GRANT SELECT ON performance_schema.replication_group_members TO {ACCOUNT}")
-        yield made
 
 
 @pytest.fixture

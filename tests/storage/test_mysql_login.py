@@ -137,3 +137,22 @@ def test_bad_ones_of_several(dsn: str, text: str) -> None:
     with pytest.raises(ConfigError, match=text) as raised:
         parse(dsn, {})
     assert "hidden" not in str(raised.value)
+
+
+def test_which_server_gets_are_read_from() -> None:
+    assert parse("mysql://root@db/", {}).reads == "primary"
+    assert parse("mysql://root@db/?reads=primary", {}).reads == "primary"
+    login = parse("mysql://root@one,two/?reads=session", {})
+    assert [each.reads for each in (login, *login.each())] == ["session"] * 3
+
+
+@pytest.mark.parametrize(
+    ("dsn", "text"),
+    [
+        ("mysql://root@one,two/?reads=secondary", "reads=secondary: one of primary, replica, session"),
+        ("mysql://root@one/?reads=replica", "reads=replica: name the other members of the group too, HOST,HOST,HOST"),
+    ],
+)
+def test_bad_values_of_reads(dsn: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        parse(dsn, {})

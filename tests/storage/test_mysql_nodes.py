@@ -18,9 +18,11 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 from waiting import until, until_risen
 
-from kvref.errors import StoreError
+from kvref import profiles
+from kvref.errors import ConfigError, StoreError
 from kvref.storage.mysql.cluster import Nodes
 from kvref.storage.mysql.login import parse
+from kvref.storage.mysql.store import MySQLStore
 from kvref_testbed.targets import SQLServer
 from kvref_testbed.targets.ports import free_port
 
@@ -205,3 +207,14 @@ def test_what_is_set_for_a_session(first: SQLServer) -> None:
                 assert cursor.fetchall() == ((expected,),)
     finally:
         sql(first, f"SET GLOBAL wsrep_sync_wait = {before}")
+
+
+@pytest.mark.parametrize("reads", ["replica", "session"])
+def test_servers_without_a_replication_group_have_no_secondaries_to_read(
+    first: SQLServer, second: SQLServer, reads: str
+) -> None:
+    dsn = f"mysql://root@127.0.0.1:{first.port},127.0.0.1:{second.port}/?reads={reads}"
+    with closing(MySQLStore(parse(dsn, {}), profiles.load("kvref"), LOCK_WAIT)) as store:
+        text = f"reads={reads} needs a MySQL replication group, and this MariaDB server is in none: leave reads out"
+        with pytest.raises(ConfigError, match=text):
+            store.read_directory()

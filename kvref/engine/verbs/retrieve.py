@@ -47,7 +47,7 @@ def get(session: Session, command: c.Get, now: int) -> OperationGen:
         elif key is not None and (mapping := (yield from _usable(session))) is not None:
             session.stuck = not (last or session.rules.each_word_switches)
             if wanted is None:
-                found = yield from _row(session, mapping, word, key, now)
+                found = yield from _row(session, mapping, word, key, now, plain=not command.with_cas)
                 reads += last
             else:
                 behind = command.words[position:]
@@ -193,9 +193,9 @@ def _usable(session: Session) -> OperationGen:
     return mapping
 
 
-def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int) -> OperationGen:
+def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, *, plain: bool) -> OperationGen:
     cell = session.looked_up(mapping, key)
-    row: Row | None = None if cell is None else (yield Lookup(mapping, cell))
+    row: Row | None = None if cell is None else (yield Lookup(mapping, cell, plain=plain))
     return [] if row is None or session.finds_expired(row.expiry, now) else [session.item(word, row)]
 
 

@@ -55,7 +55,11 @@ class _Cell(IntEnum):
     CACHE_LAG = 12
     CACHE_AGE = 13
     CACHE_FOLLOWING = 14
-    COMMITS = 15  # the histogram of commits, from here on
+    # Gets from secondaries, of this worker and those that it has replaced.
+    REPLICA_GETS = 15
+    REPLICA_BEHIND = 16
+    REPLICA_UNAVAILABLE = 17
+    COMMITS = 18  # the histogram of commits, from here on
 
 
 # Names of `RowCache.numbers`: those that only grow, and the others.
@@ -69,6 +73,12 @@ _MEASURED: Final = {
     "lag_us": _Cell.CACHE_LAG,
     "age_us": _Cell.CACHE_AGE,
     "following": _Cell.CACHE_FOLLOWING,
+}
+# Names of `ReplicaCounts`.
+REPLICA: Final = {
+    "gets": _Cell.REPLICA_GETS,
+    "behind": _Cell.REPLICA_BEHIND,
+    "unavailable": _Cell.REPLICA_UNAVAILABLE,
 }
 _CELLS: Final = _Cell.COMMITS + cells_of(BOUNDS)
 
@@ -85,7 +95,9 @@ class ProcessEventCounters:
         self._reason = anonymous(_MAX_REASON)
         self.commits = Histogram(self._cells[_Cell.COMMITS :], BOUNDS)
         self._lock = threading.Lock()  # commits of several threads
-        self._cached = dict.fromkeys(COUNTED, 0)  # what this process has added to the cells
+        # What this process has added to the cells.
+        self._cached = dict.fromkeys(COUNTED, 0)
+        self._replica = dict.fromkeys(REPLICA, 0)
         self.commands = CommandDurations()
 
     @property
@@ -132,6 +144,11 @@ class ProcessEventCounters:
         """Return what `cached` has recorded, by its names."""
         return {name: self._cells[cell] for name, cell in (COUNTED | _MEASURED).items()}
 
+    @property
+    def replica(self) -> dict[str, int]:
+        """Return what `read_from_replicas` has recorded, by its names."""
+        return {name: self._cells[cell] for name, cell in REPLICA.items()}
+
     def begin(self) -> None:
         """Record that this process serves."""
         self._cells[_Cell.BEAT] = _now()
@@ -165,6 +182,16 @@ class ProcessEventCounters:
                 self._cached[name] = number
             else:
                 self._cells[_MEASURED[name]] = number
+
+    def read_from_replicas(self, numbers: dict[str, int]) -> None:
+        """Record the numbers of gets from secondaries.
+
+        Args:
+            numbers: of this process since its start, see `ReplicaCounts`; empty with reads=primary.
+        """
+        for name, number in numbers.items():
+            self._cells[REPLICA[name]] += number - self._replica[name]
+            self._replica[name] = number
 
     def asked(self) -> None:
         """Record that a store check has begun."""

@@ -17,6 +17,7 @@ from kvref.profiles import Profile
 from kvref.server.background_commit import Client
 from kvref.server.settings import SETTINGS
 from kvref.server.telemetry.event_counters import EventCounters, ProcessEventCounters, State
+from kvref.storage.base import MappedTables
 
 _log = logging.getLogger("kvref.server")
 
@@ -155,7 +156,7 @@ class LoopMonitor:
         tally: counters of this process.
         clients: returns all connections.
         check: queries the store, and raises KvrefError if it does not answer.
-        row_cache: see `Store.row_cache_numbers`.
+        store: whose row cache and secondaries count.
     """
 
     def __init__(
@@ -163,12 +164,12 @@ class LoopMonitor:
         tally: ProcessEventCounters,
         clients: Callable[[], Iterable[Client]],
         check: Callable[[], Awaitable[None]],
-        row_cache: Callable[[], dict[str, int]],
+        store: MappedTables,
     ) -> None:
         self._tally = tally
         self._clients = clients
         self._check = check
-        self._row_cache = row_cache
+        self._store = store
         self._loop = asyncio.get_running_loop()
         self._asking: asyncio.Task[None] | None = None
         self._due = self._loop.time()
@@ -182,7 +183,8 @@ class LoopMonitor:
         now = self._loop.time()
         open_now = sum(client.batch_since is not None for client in self._clients())
         self._tally.beat(now - self._due, open_now)
-        self._tally.cached(self._row_cache())
+        self._tally.cached(self._store.row_cache_numbers())
+        self._tally.read_from_replicas(self._store.replica_numbers())
         if self._asking is None:
             self._tally.asked()
             self._asking = self._loop.create_task(self._ask())

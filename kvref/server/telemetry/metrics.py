@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from kvref.engine.stats import COUNTED, counters_of
 from kvref.protocol.command_table import TABLE, TIMED
 from kvref.server.telemetry.command_times import COMMAND_BOUNDS, MICROSECOND, Histogram, summed
-from kvref.server.telemetry.event_counters import BOUNDS, EventCounters, State
+from kvref.server.telemetry.event_counters import BOUNDS, REPLICA, EventCounters, State
 from kvref.server.telemetry.event_counters import COUNTED as CACHE_COUNTED
 from kvref.server.telemetry.lifecycle import EVERY
 from kvref.server.telemetry.memcached_metrics import MemcachedMetrics
@@ -100,6 +100,20 @@ ROWS: Final = {
             " processes.",
         ),
         Row("kvref_row_cache_following", "gauge", "Processes that follow the binary log; the others cache no rows."),
+        Row(
+            "kvref_replica_gets_total", "counter",
+            "Keys of gets answered by a secondary (`reads=replica` or `reads=session` in the DSN); like the next two,"
+            " updated each second.",
+        ),
+        Row(
+            "kvref_replica_behind_total", "counter",
+            "Keys of gets answered by the primary because the secondary had not executed the connection's last write"
+            " in time.",
+        ),
+        Row(
+            "kvref_replica_unavailable_total", "counter",
+            "Keys of gets answered by the primary because no secondary could be read.",
+        ),
         Row("kvref_reloads_total", "counter", "Configuration reloads on SIGHUP, taken or refused.", "result"),
         Row("kvref_worker_restarts_total", "counter", "Worker processes that ended and were restarted."),
         Row(
@@ -205,6 +219,8 @@ def _shared(tally: EventCounters) -> Iterator[Metric]:
             lag.add_metric([str(number)], round(max(process.lag, process.silence - EVERY), 6))
     yield from (up, lag)
     yield from _row_cache([process.row_cache for process in processes])
+    for name in REPLICA:
+        yield _counter(f"kvref_replica_{name}_total", value=sum(process.replica[name] for process in processes))
     yield _labelled("kvref_reloads_total", dict(zip(("taken", "refused"), tally.reloads, strict=True)))
     yield _counter("kvref_worker_restarts_total", value=tally.restarts)
 

@@ -9,6 +9,7 @@ may wait for a lock far longer than a server may say nothing. Where the DSN name
 from __future__ import annotations
 
 import logging
+import random
 import socket
 import threading
 import time
@@ -24,7 +25,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR, ER
 from pymysql.cursors import Cursor
 
-from kvref.errors import StoreError
+from kvref.errors import KvrefError, StoreError
 from kvref.storage.mysql.errors import NOT_READY, ends_connection
 from kvref.storage.mysql.login import Login, cause, hangs
 
@@ -43,6 +44,7 @@ _MEMBERS: Final = (
     "SELECT MEMBER_ID = @@server_uuid, MEMBER_STATE, MEMBER_ROLE, MEMBER_ID"
     " FROM performance_schema.replication_group_members"
 )
+SECONDARY_SECONDS: Final = 1.0  # a secondary that does not reply within it is left
 _SECONDARY: Final = "it is a secondary of its replication group"
 _OUTVOTED: Final = "it calls itself the primary of its replication group, but half of the members see another one"
 # A new primary is chosen within this time after the previous one has become read-only.
@@ -76,6 +78,10 @@ class Look(NamedTuple):
 
 class DownError(StoreError):
     """A server does not serve: another is to be used."""
+
+
+class NoSecondaryError(KvrefError):
+    """No secondary can be read: the primary has the answer."""
 
 
 @dataclass(eq=False, slots=True)
@@ -265,6 +271,48 @@ class Nodes:
         if self._use is not use:
             for each in list(use.open):
                 _cut(each)
+
+
+class Secondaries(Nodes):
+    """The secondaries of the replication group that one DSN names; none of them counts as in use.
+
+    Args:
+        login: names all members.
+    """
+
+    def connect(self, lock_wait: float) -> Connection[Cursor]:
+        """Open a connection to one of the secondaries, chosen at random.
+
+        Args:
+            lock_wait: see `Login.connect`.
+
+        Raises:
+            NoSecondaryError: none can be read; the text has each server's cause.
+        """
+        causes = []
+        for login in random.sample(self._each, len(self._each)):
+            try:
+                connection = _opened(login, lock_wait)
+                connection._read_timeout = SECONDARY_SECONDS  # type: ignore[attr-defined]
+                state = _state_or_close(connection)
+            except (StoreError, OSError, pymysql.err.MySQLError) as error:
+                causes.append(_words(error))
+                continue
+            if state is State.FOLLOWS:
+                _log.info("gets are read from %s", login.text)
+                return connection
+            connection.close()
+            causes.append(f"{login.text}: it is no secondary")
+        raise NoSecondaryError(f"none of {len(causes)} servers is a secondary that can be read: {'; '.join(causes)}")
+
+
+def _state_or_close(connection: Connection[Cursor]) -> State:
+    """Return as `state_of`; close the connection if that raises."""
+    try:
+        return state_of(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def state_of(connection: Connection[Cursor]) -> State:

@@ -25,6 +25,7 @@ from kvref.storage.config import catalog
 from kvref.storage.config.containers import checked
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import result_set
+from kvref.storage.mysql.cluster import NoSecondaryError, State, state_of
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import (
     LOCKED,
@@ -80,6 +81,11 @@ class MySQLConnection:
             ((version, number),) = self.say("SELECT VERSION(), @@server_id")
             self._mariadb = int(number) if "MariaDB" in str(version) else None
         return self._mariadb
+
+    @property
+    def last_gtid(self) -> str:
+        """Return the GTID of the last commit with reads=session; "": it has none, or it is not known."""
+        return getattr(self._connection, "last_gtid", "")
 
     @property
     def retired(self) -> bool:
@@ -218,6 +224,12 @@ class MySQLConnection:
         """
         with self._errors():
             return self._say(sql)
+
+    def require_secondary(self) -> None:
+        """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `say`."""
+        with self._errors():
+            if state_of(self._connection) is not State.FOLLOWS:
+                raise NoSecondaryError("the server is no secondary of its replication group")
 
     def cells(self, sql: str) -> list[Cells]:
         """Return the rows of a statement as the server writes them; otherwise as `say`, and faster."""

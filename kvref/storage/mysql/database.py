@@ -52,3 +52,7 @@ class Database:
         before = shapes.get(part)
         shapes[part] = shape
         return before is None or before == shape
+
+    def columns(self, mapping: Mapping, part: str) -> object:
+        """Return how a part of a table was described last, None if it was not read yet."""
+        return self._shapes.get(mapping, {}).get(part)

@@ -20,6 +20,7 @@ from pymysql.cursors import Cursor
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.base import MYSQL, without_password
 from kvref.storage.mysql.errors import HangError
+from kvref.storage.mysql.own_gtid import TRACKED, TrackingConnection
 
 _log = logging.getLogger("kvref.storage")
 
@@ -33,7 +34,11 @@ MAX_TOGETHER: Final = 128
 _NAMES: Final = (
     "unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity", "connections", "timeout",
     "coalesce", "handlersocket", "handlersocket_level", "handlersocket_secret_file", "wsrep_sync_wait",
+    "reads",
 )  # fmt: skip
+PRIMARY: Final = "primary"
+SESSION: Final = "session"
+_READS: Final = (PRIMARY, "replica", SESSION)
 _LEVELS: Final = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
 _FORM: Final = f"write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
 _MAX_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
@@ -51,7 +56,7 @@ _SESSION: Final = (
     " sql_select_limit = 18446744073709551615, innodb_lock_wait_timeout = {locks},"
     # A table that DDL or LOCK TABLES holds is waited for no longer than a row.
     " lock_wait_timeout = {tables}"
-    " /*!80000 , max_execution_time = 0, optimizer_switch = 'use_invisible_indexes=on' */"
+    " /*!80000 , max_execution_time = 0, optimizer_switch = 'use_invisible_indexes=on'{tracked} */"
     " /*M! , max_statement_time = 0{sync} */"
 )
 
@@ -77,6 +82,8 @@ class Login:
         sync_wait: MariaDB's wsrep_sync_wait, before which statements a node catches up with its cluster; None: as the
             server has it.
         nodes: host and port of each server of a cluster, preferred ones first; empty: there is one, at `host`.
+        reads: which server answers plain gets: `primary`; `replica`: a secondary; `session`: a secondary that has
+            executed the last write of the client's connection.
     """
 
     host: str
@@ -94,6 +101,7 @@ class Login:
     secret: str = field(default="", repr=False)
     sync_wait: int | None = None
     nodes: tuple[tuple[str, int], ...] = ()
+    reads: str = PRIMARY
 
     def each(self) -> tuple[Login, ...]:
         """Return a login for each server, which is named in messages by itself."""
@@ -127,13 +135,17 @@ class Login:
         patience, locks = self.patience(lock_wait), max(1, round(lock_wait))
         wait = min(self.timeout, patience) if hurry else patience
         sync = "" if self.sync_wait is None else f", wsrep_sync_wait = {self.sync_wait}"
+        tracks = self.reads == SESSION
+        session = _SESSION.format(
+            locks=locks, tables=min(locks, _MAX_TABLE_WAIT), sync=sync, tracked=TRACKED if tracks else ""
+        )
         try:
-            opened: Any = pymysql.connect(
+            opened: Any = (TrackingConnection if tracks else pymysql.connect)(
                 host=self.host or None, port=self.port,
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
                 client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=wait,
                 write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
-                init_command=_SESSION.format(locks=locks, tables=min(locks, _MAX_TABLE_WAIT), sync=sync),
+                init_command=session,
                 **where,
             )  # fmt: skip
         except pymysql.err.MySQLError as error:
@@ -198,7 +210,7 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn, together,
         *handlersocket,
         _number(dsn, given, "wsrep_sync_wait", 15, least=0) if "wsrep_sync_wait" in given else None,
-        tuple(nodes) if others else (),
+        tuple(nodes) if others else (), _reads(shown, given, several=bool(others)),
     )  # fmt: skip
 
 
@@ -213,6 +225,15 @@ def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
     if len(set(nodes)) < len(nodes):
         raise ConfigError(f"store {shown!r}: a server is named twice")
     return nodes
+
+
+def _reads(shown: str, given: dict[str, str], *, several: bool) -> str:
+    reads = given.get("reads", PRIMARY)
+    if reads not in _READS:
+        raise ConfigError(f"store {shown!r}: reads={reads}: one of {', '.join(_READS)}")
+    if reads != PRIMARY and not several:
+        raise ConfigError(f"store {shown!r}: reads={reads}: name the other members of the group too, HOST,HOST,HOST")
+    return reads
 
 
 def _handlersocket(dsn: str, given: dict[str, str], environment: Mapping[str, str]) -> tuple[int, str, str]:

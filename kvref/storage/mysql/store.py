@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -23,7 +23,8 @@ from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.fast_path import PlainTable, Version
 from kvref.storage.mysql.handlersocket import connection
-from kvref.storage.mysql.login import Login
+from kvref.storage.mysql.login import PRIMARY, Login
+from kvref.storage.mysql.replicas import ReplicaCounts, require_group
 from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.rows import PerMapping
 
@@ -51,6 +52,7 @@ class MySQLStore(Database):
         self._mappings: WeakSet[Mapping] = WeakSet()
         self.row_cache: RowCache | None = None  # where rows are kept for gets
         self._row_cache_bytes = 0
+        self.replica_counts: ReplicaCounts | None = None if login.reads == PRIMARY else ReplicaCounts()
 
     def connect(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> MySQLConnection:
         """Open a connection, see `MySQLConnection`; raises StoreError where the server is not reached."""
@@ -111,6 +113,10 @@ class MySQLStore(Database):
         """See `Store`."""
         return {} if self.row_cache is None else self.row_cache.numbers()
 
+    def replica_numbers(self) -> dict[str, int]:
+        """See `Store`."""
+        return {} if self.replica_counts is None else asdict(self.replica_counts)
+
     def close(self) -> None:
         """Stop monitoring the servers; the callers that opened connections close them."""
         self.nodes.close()
@@ -124,6 +130,9 @@ class MySQLStore(Database):
         """
         if self.login.handlersocket:
             connection.check(self.login, self.connect)
+        if self.login.reads != PRIMARY:
+            with closing(self.connect()) as opened:
+                require_group(opened, self)
         directory, self.problems = self.look_up_directory()
         return self.adopt(directory)
 

@@ -164,6 +164,10 @@ class SQLiteStore:
         """Return none."""
         return {}
 
+    def replica_numbers(self) -> dict[str, int]:
+        """Return none."""
+        return {}
+
     def refresh(self) -> None:
         """Detect commits and DDL by other processes, or the loss of the file. Runs before operations.
 

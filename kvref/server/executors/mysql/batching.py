@@ -20,10 +20,12 @@ from kvref.server.executors.mysql.command import BatchQueue, Command, Fallback, 
 from kvref.server.executors.mysql.fast_path import Plain, PlainGet, PlainRead, PlainReads, PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
+from kvref.server.executors.mysql.replica_reads import ReplicaReads
 from kvref.server.executors.mysql.writes import WriteBatcher
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.login import PRIMARY
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
 
@@ -46,9 +48,15 @@ def dedicated_connections(store: MySQLStore, isolation: Isolation) -> int:
     """
     login, cached = store.login, store.row_cache is not None
     few = login.most(batches=isolation.batches) < MIN_CONNECTIONS or login.together < MIN_TOGETHER
-    if cached and few:
+    if login.reads != PRIMARY and isolation.batches:
         raise ConfigError(
-            f"store {login.text}: the row cache needs connections={MIN_CONNECTIONS} and coalesce={MIN_TOGETHER} or more"
+            f"store {login.text}: reads={login.reads} needs daemon_memcached_r_batch_size=1 and"
+            " daemon_memcached_w_batch_size=1, because batches are transactions on the primary"
+        )
+    if few and (cached or login.reads != PRIMARY):
+        what = "the row cache" if cached else f"reads={login.reads}"
+        raise ConfigError(
+            f"store {login.text}: {what} needs connections={MIN_CONNECTIONS} and coalesce={MIN_TOGETHER} or more"
         )
     if few:
         return 0
@@ -88,6 +96,11 @@ class Batching:
         writes = WriteBatcher(store, self._writing, self._fallback)
         self._reads = _Work(reads.carry_out, partial(self._width, reading), runner)
         self._writes = _Work(writes.carry_out, partial(self._width, self._writing), runner)
+        # Of plain gets, whose replies have no CAS value.
+        self._plain_reads, self._replicas = self._reads, None
+        if store.login.reads != PRIMARY:
+            self._replicas = ReplicaReads(store, self._fallback, self._add_to_primary)
+            self._plain_reads = _Work(self._replicas.carry_out, partial(self._width, reading), runner)
         writes.put_back = self._writes.queue.put_back
         self._fallback.queues += [self._reads.queue, self._writes.queue]
 
@@ -95,6 +108,8 @@ class Batching:
         """Close the connections; nothing may run."""
         await self._reader.close()
         await self._writing.close()
+        if self._replicas is not None:
+            await self._replicas.close()
 
     def takes(self, command: Command) -> bool:
         """Take a command that waits for a look-up, where that may be answered with others; tell whether it is taken."""
@@ -102,7 +117,7 @@ class Batching:
         if not isinstance(operation, ports.Lookup) or not self._goes_together(command, operation):
             return False
         command.turn = self._reader.turn
-        work = self._writes if operation.for_update else self._reads
+        work = self._writes if operation.for_update else self._plain_reads if operation.plain else self._reads
         work.add(self._store.alike(operation.mapping), command)
         return True
 
@@ -136,12 +151,12 @@ class Batching:
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""
         get.turn = self._reader.turn
-        self._reads.add(self._store.alike(mapping), get)
+        (self._reads if get.with_cas else self._plain_reads).add(self._store.alike(mapping), get)
 
     def add_read(self, table: PlainTable, read: PlainRead | PlainReads) -> None:
         """Queue a get of a plain word, or of several."""
         read.turn = self._reader.turn
-        self._reads.add(table, read, len(read.words) if isinstance(read, PlainReads) else 1)
+        self._plain_reads.add(table, read, _weight(read))
 
     def together(self, table: PlainTable) -> int:
         """Return how many words one `PlainReads` may have."""
@@ -150,6 +165,10 @@ class Batching:
     def add_write(self, table: PlainTable, write: PlainWrite) -> None:
         """Queue a set."""
         self._writes.add(table, write)
+
+    def _add_to_primary(self, about: About, get: Command | PlainRead | PlainReads | PlainGet) -> None:
+        get.turn = self._reader.turn
+        self._reads.add(about, get, _weight(get))
 
     def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
         """Return whether a look-up can be batched, and set the identity of its row on the command."""
@@ -215,6 +234,10 @@ class _Work:
                 await asyncio.sleep(0)
         finally:
             self._running = False
+
+
+def _weight(get: Command | Plain) -> int:
+    return len(get.words) if isinstance(get, PlainReads) else 1
 
 
 def bytes_of_row(mapping: Mapping) -> int:

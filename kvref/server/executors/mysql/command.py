@@ -13,6 +13,7 @@ from kvref.engine.operations import Cell, Commit, LockWaitError, Lookup, Operati
 from kvref.protocol.replies import Reply
 from kvref.server.executors.execution import Execution
 from kvref.server.executors.mysql.fast_path import Plain
+from kvref.server.executors.mysql.last_write import LastWrite
 from kvref.server.executors.mysql.pool import Pool
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, CycleError, HangError, LostError
@@ -27,11 +28,13 @@ class Transaction:
         connection: where it is, also while a command of it runs; None: nowhere.
         written: something is written in it.
         acknowledged: by a command that was answered.
+        last_write: of the connection, None unless reads=session.
     """
 
     connection: MySQLConnection | None = None
     written: bool = False
     acknowledged: bool = False
+    last_write: LastWrite | None = None
 
     @property
     def open(self) -> bool:
@@ -48,7 +51,7 @@ class Transaction:
         Raises:
             CycleError, LostError: its commit was refused, and nothing that was in it had been answered.
         """
-        acknowledged = self.acknowledged
+        acknowledged, written = self.acknowledged, self.written
         self.written = self.acknowledged = False
         if self.connection is None or not self.connection.in_transaction:
             return None
@@ -60,6 +63,8 @@ class Transaction:
             if not acknowledged:
                 raise
             return f"commit: {error}"
+        if written and self.last_write is not None and isinstance(how, Commit):
+            self.last_write.note(self.connection.last_gtid)
         return reason
 
     async def release(self, pool: Pool) -> None:
@@ -94,6 +99,11 @@ class Command(Execution):
         self.identity: Hashable = None
         self.turn = 0
         self.written = False
+
+    @property
+    def last_write(self) -> LastWrite | None:
+        """Return the last write of its connection, None unless reads=session."""
+        return self.transaction.last_write
 
     @property
     def key(self) -> Cell:

@@ -35,11 +35,13 @@ from kvref.server.executors.base import SETTLED, Commits
 from kvref.server.executors.mysql.batching import Batching, dedicated_connections
 from kvref.server.executors.mysql.command import Command, Transaction
 from kvref.server.executors.mysql.fast_path import MySQLFastPath
+from kvref.server.executors.mysql.last_write import LastWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.reads import without_deleted
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, CycleError, LostError
+from kvref.storage.mysql.login import SESSION
 from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
@@ -91,7 +93,7 @@ class MySQLExecutor:
 
     def begin(self) -> Transaction:
         """Return the transaction of a new connection."""
-        transaction = Transaction()
+        transaction = Transaction(last_write=LastWrite() if self.store.login.reads == SESSION else None)
         self._transactions.add(transaction)
         return transaction
 
@@ -121,9 +123,7 @@ class MySQLExecutor:
         """Return none: a reply is given after the commit that it waits for."""
         return SETTLED
 
-    def fast_path(
-        self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
-    ) -> MySQLFastPath | None:  # fmt: skip
+    def fast_path(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> MySQLFastPath | None:
         """Return what carries out the plain commands of a connection, None where none of them is.
 
         Args:
@@ -140,7 +140,7 @@ class MySQLExecutor:
             self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}
             verbs, lines = PlainVerbs(session, mapping), PlainLines(wire_rules)
             found = self._fast_paths[kind] = MySQLFastPath(verbs, lines, self._plain)
-        return found
+        return found if transaction.last_write is None else found.of(transaction.last_write)
 
     @property
     def up_to_date(self) -> bool:

@@ -18,6 +18,7 @@ from kvref.protocol.fast_path import END, STORED, PlainLines
 from kvref.protocol.replies import ServerError
 from kvref.protocol.rules import MAX_KEY
 from kvref.server.executors.base import Later, Wait
+from kvref.server.executors.mysql.last_write import LastWrite
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
@@ -39,12 +40,15 @@ class Plain:
 
     Attributes:
         turn: see `RowReader`.
+        last_write: of its connection, where `MySQLFastPath.of` has made it.
         left: it has to take the slow path.
         error: the reply, where there is no answer.
         answered: called once it is left, or answered.
     """
 
-    __slots__ = ("answered", "data", "error", "left", "turn", "verbs", "word")
+    __slots__ = ("answered", "data", "error", "last_write", "left", "turn", "verbs", "word")
+
+    last_write: LastWrite
 
     def __init__(self, verbs: PlainVerbs, word: bytes, data: bytes) -> None:
         self.verbs = verbs
@@ -389,6 +393,10 @@ class MySQLFastPath:
         """Return whether the mapping is still in force."""
         return self._directory.generation == self._generation and not self._mapping.fault
 
+    def of(self, last_write: LastWrite) -> MySQLFastPath:
+        """Return the same for one connection alone, whose commands name its last write."""
+        return _OwnFastPath(self._verbs, self._lines, self._batcher, last_write)
+
     def usable(self, now: float) -> bool:  # noqa: ARG002 - see `FastPath`
         """See `FastPath`."""
         return self.live and self._verbs.unobserved and self._batcher.up_to_date
@@ -561,6 +569,28 @@ class MySQLFastPath:
         except RefusedError:
             return None
         return PlainWrite(self._verbs, word, data[at : end + 2], key, int(head[2]), cell)
+
+
+class _OwnFastPath(MySQLFastPath):
+    """The fast path of one connection, see `MySQLFastPath.of`."""
+
+    def __init__(self, verbs: PlainVerbs, lines: PlainLines, batcher: PlainBatcher, last_write: LastWrite) -> None:
+        super().__init__(verbs, lines, batcher)
+        self._last_write = last_write
+
+    def _gets(self, table: PlainTable, data: bytes) -> list[Plain]:
+        return self._named(super()._gets(table, data))
+
+    def _sets(self, table: PlainTable, data: bytes) -> list[Plain]:
+        return self._named(super()._sets(table, data))
+
+    def _named(self, taken: list[Plain]) -> list[Plain]:
+        for each in taken:
+            each.last_write = self._last_write
+            if isinstance(each, PlainGets):
+                for lookup in each.lookups:
+                    lookup.last_write = self._last_write
+        return taken
 
 
 class _Run:

@@ -157,6 +157,11 @@ class DedicatedConnection:
         """Return how many bytes a statement may have; None: not known yet."""
         return None if self._connection is None else self._connection.longest
 
+    @property
+    def last_gtid(self) -> str:
+        """Return the GTID of its last commit with reads=session; "": it has none, or it is not known."""
+        return "" if self._connection is None else self._connection.last_gtid
+
     async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
         """Call what blocks with the connection and further arguments.
 

@@ -62,6 +62,16 @@ class RowReader(Protocol):
         """Close the resources; no read may be running."""
 
 
+class Caller(Protocol):
+    """A connection used by one task at a time, see `DedicatedConnection`."""
+
+    async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
+        """Call what blocks with the connection and further arguments."""
+
+    async def close(self) -> None:
+        """Close the connection; nothing else may run."""
+
+
 class SQLReader:
     """Read rows by SELECT.
 
@@ -70,7 +80,7 @@ class SQLReader:
         connection: a dedicated connection.
     """
 
-    def __init__(self, store: MySQLStore, connection: DedicatedConnection) -> None:
+    def __init__(self, store: MySQLStore, connection: Caller) -> None:
         self._store = store
         self._connection = connection
         self.turn = 0

@@ -21,6 +21,7 @@ from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError
 from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.login import SESSION
 from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.mysql.store import MySQLStore
 
@@ -78,6 +79,8 @@ class WriteGroup:
             self._begin_anew(self._ended)
         else:
             for each in self._inside:
+                if each.written and each.last_write is not None:
+                    each.last_write.note(self._connection.last_gtid)
                 each.written = False
                 self._runner.advance(each, reason)
             for each in self._ended:
@@ -276,6 +279,9 @@ class WriteBatcher:
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             self._fallback.give_up(table.mapping, [*writes, *left_over], error)
             return []
+        if self._store.login.reads == SESSION:
+            for word in written & taken.keys():
+                taken[word].last_write.note(self._connection.last_gtid)
         for word, each in taken.items():
             if word in written:
                 each.answer(reason)

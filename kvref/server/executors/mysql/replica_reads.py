@@ -1,0 +1,181 @@
+"""Plain gets answered by a secondary of a replication group; the primary answers what it cannot.
+
+A client's connection has one command at a time: none of it is written while its get waits here. Nothing here waits for
+a connection to be opened, and a secondary whose answer is an error or comes late is left, so that it delays few gets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from kvref.engine.mapping import Mapping
+from kvref.errors import KvrefError
+from kvref.log_throttle import LogThrottle
+from kvref.server.executors.mysql.command import Command, Fallback
+from kvref.server.executors.mysql.fast_path import PlainGet, PlainRead, PlainReads
+from kvref.server.executors.mysql.reads import ReadBatcher, SQLReader
+from kvref.server.executors.mysql.threads import Threads
+from kvref.storage.mysql.connection import MySQLConnection
+from kvref.storage.mysql.errors import AgainError
+from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.login import SESSION
+from kvref.storage.mysql.replicas import Replicas, has_executed
+from kvref.storage.mysql.store import MySQLStore
+
+_log = logging.getLogger("kvref.server")
+
+Get = Command | PlainGet | PlainRead | PlainReads
+
+PAUSE: Final = 1.0  # seconds between two attempts to open a connection, and between two checks of an open one
+# Seconds for which no get waits for a secondary that was late: a get whose write it may lack goes to the primary.
+BEHIND: Final = 1.0
+_LOG_SECONDS: Final = 10.0
+
+
+class Secondary:
+    """One connection to one secondary, opened in the background and closed after an error; for one task at a time.
+
+    Args:
+        replicas: opens it.
+    """
+
+    def __init__(self, replicas: Replicas) -> None:
+        self._replicas = replicas
+        self._loop = asyncio.get_running_loop()
+        self._threads = Threads(1, "kvref-secondary")
+        self._opening: asyncio.Task[None] | None = None
+        self._again = -math.inf  # when the next connection may be opened (loop time)
+        self._checked = 0.0  # when the server was last seen to be a secondary (loop time)
+        self._throttle = LogThrottle(_LOG_SECONDS)
+        self.connection: MySQLConnection | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Return whether there is a connection; if there is none, one is opened in the background."""
+        if self.connection is None and self._opening is None and self._loop.time() >= self._again:
+            self._opening = self._loop.create_task(self._open())
+        return self.connection is not None
+
+    async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
+        """Call what blocks with the connection, which must be there, and further arguments.
+
+        Raises:
+            NoSecondaryError: the server is no secondary any more.
+            KvrefError, LockWaitError: as `what` does.
+        """
+        connection, now = self.connection, self._loop.time()
+        assert connection is not None, "it is ready"
+        try:
+            if now - self._checked > PAUSE:
+                await self._threads.call(connection.require_secondary)
+                self._checked = now
+            return await self._threads.call(what, connection, *arguments)
+        except AgainError:
+            raise  # it lags behind DDL, and can be read
+        except Exception as error:
+            self._leave(error)
+            self.connection = None
+            self._threads.call(connection.close)
+            raise
+
+    async def close(self) -> None:
+        """Close the connection; no call may run."""
+        if self._opening is not None:
+            self._opening.cancel()
+        if self.connection is not None:
+            await self._threads.call(self.connection.close)
+        self._threads.close()
+
+    async def _open(self) -> None:
+        try:
+            self.connection = await self._threads.call(self._replicas.connect)
+            self._checked = self._loop.time()
+        except KvrefError as error:
+            self._leave(error)
+        finally:
+            self._opening = None
+
+    def _leave(self, error: Exception) -> None:
+        self._again = self._loop.time() + PAUSE
+        if self._throttle.suppressed() is not None:
+            _log.warning("gets are read from the primary: %s", error)
+
+
+class ReplicaReads:
+    """Answers plain gets from a secondary, or queues them for the primary.
+
+    Args:
+        store: the store of the rows, with reads=replica or reads=session.
+        fallback: continues commands.
+        to_primary: queues a get for the primary.
+    """
+
+    def __init__(
+        self, store: MySQLStore, fallback: Fallback, to_primary: Callable[[Mapping | PlainTable, Get], None]
+    ) -> None:
+        assert store.replica_counts is not None, "the store counts what secondaries answer"
+        self._counts = store.replica_counts
+        self._waits = store.login.reads == SESSION
+        self._to_primary = to_primary
+        self._secondary = Secondary(Replicas(store))
+        self._batcher = ReadBatcher(store, SQLReader(store, self._secondary), fallback)
+        self._loop = asyncio.get_running_loop()
+        self._behind_until = -math.inf  # loop time
+
+    async def carry_out(self, about: Mapping | PlainTable, gets: list[Any]) -> None:
+        """Answer gets of one mapping, at least one, or queue them for the primary."""
+        if isinstance(about, PlainTable) and not about.version.live:
+            await self._batcher.carry_out(about, gets)
+            return
+        if not self._secondary.ready:
+            self._counts.unavailable += self._give_back(about, gets)
+            return
+        waiting = gets
+        try:
+            if self._waits:
+                gets = await self._without_late(about, gets)
+            waiting = gets
+            if not gets:
+                return
+            found = await self._batcher.read(about, gets)
+        except Exception:  # noqa: BLE001 - logged; the primary has an answer, or an error of its own
+            self._counts.unavailable += self._give_back(about, waiting)
+            return
+        self._counts.gets += sum(map(_keys, gets))
+        self._batcher.answer(about, gets, found)
+
+    async def close(self) -> None:
+        """Close the connection; no get may wait."""
+        await self._secondary.close()
+
+    async def _without_late(self, about: Mapping | PlainTable, gets: list[Get]) -> list[Get]:
+        """Return the gets whose connections' last writes the secondary has executed; the primary gets the others."""
+        connection = self._secondary.connection
+        writes = {each.last_write for each in gets if each.last_write is not None}
+        late = {each for each in writes if each.gtid is not None and each.reached is not connection}
+        if not late:
+            return gets
+        known = {each for each in late if each.gtid}
+        if known and self._loop.time() >= self._behind_until:
+            if await self._secondary.call(has_executed, ",".join(sorted({each.gtid or "" for each in known}))):
+                late -= known
+                for each in known:
+                    each.reached = connection
+            else:
+                self._behind_until = self._loop.time() + BEHIND
+        self._counts.behind += self._give_back(about, [each for each in gets if each.last_write in late])
+        return [each for each in gets if each.last_write not in late]
+
+    def _give_back(self, about: Mapping | PlainTable, gets: list[Get]) -> int:
+        """Queue gets for the primary and return how many keys they have."""
+        for each in gets:
+            self._to_primary(about, each)
+        return sum(map(_keys, gets))
+
+
+def _keys(get: Get) -> int:
+    return len(get.words) if isinstance(get, PlainReads) else 1

@@ -1,0 +1,85 @@
+"""Reads from the secondaries of the replication group that a store uses: connections, and waiting for a write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kvref.engine.mapping import Mapping
+from kvref.errors import ConfigError
+from kvref.storage.isolation import READ_COMMITTED, Isolation
+from kvref.storage.mysql.cluster import SECONDARY_SECONDS, Secondaries
+from kvref.storage.mysql.connection import MySQLConnection
+from kvref.storage.mysql.database import Database
+
+# Seconds that gets wait until a secondary has executed the writes of their connections.
+WAIT: Final = 0.1
+_COMMITTED: Final = Isolation(READ_COMMITTED)
+_GROUP: Final = "SHOW GLOBAL VARIABLES LIKE 'group_replication_group_name'"
+
+
+@dataclass(slots=True)
+class ReplicaCounts:
+    """Keys of gets, by what has answered them.
+
+    Args:
+        gets: a secondary.
+        behind: the primary, because the secondary had not executed the connection's last write in time.
+        unavailable: the primary, because no secondary could be read.
+    """
+
+    gets: int = 0
+    behind: int = 0
+    unavailable: int = 0
+
+
+class Replicas(Database):
+    """The secondaries of a replication group, for reading rows.
+
+    Args:
+        primary: the store; its statements are used.
+    """
+
+    def __init__(self, primary: Database) -> None:
+        super().__init__(primary.login, primary.profile, SECONDARY_SECONDS)
+        self.nodes = Secondaries(primary.login)
+        self.patience = SECONDARY_SECONDS
+        self.statements = primary.statements
+        self._primary = primary
+
+    def connect(self) -> MySQLConnection:
+        """Open a connection to a secondary; raises NoSecondaryError if none can be read."""
+        return MySQLConnection(self, _COMMITTED, brief=True)
+
+    def record_and_compare_columns(self, mapping: Mapping, part: str, shape: object) -> bool:
+        """Return whether the primary has described the columns in the same way; a secondary may lag behind its DDL."""
+        return self._primary.columns(mapping, part) == shape
+
+
+def has_executed(connection: MySQLConnection, gtids: str) -> bool:
+    """Wait until a secondary has executed transactions; return False if it has not after `WAIT` seconds.
+
+    Args:
+        connection: to the secondary.
+        gtids: a GTID set as text.
+
+    Raises:
+        KvrefError, LockWaitError: as `MySQLConnection.say`.
+    """
+    return connection.cells(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {WAIT})") == [[b"0"]]
+
+
+def require_group(connection: MySQLConnection, database: Database) -> None:
+    """Raise ConfigError if a server belongs to no replication group.
+
+    Args:
+        connection: to the server.
+        database: whose login has `reads`.
+    """
+    rows = connection.say(_GROUP)
+    if not rows or not rows[0][1]:
+        server = "MySQL" if connection.mariadb is None else "MariaDB"
+        raise ConfigError(
+            f"store {database.login.text}: reads={database.login.reads} needs a MySQL replication group, and this"
+            f" {server} server is in none: leave reads out"
+        )
