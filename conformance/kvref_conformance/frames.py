@@ -112,25 +112,6 @@ class Frame:
         """Return how many bytes it takes."""
         return SIZE + self.lengths[2]
 
-    def __str__(self) -> str:
-        """Return the frame as a line for a reader; what is zero is left out."""
-        words = [self.name if self.magic in {REQUEST, REPLY} else f"magic 0x{self.magic:02x} {self.name}"]
-        if self.magic != REQUEST or self.status:
-            words.append(f"{'vbucket' if self.magic == REQUEST else 'status'}=0x{self.status:02x}")
-        for word, shown in (("extras", self.extras.hex()), ("key", _shown(self.key)), ("value", _shown(self.value))):
-            words += [f"{word}={shown}"] if shown else []
-        words += [f"cas={self.cas}"] if self.cas else []
-        words += [f"opaque={self.opaque.hex()}"] if any(self.opaque) else []
-        words += [f"datatype={self.datatype}"] if self.datatype else []
-        true = (len(self.key), len(self.extras), len(self.extras) + len(self.key) + len(self.value))
-        if true != self.lengths:
-            words.append(f"stated lengths={'/'.join(map(str, self.lengths))}")
-        return " ".join(words)
-
-
-def _shown(data: bytes) -> str:
-    return ascii(data.decode("latin-1"))[1:-1]
-
 
 def frames(data: bytes) -> Iterator[Frame]:
     """Cut bytes into frames as their headers tell; the last one may lack some of its body.

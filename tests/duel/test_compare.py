@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from kvref.errors import SuiteError
-from kvref_conformance.differential import known_differences
-from kvref_conformance.differential.compare import Counted, differing_rows, explained, same
+from kvref_conformance.differential import compare, known_differences
+from kvref_conformance.differential.compare import Counted, differing_rows, lines
+from kvref_conformance.differential.known_differences import Known
 from kvref_conformance.sql.columns import Column
 from kvref_conformance.strategies.world import Container, Table, World
 
 TABLE = Table("t", (Column("k", "VARCHAR", 8), Column("v", "INT"), Column("c", "BIGINT"), Column("e", "INT")), "k")
 WORLD = World(0, (TABLE,), (Container(("m", "test", "t", "k", "v", "0", "c", "e", "PRIMARY"), TABLE),))
+
+
+def same(left: bytes, right: bytes, counted: Counted) -> bool:
+    return compare.same(lines(left), lines(right), counted)
+
+
+def explained(sent: bytes, left: bytes, right: bytes, rows: Sequence[Known]) -> list[str] | None:
+    return compare.explained(sent.decode(), lines(left), lines(right), rows, Counted())
 
 
 def value(cas: int, data: bytes = b"x") -> bytes:
@@ -55,13 +66,13 @@ def test_what_looks_like_a_cas_number_inside_a_value_is_none() -> None:
 def test_a_row_explains_the_lines_it_fits_and_no_other() -> None:
     rows = known_differences.load(["mysql-5.6"])
     garbage = b"STORED\r\n140546769192919\r\n"
-    assert explained(b"set k 0 0 1\r\nx\r\nincr zz 1\r\n", garbage, b"STORED\r\nNOT_FOUND\r\n", rows, Counted()) == [
+    assert explained(b"set k 0 0 1\r\nx\r\nincr zz 1\r\n", garbage, b"STORED\r\nNOT_FOUND\r\n", rows) == [
         "uninitialised-number"
     ]
-    assert explained(b"incr zz 1\r\n", b"NOT_FOUND\r\n", b"7\r\n", rows, Counted()) == ["uninitialised-number"]
-    assert explained(b"get zz\r\n", b"7\r\n", b"NOT_FOUND\r\n", rows, Counted()) is None
-    assert explained(b"incr zz 1\r\n", garbage, b"NOT_STORED\r\nNOT_FOUND\r\n", rows, Counted()) is None
-    assert explained(b"incr zz 1\r\n", garbage, b"NOT_FOUND\r\n", rows, Counted()) is None
+    assert explained(b"incr zz 1\r\n", b"NOT_FOUND\r\n", b"7\r\n", rows) == ["uninitialised-number"]
+    assert explained(b"get zz\r\n", b"7\r\n", b"NOT_FOUND\r\n", rows) is None
+    assert explained(b"incr zz 1\r\n", garbage, b"NOT_STORED\r\nNOT_FOUND\r\n", rows) is None
+    assert explained(b"incr zz 1\r\n", garbage, b"NOT_FOUND\r\n", rows) is None
     assert "uninitialised-number" not in {row.id for row in known_differences.load(["mysql-8.0"])}
 
 

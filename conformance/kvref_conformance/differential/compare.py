@@ -1,11 +1,15 @@
-"""Compare two text replies, except cas numbers and the differences in `known_differences.toml`."""
+"""Compare two replies line by line or frame by frame, and rows; what `known_differences.toml` has is explained."""
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kvref_conformance.corpus.holes import cas_spans
+from kvref_conformance.frames import BETWEEN, decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +21,11 @@ if TYPE_CHECKING:
 Row: TypeAlias = "list[Json]"
 Rows: TypeAlias = "list[Row]"
 
+# In the place of a cas number: no character of an answer.
+_NUMBER: Final = "\ue000"
+_FRAME_CAS: Final = re.compile(r"(?:\A|; )\S+ \S+(?: opaque=\d+)?(?: datatype=\d+)? cas=(?P<cas>\d+)")
+# Placeholders of `exchange.py`.
+_END: Final = re.compile(rb"<(?:EOF|silence|more than [^>]+)>\Z")
 # Larger ones were written by SQL and are equal on both sides; no run counts so far.
 LARGEST_COUNTED: Final = 1_000_000_000
 # Seconds by which two times of expiry counted from now may differ.
@@ -47,41 +56,74 @@ class Counted:
         return self._left.get(left, right) == right and self._right.get(right, left) == left
 
 
-def same(left: bytes, right: bytes, counted: Counted) -> bool:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a text reply, or a frame in words (`frames.py`).
+
+    Args:
+        text: without its cas numbers.
+        numbers: the cas numbers.
+    """
+
+    text: str
+    numbers: tuple[int, ...]
+
+
+def lines(answer: bytes, *, binary: bool = False) -> list[Line]:
+    """Cut an answer into lines or frames; how its connection ended is the last one."""
+    if binary:
+        data, end = ended(answer)
+        text = BETWEEN.join(filter(None, (decode(data), end)))
+        spans = [found.span("cas") for found in _FRAME_CAS.finditer(text)]
+    else:
+        text = answer.decode("latin-1")
+        spans = list(cas_spans(text))
+    numbers = iter([int(text[begin:end]) for begin, end in spans])
+    for begin, until in reversed(spans):
+        text = text[:begin] + _NUMBER + text[until:]
+    each = text.split(BETWEEN if binary else "\r\n") if text else []
+    return [Line(line, tuple(itertools.islice(numbers, line.count(_NUMBER)))) for line in each]
+
+
+def ended(answer: bytes) -> tuple[bytes, str]:
+    """Split off what an answer says of the end of its connection."""
+    found = _END.search(answer)
+    return (answer[: found.start()], found[0].decode()) if found is not None else (answer, "")
+
+
+def same(left: Sequence[Line], right: Sequence[Line], counted: Counted) -> bool:
     """Return whether two answers are the same up to cas numbers, which are paired."""
-    if b"VALUE" not in left:
-        return left == right
-    mine, theirs = _pieces(left), _pieces(right)
-    return len(mine) == len(theirs) and all(
-        counted.agree(a, b) if isinstance(a, int) and isinstance(b, int) else a == b
-        for a, b in zip(mine, theirs, strict=True)
-    )
+    return len(left) == len(right) and all(same_line(a, b, counted) for a, b in zip(left, right, strict=True))
 
 
-def _pieces(answer: bytes) -> list[str | int]:
-    text = answer.decode("latin-1")
-    pieces: list[str | int] = []
-    done = 0
-    for begin, end in cas_spans(text):
-        pieces += [text[done:begin], int(text[begin:end])]
-        done = end
-    return [*pieces, text[done:]]
+def same_line(left: Line, right: Line, counted: Counted) -> bool:
+    """Return whether two lines are the same up to cas numbers, which are paired."""
+    numbers = zip(left.numbers, right.numbers, strict=False)
+    return left.text == right.text and all(counted.agree(a, b) for a, b in numbers)
 
 
-def explained(sent: bytes, left: bytes, right: bytes, known: Sequence[Known], counted: Counted) -> list[str] | None:
+def explained(
+    sent: str, left: Sequence[Line], right: Sequence[Line], known: Sequence[Known], counted: Counted
+) -> list[str] | None:
     """Return the ids of the rows that explain the differing lines of two answers; None where a line is left over."""
-    lines = left.split(b"\r\n"), right.split(b"\r\n")
-    if len(lines[0]) != len(lines[1]):
+    if len(left) != len(right):
         return None
     ids = []
-    for mine, theirs in zip(*lines, strict=True):
-        if same(mine + b"\r\n", theirs + b"\r\n", counted):
+    for mine, theirs in zip(left, right, strict=True):
+        if same_line(mine, theirs, counted):
             continue
-        row = next((row for row in known if row.explains(sent, mine, theirs)), None)
+        row = row_of(sent, mine, theirs, known, counted)
         if row is None:
             return None
-        ids.append(row.id)
+        ids.append(row)
     return ids
+
+
+def row_of(sent: str, left: Line, right: Line, known: Sequence[Known], counted: Counted) -> str | None:
+    """Return the id of the row that explains two different lines whose cas numbers agree; None if there is none."""
+    if len(left.numbers) != len(right.numbers) or not all(map(counted.agree, left.numbers, right.numbers)):
+        return None
+    return next((row.id for row in known if row.explains(sent, left.text, right.text)), None)
 
 
 def differing_rows(world: World, table: Table, left: Rows, right: Rows, counted: Counted) -> tuple[Rows, Rows] | None:

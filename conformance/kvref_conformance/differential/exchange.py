@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from kvref.errors import SuiteError
 from kvref_conformance.connection import MAX_ANSWER_BYTES, Reply, beyond
 from kvref_conformance.corpus.conversation import Conversation
-from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.corpus.templates import CasNames, plain
 from kvref_conformance.differential.commands import MARK_OPAQUE
+from kvref_conformance.differential.compare import lines
 from kvref_conformance.frames import CAS, encode, split
 from kvref_conformance.player import Player
 from kvref_conformance.steps import AwaitReply, Disconnect, Send, Sql
@@ -122,13 +122,9 @@ class Side:
         assert shown is not None, "what waits has a reply"
         assert shown.reply is not None, "what waits has a reply"
         answer = shown.reply.data
-        if step.binary:
-            for frame in split(answer)[0]:
-                self._names.learn(frame.cas)
-        elif b"VALUE" in answer:
-            text = answer.decode("latin-1")
-            for begin, end in cas_spans(text):
-                self._names.learn(cas_number(text[begin:end]))
+        for line in lines(answer, binary=step.binary):
+            for number in line.numbers:
+                self._names.learn(number)
         return answer
 
     def close(self, name: str) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.frames import Frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _FIELDS: Final = {"id", "profiles", "sent", "one", "other", "reason", "evidence"}
-# A row with it is one of frames.
-_DIFFERS: Final = "differs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,42 +22,20 @@ class Known:
 
     Args:
         id: under which it is counted.
-        sent: what the step sent must contain this.
-        pair: a whole line of one side, LF, the same line of the other side.
+        sent: what the step sent must contain this; frames in words are lines.
+        pair: a whole line of one side, LF, the same line of the other side; a frame in words is a line.
         reason: why it is no finding.
-        differs: names of fields of a frame that may differ; all others are the same. None: it is a row of text lines.
     """
 
     id: str
-    sent: re.Pattern[bytes]
-    pair: re.Pattern[bytes]
+    sent: re.Pattern[str]
+    pair: re.Pattern[str]
     reason: str
-    differs: frozenset[str] | None = None
 
-    def explains_frame(self, sent: str, left: Frame, right: Frame) -> bool:
-        """Return whether the row explains two different frames; the patterns fit them as lines for a reader.
-
-        Args:
-            sent: the step's frames, a line each.
-            left: one side's reply.
-            right: the other side's.
-        """
-        if self.differs is None or any(
-            getattr(left, each.name) != getattr(right, each.name)
-            for each in fields(Frame)
-            if each.name not in self.differs
-        ):
-            return False
-        lines = (str(replace(frame, opaque=bytes(4))).encode() for frame in (left, right))
-        return self._fits(sent.encode(), *lines)
-
-    def explains(self, sent: bytes, left: bytes, right: bytes) -> bool:
-        """Return whether the row explains two different lines."""
-        return self.differs is None and self._fits(sent, left, right)
-
-    def _fits(self, sent: bytes, left: bytes, right: bytes) -> bool:
+    def explains(self, sent: str, left: str, right: str) -> bool:
+        """Return whether the row explains two different lines, which have no cas numbers any more."""
         return self.sent.search(sent) is not None and any(
-            self.pair.fullmatch(b"\n".join(pair)) for pair in ((left, right), (right, left))
+            self.pair.fullmatch("\n".join(pair)) for pair in ((left, right), (right, left))
         )
 
 
@@ -78,16 +53,14 @@ def parse(text: str, profiles: Iterable[str]) -> tuple[Known, ...]:
     taking_part = set(profiles)
     rows = tomllib.loads(text).get("known", [])
     for row in rows:
-        if row.keys() - {_DIFFERS} != _FIELDS or not all(row.values()):
+        if row.keys() != _FIELDS or not all(row.values()):
             raise SuiteError(
-                f"differential/known_differences.toml: a row has the fields {', '.join(sorted(_FIELDS))}, none empty,"
-                f" one of frames {_DIFFERS} too: {row}"
+                f"differential/known_differences.toml: a row has the fields {', '.join(sorted(_FIELDS))}, none empty:"
+                f" {row}"
             )
     return tuple(_known(row) for row in rows if taking_part.intersection(row["profiles"]))
 
 
 def _known(row: dict[str, Any]) -> Known:
-    sent = re.compile(row["sent"].encode(), re.MULTILINE)
-    pair = re.compile(f"(?:{row['one']})\\n(?:{row['other']})".encode())
-    differs = frozenset(row[_DIFFERS]) if _DIFFERS in row else None
-    return Known(row["id"], sent, pair, row["reason"], differs)
+    pair = re.compile(f"(?:{row['one']})\\n(?:{row['other']})")
+    return Known(row["id"], re.compile(row["sent"], re.MULTILINE), pair, row["reason"])

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.corpus.templates import bytes_of
 from kvref_conformance.differential import exchange
-from kvref_conformance.differential.compare import Counted, differing_rows, explained, same
-from kvref_conformance.differential.compare_frames import explained_frames, kind_of, same_frames
+from kvref_conformance.differential.compare import Counted, differing_rows, explained, lines, row_of, same, same_line
+from kvref_conformance.frames import BETWEEN, decode_requests
 from kvref_conformance.steps import Send
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_conformance.differential.compare import Rows
+    from kvref_conformance.differential.compare import Line, Rows
     from kvref_conformance.differential.exchange import Side
     from kvref_conformance.differential.generate import Script
     from kvref_conformance.differential.known_differences import Known
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Sides = tuple["Side", "Side"]
 # The kind of a difference where a server could not be talked to.
 LOST: Final = "connection lost"
+_FRAME: Final = re.compile(r"(\S+)(?: (\S+))?((?: (?!value=)\w+=\S*)*)(?: (.*))?", re.DOTALL)
 _WORDS: Final = re.compile(
     rb"END|STORED|NOT_STORED|EXISTS|NOT_FOUND|DELETED|OK|RESET|ERROR|SUCCEED|<\w+>|(?:CLIENT|SERVER)_ERROR [^\r\n]*"
 )
@@ -110,13 +111,15 @@ def _compare(
     outcome: Outcome,
 ) -> Difference | None:
     binary = isinstance(step, Send) and step.binary
-    if (same_frames if binary else same)(*answers, counted):
+    left, right = (lines(answer, binary=binary) for answer in answers)
+    if same(left, right, counted):
         return None
-    ids = (explained_frames if binary else explained)(whole, *answers, known, counted)
+    sent = decode_requests(whole).replace(BETWEEN, "\n") if binary else whole.decode("latin-1")
+    ids = explained(sent, left, right, known, counted)
     if ids is not None:
         outcome.known += ids
         return None
-    kind = kind_of(whole, *answers, known, counted) if binary else _kind(whole, *answers)
+    kind = kind_of_frames(sent, left, right, known, counted) if binary else _kind(whole, *answers)
     return Difference(number, kind, *(repr(answer)[2:-1] for answer in answers))
 
 
@@ -156,6 +159,34 @@ def _kind(whole: bytes, left: bytes, right: bytes) -> str:
         names = ("VALUE", "key", "flags", "length", "cas")
         shapes = [next((name for name, a, b in zip(names, *words, strict=False) if a != b), "number of words")] * 2
     return f"{verb[0].decode('latin-1')}: {shapes[0]} / {shapes[1]}"
+
+
+def kind_of_frames(
+    sent: str, left: Sequence[Line], right: Sequence[Line], known: Sequence[Known], counted: Counted
+) -> str:
+    """Return the first command that is answered differently, and what of the answer differs."""
+    for mine, theirs in zip(left, right, strict=False):
+        if same_line(mine, theirs, counted) or row_of(sent, mine, theirs, known, counted) is not None:
+            continue
+        (a, fields), (b, others) = _fields(mine.text), _fields(theirs.text)
+        if a != b or fields.get("opaque") != others.get("opaque"):
+            return f"{a} / {b}: one has nothing to say"
+        if fields["status"] != others["status"]:
+            return f"{a}: {fields['status']} / {others['status']}"
+        differing = [name for name in {**fields, **others} if fields.get(name) != others.get(name)] or ["cas"]
+        key = f" {fields.get('key')}" if a == "stat" and "key" not in differing else ""
+        return f"{a}{key} {fields['status']}: {' and '.join(differing)}"
+    more = [*left[len(right) :], *right[len(left) :]][0].text
+    return f"{more.split(' ')[0]}: " + ("answered / not" if len(left) > len(right) else "not / answered")
+
+
+def _fields(line: str) -> tuple[str, dict[str, str]]:
+    """Return the name of a frame in words, and its fields."""
+    found = _FRAME.fullmatch(line)
+    assert found is not None, "a line has a first word"
+    name, status, named, value = found.groups("")
+    fields = dict(word.split("=", 1) for word in named.split())
+    return name, {"status": "0x00" if status == "ok" else status, **fields, "value": value}
 
 
 def _shape(line: bytes) -> str:

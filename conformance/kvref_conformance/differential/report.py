@@ -11,10 +11,9 @@ from rich.table import Table
 
 from kvref_conformance.corpus.conversation import Conversation, Recorded, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
-from kvref_conformance.corpus.templates import bytes_of, plain, sent
-from kvref_conformance.differential.compare import LARGEST_COUNTED
-from kvref_conformance.differential.exchange import CLOSED, SILENCE
-from kvref_conformance.frames import split
+from kvref_conformance.corpus.templates import plain, sent
+from kvref_conformance.differential.compare import LARGEST_COUNTED, ended
+from kvref_conformance.frames import BETWEEN, decode
 from kvref_conformance.steps import Disconnect, Send, Sql
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def describe(found: Found, names: tuple[str, str]) -> str:
         if answers[0] == answers[1]:
             lines += [f"     = {text(answers[0])}"] if answers[0] is not None else []
         else:
-            lines += [f"     {name}: {text(answer)}" for name, answer in zip(names, answers, strict=True)]
+            lines += [f"     {name}: {text(answer or b'')}" for name, answer in zip(names, answers, strict=True)]
     if found.difference.step is None:
         lines.append("afterwards:")
         lines += [
@@ -59,38 +58,18 @@ def _shown(step: Step) -> str:
     if isinstance(step, Disconnect):
         return f"{step.on}> closes"
     if isinstance(step, Send):
-        said = _sent_frames(step) if step.binary else _text(sent(step))
+        said = step.packets[0] if step.binary else ascii(sent(step))
         return f"{step.on}> {said}{' (in two packets)' if len(step.packets) > 1 or step.cuts else ''}"
     return f"{step.on}> {plain(step.statement)}" if isinstance(step, Sql) else str(step)
 
 
-def _text(said: bytes | Json) -> str:
-    return ascii(said.decode("latin-1") if isinstance(said, bytes) else said)
+def _text(answer: bytes) -> str:
+    return ascii(answer.decode("latin-1"))
 
 
-def _sent_frames(step: Send) -> str:
-    data, parts = bytes_of(step), sent(step)
-    numbers = [f"{part}" for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    words = _frames(data) if data[:1] == b"\x80" else data.hex()
-    return f"{words}{' with ' if numbers else ''}{', '.join(numbers)}"
-
-
-def _frames(answer: bytes | None) -> str:
-    """Return an answer frame by frame; what is none as digits."""
-    if answer is None:
-        return "None"
-    data, end = _ended(answer)
-    found, rest = split(data)
-    words = [str(frame) for frame in found] + ([f"{rest.hex()}…"] if rest else [])
-    return "; ".join(words + ([end] if end else [])) or "''"
-
-
-def _ended(answer: bytes) -> tuple[bytes, str]:
-    """Take off what an answer says of the end of its connection."""
-    for end in (CLOSED, SILENCE):
-        if answer.endswith(end):
-            return answer.removesuffix(end), end.decode()
-    return answer, ""
+def _frames(answer: bytes) -> str:
+    data, end = ended(answer)
+    return BETWEEN.join(filter(None, (decode(data), end))) or "''"
 
 
 def save(found: Found, folder: Path, version: str, options: tuple[str, ...] = ()) -> Path:
@@ -123,7 +102,7 @@ def _with_answers(found: Found, version: str) -> Iterator[Recorded]:
             if not step.binary:
                 got = _with_holes(answer.decode("latin-1"), numbers)
             else:
-                data, end = _ended(answer)
+                data, end = ended(answer)
                 got = _with_holes(data.hex() + end, numbers, hexadecimal=True)
             yield Recorded(step, {version: got})
         else:
