@@ -142,8 +142,8 @@ class HistoryMachine(CommandRules):
         if both[0]:
             self.read(on, [(None, key)], manner)
         if changed and name in model.open:
-            table = model.tables[model.open[name].mapping]
-            self.do(s.Change("update", table, self.keys[key], at(VALUES, value)))
+            place = model.tables[model.open[name].mapping], self.keys[key]
+            self.do(s.Change("insert" if model.rows.newest(place) is None else "update", *place, at(VALUES, value)))
         if both[1]:
             self.read(on, [(None, key)], manner)
 
