@@ -1,28 +1,22 @@
-"""What a generated case finds: thing after thing, each once, each a verdict with a conversation of its own."""
+"""What a generated case finds: thing after thing, each once, and how long a shorter conversation is looked for."""
 
 from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.budget import OverTime
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from kvref_conformance.budget import Budget
-    from kvref_conformance.case import Case
     from kvref_conformance.conversation import Exchange
     from kvref_conformance.judge import Judge
 
-# Things found by one case, and seconds after which no more are looked for.
-MOST: Final = 12
-SECONDS: Final = 120.0
 # Of one thing: for as long a shorter conversation is looked for that shows it.
 SHORTENING_SECONDS: Final = 25.0
 # An endpoint that ends is started again for each conversation that shows it, which takes seconds.
@@ -76,23 +70,6 @@ class ShrinkLimit:
     def found(self) -> None:
         """Take note of a conversation that shows the thing."""
         self._found = time.monotonic() if self._found is None else self._found
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A conversation in which something is not allowed.
-
-    Args:
-        text: it, for the reader.
-        exchanges: it.
-        script: it as a case.
-        crash: the endpoint ended in it.
-    """
-
-    text: str
-    exchanges: tuple[Exchange, ...]
-    script: Case
-    crash: bool = False
 
 
 class Search:
@@ -149,44 +126,10 @@ class Search:
         self.patience.found()
         raise CaseFailed(render(exchanges))
 
-    def finding(self, text: str, script: Case) -> Finding:
-        """Return what was found last, from now on known.
-
-        Args:
-            text: the conversation, for the reader.
-            script: it as a case.
-        """
+    def take(self) -> bool:
+        """Take what was found last for known from now on; return whether the endpoint ended in it."""
         self._known.add(self.signature)
-        return Finding(text, self.last, script, self.signature[0] == ENDED)
-
-
-def collect(judge: Judge, case: Case, chapter: str, look: Callable[[], Finding | None]) -> list[Verdict]:
-    """Look for things until nothing new is found, or MOST things are.
-
-    Args:
-        judge: of the run.
-        case: names the requirement.
-        chapter: for the verdicts.
-        look: holds conversations until something new is not allowed; None when nothing is.
-    """
-    began = last = time.monotonic()
-    found: list[Verdict] = []
-    while len(found) < MOST and time.monotonic() - began < SECONDS and not judge.pulse.ended:
-        try:
-            finding = look()
-        except OverTime:
-            over = Verdict(case.id, chapter, case.requirements, NOT_RUN, judge.budget.spent())
-            return found or [over]
-        if finding is None:
-            break
-        name = f"{case.id}~{len(found) + 1}" if found else case.id
-        now = time.monotonic()
-        about = (judge.statement_of(case), round(now - last, 4), finding.exchanges, judge.explain(case, finding.text))
-        word = CRASH if finding.crash else FAILS
-        found.append(Verdict(name, chapter, case.requirements, word, *about, script=finding.script))
-        last = now
-    holds = Verdict(case.id, chapter, case.requirements, HOLDS, "", round(time.monotonic() - began, 4))
-    return found or [holds]
+        return self.signature[0] == ENDED
 
 
 def signature(request: str, allowed: Iterable[str], got: str, keys: Iterable[str]) -> Signature:

@@ -12,10 +12,14 @@ from kvref_conformance.budget import TIME_LIMIT, Budget
 from kvref_conformance.case import case
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Finding, Search, ShrinkLimit, ShrinkLimitReached, collect, signature
-from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN
+from kvref_conformance.findings import Search, ShrinkLimit, ShrinkLimitReached, signature
+from kvref_conformance.stateful import examples
+from kvref_conformance.stateful.examples import judge_examples
+from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from kvref_conformance.judge import Judge
 
 KEYS = ["z1k0", "z1k1"]
@@ -63,7 +67,7 @@ def test_the_shortest_conversation_is_kept_when_the_time_ends_in_a_longer_one() 
         with pytest.raises(CaseFailed):
             search.fail("any", shown, ("get",))
     assert search.last is short
-    search.finding("text", CASE)
+    assert not search.take()
     search.begin()
     search.fail("any", short, ("get",))
     assert search.last == ()
@@ -81,13 +85,40 @@ def test_the_conversation_that_ended_the_endpoint_for_good_is_kept_though_it_is_
     assert (search.last, search.signature) == (long, (findings.ENDED, "get"))
 
 
+class Found:
+    """A search that takes whatever is found."""
+
+    def __init__(self, crashes: Sequence[bool] = ()) -> None:
+        self.patience = SimpleNamespace(over=False)
+        self.last: tuple[Exchange, ...] = ()
+        self._crashes = list(crashes)
+
+    def begin(self) -> None:
+        """Look for another thing."""
+        self.last = (Exchange("a", f"get {len(self._crashes)}", (), ""),)
+
+    def run(self) -> None:
+        """Find as many things as are left."""
+        if self._crashes:
+            raise CaseFailed("something")
+
+    def take(self) -> bool:
+        """Return whether the endpoint ended."""
+        return self._crashes.pop(0)
+
+
+def judged(search: object, run: Callable[[], None]) -> list[Verdict]:
+    return judge_examples(cast("Search", search), cast("Judge", Run()), CASE, "commands", 1, run, lambda: CASE)
+
+
 def test_looking_ends_where_nothing_is_found_or_enough() -> None:
-    judge = cast("Judge", Run())
-    assert [each.verdict for each in collect(judge, CASE, "commands", lambda: None)] == [HOLDS]
-    left = [Finding("b", (), CASE, crash=True), Finding("a", (), CASE)]
-    found = collect(judge, CASE, "commands", lambda: left.pop() if left else None)
-    assert [(each.case, each.verdict, each.text) for each in found] == [("any", FAILS, "a"), ("any~2", CRASH, "b")]
-    assert len(collect(judge, CASE, "commands", lambda: Finding("x", (), CASE))) == findings.MOST
+    assert [each.verdict for each in judged(Found(), lambda: None)] == [HOLDS]
+    search = Found([False, True])
+    found = judged(search, search.run)
+    assert [(each.case, each.verdict) for each in found] == [("any", FAILS), ("any~2", CRASH)]
+    assert ["get 2" in found[0].text, "get 1" in found[1].text] == [True, True]
+    search = Found([False] * 100)
+    assert len(judged(search, search.run)) == examples.MOST
 
 
 def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +139,5 @@ def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.Monkey
 
 
 def test_looking_ends_at_the_time_limit_of_the_run() -> None:
-    judge = cast("Judge", Run())
-    patience = ShrinkLimit(judge.budget)
-    found = collect(judge, CASE, "commands", patience.check)
+    found = judged(Found(), ShrinkLimit(Run.budget).check)
     assert [(each.verdict, each.reason.startswith(TIME_LIMIT)) for each in found] == [(NOT_RUN, True)]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 from hypothesis.errors import Flaky
 
+from kvref_conformance.budget import OverTime
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.findings import Finding, ShrinkLimitReached, collect
-from kvref_conformance.verdict import NOT_RUN, Verdict
+from kvref_conformance.findings import ShrinkLimitReached
+from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.findings import Search
     from kvref_conformance.judge import Judge
+
+
+# Things found by one case, and seconds after which no more are looked for.
+MOST: Final = 12
+SECONDS: Final = 120.0
 
 
 def refused(judge: Judge, case: Case, chapter: str, needs_sql: str) -> list[Verdict]:
@@ -55,7 +62,9 @@ def judge_examples(
         script: returns the last conversation as a case.
     """
 
-    def look() -> Finding | None:
+    began = last = time.monotonic()
+    found: list[Verdict] = []
+    while len(found) < MOST and time.monotonic() - began < SECONDS and not judge.pulse.ended:
         search.begin()
         try:
             run()
@@ -64,11 +73,17 @@ def judge_examples(
         except (ShrinkLimitReached, Flaky) as error:
             flaky = isinstance(error, Flaky) and not search.patience.over
             note = f"; {'the same bytes, sent again, were answered otherwise' if flaky else 'perhaps not the shortest'}"
+        except (NotRun, OverTime) as error:
+            reason = str(error) if isinstance(error, NotRun) else judge.budget.spent()
+            return found or [Verdict(case.id, chapter, case.requirements, NOT_RUN, reason)]
         else:
-            return None
-        return search.finding(f"seed {start}{note}\n{render(search.last)}", script())
-
-    try:
-        return collect(judge, case, chapter, look)
-    except NotRun as reason:
-        return [Verdict(case.id, chapter, case.requirements, NOT_RUN, str(reason))]
+            break
+        name = f"{case.id}~{len(found) + 1}" if found else case.id
+        word = CRASH if search.take() else FAILS
+        now = time.monotonic()
+        text = judge.explain(case, f"seed {start}{note}\n{render(search.last)}")
+        about = (judge.statement_of(case), round(now - last, 4), search.last, text)
+        found.append(Verdict(name, chapter, case.requirements, word, *about, script=script()))
+        last = now
+    holds = Verdict(case.id, chapter, case.requirements, HOLDS, "", round(time.monotonic() - began, 4))
+    return found or [holds]

@@ -24,6 +24,7 @@ from kvref_conformance.stateful.case_names import SIMULTANEOUS
 from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.concurrency.run import Histories
 from kvref_conformance.stateful.concurrency.simultaneous import PlanRunner, plans
+from kvref_conformance.stateful.examples import refused
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.verdict import FAILS, FLAKY, HOLDS, NOT_RUN, Verdict
 
@@ -55,11 +56,10 @@ def judge_concurrency(judge: Judge, case: Case, chapter: str, examples: int, sta
         about = (word, reason, round(time.monotonic() - began, 4))
         return [Verdict(case.id, chapter, case.requirements, *about, text=text, repeated=repeated)]
 
-    refused = judge.refuse(case)
-    if refused is not None:
-        return verdict(*refused)
-    if judge.world is None and not (simultaneous and not judge.endpoint.profile.flag("mapping.supported")):
-        return verdict(NOT_RUN, "needs --sql DSN: the suite creates its own tables and reads them")
+    alone = simultaneous and not judge.endpoint.profile.flag("mapping.supported")
+    needs = "" if alone else "the suite creates its own tables and reads them"
+    if verdicts := refused(judge, case, chapter, needs):
+        return verdicts
     try:
         if judge.settings is not None:
             judge.settings.bring(case.settings)
