@@ -110,6 +110,20 @@ CASES = (
         hit("{k}", "x"),
     ),
     case(
+        "later-C-of-mg",
+        "KV-META-023",
+        X,
+        send("mg {k} c\r\n", "HD c<cas a>\r\n"),
+        send("mg {k} C{a} v\r\n", "VA 1\r\nx\r\n"),
+    ),
+    case("later-s-of-ms", "KV-META-024", send("ms {k} 1 s\r\nx\r\n", "HD\r\n"), hit("{k}", "x")),
+    case(
+        "later-N-of-ms",
+        "KV-META-025",
+        send("ms {k} 1 MA N60\r\nx\r\nms {k} 1 MP N60\r\nx\r\n", "NS\r\n" * 2),
+        send("mg {k}\r\n", "EN\r\n"),
+    ),
+    case(
         "me-row",
         "KV-META-017 KV-META-021",
         store("{k}", "value"),
