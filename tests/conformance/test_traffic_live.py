@@ -163,6 +163,15 @@ def test_a_replay_on_the_model_differs_in_nothing(recordings: tuple[Path, Path],
         assert result["same"] + result["masked"] + result["earlier"] + result["beyond"] == result["commands"]
 
 
+def test_memcached_replies_as_its_model(tmp_path: Path) -> None:
+    file = tmp_path / "memcached.jsonl"
+    with target_or_skip("memcached") as memcached:
+        recorded(memcached.memcached(), file)
+    code, result, output = on_model(file, "memcached", tmp_path)
+    assert code == 0, output
+    assert result["same"] > result["commands"] * 0.9
+
+
 def test_the_model_shows_what_a_reply_breaks(recordings: tuple[Path, Path], tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.jsonl"
     text = recordings[0].read_text()

@@ -108,6 +108,12 @@ def test_a_key_is_beyond_the_model_until_it_is_set(store: str) -> None:
     assert [each.decode() for each in replies] == [ERROR] * 3 + ["STORED\r\n", "VALUE k 0 1\r\ny\r\nEND\r\n"]
 
 
+@pytest.mark.parametrize("request_", [b"touch k 0\r\n", b"gat 0 k\r\n", b"md k\r\n"])
+def test_commands_that_the_plugin_does_not_have_are_beyond_its_model(request_: bytes) -> None:
+    assert talk([request_], "mysql-8.0") == [ERROR.encode()]
+    assert talk([request_], "memcached") != [ERROR.encode()]
+
+
 @pytest.mark.parametrize(("profile", "reply"), [("kvref", ERROR), ("memcached", "END\r\n")])
 def test_the_names_of_mappings_are_not_in_a_recording(profile: str, reply: str) -> None:
     assert talk([b"get @@aaa.k\r\n"], profile) == [reply.encode()]

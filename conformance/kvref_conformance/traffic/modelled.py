@@ -54,6 +54,7 @@ class ModelServer:
     def __init__(self, profile: Profile, lasts: float) -> None:
         self._model = Model(profile)
         self._switching = profile.flag("mapping.supported")
+        self._plugin_only = not profile.flag("verbs.beyond_plugin")
         self._lasts = lasts
         self._unknown: set[bytes] = set()
         self._lock = threading.Lock()
@@ -134,6 +135,9 @@ class ModelServer:
     def _beyond(self, step: s.Request, command: Command) -> bool:
         """Return whether the reply depends on what the model does not have."""
         if isinstance(step, s.Bind | s.Unknown):
+            return True
+        touches = isinstance(step, s.Touch) or (isinstance(step, s.Get) and step.expiry is not None)
+        if self._plugin_only and (touches or step.protocol == s.META):
             return True
         if any(len(key) > MAX_KEY or (self._switching and key.startswith(b"@@")) for key in command.keys):
             return True
