@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import socket
 import ssl
 import sys
@@ -10,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from kvref.errors import KvrefError
 from kvref_conformance.clients.adapter import Adapter, AdapterError
 from kvref_conformance.clients.judge import FAILS, HOLDS, UNSUPPORTED, Judged, judge_client
 from kvref_conformance.clients.requirements import load
 from kvref_conformance.clients.server import ScriptedServer
-from kvref_conformance.clients.tls import AUTHORITY
+from kvref_conformance.clients.tls import AUTHORITY, openssl
 from kvref_conformance.interop.rows import SCRIPTS
 
 pytestmark = pytest.mark.programs
@@ -105,6 +107,13 @@ def test_another_handshake_is_requested(requirement: str, message: str) -> None:
             with suppress(ssl.SSLError, ConnectionError):
                 connection.recv(1)
     assert message in received
+
+
+def test_a_missing_library_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes.util, "find_library", lambda _: None)
+    openssl.cache_clear()
+    with pytest.raises(KvrefError, match="apt-get install libssl3"):
+        judged([str(SMALL), "none"], "KC-TLS-036")
 
 
 def test_pymemcache_reads_bytes_that_no_request_belongs_to() -> None:

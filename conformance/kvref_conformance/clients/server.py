@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from kvref_conformance.clients import binary, text
 from kvref_conformance.clients.login import Gate
 from kvref_conformance.clients.text import Raw
-from kvref_conformance.clients.tls import OF_LIBRARY, LibraryTls, MemoryTls, Plain
+from kvref_conformance.clients.tls import OF_LIBRARY, LibraryTls, MemoryTls, Plain, openssl
 from kvref_conformance.frames import REQUEST
 
 if TYPE_CHECKING:
@@ -108,7 +108,9 @@ class ScriptedServer:
         return port
 
     def arm(self, fault: Fault) -> None:
-        """Apply a fault to the next replies it is made for."""
+        """Apply a fault to the next replies it is made for. Raises KvrefError if it needs a library that is missing."""
+        if fault.records in OF_LIBRARY:
+            openssl()
         with self._lock:
             self._fault, self._left = fault, fault.times
 

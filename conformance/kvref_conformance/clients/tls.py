@@ -12,8 +12,11 @@ import ctypes
 import ctypes.util
 import select
 import ssl
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from kvref.errors import KvrefError
 
 if TYPE_CHECKING:
     import socket
@@ -166,7 +169,7 @@ class LibraryTls:
 
     def __init__(self, connection: socket.socket, certificate: str, records: str, patience: float) -> None:
         self._connection, self._patience = connection, patience
-        library = _library()
+        library = openssl()
         self._library = library
         self._context = library.SSL_CTX_new(library.TLS_server_method())
         file = str(HERE / f"{certificate}.pem").encode()
@@ -214,10 +217,12 @@ class LibraryTls:
             self._library.SSL_CTX_free(context)
 
 
-def _library() -> Any:
+@cache
+def openssl() -> Any:
+    """Return OpenSSL's library with typed functions. Raises KvrefError if the machine has none."""
     name = ctypes.util.find_library("ssl")
     if name is None:
-        raise OSError("no library libssl: install OpenSSL")
+        raise KvrefError("no library libssl, which requests another handshake: apt-get install libssl3")
     library = ctypes.CDLL(name)
     pointer, integer, text = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
     for function, result, *arguments in (
