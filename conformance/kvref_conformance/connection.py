@@ -35,7 +35,8 @@ KEPT_BYTES: Final = 1024
 _CHUNK: Final = 1 << 16
 _MAX_LINE: Final = 512
 
-BINARY_ASK: Final = encode(f"noop opaque={0x6B767266}")
+SENTINEL_OPAQUE: Final = 0x6B767266
+BINARY_ASK: Final = encode(f"noop opaque={SENTINEL_OPAQUE}")
 BINARY_ANSWER: Final = bytes([REPLY]) + BINARY_ASK[1:]
 
 
@@ -110,6 +111,14 @@ class Connection:
     def fileno(self) -> int:
         """Return the file descriptor, -1 once it is closed."""
         return self._socket.fileno()
+
+    def expect_sentinel(self, *, binary: bool) -> None:
+        """Give a connection that was opened without a sentinel one: what it answers now, at its first request."""
+        self.binary = binary
+        self.request = BINARY_ASK if binary else self.request
+        self.send(self.request)
+        reply = self.read(lambda data: 0.0 if data.endswith((b"\n", BINARY_ANSWER)) else inf, CONNECT_SECONDS)
+        self._sentinel = reply.data or self.request
 
     def allow(self, size: int) -> None:
         """Set the limit of the answers that follow to MAX_ANSWER_BYTES more than so many bytes."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 
+from kvref_conformance.connection import SENTINEL_OPAQUE
 from kvref_conformance.corpus.templates import bytes_of, escaped
 from kvref_conformance.differential import exclusions
 from kvref_conformance.frames import SIZE, frames, in_key, in_value
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from kvref_conformance.strategies.commands import KeyCommand
     from kvref_conformance.strategies.world import Container, World
 
-MARK_OPAQUE: Final = b"mark"  # of the frame that marks the end of an answer
 KINDS: Final = {"get": 30.0, "store": 34, "count": 11, "delete": 7, "odd": 6}
 READS: Final = {"get": 1.0}
 _VERBS: Final = {"set": 5.0, "add": 1.5, "replace": 1, "append": 1, "prepend": 1, "cas": 2.5}
@@ -55,7 +55,7 @@ _NUMBER: Final = re.compile(r"(?<= )\d+(?= |$)")
 _KEY: Final = re.compile(r" key=\S*")
 _TAILS: Final = {" noreply": 3.0, " foo": 1, " 0": 2, " 5": 0.5, " 0 noreply": 0.5, " a b": 0.5}
 _ODD_BYTES: Final = " \0\t\r\n\xff\xc3\x80:"
-_OPAQUES: Final = st.integers(1, (1 << 32) - 1).filter(lambda drawn: drawn != int.from_bytes(MARK_OPAQUE, "big"))
+_OPAQUES: Final = st.integers(1, (1 << 32) - 1).filter(lambda drawn: drawn != SENTINEL_OPAQUE)
 # In the place of a cas number that was received, until braces are escaped.
 _RECEIVED: Final = "\ue000"
 

@@ -1,23 +1,19 @@
 """Run one conversation on two servers at once, without waiting for silence.
 
-A `version`, or a noop in the binary protocol, after each command marks the end of its answer. A connection is closed
-by closing its sending side and reading to the end: the server has then finished with it.
+The sentinel of a connection is sent with each command (`connection.py`). A connection is closed by closing its sending
+side and reading to the end: the server has then finished with it.
 """
 
 from __future__ import annotations
 
-import re
 import time
-from math import inf
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
 from kvref_conformance.connection import MAX_ANSWER_BYTES, Reply, beyond
 from kvref_conformance.corpus.conversation import Conversation
 from kvref_conformance.corpus.templates import CasNames, plain
-from kvref_conformance.differential.commands import MARK_OPAQUE
 from kvref_conformance.differential.compare import lines
-from kvref_conformance.frames import CAS, encode, split
 from kvref_conformance.player import Player
 from kvref_conformance.steps import AwaitReply, Disconnect, Send, Sql
 
@@ -29,10 +25,6 @@ if TYPE_CHECKING:
     from kvref_conformance.steps import StartRequest, Step
     from kvref_conformance.strategies.world import Table, World
 
-MARK: Final = b"version\r\n"
-NOOP: Final = encode(f"noop opaque={int.from_bytes(MARK_OPAQUE, 'big')}")
-_MARKED_BY: Final = MARK_OPAQUE + bytes(CAS.stop - CAS.start)
-_MARKED: Final = re.compile(rb"VERSION [0-9][0-9A-Za-z.+-]*\r\n\Z")
 # flush_all of 8.0 may wait for the plugin's background thread, which wakes every five seconds.
 PATIENCE: Final = 8.0
 DYING: Final = 1.0
@@ -47,26 +39,31 @@ OWN: Final = "duel"
 GONE: Final = (2006, 2013)
 
 
-class Marks:
-    """The `player.Replies` of a run: a reply ends before that to a mark, which is sent behind the command."""
+class Sentinels:
+    """The `player.Replies` of a run: a reply ends before that to the sentinel of its connection."""
 
     def __init__(self) -> None:
-        self._binary: dict[Connection, bool] = {}
+        self._begun: set[Connection] = set()
 
     def send(self, connection: Connection, step: Send | StartRequest, packets: tuple[bytes, ...]) -> Reply:
-        """Send packets, the mark with the last one; `receive` returns the reply."""
-        self._binary[connection] = step.binary
+        """Send packets, the sentinel with the last one; `receive` returns the reply."""
+        if connection not in self._begun:
+            self._begun.add(connection)
+            connection.expect_sentinel(binary=step.binary)
         for packet in packets[:-1]:
             connection.send(packet)
             time.sleep(PACKET_SECONDS)
-        connection.send(packets[-1] + (NOOP if step.binary else MARK))
+        connection.send(packets[-1], ask=True)
         return Reply(b"")
 
     start = send
 
     def receive(self, connection: Connection, step: AwaitReply) -> Reply:
-        """Return the reply to what `send` sent, or a placeholder."""
-        return Reply(_read(connection, step.patience, binary=self._binary[connection]))
+        """Return the reply to what `send` sent, with a placeholder where it has no end."""
+        reply = connection.end(step.patience)
+        if reply.limit:
+            return Reply(reply.data + FLOOD)
+        return Reply(reply.data + (SILENCE if reply.hang else CLOSED if reply.closed else b""))
 
     def disconnect(self, connection: Connection, _how: str) -> None:
         """Close a connection, and wait until the server has."""
@@ -87,7 +84,7 @@ class Side:
         self.target = target
         self._options = options
         self._names = CasNames()
-        self._player = Player(target, self._names, Marks())
+        self._player = Player(target, self._names, Sentinels())
 
     def prepare(self, world: World) -> str:
         """Make a world; returns "", "closed" or "server died"."""
@@ -102,7 +99,7 @@ class Side:
     def begin(self, statements: tuple[str, ...]) -> None:
         """Fill the tables for the next conversation."""
         self._names = CasNames()
-        self._player = Player(self.target, self._names, Marks())
+        self._player = Player(self.target, self._names, Sentinels())
         self._change(statements)
 
     def _change(self, statements: tuple[str, ...]) -> None:
@@ -113,11 +110,11 @@ class Side:
         self.target.execute(OWN, "COMMIT")
 
     def send(self, step: Send) -> None:
-        """Send what a step says, and the mark."""
+        """Send what a step says, and the sentinel."""
         self._player.take(step)
 
     def receive(self, step: Send, patience: float) -> bytes:
-        """Return the answer to what was sent, without that to the mark."""
+        """Return the answer to what was sent."""
         shown = self._player.take(AwaitReply((), step.on, patience))
         assert shown is not None, "what waits has a reply"
         assert shown.reply is not None, "what waits has a reply"
@@ -167,31 +164,6 @@ class Side:
         while (status := self.target.exit_status()) is None and time.monotonic() < deadline:
             time.sleep(0.02)
         return status
-
-
-def _read(connection: Connection, patience: float, *, binary: bool) -> bytes:
-    """Return the answer without that to the mark, and a placeholder where there is none."""
-    find = _end_of_frames if binary else _end_of_lines
-    reply = connection.read(lambda data: inf if find(bytes(data)) is None else 0.0, patience)
-    if reply.limit:
-        return reply.data + FLOOD
-    end = find(reply.data)
-    return reply.data[:end] if end is not None else reply.data + (CLOSED if reply.closed else SILENCE)
-
-
-def _end_of_lines(data: bytes) -> int | None:
-    """Return where the answer to the mark begins; None while it is not there."""
-    marked = _MARKED.search(data, max(0, len(data) - 80))
-    return None if marked is None else marked.start()
-
-
-def _end_of_frames(data: bytes) -> int | None:
-    # The reply to the mark is a header alone, and the last that comes.
-    if len(data) < len(NOOP) or not data.endswith(_MARKED_BY):
-        return None
-    found, rest = split(data)
-    marked = found and not rest and found[-1].opaque == MARK_OPAQUE
-    return len(data) - len(NOOP) if marked else None
 
 
 def take(step: Step, sides: tuple[Side, Side], patience: float) -> tuple[bytes | None, bytes | None]:
