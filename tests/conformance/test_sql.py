@@ -209,7 +209,15 @@ def test_what_a_killed_run_left_is_removed(world: World, store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cell", "text"), [(None, "NULL"), (5, "5"), ("it's", "'it''s'"), ("back\\slash", "'back\\\\slash'")]
+    ("cell", "text"),
+    [
+        (None, "NULL"),
+        (5, "5"),
+        ("it's", "'it''s'"),
+        ("back\\slash", "'back\\\\slash'"),
+        (b"\xff", "X'ff'"),
+        ("a\r\n", "'a\\r\\n'"),
+    ],
 )
 def test_a_cell_as_sql(cell: object, text: str) -> None:
     assert literal(cell) == text

@@ -17,11 +17,12 @@ from kvref_conformance.differential.configuration import BINARY, MIXED
 from kvref_conformance.differential.worlds import draw_world
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
+from kvref_conformance.sql.base import literal
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.steps import Disconnect, Pause, Send, Sql
 from kvref_conformance.strategies.cells import draw_cell, draw_row
 from kvref_conformance.strategies.draw import between, chance, pick, weighted
-from kvref_conformance.strategies.world import CONFIGURATION, Container, World, literal
+from kvref_conformance.strategies.world import CONFIGURATION, Container, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -111,8 +111,10 @@ class Database(ABC):
 
 
 def literal(cell: object) -> str:
-    """Return a text, number or None as MySQL's SQL."""
+    """Return a text, bytes, a number or None as MySQL's SQL."""
     if cell is None or isinstance(cell, int):
         return "NULL" if cell is None else str(cell)
-    text = str(cell).replace("\\", "\\\\").replace("'", "''")
+    if isinstance(cell, bytes):
+        return f"X'{cell.hex()}'"
+    text = str(cell).replace("\\", "\\\\").replace("'", "''").replace("\r", "\\r").replace("\n", "\\n")
     return f"'{text}'"

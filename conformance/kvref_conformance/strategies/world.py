@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kvref.translation.ddl import server_charset
+from kvref_conformance.sql.base import literal
 from kvref_conformance.sql.columns import CODECS
 from kvref_conformance.strategies.palette import EVERYTHING
 
@@ -192,15 +193,3 @@ class World:
     def fill(self) -> tuple[str, ...]:
         """Return what gives every mapped table its rows again."""
         return tuple(statement for table in self.mapped for statement in table.fill())
-
-
-def literal(cell: Cell) -> str:
-    """Return a cell as SQL of MySQL's."""
-    if cell is None:
-        return "NULL"
-    if isinstance(cell, int):
-        return str(cell)
-    if isinstance(cell, bytes):
-        return f"X'{cell.hex()}'"
-    escaped = cell.replace("\\", "\\\\").replace("'", "\\'").replace("\r", "\\r").replace("\n", "\\n")
-    return f"'{escaped}'"
