@@ -25,9 +25,7 @@ ANSWERS: list[tuple[bytes | None, bytes | None]] = [
     (b"NOT_FOUND\r\n", b"STORED\r\n"),
 ]
 SCRIPT = Script(12, world_of(1, 12, Configuration("8.0.33", frozenset())), STEPS, ("DELETE FROM test.t1",))
-FOUND = Found(
-    12, SCRIPT, Outcome(ANSWERS), Difference(2, "cas: NOT_FOUND / STORED", "NOT_FOUND", "STORED"), repeats=True
-)
+FOUND = Found(SCRIPT, Outcome(ANSWERS, Difference(2, "cas: NOT_FOUND / STORED", "NOT_FOUND", "STORED")), repeats=True)
 
 
 def test_a_difference_shows_the_world_the_steps_and_both_answers() -> None:
@@ -40,7 +38,7 @@ def test_a_difference_shows_the_world_the_steps_and_both_answers() -> None:
 
 
 def test_rows_are_shown_behind_the_steps() -> None:
-    found = Found(1, SCRIPT, Outcome(ANSWERS[:2]), Difference(None, "rows: x", "t: [1]", "t: []"), repeats=False)
+    found = Found(SCRIPT, Outcome(ANSWERS[:2], Difference(None, "rows: x", "t: [1]", "t: []")), repeats=False)
     text = report.describe(found, ("left", "right"))
     assert "DID NOT REPEAT" in text
     assert text.endswith("afterwards:\n     left: t: [1]\n     right: t: []")

@@ -35,7 +35,7 @@ def describe(found: Found, names: tuple[str, str]) -> str:
         names: of the two sides.
     """
     repeats = "repeats" if found.repeats else "DID NOT REPEAT"
-    lines = [f"== {found.difference.kind} (conversation {found.number}, {repeats})"]
+    lines = [f"== {found.difference.kind} (conversation {found.script.number}, {repeats})"]
     lines += [f"   {statement}" for statement in (*found.script.world.set_up(), *found.script.rows)]
     for number, step in enumerate(found.script.steps):
         answers = found.outcome.answers[number] if number < len(found.outcome.answers) else (None, None)
@@ -85,7 +85,7 @@ def save(found: Found, folder: Path, version: str, options: tuple[str, ...] = ()
         The file.
     """
     steps = tuple(_with_answers(found, version))
-    name = f"{re.sub(r'[^a-z]+', '-', found.difference.kind.lower()).strip('-')}-{found.number}"
+    name = f"{re.sub(r'[^a-z]+', '-', found.difference.kind.lower()).strip('-')}-{found.script.number}"
     conversation = Conversation(
         name, "duel", found.difference.kind, steps, options, (*found.script.world.set_up(), *found.script.rows)
     )

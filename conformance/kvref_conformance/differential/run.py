@@ -50,23 +50,25 @@ class _DifferenceFoundError(Exception):
     """A try differs, in the way that is looked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Found:
     """A difference, made small where it repeats.
 
     Args:
-        number: of the conversation it was met in.
         script: the conversation, made small where it repeats.
         outcome: how the script went.
-        difference: what differs.
         repeats: it came again each time.
     """
 
-    number: int
     script: Script
     outcome: Outcome
-    difference: Difference
     repeats: bool
+
+    @property
+    def difference(self) -> Difference:
+        """Return what differs."""
+        assert self.outcome.difference is not None, "something differs"
+        return self.outcome.difference
 
 
 @dataclass(slots=True)
@@ -100,15 +102,6 @@ class Watch(Protocol):
 
     def found(self, found: Found) -> None:
         """Show a difference."""
-
-
-@dataclass(slots=True)
-class _Small:
-    """The smallest script found so far that shows a difference, and how it went."""
-
-    script: Script
-    outcome: Outcome
-    difference: Difference
 
 
 class Run:
@@ -197,11 +190,11 @@ class Run:
         self.tally.kinds[PORT] += 1
         if self.tally.kinds[PORT] <= EXAMPLES:
             difference = Difference(None, PORT, *(port or "open" for port in self._ports))
-            self._watch.found(Found(number, Script(number, world, (), ()), Outcome(), difference, repeats=True))
+            self._watch.found(Found(Script(number, world, (), ()), Outcome(difference=difference), repeats=True))
 
     def _one(self, seed: int, number: int, world: World) -> None:
         """Run a conversation; if it differs, smaller ones in its world and then in parts of it."""
-        small: _Small | None = None
+        small: Found | None = None
         same: set[str] = set()
         until = 0.0
 
@@ -229,13 +222,13 @@ class Run:
             self._in_part_of_world(small)
             again = self._run(small.script)
             if again.difference is not None:
-                small.outcome, small.difference = again, again.difference
-            self._watch.found(Found(number, small.script, small.outcome, small.difference, repeats=True))
+                small.outcome = again
+            self._watch.found(small)
         if self._database is not None:
             keep = self._database.delete if small is None else self._database.save
             keep(self._kept_under, f"{seed}:{number}".encode())
 
-    def _first(self, script: Script) -> _Small | None:
+    def _first(self, script: Script) -> Found | None:
         """Run a conversation for the first time, and count; return what is to be made small."""
         outcome = self._run(script)
         self.tally.conversations += 1
@@ -251,12 +244,13 @@ class Run:
         self.tally.numbers.setdefault(difference.kind, []).append(script.number)
         if counts[difference.kind] > EXAMPLES:
             return None
+        found = Found(script, outcome, repeats)
         if not repeats:
-            self._watch.found(Found(script.number, script, outcome, difference, repeats))
+            self._watch.found(found)
             return None
-        return _Small(script, outcome, difference)
+        return found
 
-    def _in_part_of_world(self, small: _Small) -> None:
+    def _in_part_of_world(self, small: Found) -> None:
         """Leave out mappings and tables that the difference does not need."""
         script, tries = small.script, 0
 
@@ -273,7 +267,7 @@ class Run:
         except (_DifferenceFoundError, ShrinkLimitReached, Flaky):
             return  # the smallest is in `small`
 
-    def _try(self, script: Script, small: _Small) -> bool:
+    def _try(self, script: Script, small: Found) -> bool:
         """Run a smaller script; if it differs in the same way, it takes the place of the smallest."""
         if self._loaded is not script.world:
             self._load(script.world)
@@ -282,10 +276,9 @@ class Run:
         outcome = self._run(script, IMPATIENCE)
         if any(exchange.SILENCE in (answer or b"") for pair in outcome.answers[:-1] for answer in pair):
             return False  # a data block lost its end
-        found = outcome.difference
-        if found is None or found.kind != small.difference.kind:
+        if outcome.difference is None or outcome.difference.kind != small.difference.kind:
             return False
-        small.script, small.outcome, small.difference = script, outcome, found
+        small.script, small.outcome = script, outcome
         return True
 
     def _run(self, script: Script, patience: float = exchange.PATIENCE) -> Outcome:

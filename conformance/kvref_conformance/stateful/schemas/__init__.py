@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from kvref_conformance.case import Case
+    from kvref_conformance.findings import Signature
     from kvref_conformance.judge import Judge
     from kvref_conformance.sql.world import World
     from kvref_conformance.stateful.schemas.strategies import Cells
@@ -68,15 +69,8 @@ def judge_schemas(judge: Judge, case: Case, chapter: str, examples: int, start: 
     draws, run_one = tables.kinds()[case.id]
     settings = example_settings(max(2, examples // SHARE[case.id]), judge.database)
 
-    def converse(drawn: Example) -> None:
-        try:
-            run_one(drawn)
-        except CaseFailed:
-            tables.failed()
-            raise
-
     def run() -> None:
-        run_examples(case.id, draws, converse, settings, start)
+        run_examples(case.id, draws, run_one, settings, start)
 
     return judge_examples(search, judge, case, chapter, start, run, tables.script)
 
@@ -90,7 +84,6 @@ class _Tables:
         self._setup: Setup | None = None
         self._shape = PLAIN
         self._own: dict[str, str] = {}
-        self._shown = search.last
         self._failed: tuple[Setup | None, Shape, dict[str, str]] = None, PLAIN, {}
 
     def kinds(self) -> dict[str, tuple[SearchStrategy[Example], Callable[[Example], None]]]:
@@ -107,12 +100,6 @@ class _Tables:
         """Return the conversation that is shown as a case, on a table of its own."""
         setup, shape, own = self._failed
         return replace(as_case(self._case, self._search.last, self._judge, own), setup=setup, shape=shape)
-
-    def failed(self) -> None:
-        """Take note of the table of a conversation that has failed, if it is the one to show."""
-        if self._shown is not self._search.last:
-            self._shown = self._search.last
-            self._failed = self._setup, self._shape, self._own
 
     def _run_table(self, table: MappedTable, commands: Sequence[s.Request]) -> None:
         """Create the table, insert its rows, send the commands, compare the rows."""
@@ -160,7 +147,7 @@ class _Tables:
             self._world.configure(setup)
         except CaseFailed as failure:
             gone = Exchange("sql", RELOADED, (), str(failure), "", kept=False)
-            self._search.fail(self._case.id, (gone,), ("configuration", str(failure)))
+            self._fail((gone,), ("configuration", str(failure)))
         names = self._own = self._world.shaped(shape)
         self._judge.exercised.begin(names, setup, shape)
         return names
@@ -171,8 +158,14 @@ class _Tables:
     def _report(self, player: Player) -> None:
         assert player.wrong is not None, "something is not allowed"
         # Keys are drawn too: what is wrong looks different in each conversation.
-        found = (player.wrong.request.split(maxsplit=1)[0],)
-        self._search.fail(self._case.id, tuple(player.exchanges), found)
+        self._fail(tuple(player.exchanges), (player.wrong.request.split(maxsplit=1)[0],))
+
+    def _fail(self, exchanges: tuple[Exchange, ...], found: Signature) -> None:
+        try:
+            self._search.fail(self._case.id, exchanges, found)
+        finally:
+            if self._search.last is exchanges:  # the conversation that is shown
+                self._failed = self._setup, self._shape, self._own
 
     def _supported(self, command: s.Request) -> s.Request:
         """Return a command as text if the endpoint has not its protocol."""
