@@ -135,16 +135,17 @@ class Player:
     def close(self) -> None:
         """Close the connections; those of a history, which may commit, until the endpoint has closed them too."""
         connections = list(self._connections.values())
-        if self._sql is not None:
-            self._sql.roll_back()
-            # All at once: a connection that waits for a lock of another one is not closed before that one.
+        if self._sql is None:
             for connection in connections:
-                connection.send(b"", half=True)
-            for connection in connections:
-                connection.drain(CLOSE_SECONDS)
-            self._sql.end_waiting(self._patience)
+                connection.close()
+            return
+        self._sql.roll_back()
+        # All at once: a connection that waits for a lock of another one is not closed before that one.
         for connection in connections:
-            connection.close()
+            connection.send(b"", half=True)
+        for connection in connections:
+            connection.drain(CLOSE_SECONDS)
+        self._sql.end_waiting(self._patience)
 
     def _attempt(self, on: str, sent: str, do: Callable[[], None]) -> None:
         try:
