@@ -23,7 +23,7 @@ from kvref_conformance.model.rules import Limits
 from kvref_conformance.stateful.case_names import SIMULTANEOUS
 from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.concurrency.run import Histories
-from kvref_conformance.stateful.concurrency.simultaneous import PlanRunner, plans
+from kvref_conformance.stateful.concurrency.simultaneous import Clients, plans
 from kvref_conformance.stateful.examples import refused
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.verdict import FAILS, FLAKY, HOLDS, NOT_RUN, Verdict
@@ -89,9 +89,9 @@ def _histories(judge: Judge, case: Case, examples: int, start: int) -> tuple[str
 
 def _simultaneous(judge: Judge, case: Case, examples: int, start: int) -> tuple[str, Repeated | None]:
     draws = plans(missing_in(judge.endpoint))
-    plays = PlanRunner(judge)
+    clients = Clients(judge)
     try:
-        run_examples(case.id, draws, plays.judge, example_settings(examples, judge.database), f"{start}:{case.id}")
+        run_examples(case.id, draws, clients.run, example_settings(examples, judge.database), f"{start}:{case.id}")
     except (CaseFailed, ShrinkLimitReached, Flaky):
-        return plays.last, None
+        return clients.last, None
     return "", None

@@ -172,24 +172,48 @@ class _Client:
 
 
 class Clients:
-    """Runs plans on an endpoint.
+    """Runs plans; once one has failed each is tried several times, since the next race may end otherwise.
 
     Args:
         judge: of the run.
+
+    last: the last history that is not linearizable, for a reader.
     """
 
     def __init__(self, judge: Judge) -> None:
+        self.last = ""
         self._judge = judge
+        self._step = KeySpecification(Rules.of(judge.endpoint.profile)).step
+        self._limit = ShrinkLimit(judge.budget)
         self._open = counted(judge.endpoint, judge.exercised)
         judge.exercised.begin(judge.world.names if judge.world is not None else {})
         self._mapping = judge.world.names["m1"] if judge.world is not None else ""
 
-    def run(self, plan: Plan) -> History:
-        """Run a plan with fresh keys; returns the operations on each key.
+    def run(self, plan: Plan) -> None:
+        """Run a plan, with fresh keys each time.
 
         Raises:
-            CaseFailed: no reply comes, or the endpoint closes a connection.
+            CaseFailed: the replies about a key are not linearizable, or no reply comes, or a connection is closed.
+            ShrinkLimitReached: no shorter plan is to be looked for.
         """
+        self._limit.check()
+        try:
+            for _ in range(ATTEMPTS if self.last else 1):
+                self._judge_once(plan)
+        except CaseFailed as failure:
+            self.last = str(failure)
+            self._limit.found()
+            raise
+
+    def _judge_once(self, plan: Plan) -> None:
+        for key, operations in self._history(plan).items():
+            order = longest_order(operations, Key(), self._step)
+            if len(order) < len(operations):
+                text = _described({key: operations}, order)
+                raise CaseFailed(f"{text}\nnot allowed: no order of them has these replies and keeps real time")
+
+    def _history(self, plan: Plan) -> History:
+        """Run a plan with fresh keys; returns the operations on each key."""
         names = {key: self._judge.fresh_key(key) for key in KEYS}
         clients = {on: _Client(self._connect(kind), kind) for on, kind in zip(CONNECTIONS, plan.protocols, strict=True)}
         for planned in plan.commands:
@@ -261,45 +285,6 @@ class Clients:
             if number := encodings.number_in(done.reply or ""):
                 client.numbers[key] = number
             self._send_next(client, names, history)
-
-
-class PlanRunner:
-    """Runs drawn plans; once one has failed each is tried several times, since the next race may end otherwise.
-
-    Args:
-        judge: of the run.
-
-    last: the last history that is not linearizable, for a reader.
-    """
-
-    def __init__(self, judge: Judge) -> None:
-        self.last = ""
-        self._clients = Clients(judge)
-        self._step = KeySpecification(Rules.of(judge.endpoint.profile)).step
-        self._limit = ShrinkLimit(judge.budget)
-
-    def judge(self, plan: Plan) -> None:
-        """Run a plan.
-
-        Raises:
-            CaseFailed: the replies about a key are not linearizable.
-            Enough: no shorter plan is to be looked for.
-        """
-        self._limit.check()
-        try:
-            for _ in range(ATTEMPTS if self.last else 1):
-                self._play(plan)
-        except CaseFailed as failure:
-            self.last = str(failure)
-            self._limit.found()
-            raise
-
-    def _play(self, plan: Plan) -> None:
-        for key, operations in self._clients.run(plan).items():
-            order = longest_order(operations, Key(), self._step)
-            if len(order) < len(operations):
-                text = _described({key: operations}, order)
-                raise CaseFailed(f"{text}\nnot allowed: no order of them has these replies and keeps real time")
 
 
 def _key(command: KeyCommand) -> str:
