@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, cast
+
+import pytest
 
 from kvref import profiles
 from kvref.engine.mapping import Column, Kind, Mapping
@@ -52,6 +55,7 @@ class Executor:
         self._waiting: list[tuple[Execution, Callable[[Reply], None]]] = []
         self.expired = 0  # rows to purge
         self.later = False  # it answers when `go_on` is called
+        self.left: Callable[[], object] = lambda: None  # what happens between its part of a command and the reply
         self.change: Callable[[], None] = lambda: None  # what another program does before a command is there
 
     def begin(self) -> str:
@@ -70,10 +74,17 @@ class Executor:
             return None
         return self._carry_out(command)
 
+    async def close(self) -> None:
+        self._log.append(f"{self._name}: close")
+        if self._failure:
+            raise self._failure
+
     def go_on(self) -> None:
         ((command, done),) = self._waiting
         self._waiting.clear()
-        done(self._carry_out(command))
+        reply = self._carry_out(command)
+        self.left()
+        done(reply)
 
     def _carry_out(self, command: Execution) -> Reply:
         waits = command.start()
@@ -239,3 +250,30 @@ def test_a_purge_of_all_shards_has_one_limit() -> None:
     routing = router(one, two)
     routing.stores.loaded((0, 1), [C, mapping("c")])
     assert routing.run(routing.begin(), steps, lambda _: None) == Line(b"[200, 200, 50]")
+
+
+def test_a_reply_may_leave_while_a_command_moves_to_a_store() -> None:
+    """The executor that a command leaves may say so later; meanwhile earlier replies of the connection are sent."""
+    seen: list[object] = []
+
+    def steps() -> OperationGen:
+        yield Lookup(A, "x")
+        yield Lookup(B, "y")
+        return Line(b"done")
+
+    one, two = Executor([], "one"), Executor([], "two")
+    one.later = True
+    one.left = lambda: seen.append(transactions.unsettled)
+    routing = router(one, two)
+    transactions = routing.begin()
+    assert routing.run(transactions, steps, seen.append) is None
+    one.go_on()
+    assert seen == [None, Line(b"done")]
+
+
+def test_all_stores_are_closed_also_if_one_fails() -> None:
+    log: list[str] = []
+    routing = router(Executor(log, "one", failure=StoreError("gone")), Executor(log, "two", failure=StoreError("lost")))
+    with pytest.raises(StoreError):
+        asyncio.run(routing.close())
+    assert sorted(log) == ["one: close", "two: close"]

@@ -61,19 +61,18 @@ def sqlite_database(path: Path, *statements: str, demo: bool = True) -> Database
 
 
 @contextmanager
-def serving(folder: Path, first: Database, second: Database, *options: str, more: str = "") -> Iterator[Served]:
-    """Serve two stores; the mapping `second` is in the second one."""
+def serving(folder: Path, first: Database, second: Database, *options: str, name: str = "second") -> Iterator[Served]:
+    """Serve two stores; the mapping with a name is in the second one."""
     file = folder / "kvref.toml"
     file.write_text(
-        f"""{more}
-[[store]]
+        f"""[[store]]
 name = "first"
 dsn = "{first.dsn}"
 [[store]]
 name = "other"
 dsn = "{second.dsn}"
 [[mapping]]
-name = "second"
+name = "{name}"
 store = "other"
 """
     )
@@ -228,6 +227,16 @@ def test_only_what_the_file_places_is_served_from_another_store(tmp_path: Path) 
         assert ask(client, b"get @@third.AA\r\n") == b"END\r\n"
         assert ask(client, b"get @@SECOND.AA\r\n") == b"VALUE @@SECOND.AA 8 3\r\ntwo\r\nEND\r\n"
         assert ask(client, b"get @@second.AA\r\n") == b"VALUE @@second.AA 8 3\r\ntwo\r\nEND\r\n"
+
+
+def test_the_demo_table_in_memory_may_be_the_second_store(tmp_path: Path) -> None:
+    first = sqlite_database(tmp_path / "1", demo=False)
+    with serving(tmp_path, first, Database(MEMORY), name="aaa") as served, served.connect() as client:
+        assert (
+            ask(client, b"set k 0 0 1\r\nx\r\nget @@aaa.AA\r\nget AA\r\n")
+            == b"STORED\r\nVALUE @@aaa.AA 8 " + HELLO + b"END\r\nVALUE AA 8 " + HELLO + b"END\r\n"
+        )
+        assert ask(client, b"get @@cache.k @@aaa.k @@aaa.AA\r\n").count(b"VALUE") == 2
 
 
 def test_tables_of_one_name_are_two_tables(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ batches.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import fields, replace
 from typing import Any, Final
 
@@ -80,6 +81,9 @@ class Transactions:
     def use(self, store: int) -> Any:
         """Return the transaction in a store, which becomes the current one."""
         self.current = store
+        return self._of(store)
+
+    def _of(self, store: int) -> Any:
         if store not in self._begun:
             self._begun[store] = self._executors[store].begin()
         return self._begun[store]
@@ -110,7 +114,7 @@ class Transactions:
         """Return a number for the commits that replies must wait for, see `Commits`."""
         waits = []
         for store in sorted(self._read if self.plain is None else self._read | {self.plain}):
-            number = self._executors[store].commits_of(self._begun[store]).unsettled
+            number = self._executors[store].commits_of(self._of(store)).unsettled
             if number is not None:
                 waits.append((store, number))
             else:
@@ -437,6 +441,7 @@ class RoutingExecutor:
         return self.stores.joined(found)
 
     async def close(self) -> None:
-        """Finish running commands."""
-        for each in self.executors:
-            await each.close()
+        """Finish running commands, in each store also if another one fails."""
+        async with AsyncExitStack() as stack:
+            for each in self.executors:
+                stack.push_async_callback(each.close)
