@@ -156,7 +156,7 @@ class Batching:
     def add_read(self, table: PlainTable, read: PlainRead | PlainReads) -> None:
         """Queue a get of a plain word, or of several."""
         read.turn = self._reader.turn
-        self._plain_reads.add(table, read, _weight(read))
+        self._plain_reads.add(table, read, len(read.words) if isinstance(read, PlainReads) else 1)
 
     def together(self, table: PlainTable) -> int:
         """Return how many words one `PlainReads` may have."""
@@ -168,7 +168,7 @@ class Batching:
 
     def _add_to_primary(self, about: About, get: Command | PlainRead | PlainReads | PlainGet) -> None:
         get.turn = self._reader.turn
-        self._reads.add(about, get, _weight(get))
+        self._reads.add(about, get, len(get.words) if isinstance(get, PlainReads) else 1)
 
     def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
         """Return whether a look-up can be batched, and set the identity of its row on the command."""
@@ -234,10 +234,6 @@ class _Work:
                 await asyncio.sleep(0)
         finally:
             self._running = False
-
-
-def _weight(get: Command | Plain) -> int:
-    return len(get.words) if isinstance(get, PlainReads) else 1
 
 
 def bytes_of_row(mapping: Mapping) -> int:
