@@ -222,6 +222,7 @@ MYSQL_9_7 = Build(
     options=(_NO_X_PROTOCOL, "--secure-file-priv=NULL"),
 )
 
+MYSQL_ROUTER = Package("sid", "mysql-router", "/usr/bin/mysqlrouter", "9.7", ("--version",))
 MEMCACHED_NEWER = Package("sid", "memcached", "/usr/bin/memcached", "1.6", ("--version",))
 
 # As Debian configures it: MariaDB's own default is latin1.

@@ -12,6 +12,7 @@ from kvref_testbed.targets.kvref_server import KvrefCluster, KvrefHandlerSocket,
 from kvref_testbed.targets.memcached import Memcached, MemcachedProxy, Nodecached, Twemproxy, Yrmcds
 from kvref_testbed.targets.mysqld import SQLOnly
 from kvref_testbed.targets.plugin import MySQLPlugin, config_script
+from kvref_testbed.targets.router import MySQLRouter
 
 if TYPE_CHECKING:
     from kvref_testbed.targets.target import Recipe
@@ -23,6 +24,7 @@ _MYSQL_8_0 = SQLOnly(
 _MYSQL_9_7 = SQLOnly("mysql-9.7", "MySQL 9.7 of Debian sid, in a chroot, for root; SQL only", MYSQL_9_7)
 _GALERA = Galera()
 _GROUP = MySQLGroup()
+_ROUTER = MySQLRouter()
 _PLUGIN_8_0 = MySQLPlugin("mysql-8.0-plugin", "mysql-8.0", "MySQL 8.0.33 with daemon_memcached", MYSQL_8_0)
 _MEMCACHED = Memcached()
 _RECIPES: tuple[Recipe, ...] = (
@@ -45,11 +47,13 @@ _RECIPES: tuple[Recipe, ...] = (
     KvrefHandlerSocket("kvref-mariadb-hs", "kvref over MariaDB, reading through HandlerSocket", _MARIADB),
     KvrefCluster("kvref-galera", "kvref over a Galera cluster of three MariaDB servers", _GALERA),
     KvrefCluster("kvref-mysql-group", "kvref over a replication group of three MySQL 9.7 servers", _GROUP),
+    KvrefInnoDB("kvref-mysql-router", "kvref over such a group behind MySQL Router", _ROUTER),
     _MARIADB,
     _MYSQL_8_0,
     _MYSQL_9_7,
     _GALERA,
     _GROUP,
+    _ROUTER,
 )
 
 

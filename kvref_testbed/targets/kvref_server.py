@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.mysqld import SQLOnly
     from kvref_testbed.targets.process import Process
     from kvref_testbed.targets.progress import Progress
+    from kvref_testbed.targets.router import MySQLRouter
 
 _START_SECONDS = 20.0
 _STOP_SECONDS = 10.0
@@ -106,7 +107,7 @@ class KvrefInnoDB:
 
     name: str
     summary: str
-    database: SQLOnly
+    database: SQLOnly | MySQLRouter
     profile: str = "kvref"
 
     def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
