@@ -163,7 +163,7 @@ def test_a_command_starts_again_as_a_whole() -> None:
 
 def test_a_command_that_starts_again_and_again_ends() -> None:
     replies = played(two_gets, Executor([], "one"), Executor([], "two", again=1000))
-    assert replies == [ServerError(f"store two: a transaction failed {MAX_STARTS} times")]
+    assert replies == [ServerError(f"store two: the command was started {MAX_STARTS} times and did not end")]
 
 
 def test_a_command_that_comes_to_a_table_that_has_changed_starts_again() -> None:

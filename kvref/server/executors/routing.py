@@ -190,7 +190,8 @@ class _Command:
         if self._entered or self._steps is None or self._before != _definition(self._operation):
             self._starts += 1
             if self._starts > MAX_STARTS:
-                return ServerError(f"store {self._stores.names[here]}: a transaction failed {MAX_STARTS} times")
+                store = self._stores.names[here]
+                return ServerError(f"store {store}: the command was started {MAX_STARTS} times and did not end")
             self._steps = self._in_stores()
             waits = self._step(self._steps.send, None)
         else:
