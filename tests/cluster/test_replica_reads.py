@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from socket import socket
@@ -12,6 +12,7 @@ import pytest
 from cluster.generator import writing
 from cluster.rows import ACCOUNT, dsn
 from database import kvref
+from http_client import AT, metrics
 from serving import Served, ask, serving
 from waiting import until, until_equal
 
@@ -64,10 +65,11 @@ def on(member: Member, *statements: str) -> None:
 
 
 @contextmanager
-def reading(group: Group, reads: str, options: str = "") -> Iterator[tuple[Served, Member]]:
+def reading(group: Group, reads: str, options: str = "", words: Sequence[str] = ()) -> Iterator[tuple[Served, Member]]:
     """Serve from the primary and one secondary; give that, after a get was read from it."""
     secondary = next(each for each in group.members if each is not group.primary())
-    with serving(dsn(group.primary(), secondary, options=f"?timeout=3&reads={reads}{options}")) as served:
+    store = dsn(group.primary(), secondary, options=f"?timeout=3&reads={reads}{options}")
+    with serving(store, *words) as served:
         until_read_from_secondary(served)
         yield served, secondary
 
@@ -177,8 +179,9 @@ def test_a_session_sees_a_write_that_another_secondary_has_executed(group: Group
                 used.start()
 
 
-def test_sessions_of_many_connections_see_their_writes_in_common_statements(group: Group) -> None:
-    with reading(group, "session") as (served, secondary):
+@pytest.mark.parametrize("workers", [1, 2])
+def test_sessions_of_many_connections_see_their_writes_in_common_statements(group: Group, workers: int) -> None:
+    with reading(group, "session", words=("--workers", str(workers))) as (served, secondary):
         for _ in range(2):
             with writing(served, "free") as writers:
                 for each in writers:
@@ -202,6 +205,22 @@ def test_a_write_that_changes_nothing_is_seen_though_it_has_no_gtid(group: Group
             assert ask(first, b"set @@no_cas.k 0 0 3\r\nnew\r\n") == b"STORED\r\n"
             assert ask(second, b"set @@no_cas.k 0 0 3\r\nnew\r\n") == b"STORED\r\n"
             assert ask(second, b"get @@no_cas.k\r\n") == b"VALUE @@no_cas.k 0 3\r\nnew\r\nEND\r\n"
+
+
+def test_metrics_count_what_stats_count(group: Group) -> None:
+    with reading(group, "session", words=AT) as (served, secondary), served.connect() as client:
+        with held_back(secondary):
+            assert ask(client, b"set k 0 0 1\r\n1\r\n") == b"STORED\r\n"
+            assert ask(client, b"get k none\r\n") == b"VALUE k 0 1\r\n1\r\nEND\r\n"
+        secondary.kill()
+        try:
+            assert ask(client, b"get k\r\n") == b"VALUE k 0 1\r\n1\r\nEND\r\n"
+            found = counts(client)
+            assert all(found.values()), found
+            wanted = {f"kvref_replica_{name}_total": number for name, number in found.items()}
+            until(lambda: wanted.items() <= metrics(served).items())
+        finally:
+            secondary.start()
 
 
 def test_with_replica_a_get_may_miss_a_write_and_a_gets_does_not(group: Group) -> None:
