@@ -66,9 +66,8 @@ class Member(mysqld.RestartableServer):
 
     def join(self, *, new_group: bool = False) -> None:
         """Join the group, or make it, and wait until it is online; see `start`."""
+        self._run.wait_for(f"{self.name} to leave its old group", self._leave, _ONLINE_SECONDS)
         with closing(self.connect(_ONLINE_SECONDS)) as connection:
-            connection.query("STOP GROUP_REPLICATION")  # one that was expelled is in the state ERROR, and offline
-            connection.query("SET GLOBAL offline_mode = OFF")
             connection.query("CHANGE REPLICATION SOURCE TO SOURCE_USER='root' FOR CHANNEL 'group_replication_recovery'")
             if new_group:
                 connection.query("SET GLOBAL group_replication_bootstrap_group = ON")
@@ -88,6 +87,15 @@ class Member(mysqld.RestartableServer):
         """Make it the primary of its group, and return when it is."""
         with closing(self.connect(_ONLINE_SECONDS)) as connection:
             connection.query("SELECT group_replication_set_as_primary(@@server_uuid)")
+
+    def _leave(self) -> None:
+        """Leave a group that has expelled it: it is in the state ERROR and offline, and ends its connections once."""
+        try:
+            with closing(self.connect(_ONLINE_SECONDS)) as connection:
+                connection.query("STOP GROUP_REPLICATION")
+                connection.query("SET GLOBAL offline_mode = OFF")
+        except (OSError, pymysql.err.OperationalError) as error:
+            raise NotYetError(f"{self.name} said: {error}") from error
 
     def _online(self) -> None:
         try:
