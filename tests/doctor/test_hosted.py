@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -75,13 +74,3 @@ def test_every_command_of_the_guide(shell: tuple[Shell, Path]) -> None:
         if block.shown is not None:
             assert fits(block.shown, output), f"{block.section}:\n{block.commands}\nprinted\n{output}"
     assert off
-
-
-def test_the_guide_is_read_whole() -> None:
-    assert GUIDE.count("```sh\n") == len(BLOCKS)
-    assert GUIDE.count("```text\n") == sum(block.shown is not None for block in BLOCKS)
-
-
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)[)#]", GUIDE))))
-def test_a_link_of_the_guide_leads_somewhere(link: str) -> None:
-    assert (PATH.parent / link).is_file()

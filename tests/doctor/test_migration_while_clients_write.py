@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -126,13 +125,3 @@ def test_a_switch_that_cannot_be_made_is_taken_back(migration: Migration) -> Non
     assert [each for writer in writers for each in writer.wrong] == []
     rows = migration.rows()
     assert [text for each in writers for text in each.differences(rows)] == []
-
-
-def test_the_guide_is_read_whole() -> None:
-    assert GUIDE.count("```sh\n") == len(BLOCKS)
-    assert GUIDE.count("```text\n") == sum(block.shown is not None for block in BLOCKS)
-
-
-@pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)[)#]", GUIDE))))
-def test_a_link_of_the_guide_leads_somewhere(link: str) -> None:
-    assert (PATH.parent / link).is_file()
