@@ -5,8 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+from pymysql import OperationalError
+
 from kvref_testbed.targets import GaleraCluster
 from kvref_testbed.targets.galera import GaleraNode
+from kvref_testbed.targets.group import Member
 from kvref_testbed.targets.mysqld import RestartableServer
 
 ACCOUNT = "kv"
@@ -36,3 +39,11 @@ def used(cluster: GaleraCluster) -> GaleraNode:
     question = f"SELECT COUNT(*) FROM information_schema.processlist WHERE user = '{ACCOUNT}'"
     (found,) = [node for node in cluster.nodes if asked(node, question) != [(0,)]]
     return found
+
+
+def is_expelled(member: Member) -> bool:
+    """Return whether a member has given up its group; then it ends the connections that it has."""
+    try:
+        return member.state()[0] == "ERROR"
+    except OperationalError:
+        return False

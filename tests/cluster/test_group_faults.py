@@ -7,8 +7,7 @@ from contextlib import closing
 
 import pytest
 from cluster.generator import UNKNOWN, Writer, writing
-from cluster.rows import dsn
-from pymysql import OperationalError
+from cluster.rows import dsn, is_expelled
 from serving import Served, serving
 from waiting import until
 
@@ -47,14 +46,6 @@ def rows(member: Member) -> dict[str, str]:
         cursor.execute("SET SESSION group_replication_consistency = 'BEFORE'")
         cursor.execute(ROWS)
         return dict(cursor.fetchall())
-
-
-def is_expelled(member: Member) -> bool:
-    """Return whether a member has given up its group; then it ends the connections that it has."""
-    try:
-        return member.state()[0] == "ERROR"
-    except OperationalError:
-        return False
 
 
 def test_a_planned_change_of_the_primary_fails_no_command(group: Group, served: Served) -> None:

@@ -1,0 +1,275 @@
+"""What is served, and the faults that come: one or several kvref processes over a store, and what can happen to them."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+
+from cluster.rows import ACCOUNT, dsn, is_expelled, used
+from database import database_or_skip, kvref
+from faults.clock import HOUR, YEAR, a_clock
+from faults.processes import children
+from live import missing_skips
+from pymysql import OperationalError
+from serving import Served, serving
+from waiting import until
+
+from kvref.errors import TargetError
+from kvref_testbed import targets
+from kvref_testbed.targets import Group
+from kvref_testbed.targets.group import Member
+from kvref_testbed.targets.mysqld import RestartableServer
+
+_HANG = 0.5  # seconds that a process is stopped
+_LONG_HANG = 4.5  # longer than `timeout=`
+_CLOCK_STEPS = (HOUR, 0, -HOUR, YEAR, 0)  # from the real time
+# At level 0 a get sees writes before their commit, which a database that is killed never makes.
+OVER_A_DATABASE = ("--set", "innodb_lock_wait_timeout=2", "--set", "innodb_api_trx_level=1")
+
+
+ROW_CACHE = ("--set", "row_cache_binlog=1")
+_BINARY_LOG = ("--server-id=1", "--log-bin=log", "--binlog-format=ROW")
+
+
+@dataclass
+class System:
+    """Processes of kvref over one store.
+
+    Args:
+        store: its DSN.
+        options: of `kvref serve`.
+        first: words in front of each command.
+    """
+
+    store: str
+    options: Sequence[str] = ()
+    first: Sequence[str] = ()
+    faults: dict[str, Callable[[], None]] = field(default_factory=dict)
+    _served: list[tuple[ExitStack, Served]] = field(default_factory=list)
+    _next: int = 0
+
+    def start(self, processes: int) -> None:
+        """Start so many processes."""
+        for _ in range(processes):
+            self._served.append(self._started())
+
+    def connect(self) -> socket.socket:
+        """Open a connection to the processes in turn; raises OSError while that one is down."""
+        self._next += 1
+        return self._served[self._next % len(self._served)][1].connect()
+
+    def kill(self) -> None:
+        """Kill a process, and start another one in its place."""
+        self._replace(lambda served: served.process.kill())
+
+    def restart(self) -> None:
+        """End a process in order, and start another one in its place."""
+        self._replace(lambda _: None)
+
+    def hang(self) -> None:
+        """Stop a process, with its workers, for a moment."""
+        pid = self._any().process.pid
+        stopped = [pid, *children(pid)]
+        for each in stopped:
+            os.kill(each, signal.SIGSTOP)
+        time.sleep(_HANG)  # how long it hangs
+        for each in stopped:
+            os.kill(each, signal.SIGCONT)
+
+    def kill_worker(self) -> None:
+        """Kill a worker; its parent starts another one."""
+        os.kill(random.choice(children(self._any().process.pid)), signal.SIGKILL)
+
+    def reload(self) -> None:
+        """Let each process read the configuration again."""
+        for _, served in self._served:
+            served.process.send_signal(signal.SIGHUP)
+
+    def close(self) -> None:
+        """End all processes."""
+        for stack, _ in self._served:
+            stack.close()
+
+    def _any(self) -> Served:
+        return random.choice(self._served)[1]
+
+    def _started(self) -> tuple[ExitStack, Served]:
+        stack = ExitStack()
+        return stack, stack.enter_context(serving(self.store, *self.options, first=self.first))
+
+    def _replace(self, end: Callable[[Served], None]) -> None:
+        number = random.randrange(len(self._served))
+        stack, served = self._served[number]
+        end(served)
+        stack.close()
+        self._served[number] = self._started()
+
+
+@contextmanager
+def over_sqlite(folder: Path) -> Iterator[System]:
+    """Serve a SQLite file by two workers, whose clock can be set."""
+    with ExitStack() as stack:
+        with missing_skips():
+            clock = stack.enter_context(a_clock(folder))
+        system = System(f"sqlite:///{folder / 'kvref.sqlite'}", ("--workers", "2"), clock.through)
+        steps = cycle(_CLOCK_STEPS)
+        system.faults |= {
+            "kill -9 of kvref": system.kill,
+            "kill -9 of a worker": system.kill_worker,
+            "SIGSTOP of kvref": system.hang,
+            "restart": system.restart,
+            "reload": system.reload,
+            "clock step": lambda: clock.set(next(steps)),
+        }
+        stack.callback(system.close)
+        system.start(1)
+        yield system
+
+
+@contextmanager
+def over_database(name: str, options: Sequence[str], _folder: Path) -> Iterator[System]:
+    """Serve a database by two processes of kvref with these options."""
+    with database_or_skip(name, _BINARY_LOG if options else ()) as server, ExitStack() as stack:
+        system = System(f"{server.dsn}?timeout=3", (*OVER_A_DATABASE, *options))
+        system.faults |= {
+            "kill -9 of kvref": system.kill,
+            "kill -9 of the database": lambda: _lost(server),
+            "SIGSTOP of kvref": system.hang,
+            "SIGSTOP of the database": lambda: _hung(server, _HANG),
+            "long SIGSTOP of the database": lambda: _hung(server, _LONG_HANG),
+            "restart": system.restart,
+        }
+        stack.callback(system.close)
+        system.start(2)
+        yield system
+
+
+@contextmanager
+def over_galera(_folder: Path) -> Iterator[System]:
+    """Serve a Galera cluster of three nodes by one process."""
+    with ExitStack() as stack:
+        with missing_skips():
+            cluster = stack.enter_context(targets.galera_cluster())
+        _prepare(cluster.nodes[0], cluster.dsn)
+        system = System(dsn(*cluster.nodes, options="?timeout=3"), OVER_A_DATABASE)
+
+        def cut_off() -> None:
+            node = used(cluster)
+            node.cut_off()
+            time.sleep(_LONG_HANG)  # longer than the others wait for it
+            node.reunite()
+            node.wait_until_synced()
+
+        def hang() -> None:
+            node = used(cluster)
+            _hung(node, _LONG_HANG)
+            node.wait_until_synced()
+
+        system.faults |= {
+            "kill -9 of kvref": system.kill,
+            "kill -9 of the node in use": lambda: _lost(used(cluster)),
+            "SIGSTOP of the node in use": hang,
+            "the node in use is cut off": cut_off,
+        }
+        stack.callback(system.close)
+        system.start(1)
+        yield system
+
+
+@contextmanager
+def over_group(_folder: Path) -> Iterator[System]:
+    """Serve a replication group of three members by two processes."""
+    with ExitStack() as stack:
+        with missing_skips():
+            group = stack.enter_context(targets.mysql_group())
+        _prepare(_primary(group), group.dsn)
+        system = System(dsn(*group.members, options="?timeout=3"), OVER_A_DATABASE)
+
+        def switch() -> None:
+            before = _primary(group)
+            random.choice([each for each in group.members if each is not before]).take_over()
+
+        def hang() -> None:
+            lost = _primary(group)
+            _hung(lost, 2 * _LONG_HANG)
+            until(lambda: is_expelled(lost))
+            lost.join()
+
+        system.faults |= {
+            "kill -9 of kvref": system.kill,
+            "planned switch of the primary": switch,
+            "kill -9 of the primary": lambda: _lost(_primary(group)),
+            "SIGSTOP of the primary": hang,
+        }
+        stack.callback(system.close)
+        system.start(2)
+        yield system
+
+
+def _prepare(server: RestartableServer, all_of_them: str) -> None:
+    made = kvref("init", "--demo", "--store", all_of_them)
+    assert made.returncode == 0, made.stderr
+    connection = server.connect(30)
+    connection.query(f"CREATE USER {ACCOUNT}")
+    connection.query(f"GRANT ALL ON *.* TO {ACCOUNT}")
+    connection.close()
+
+
+def _lost(server: RestartableServer) -> None:
+    server.kill()
+    server.start()
+
+
+def _hung(server: RestartableServer, seconds: float) -> None:
+    server.pause()
+    try:
+        time.sleep(seconds)  # how long it hangs
+    finally:
+        server.resume()
+
+
+def _primary(group: Group) -> Member:
+    """Return the primary, once there is one that answers."""
+
+    def found() -> Member | None:
+        with suppress(OperationalError, TargetError):
+            return group.primary()
+        return None
+
+    member = until(found)
+    assert member is not None
+    return member
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A system, and how many faults it meets in a full run.
+
+    Args:
+        name: in the report.
+        serve: starts it.
+        cycles: of a full run.
+    """
+
+    name: str
+    serve: Callable[[Path], AbstractContextManager[System]]
+    cycles: int
+
+
+SETUPS = (
+    Setup("SQLite, two workers", over_sqlite, 396),
+    Setup("MySQL 9.7, two processes", partial(over_database, "mysql-9.7", ()), 150),
+    Setup("MySQL 9.7, two processes with row cache", partial(over_database, "mysql-9.7", ROW_CACHE), 150),
+    Setup("MariaDB, two processes", partial(over_database, "mariadb", ()), 102),
+    Setup("Galera", over_galera, 102),
+    Setup("replication group, two processes", over_group, 100),
+)
