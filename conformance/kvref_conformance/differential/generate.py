@@ -150,7 +150,7 @@ def in_world(script: Script, world: World) -> Script:
 
 # Requests in a packet, after which no command is added.
 MAX_REQUESTS: Final = 8
-# How often a step, or a row, is there.
+# How often a step, a row, or one of several commands in a packet is there.
 KEPT: Final = 0.97
 _STEPS: Final = {
     "command": 88.0, "bind": 6, "split": 2.5, "sql": 5, "close": 1.5, "flush": 0.8, "quit": 0.3,
@@ -220,15 +220,17 @@ class _Conversation:
             wrong: list[Step] = [_send(name, protocol, self._commands.wrong(bound))]
             return [*wrong, Disconnect(name, "close")] if chance(self._draw, 0.8) else wrong
         kinds = READS if self._only_reads(name) else KINDS
-        requests = self._commands.requests(bound, protocol, kinds)
+        commands = [self._commands.requests(bound, protocol, kinds)]
         if kind == "split":
-            return [self._split(_send(name, protocol, requests))]
-        # Now and then several in one packet.
+            return [self._split(_send(name, protocol, commands[0]))]
+        # Now and then several in one packet, each of which can go.
         more = chance(self._draw, 0.09 if protocol == s.TEXT else 0.2)
-        while more and len(requests) < MAX_REQUESTS:
-            requests += self._commands.requests(bound, protocol, kinds)
+        while more and sum(map(len, commands)) < MAX_REQUESTS:
+            commands.append(self._commands.requests(bound, protocol, kinds))
             more = chance(self._draw, 0.5)
-        return [_send(name, protocol, requests)]
+        if len(commands) > 1:
+            commands = [each for each in commands if chance(self._draw, KEPT)]
+        return [_send(name, protocol, [request for each in commands for request in each])] if commands else []
 
     def _only_reads(self, name: str) -> bool:
         return self._configuration.batches and name != _WRITER
