@@ -23,7 +23,7 @@ def judged(address: str) -> Verdict:
     found = endpoint.find(address, "memcached")
     features = Features(dict.fromkeys(MISSING, False), dict.fromkeys(MISSING, ""))
     target = endpoint.Endpoint(found.address, found.sentinel, found.profile, found.reason, features)
-    (verdict,) = judge_concurrency(Judge(target, Deviations([]), None, "", "ztest"), CASE, "concurrency", 60, 1)
+    (verdict,) = judge_concurrency(Judge(target, Deviations([]), None, "", "ztest"), CASE, "concurrency", 200, 1)
     return verdict
 
 

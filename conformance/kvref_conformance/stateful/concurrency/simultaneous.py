@@ -75,7 +75,7 @@ def plans(draw: DrawFn, missing: Collection[str]) -> Plan:
     arguments = Arguments(
         lambda _: pick(draw, (KEYS[0], *KEYS)),
         lambda: pick(draw, ("1", "22", "305")),
-        {"count": 1.0, "store": 3, "get": 2, "delete": 1},
+        {"count": 2.0, "store": 3, "get": 2, "delete": 1},
         verbs,
         flags=range(4),
         amounts=[str(amount) for amount in range(1, 10)],
