@@ -17,21 +17,22 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import re
 import statistics
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import click
-import psutil
+from pymemcache.client.base import Client
 from rich.console import Console
 from rich.table import Table
 
+from kvref_bench.pairs.readings import Readings
+from kvref_bench.peers.processes import process_at
 from kvref_testbed.targets import Group, kvref_server, mysql_group
 
 MODES: Final = ("primary", "replica", "session")
@@ -104,9 +105,10 @@ class Session:
 def measured(reads: str, share: float, group: Group, kvref: Any, sessions: int, seconds: float) -> Point:
     """Measure one point; raises ClickException if kvref replies with an error."""
     primary = group.primary()
-    ports = [kvref.address[1], primary.port, *[each.port for each in group.members if each is not primary]]
-    processes = [_listening(port) for port in ports]
-    counts, before = _counts(kvref.address), [_cpu(each) for each in processes]
+    ports = {"kvref": kvref.address[1], **{each.name: each.port for each in group.members}}
+    cpu = Readings({name: process_at(f"127.0.0.1:{port}") for name, port in ports.items()})
+    counts = _counts(kvref.address)
+    cpu.begin()
     deadline = time.monotonic() + seconds
     running = [Session(number, share, deadline) for number in range(sessions)]
 
@@ -114,38 +116,23 @@ def measured(reads: str, share: float, group: Group, kvref: Any, sessions: int, 
         await asyncio.gather(*[each.run(*kvref.address) for each in running])
 
     asyncio.run(all_of_them())
-    used = [(_cpu(each) - was) * 1e6 for each, was in zip(processes, before, strict=True)]
+    cpu.end()
+    used = {name: seconds * 1e6 for name, seconds in cpu.used().items()}
+    of_kvref, of_primary = used.pop("kvref"), used.pop(primary.name)
     found = {name: number - counts[name] for name, number in _counts(kvref.address).items()}
     gets = sum(each.gets for each in running)
     operations = gets + sum(each.sets for each in running)
     stale = sum(each.stale for each in running) / max(gets, 1)
     return Point(
-        reads, share, operations, used[0] / operations, used[1] / operations, sum(used[2:]) / operations,
+        reads, share, operations, of_kvref / operations, of_primary / operations, sum(used.values()) / operations,
         found["gets"] / max(gets, 1), stale,
     )  # fmt: skip
 
 
-def _listening(port: int) -> psutil.Process:
-    found = next(each for each in psutil.net_connections("tcp") if each.status == "LISTEN" and each.laddr.port == port)
-    assert found.pid is not None, "it is a process of this user"
-    return psutil.Process(found.pid)
-
-
-def _cpu(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
-
-
 def _counts(address: tuple[str, int]) -> dict[str, int]:
-    async def ask() -> bytes:
-        reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"stats\r\n")
-        said = await reader.readuntil(b"END\r\n")
-        writer.close()
-        return said
-
-    rows = {name.decode(): int(number) for name, number in re.findall(rb"STAT replica_(\w+) (\d+)", asyncio.run(ask()))}
-    return {name: rows.get(name, 0) for name in COUNTS}
+    with closing(Client(address)) as client:
+        rows = client.stats()
+    return {name: int(rows.get(f"replica_{name}".encode(), 0)) for name in COUNTS}
 
 
 def _shown(points: list[Point]) -> Table:

@@ -30,10 +30,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-import psutil
+from pymemcache.client.base import Client
 from rich.console import Console
 from rich.table import Table
 
+from kvref_bench.pairs.readings import Readings
+from kvref_bench.peers.processes import process_at
 from kvref_testbed.targets import SQLServer, kvref_server, sql_server
 
 LOGGED: Final = ("--server-id=1", "--log-bin=binlog")
@@ -166,8 +168,9 @@ def measured(
     threads = [threading.Thread(target=rows.write, args=(server, number)) for number in range(WRITERS)]
     for each in threads:
         each.start()
-    processes = [_listening(kvref.address[1]), _listening(server.port)]
-    before, hits = [_cpu(each) for each in processes], _hits(kvref.address)
+    ports = {"kvref": kvref.address[1], "database": server.port}
+    cpu, hits = Readings({name: process_at(f"127.0.0.1:{port}") for name, port in ports.items()}), _hits(kvref.address)
+    cpu.begin()
     deadline = time.monotonic() + seconds
     running = [Session(rows, share, deadline) for _ in range(sessions)]
 
@@ -180,36 +183,20 @@ def measured(
         rows.over.set()
         for each in threads:
             each.join()
-    used = [(_cpu(each) - was) * 1e6 for each, was in zip(processes, before, strict=True)]
+    cpu.end()
+    used = {name: seconds * 1e6 for name, seconds in cpu.used().items()}
     gets = sum(each.gets for each in running)
     stale = sorted(1000 * each for session in running for each in session.stale)
     p99 = stale[int(len(stale) * 0.99)] if stale else 0.0
     found = (_hits(kvref.address) - hits) / gets
     longest = stale[-1] if stale else 0.0
-    return Point(mode, share, gets, rows.written, used[0] / gets, used[1] / gets, found, len(stale), p99, longest)
-
-
-def _listening(port: int) -> psutil.Process:
-    found = next(each for each in psutil.net_connections("tcp") if each.status == "LISTEN" and each.laddr.port == port)
-    assert found.pid is not None, "it is a process of this user"
-    return psutil.Process(found.pid)
-
-
-def _cpu(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)
+    costs = used["kvref"] / gets, used["database"] / gets
+    return Point(mode, share, gets, rows.written, *costs, found, len(stale), p99, longest)
 
 
 def _hits(address: tuple[str, int]) -> int:
-    async def ask() -> bytes:
-        reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"stats\r\n")
-        said = await reader.readuntil(b"END\r\n")
-        writer.close()
-        return said
-
-    _, found, rest = asyncio.run(ask()).partition(b"STAT row_cache_hits ")
-    return int(rest.split()[0]) if found else 0
+    with closing(Client(address)) as client:
+        return int(client.stats().get(b"row_cache_hits", 0))
 
 
 def _fill(server: SQLServer, count: int) -> None:

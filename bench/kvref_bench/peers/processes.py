@@ -42,6 +42,13 @@ def listener(address: str) -> int | None:
     return None
 
 
+def process_at(address: str) -> int:
+    """Return the process that listens at HOST:PORT or unix:PATH of this machine."""
+    found = listener(address)
+    assert found is not None, f"it listens at {address}"
+    return found
+
+
 def owner(path: str) -> int:
     """Return the process that listens at a UNIX socket."""
     with socket.socket(socket.AF_UNIX) as asking:
