@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 
 import pytest
-from cluster.rows import ACCOUNT
-from database import kvref
+from cluster.rows import prepare
 from live import missing_skips
 
 from kvref_testbed import targets
@@ -19,11 +18,7 @@ def galera() -> Iterator[GaleraCluster]:
     with ExitStack() as stack:
         with missing_skips():
             cluster = stack.enter_context(targets.galera_cluster())
-        made = kvref("init", "--demo", "--store", cluster.dsn)
-        assert made.returncode == 0, made.stderr
-        with closing(cluster.nodes[0].connect(30)) as connection, connection.cursor() as cursor:
-            cursor.execute(f"CREATE USER {ACCOUNT}")
-            cursor.execute(f"GRANT ALL ON *.* TO {ACCOUNT}")
+        prepare(cluster.nodes[0], cluster.dsn, "ALL ON *.*")
         yield cluster
 
 
@@ -32,11 +27,11 @@ def group() -> Iterator[Group]:
     with ExitStack() as stack:
         with missing_skips():
             made = stack.enter_context(targets.mysql_group())
-        done = kvref("init", "--demo", "--store", made.dsn)
-        assert done.returncode == 0, done.stderr
-        with closing(made.primary().connect(30)) as connection, connection.cursor() as cursor:
-            cursor.execute(f"CREATE USER {ACCOUNT}")
-            cursor.execute(f"GRANT SELECT ON innodb_memcache.* TO {ACCOUNT}")
-            cursor.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON test.demo_test TO {ACCOUNT}")
-            cursor.execute(f"GRANT SELECT ON performance_schema.replication_group_members TO {ACCOUNT}")
+        prepare(
+            made.primary(),
+            made.dsn,
+            "SELECT ON innodb_memcache.*",
+            "SELECT, INSERT, UPDATE, DELETE ON test.demo_test",
+            "SELECT ON performance_schema.replication_group_members",
+        )
         yield made

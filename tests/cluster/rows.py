@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+from database import kvref
 from pymysql import OperationalError
 
 from kvref_testbed.targets import GaleraCluster
@@ -13,6 +14,22 @@ from kvref_testbed.targets.group import Member
 from kvref_testbed.targets.mysqld import RestartableServer
 
 ACCOUNT = "kv"
+
+
+def prepare(server: RestartableServer, all_of_them: str, *grants: str) -> None:
+    """Create the plugin's schema, and an account of kvref's own with these rights.
+
+    Args:
+        server: of the cluster, which accepts writes.
+        all_of_them: the cluster's DSN.
+        grants: as GRANT has them, without the account.
+    """
+    made = kvref("init", "--demo", "--store", all_of_them)
+    assert made.returncode == 0, made.stderr
+    with closing(server.connect(30)) as connection, connection.cursor() as cursor:
+        cursor.execute(f"CREATE USER {ACCOUNT}")
+        for each in grants:
+            cursor.execute(f"GRANT {each} TO {ACCOUNT}")
 
 
 def dsn(*nodes: RestartableServer, options: str = "") -> str:

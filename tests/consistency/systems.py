@@ -14,8 +14,8 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 
-from cluster.rows import ACCOUNT, dsn, is_expelled, used
-from database import database_or_skip, kvref
+from cluster.rows import dsn, is_expelled, prepare, used
+from database import database_or_skip
 from faults.clock import HOUR, YEAR, a_clock
 from faults.processes import children
 from live import missing_skips
@@ -159,7 +159,7 @@ def over_galera(_folder: Path) -> Iterator[System]:
     with ExitStack() as stack:
         with missing_skips():
             cluster = stack.enter_context(targets.galera_cluster())
-        _prepare(cluster.nodes[0], cluster.dsn)
+        prepare(cluster.nodes[0], cluster.dsn, "ALL ON *.*")
         system = System(dsn(*cluster.nodes, options="?timeout=3"), OVER_A_DATABASE)
 
         def cut_off() -> None:
@@ -191,7 +191,7 @@ def over_group(_folder: Path) -> Iterator[System]:
     with ExitStack() as stack:
         with missing_skips():
             group = stack.enter_context(targets.mysql_group())
-        _prepare(_primary(group), group.dsn)
+        prepare(_primary(group), group.dsn, "ALL ON *.*")
         system = System(dsn(*group.members, options="?timeout=3"), OVER_A_DATABASE)
 
         def switch() -> None:
@@ -213,15 +213,6 @@ def over_group(_folder: Path) -> Iterator[System]:
         stack.callback(system.close)
         system.start(2)
         yield system
-
-
-def _prepare(server: RestartableServer, all_of_them: str) -> None:
-    made = kvref("init", "--demo", "--store", all_of_them)
-    assert made.returncode == 0, made.stderr
-    connection = server.connect(30)
-    connection.query(f"CREATE USER {ACCOUNT}")
-    connection.query(f"GRANT ALL ON *.* TO {ACCOUNT}")
-    connection.close()
 
 
 def _lost(server: RestartableServer) -> None:
