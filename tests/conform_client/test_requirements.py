@@ -34,7 +34,7 @@ def test_a_requirement_is_well_formed(one: Requirement) -> None:
     assert not one.tls or one.tls["certificate"] in CERTIFICATES
     assert one.fault is None or one.fault.records in RECORDS
     # An honest server that the client accepts, and that accepts it, must permit the right result.
-    refused = one.accepted or one.sends_nothing or one.tls.get("asks")
+    refused = one.accepted or one.sends_nothing or one.tls.get("requires_certificate")
     if one.fault is None and not one.whole_keys and not refused:
         assert RIGHT in one.allowed or one.right[-1] == "miss"
 

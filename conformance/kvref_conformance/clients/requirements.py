@@ -46,7 +46,8 @@ class Requirement:
         fault: armed before the last call; None: the server is honest.
         recovers: a later call must be right within some seconds.
         whole_keys: no fragment of the key of the last call may reach the server as a key.
-        tls: the client connects by TLS; of the server: `certificate`, and whether it `asks` for one of the client.
+        tls: the client connects by TLS; the server's `certificate`, and whether it
+            `requires_certificate` of the client.
         credentials: user and password of the client.
         accepted: user and password that the server accepts; empty: those of the client.
         sends_nothing: the server receives nothing but what belongs to the handshake.

@@ -50,12 +50,12 @@ class Entry(NamedTuple):
 
     Args:
         certificate: of TLS, one of `tls.CERTIFICATES`; "": without TLS.
-        asks: the client must have a certificate.
+        requires_certificate: the client must have one.
         credentials: user and password; None: the server requires none.
     """
 
     certificate: str = ""
-    asks: bool = False
+    requires_certificate: bool = False
     credentials: tuple[str, str] | None = None
 
 
@@ -161,13 +161,13 @@ class ScriptedServer:
                 connection.close()
 
     def _transport(self, connection: socket.socket) -> Transport:
-        certificate, asks, _ = self._entry
+        certificate, requires_certificate, _ = self._entry
         if not certificate:
             return Plain(connection)
         records = "" if self._fault is None else self._fault.records
         if records in OF_LIBRARY:
             return LibraryTls(connection, certificate, records, self._timeout)
-        return MemoryTls(connection, certificate, asks=asks)
+        return MemoryTls(connection, certificate, requires_certificate=requires_certificate)
 
     def _handshake(self, connection: socket.socket, transport: Transport, number: int) -> bool:
         def send(flight: bytes) -> bool:

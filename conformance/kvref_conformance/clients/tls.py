@@ -90,13 +90,13 @@ class MemoryTls:
     Args:
         connection: the connected socket.
         certificate: one of CERTIFICATES.
-        asks: require a certificate of the client.
+        requires_certificate: the client must have one.
     """
 
-    def __init__(self, connection: socket.socket, certificate: str, *, asks: bool) -> None:
+    def __init__(self, connection: socket.socket, certificate: str, *, requires_certificate: bool) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(HERE / f"{certificate}.pem")
-        if asks:
+        if requires_certificate:
             context.verify_mode = ssl.CERT_REQUIRED
             context.load_verify_locations(AUTHORITY)
         self._connection = connection

@@ -257,8 +257,8 @@ class Commands:
             # replica and pending: a client that sets one ends mysqld (more:bin-204).
             key = f" key={in_key(pick(draw, ODD_VBUCKETS))}"
             state = f"0x83{key} value={in_value(pick(draw, ODD_STATES))}"
-            asked = [f"0x84{key}"] if chance(draw, 0.8) else []
-            return [state, *asked, "stat key=vbucket", f"0x85{key}", *asked]
+            queries = [f"0x84{key}"] if chance(draw, 0.8) else []
+            return [state, *queries, "stat key=vbucket", f"0x85{key}", *queries]
         # Commands that are counted, and the counts: they begin at 0, whatever was sent before.
         kinds = ({"get": 1.0}, {"store": 1.0}, {"delete": 1.0})
         commands = [self._written(self._command(bound, s.BINARY, each)) for each in kinds]
