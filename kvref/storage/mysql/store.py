@@ -59,33 +59,12 @@ class MySQLStore(Database):
         return MySQLConnection(self, isolation, brief=brief)
 
     def initialise(self, *, demo: bool = True) -> bool:
-        """Create the configuration tables unless `containers` exists.
-
-        Args:
-            demo: also create the plugin's demo table and its row.
-
-        Returns:
-            Whether `containers` was created.
-
-        Raises:
-            StoreError: the server cannot be reached, or refuses.
-        """
+        """See `Store`."""
         with closing(self.connect()) as opened:
             return opened.create_schema(demo=demo)
 
     def add_cache(self, name: str) -> bool:
-        """Create a cache table and its row of `containers`, unless there is a row with this name.
-
-        Args:
-            name: of the mapping and the table.
-
-        Returns:
-            Whether it was created.
-
-        Raises:
-            ConfigError: no mapping can have this name.
-            StoreError: the server cannot be reached, or refuses.
-        """
+        """See `Store`."""
         with closing(self.connect()) as opened:
             return opened.create_cache(name)
 

@@ -74,33 +74,12 @@ class SQLiteStore:
         self._rows = Rows(self._connection, self._sql, self._catalog.referenced)
 
     def initialise(self, *, demo: bool = True) -> bool:
-        """Create the configuration tables that are missing.
-
-        Args:
-            demo: also create the plugin's demo table and its row, if `containers` is missing.
-
-        Returns:
-            Whether `containers` was created.
-
-        Raises:
-            StoreError: the file cannot be written.
-        """
+        """See `Store`."""
         with self._patiently():
             return create(self._connection, str(self.profile["store.default_collation"]), demo=demo)
 
     def add_cache(self, name: str) -> bool:
-        """Create a cache table and its row of `containers`, unless there is a row with this name.
-
-        Args:
-            name: of the mapping and the table.
-
-        Returns:
-            Whether it was created.
-
-        Raises:
-            ConfigError: no mapping can have this name, or another table has it.
-            StoreError: the file cannot be written.
-        """
+        """See `Store`."""
         with self._patiently():
             return create_cache(self._connection, name)
 
