@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from generators.markup import prose, table
-from kvref.server.telemetry import memcached_metrics
-from kvref.server.telemetry.metrics import ROWS
+from kvref.server.telemetry.metrics import MEMCACHED_ROWS, ROWS, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from kvref.server.telemetry.sources import Row
 
 
 def pages() -> Mapping[str, str]:
     """Return the tables, which `reference/metrics.md` includes."""
     return {
         "reference/generated/metrics.txt": _table(ROWS.values()),
-        "reference/generated/memcached-metrics.txt": _table(memcached_metrics.ROWS),
+        "reference/generated/memcached-metrics.txt": _table(MEMCACHED_ROWS.values()),
     }
 
 

@@ -10,9 +10,8 @@ import click
 from click.core import ParameterSource
 
 from kvref import profiles
-from kvref.cli.options import DEFAULT, listeners
+from kvref.cli.serve import DEFAULT_ADDRESS, listeners, stores_of
 from kvref.cli.serve import command as serve
-from kvref.cli.serve import stores_of
 from kvref.server.settings import SERVER_KEYS, origins, parse, read_file
 from kvref.storage.base import without_password
 from kvref.storage.stores import scheme_of
@@ -84,7 +83,7 @@ def _values(context: click.Context) -> list[_Value]:
     came = origins(pairs, config)
     for name, number in parse(pairs, config, facts).items():
         found.append(_Value(f"settings.{name}", number, origin("pairs") if came[name] == "option" else came[name]))
-    address = given["address"] or DEFAULT
+    address = given["address"] or DEFAULT_ADDRESS
     tables = read_file(config).listeners
     listeners({"address": given["address"]} if given["address"] else {}, config, [])
     if tables:

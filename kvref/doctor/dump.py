@@ -26,8 +26,7 @@ from kvref.translation.translate import Translator, Untranslatable
 if TYPE_CHECKING:
     from kvref.engine.mapping import Mapping, Naming
     from kvref.profiles import Profile
-    from kvref.storage.config.cache_policies import PolicyCell
-    from kvref.storage.config.containers import Container, Table, TableDetails
+    from kvref.storage.config.containers import Container, PolicyCell, Table, TableDetails
     from kvref.storage.sqlite.schema import SQLiteCatalog
 
 # mysqldump ends an INSERT before it exceeds its net_buffer_length, 1,046,528 bytes unless said otherwise.

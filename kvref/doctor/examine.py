@@ -12,8 +12,7 @@ from kvref.doctor.predicates import Subject
 from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.mapping import MAX_OPTION, default_name
 from kvref.errors import ConfigError, RowError
-from kvref.storage.config.cache_policies import KINDS, read_policies
-from kvref.storage.config.catalog import BUILT_IN, ROW_CACHE, read_options
+from kvref.storage.config.catalog import BUILT_IN, POLICY_KINDS, ROW_CACHE, read_options, read_policies
 from kvref.storage.config.containers import check, table_name
 
 if TYPE_CHECKING:
@@ -105,7 +104,7 @@ def _unknown(options: Options) -> dict[str, bytes | None]:
 
 
 def _policy(policy: Policy) -> Callable[[Options], list[str]]:
-    return lambda o: [f"{kind}_policy" for kind in KINDS if o.policies and getattr(o.policies, kind) is policy]
+    return lambda o: [f"{kind}_policy" for kind in POLICY_KINDS if o.policies and getattr(o.policies, kind) is policy]
 
 
 def _of_several_bytes(value: bytes | None) -> bool:

@@ -13,7 +13,7 @@ from kvref.engine.session import MAX_REPLY
 from kvref.errors import ConfigError, suggestion
 from kvref.profiles import Profile
 from kvref.protocol.rules import MAX_KEY, MAX_LINE
-from kvref.storage.placement import Placement, placement
+from kvref.storage.several import Placement, placement
 
 _log = logging.getLogger("kvref.server")
 

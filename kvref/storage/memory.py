@@ -21,9 +21,9 @@ from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.base import DirectStore, counted_cas_numbers
 from kvref.storage.config import catalog
-from kvref.storage.config.cache_policies import KINDS, PolicyCell
+from kvref.storage.config.catalog import POLICY_KINDS
 from kvref.storage.config.column_types import column_of
-from kvref.storage.config.containers import Container, Table
+from kvref.storage.config.containers import Container, PolicyCell, Table
 from kvref.storage.key_order import KeyOrder
 from kvref.storage.rows import from_sql
 
@@ -160,7 +160,7 @@ class _DemoCatalog:
     def policies(self) -> list[PolicyCell]:
         member = [*Policy].index(Policy.TABLE) + 1
         return [PolicyCell("policy_name", "cache_policy", None)] + [
-            PolicyCell(f"{kind}_policy", Policy.TABLE.value, member) for kind in KINDS
+            PolicyCell(f"{kind}_policy", Policy.TABLE.value, member) for kind in POLICY_KINDS
         ]
 
     def naming(self) -> Naming:

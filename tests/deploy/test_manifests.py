@@ -15,8 +15,7 @@ from live import sql_server_or_skip
 from serving import ask, running
 
 from kvref.cli import main
-from kvref.server.telemetry import memcached_metrics
-from kvref.server.telemetry.metrics import ROWS
+from kvref.server.telemetry.metrics import MEMCACHED_ROWS, ROWS
 
 ENVIRONMENT = ("PATH", "KVREF_MYSQL_PASSWORD")
 IMAGE = dockerfile()[-1]
@@ -70,7 +69,7 @@ def test_the_image_gets_what_the_package_is_built_from() -> None:
 
 def test_alerts_and_dashboard_query_metrics_that_exist() -> None:
     samples = {"up", "instance", "job"}
-    for row in (*ROWS.values(), *memcached_metrics.ROWS):
+    for row in (*ROWS.values(), *MEMCACHED_ROWS.values()):
         samples |= {f"{row.name}_bucket"} if row.kind == "histogram" else {row.name}
     used = {name for query in queries() for name in re.findall(r"\b(?:kvref|memcached|process)_\w+", query)}
     assert used

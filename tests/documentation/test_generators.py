@@ -23,8 +23,7 @@ from kvref.engine.verbs.stats import FIXED
 from kvref.profiles import vocabulary
 from kvref.protocol.command_table import TABLE
 from kvref.server.settings import SETTINGS
-from kvref.server.telemetry import memcached_metrics
-from kvref.server.telemetry.metrics import ROWS
+from kvref.server.telemetry.metrics import MEMCACHED_ROWS, ROWS
 from kvref.specification import deviations as lists
 from kvref.specification import requirements
 from kvref.specification.deviations import defects
@@ -72,7 +71,7 @@ def test_every_setting_metric_and_fact_is_in_its_table() -> None:
     (facts_page,) = pages("facts").values()
     assert all(f"| `{name}` |" in settings_table for name in SETTINGS)
     assert all(f"| `{name}` |" in metrics_table for name in ROWS)
-    assert all(f"| `{row.name}` |" in memcached_table for row in memcached_metrics.ROWS)
+    assert all(f"| `{row.name}` |" in memcached_table for row in MEMCACHED_ROWS.values())
     assert all(f"| `{name}` |" in facts_page for name in vocabulary())
 
 

@@ -27,8 +27,7 @@ from kvref.server.executors.execution import Execution
 from kvref.server.executors.routing import MAX_STARTS, RoutingExecutor
 from kvref.storage.isolation import Isolation
 from kvref.storage.memory import MemoryStore
-from kvref.storage.placement import Placement
-from kvref.storage.several import SeveralStores
+from kvref.storage.several import Placement, SeveralStores
 
 
 def mapping(name: str) -> Mapping:

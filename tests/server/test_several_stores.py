@@ -25,8 +25,7 @@ from kvref import profiles
 from kvref.server.server import Server
 from kvref.server.settings import parse
 from kvref.storage.memory import SCHEME as MEMORY
-from kvref.storage.placement import Placement
-from kvref.storage.several import SeveralStores
+from kvref.storage.several import Placement, SeveralStores
 from kvref.storage.sqlite.store import SQLiteStore
 
 HELLO = b"12\r\nHELLO, HELLO\r\n"

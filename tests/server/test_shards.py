@@ -17,7 +17,7 @@ from serving import Served, ask, running
 from waiting import until_equal
 
 from kvref import profiles
-from kvref.storage.placement import shard_of
+from kvref.storage.several import shard_of
 from kvref.storage.sqlite.store import SQLiteStore
 
 NAMES = ("one", "two", "three", "four")

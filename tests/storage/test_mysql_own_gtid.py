@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref.storage.mysql.own_gtid import reported
+from kvref.storage.mysql.login import reported_gtid
 
 GTID = "fe2799a9-9856-4172-8af0-5cc2d03a5a1f:6"
 TRANSACTION_STATE = b"\x05\t\x08________"
@@ -23,11 +23,11 @@ TRANSACTION_STATE = b"\x05\t\x08________"
     ids=["first", "last", "behind a text", "other states only", "no state", "unknown encoding"],
 )
 def test_the_reported_gtid(message: bytes, gtid: str) -> None:
-    assert reported(message) == gtid
+    assert reported_gtid(message) == gtid
 
 
 def test_a_long_message() -> None:
     gtid = f"fe2799a9-9856-4172-8af0-5cc2d03a5a1f:{'t' * 300}:6"
     state = b"\x00\xfc" + len(gtid).to_bytes(2, "little") + gtid.encode()
     states = b"\x03\xfc" + len(state).to_bytes(2, "little") + state
-    assert reported(b"\x00\xfc" + len(states).to_bytes(2, "little") + states) == gtid
+    assert reported_gtid(b"\x00\xfc" + len(states).to_bytes(2, "little") + states) == gtid

@@ -9,8 +9,7 @@ import pytest
 
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.errors import ConfigError
-from kvref.storage.placement import shard_of
-from kvref.storage.several import key_bytes, refuse_shards
+from kvref.storage.several import key_bytes, refuse_shards, shard_of
 
 NAMES = ("one", "two", "three")
 KEYS = [b"key:%d" % number for number in range(3000)]

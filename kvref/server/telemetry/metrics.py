@@ -5,7 +5,9 @@ Needs the extra `metrics`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -20,14 +22,30 @@ from kvref.server.telemetry.command_times import COMMAND_BOUNDS, MICROSECOND, Hi
 from kvref.server.telemetry.event_counters import BOUNDS, REPLICA, EventCounters, State
 from kvref.server.telemetry.event_counters import COUNTED as CACHE_COUNTED
 from kvref.server.telemetry.lifecycle import EVERY
-from kvref.server.telemetry.memcached_metrics import MemcachedMetrics
-from kvref.server.telemetry.sources import Row, Source
+from kvref.server.telemetry.sources import Source
 
 # Values of the label `command`, each with the counters of `stats` that add up to it.
 _ASKED: Final = {name: counters_of(name) for row in TABLE for name in row.metrics}
 _FOUND: Final = tuple(name for name in _ASKED if f"{name}_hits" in COUNTED)
 # Of several processes these are the first one's; the others are added up.
 _OF_THE_FIRST: Final = ("process_start_time_seconds", "process_max_fds")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One metric, as the documentation lists it.
+
+    Args:
+        name: as it is exposed.
+        kind: counter, gauge or histogram.
+        help: what it says.
+        label: whose values tell its samples apart, empty where it has one.
+    """
+
+    name: str
+    kind: str
+    help: str
+    label: str = ""
 
 
 ROWS: Final = {
@@ -131,12 +149,51 @@ ROWS: Final = {
     )
 }  # fmt: skip
 
+# Under the names of memcached_exporter, for dashboards and alerts that were made for memcached. The exporter derives
+# them from `stats` of memcached (prometheus/memcached_exporter, `pkg/exporter/exporter.go`). Metrics of memory, slabs
+# and evictions have no counterpart here: rows are in tables.
+MEMCACHED_ROWS: Final = {
+    row.name: row
+    for row in (
+        Row("memcached_up", "gauge", "1 while the server accepts connections, 0 while it starts or stops."),
+        Row("memcached_version", "gauge", "Always 1; the label is the version of kvref.", "version"),
+        Row("memcached_uptime_seconds", "gauge", "Seconds since the start of the server."),
+        Row(
+            "memcached_commands_total", "counter",
+            "Commands by result: hit, miss or badval. A set without cas counts as a hit.", "command",
+    ),
+        Row("memcached_current_connections", "gauge", "Client connections currently open."),
+        Row("memcached_connections_total", "counter", "Client connections accepted."),
+        Row("memcached_connections_rejected_total", "counter", "Connections rejected beyond maxconns."),
+        Row("memcached_read_bytes_total", "counter", "Bytes received from clients."),
+        Row("memcached_written_bytes_total", "counter", "Bytes sent to clients."),
+        Row("memcached_items_total", "counter", "Items stored."),
+        Row("memcached_item_too_large_total", "counter", "Items rejected because they are too large."),
+    )
+}  # fmt: skip
+# Samples of memcached_commands_total, each with its counter of `stats`.
+_MEMCACHED_COMMANDS: Final = {
+    **{(name, "hit"): f"{name}_hits" for name in ("get", "delete", "incr", "decr", "cas", "touch")},
+    **{(name, "miss"): f"{name}_misses" for name in ("get", "delete", "incr", "decr", "cas", "touch")},
+    ("cas", "badval"): "cas_badval",
+    ("set", "hit"): "cmd_set",  # which has no cas in it, unlike memcached's
+    ("flush", "hit"): "cmd_flush",
+}
+_MEMCACHED_COUNTERS: Final = {
+    "memcached_connections_total": "total_connections",
+    "memcached_connections_rejected_total": "rejected_conns",
+    "memcached_read_bytes_total": "bytes_read",
+    "memcached_written_bytes_total": "bytes_written",
+    "memcached_items_total": "total_items",
+    "memcached_item_too_large_total": "store_too_large",
+}
+_ALL: Final = ROWS | MEMCACHED_ROWS
+
 
 def registry(source: Source) -> CollectorRegistry:
     """Return what exposes a server."""
     made = CollectorRegistry()
     made.register(_Numbers(source))
-    made.register(MemcachedMetrics(source))
     return made
 
 
@@ -148,24 +205,25 @@ class _Numbers(Collector):
         return []  # nothing is collected to register it
 
     def collect(self) -> Iterator[Metric]:
-        source = self._source
+        source, totals = self._source, self._source.totals()
         info = _gauge("kvref_info", list(source.info))
         info.add_metric(list(source.info.values()), 1)
         yield info
         yield _gauge("kvref_up", value=source.tally.state is State.SERVING)
         yield _gauge("kvref_start_time_seconds", value=source.started)
-        yield from _commands(source.totals())
+        yield from _commands(totals)
         yield _gauge("kvref_connections", value=source.connections())
         yield from _shared(source.tally)
         yield from _processes(source.pids())
+        yield from _memcached(source, totals)
 
 
 def _gauge(name: str, labels: list[str] | None = None, value: float | None = None) -> GaugeMetricFamily:
-    return GaugeMetricFamily(name, ROWS[name].help, value=value, labels=labels)
+    return GaugeMetricFamily(name, _ALL[name].help, value=value, labels=labels)
 
 
 def _counter(name: str, labels: list[str] | None = None, value: float | None = None) -> CounterMetricFamily:
-    return CounterMetricFamily(name, ROWS[name].help, value=value, labels=labels)
+    return CounterMetricFamily(name, _ALL[name].help, value=value, labels=labels)
 
 
 def _labelled(name: str, numbers: dict[str, int]) -> CounterMetricFamily:
@@ -178,7 +236,7 @@ def _labelled(name: str, numbers: dict[str, int]) -> CounterMetricFamily:
 def _histogram(name: str, by_label: Mapping[str, list[Histogram]], bounds: Sequence[float]) -> HistogramMetricFamily:
     """Return the histograms of all processes by the value of their label; labelled ones that are empty are left out."""
     label = ROWS[name].label
-    family = HistogramMetricFamily(name, ROWS[name].help, labels=[label] if label else [])
+    family = HistogramMetricFamily(name, _ALL[name].help, labels=[label] if label else [])
     for value, histograms in by_label.items():
         buckets, seconds = summed(histograms, bounds)
         if buckets[-1][1] or not label:
@@ -247,3 +305,18 @@ def _processes(pids: list[int]) -> Iterator[Metric]:
                 (before,) = known.samples
                 known.samples = [before._replace(value=before.value + sample.value)]
     yield from families.values()
+
+
+def _memcached(source: Source, totals: dict[str, int]) -> Iterator[Metric]:
+    yield _gauge("memcached_up", value=source.tally.state is State.SERVING)
+    version = _gauge("memcached_version", ["version"])
+    version.add_metric([source.info["version"]], 1)
+    yield version
+    yield _gauge("memcached_uptime_seconds", value=time.time() - source.started)
+    commands = _counter("memcached_commands_total", ["command", "status"])
+    for labels, counter in _MEMCACHED_COMMANDS.items():
+        commands.add_metric(labels, totals[counter])
+    yield commands
+    yield _gauge("memcached_current_connections", value=source.connections())
+    for name, counter in _MEMCACHED_COUNTERS.items():
+        yield _counter(name, value=totals[counter])

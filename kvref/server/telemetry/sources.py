@@ -1,11 +1,10 @@
-"""What a metric is, and where its numbers are: in the one process that serves, or in memory that workers share."""
+"""Where the numbers of metrics are: in the one process that serves, or in memory that workers share."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import kvref
@@ -34,23 +33,6 @@ class Source(Protocol):
 
     def pids(self) -> list[int]:
         """Return the processes, first the one that listens."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One metric, as the documentation lists it.
-
-    Args:
-        name: as it is exposed.
-        kind: counter, gauge or histogram.
-        help: what it says.
-        label: whose values tell its samples apart, empty where it has one.
-    """
-
-    name: str
-    kind: str
-    help: str
-    label: str = ""
 
 
 class OneProcess:

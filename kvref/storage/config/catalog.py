@@ -1,6 +1,6 @@
 """The configuration schema: from its tables to the mappings in force; the cache table of `kvref init --cache`.
 
-`containers.py` checks one row; this module reads the rows, the default mapping and the options.
+`containers.py` checks one row; this module reads the rows, the default mapping, the options and the cache policies.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import re
 from importlib.resources import files
 from typing import Final, Protocol
 
+from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Directory, Mapping, Naming, default_name, option
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.storage.config.cache_policies import read_policies
-from kvref.storage.config.containers import Catalog, check, check_again
+from kvref.storage.config.containers import Catalog, PolicyCell, check, check_again
 
 DEFAULT_NAME: Final = "cache"
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
@@ -117,6 +117,66 @@ def read_options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list
         option(rows.get("separator"), DEFAULT_SEPARATOR),
         problems,
     )
+
+
+POLICY_KINDS: Final = ("get", "set", "delete", "flush")
+_POLICY_ROW: Final = "('cache_policy', 'innodb_only', 'innodb_only', 'innodb_only', 'innodb_only')"
+
+
+def read_policies(catalog: Catalog, profile: Profile) -> tuple[Policies, list[str]]:
+    """Read the policies in force.
+
+    The plugin reads the second to the fifth column, and those of an ENUM only, by the member's number
+    (innodb_read_cache_policy; more:policy-141, more:policy-151 to more:policy-157).
+
+    Args:
+        catalog: the store.
+        profile: decides what a missing row means and which cells count.
+
+    Returns:
+        The policies, and one sentence for each that is passed over.
+
+    Raises:
+        ConfigError: there is none and the profile does not do without.
+    """
+    cells = catalog.policies()
+    if cells is None:
+        if profile["config.missing_row"] == "refused":
+            raise ConfigError(
+                "cache_policies is missing or empty: the plugin opens no port with it either: give it the row "
+                + _POLICY_ROW
+            )
+        return Policies(), [f"cache_policies is missing or empty: innodb_only is used: give it the row {_POLICY_ROW}"]
+    by_name = {cell.column.lower(): cell for cell in cells}
+    chosen: list[Policy] = []
+    problems: list[str] = []
+    for place, kind in enumerate(POLICY_KINDS, 1):
+        if profile["cache.policy_words"] == "enum":
+            cell = cells[place] if place < len(cells) else None
+            policy = None if cell is None else _of_member(cell)
+        else:
+            cell = by_name.get(f"{kind}_policy")
+            policy = None if cell is None else _of_word(cell)
+        if policy is None:
+            what = f"has no column for {kind}" if cell is None else f"{cell.column} is {cell.word!r}"
+            problems.append(
+                f"cache_policies: {what}: innodb_only is used: write one of {_words()} into an ENUM of them"
+            )
+        chosen.append(policy or Policy.TABLE)
+    return Policies(*chosen), problems
+
+
+def _of_member(cell: PolicyCell) -> Policy | None:
+    policies = list(Policy)
+    return policies[cell.member - 1] if cell.member is not None and 1 <= cell.member <= len(policies) else None
+
+
+def _of_word(cell: PolicyCell) -> Policy | None:
+    return next((policy for policy in Policy if policy.value == cell.word), None)
+
+
+def _words() -> str:
+    return ", ".join(policy.value for policy in Policy)
 
 
 def find(

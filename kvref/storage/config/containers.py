@@ -14,7 +14,6 @@ from typing import Final, Protocol
 from kvref.engine.mapping import Column, Kind, Mapping, Naming
 from kvref.errors import ConfigError, RowError
 from kvref.profiles import Profile
-from kvref.storage.config.cache_policies import PolicyCell
 
 ACTING: Final = ("CASCADE", "SET NULL")  # what a foreign key does to its own table's rows
 
@@ -131,6 +130,21 @@ class Table:
     not_null: frozenset[str] = frozenset()
     hidden: bool = False
     beginnings: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCell:
+    """One cell of the first row in primary key order.
+
+    Args:
+        column: the column's name.
+        word: what SQL shows; None for NULL.
+        member: its number in the column's ENUM, from 1; None where the column is none, or for NULL.
+    """
+
+    column: str
+    word: str | None
+    member: int | None
 
 
 class Catalog(Protocol):

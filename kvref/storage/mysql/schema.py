@@ -24,10 +24,17 @@ from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config import codecs
-from kvref.storage.config.cache_policies import PolicyCell
 from kvref.storage.config.catalog import cache_script
 from kvref.storage.config.column_types import column_of
-from kvref.storage.config.containers import ACTING, CONTAINER_COLUMNS, ColumnDetails, Container, Table, TableDetails
+from kvref.storage.config.containers import (
+    ACTING,
+    CONTAINER_COLUMNS,
+    ColumnDetails,
+    Container,
+    PolicyCell,
+    Table,
+    TableDetails,
+)
 from kvref.storage.mysql.login import cause
 
 # Changes with rows, not with DDL.

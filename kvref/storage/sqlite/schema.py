@@ -21,10 +21,17 @@ from kvref.collations.charsets import UTF8MB4
 from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
-from kvref.storage.config.cache_policies import PolicyCell
 from kvref.storage.config.catalog import cache_script
 from kvref.storage.config.column_types import column_of
-from kvref.storage.config.containers import ACTING, CONTAINER_COLUMNS, ColumnDetails, Container, Table, TableDetails
+from kvref.storage.config.containers import (
+    ACTING,
+    CONTAINER_COLUMNS,
+    ColumnDetails,
+    Container,
+    PolicyCell,
+    Table,
+    TableDetails,
+)
 from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME
 
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")

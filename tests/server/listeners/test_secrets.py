@@ -9,7 +9,7 @@ import pytest
 
 from kvref import profiles
 from kvref.addresses import Address
-from kvref.cli.options import MAX_LISTENERS, listeners
+from kvref.cli.serve import MAX_LISTENERS, listeners
 from kvref.client.protocol import greeting
 from kvref.engine.stats import Counters
 from kvref.errors import ConfigError
