@@ -127,15 +127,17 @@ def _error(
 
 def _settled(session: Session, command: c.Command, reply: r.Reply) -> OperationGen:
     """Count a write and return its reply, or why the batch that it completed is lost."""
-    if isinstance(command, c.Arithmetic):
-        # incr and decr of a missing key are no failure (wbatch-034).
-        failed = not session.rules.failure_discards and isinstance(reply, r.ServerError | r.ClientError)
-    elif isinstance(reply, r.Meta):
-        failed = reply.code is not r.MetaCode.DONE
-    else:
-        failed = reply not in (r.Status.STORED, r.Status.DELETED, r.Status.TOUCHED)
-    reason = yield from session.batch.wrote(failed=failed)
+    reason = yield from session.batch.wrote(failed=not _counts(session, command, reply))
     return reply if reason is None else r.ServerError(reason)
+
+
+def _counts(session: Session, command: c.Command, reply: r.Reply) -> bool:
+    """Return whether a write counts in its batch: one that has written, and in the plugin each incr (wbatch-034)."""
+    if isinstance(command, c.Arithmetic) and session.rules.failure_discards:
+        return True
+    if isinstance(reply, r.Meta):
+        return reply.code is r.MetaCode.DONE
+    return isinstance(reply, r.Number) or reply in (r.Status.STORED, r.Status.DELETED, r.Status.TOUCHED)
 
 
 def _failed(session: Session, command: c.Command, of_delete: r.Reply) -> r.Reply:

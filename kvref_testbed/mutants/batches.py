@@ -8,7 +8,7 @@ from kvref.engine import dispatch
 from kvref.engine.batch import Batch
 from kvref.engine.operations import Clear, Commit
 from kvref.engine.session import Session
-from kvref.protocol.commands import FlushAll
+from kvref.protocol.commands import Arithmetic, FlushAll
 from kvref.protocol.replies import ServerError, Status
 from kvref.server.connection import Connection
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
@@ -21,6 +21,17 @@ from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
 def discards_acknowledged_writes() -> None:
     """A write that fails takes back the other writes of its batch."""
     put_fact("batch.failed_write", "discards")
+
+
+@breaks("KV-BATCH-052")
+def counts_sums_of_missing_rows() -> None:
+    """incr of a missing key counts as a write of its batch, as in the plugin."""
+    counts = dispatch._counts
+    put(
+        dispatch,
+        "_counts",
+        lambda session, command, reply: isinstance(command, Arithmetic) or counts(session, command, reply),
+    )
 
 
 @breaks("KV-BATCH-028")

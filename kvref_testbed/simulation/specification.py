@@ -309,14 +309,9 @@ def _lost(operations: Sequence[Operation]) -> set[Operation]:
     lost = set()
     for number, each in enumerate(operations):
         if found := _DEADLOCK.match(each.reply or b""):
-            counted = [one for one in operations[:number] if one.client == each.client and _counts(one)]
+            counted = [one for one in operations[:number] if one.client == each.client and _wrote(one)]
             lost.update([each, *counted[len(counted) - int(found[1] or 0) :]])
     return lost
-
-
-def _counts(operation: Operation) -> bool:
-    """Return whether a command counts as a write of its batch: sums of missing rows do."""
-    return _wrote(operation) or (operation.command.verb in {"incr", "decr"} and operation.reply == b"NOT_FOUND")
 
 
 def _needless_waits(plan: Plan, operations: Sequence[Operation]) -> list[str]:

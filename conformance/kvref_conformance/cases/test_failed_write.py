@@ -68,7 +68,19 @@ DISCARDS = (
     batch_case("discarded-as-fourth", "KV-BATCH-022", *puts(1, 3), FAILS["delete"], committed(0), miss(3)),
     batch_case("seen-and-discarded", "KV-BATCH-023", put(1), get(1, "x", on="b"), FAILS["delete"], miss(1, on="b")),
 )
+MISSES = {
+    "delete": FAILS["delete"],
+    "incr": send("incr {k}none 1\r\n", "NOT_FOUND\r\n"),
+    "decr": send("decr {k}none 1\r\n", "NOT_FOUND\r\n"),
+    "ma": send("ma {k}none\r\n", "NF\r\n"),
+}
 COUNTS = (
+    *(
+        batch_case(
+            f"not-counted-{name}", "KV-BATCH-052", put(1), missed, *puts(2, 3), committed(0), put(4), committed(4)
+        )
+        for name, missed in MISSES.items()
+    ),
     batch_case(
         "failed-incr-counts",
         "KV-BATCH-024",

@@ -257,12 +257,12 @@ class Model:
 
     def _count_missing(self, step: s.Count, place: RowId) -> Answer:
         outcome = effects.count(self.rules, None, step).outcome
-        if step.protocol == s.META:
-            self._batches.fail(step.on, place)  # as any write that fails: no plugin has the command
-        else:
-            # It is no failure and counts as a write (wbatch-034); what it locked, a gap or a dead row, is not seen.
+        if self.rules.failure_discards:
+            # In the plugin it counts as a write (wbatch-034); what it locked, a gap or a dead row, is not seen.
             self.rows.lock(step.on, place, sure=False)
             self._batches.count(step.on, writes=1)
+        else:
+            self._batches.fail(step.on, place)
         answer = self._answer(step, outcome)
         made_up = (encodings.made_up(step),) if self.rules.makes_up_numbers else ()
         return replace(answer, texts=(*answer.texts, *made_up))
