@@ -146,6 +146,15 @@ MISSING = (
         )
         for verb in ("incr", "decr")
     ),
+    *(
+        case(
+            f"bin-{verb}-answers-a-number",
+            "KV-BINARITH-030",
+            frames(f"{verb} key={{k}} initial=5 exp={NEVER}", f"{verb} ok number=<number>"),
+            miss("{k}"),
+        )
+        for verb in ("incr", "decr")
+    ),
     case(
         "bin-incr-never-of-an-existing-key",
         "KV-BINARITH-016",

@@ -89,6 +89,12 @@ CASES = (
         frames("decrq key={k} exp=4294967295; noop", f"decrq {NOT_FOUND}; noop ok"),
         miss("{k}"),
     ),
+    case(
+        "bin-incrq-silent",
+        "KV-BINQUIET-015",
+        frames("incrq key={k} exp=4294967295; decrq key={k} exp=4294967295; noop", "noop ok"),
+        miss("{k}"),
+    ),
     case("bin-flushq", "KV-BINQUIET-007", store("{k}", "x"), frames("flushq", ""), miss("{k}")),
     case(
         "bin-flushq-with-zero",
