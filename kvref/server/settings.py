@@ -148,13 +148,13 @@ def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, in
             the allowed ones.
     """
     values = {setting.name: setting.default for setting in SETTINGS.values()}
-    for name, typed in read_file(file).settings.items():
+    for name, value in read_file(file).settings.items():
         setting = _setting(name)
-        if typed.switch and setting.unit != "switch":
+        if isinstance(value, bool) and setting.unit != "switch":
             raise ConfigError(
                 f"configuration file {file}: setting {name} is a number of {setting.unit}, not true or false"
             )
-        values[name] = _number(setting, typed.text, str(profile["settings.out_of_range"]))
+        values[name] = _number(setting, str(int(value)), str(profile["settings.out_of_range"]))
     for name, text in _split(pairs).items():
         values[name] = _number(_setting(name), text, str(profile["settings.out_of_range"]))
     return values
@@ -207,18 +207,6 @@ def _number(setting: Setting, text: str, out_of_range: str) -> int:
     raise ConfigError(
         f"setting {setting.name}={text}: write a number from {setting.low} to {setting.high} ({setting.help})"
     )
-
-
-class Typed(NamedTuple):
-    """A setting as TOML has it.
-
-    Args:
-        text: as `--set` has it.
-        switch: it is true or false.
-    """
-
-    text: str
-    switch: bool
 
 
 # Keys of a configuration file in front of its tables, each with the parameter of `kvref serve` that it is the value of.
@@ -276,13 +264,13 @@ class ConfigFile(NamedTuple):
     """The tables of a configuration file.
 
     Args:
-        settings: values by name.
+        settings: integers, or true and false, by name.
         listeners: each `[[listener]]`.
         stores: each `[[store]]`.
         mappings: each `[[mapping]]`.
     """
 
-    settings: dict[str, Typed]
+    settings: dict[str, int]
     listeners: Tables
     stores: Tables
     mappings: Tables
@@ -329,5 +317,4 @@ def read_file(file: Path | None) -> ConfigFile:
     for name, value in settings.items():
         if not isinstance(value, int):
             raise ConfigError(f"configuration file {file}: setting {name} = {value!r}: write an integer, true or false")
-    typed = {name: Typed(str(int(value)), isinstance(value, bool)) for name, value in settings.items()}
-    return ConfigFile(typed, listeners, stores, mappings)
+    return ConfigFile(settings, listeners, stores, mappings)

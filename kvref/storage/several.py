@@ -232,7 +232,7 @@ class SeveralStores:
         self._placed: dict[str, tuple[int, ...]] = {}  # numbers by the name of a mapping, as the first store folds it
         self._fold: Callable[[str], str] = str
         self._shards: WeakKeyDictionary[Mapping, Shards] = WeakKeyDictionary()
-        self._number_of: dict[str, int | None] = {}  # by the name of a mapping as its row has it; None: it is sharded
+        self._numbers = {"": FIRST} | {name: number for number, name in enumerate(self.names)}  # by `Mapping.store`
 
     @property
     def when_committed(self) -> Callable[[float], None] | None:
@@ -251,7 +251,7 @@ class SeveralStores:
 
     def store_of(self, mapping: Mapping) -> int | None:
         """Return the number of the store of a mapping that `loaded` has seen, None if it is sharded."""
-        return self._number_of[mapping.name]
+        return self._numbers.get(mapping.store)
 
     def shards_of(self, mapping: Mapping) -> Shards:
         """Return the shards of a mapping that `loaded` has returned."""
@@ -269,13 +269,11 @@ class SeveralStores:
         """
         mapping = found[0]
         if len(numbers) == 1:
-            self._number_of[mapping.name] = numbers[0]
             if numbers[0] != FIRST:
                 mapping.place_in(self.names[numbers[0]])
             return mapping
         names = tuple(self.names[number] for number in numbers)
         refuse_shards(names, found)
-        self._number_of[mapping.name] = None
         self._shards[mapping] = Shards(numbers, names, (None, *found[1:]))
         mapping.place_in(", ".join(names))
         return mapping
