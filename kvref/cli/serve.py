@@ -27,7 +27,7 @@ from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse, placement_of, read_file, server_parameters
 from kvref.server.telemetry import logs
 from kvref.server.telemetry.exporter import Exporter
-from kvref.server.telemetry.sources import OneProcess
+from kvref.server.telemetry.sources import of_server
 from kvref.server.workers.parent import Outside, Parent
 from kvref.server.workers.plan import Plan, refuse_settings
 from kvref.storage.base import Store, without_password
@@ -352,7 +352,7 @@ def _serve(
             server = Server(tables, facts, read_settings, where)
             if exporter is not None:
                 server.scope.tally.watched = True
-                exporter.serve(OneProcess(server, dsns))
+                exporter.serve(of_server(server, dsns))
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(server.run())
     dsn = dsns[0]

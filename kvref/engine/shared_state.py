@@ -137,16 +137,20 @@ class VBuckets:
 
 
 class Crawler:
-    """A switch for all connections, which is on at the start."""
+    """A switch for all connections, which is on at the start.
 
-    def __init__(self) -> None:
-        self._disabled = False
+    Args:
+        disabled: one number that holds it, 0 for on, as another holder of the same number left it; None: a new one.
+    """
+
+    def __init__(self, disabled: bytearray | memoryview | None = None) -> None:
+        self._disabled = bytearray(1) if disabled is None else disabled
 
     @property
     def enabled(self) -> bool:
         """Return whether `lru_crawler metadump` and `lru_crawler crawl` are carried out."""
-        return not self._disabled
+        return not self._disabled[0]
 
     @enabled.setter
     def enabled(self, on: bool) -> None:
-        self._disabled = not on
+        self._disabled[0] = int(not on)

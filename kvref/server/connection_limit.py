@@ -10,7 +10,7 @@ import logging
 import resource
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kvref.log_throttle import LogThrottle
 
@@ -24,16 +24,6 @@ _log = logging.getLogger("kvref.server")
 TOO_MANY: Final = b"ERROR Too many open connections\r\n"
 # Descriptors for anything but clients: up to 64 connections to a database, a file with its log, what it listens on.
 RESERVE: Final = 96
-
-
-class Writer(Protocol):
-    """What is used of a transport."""
-
-    def write(self, data: bytes) -> None:
-        """Send bytes."""
-
-    def close(self) -> None:
-        """End the connection once they are sent."""
 
 
 def connection_limit(maxconns: int, workers: int = 1) -> int:
@@ -64,7 +54,7 @@ def log_connection_limit(maxconns: int, workers: int = 1) -> None:
         _log.info("at most %d connections (maxconns)", most)
 
 
-def refused(transport: Writer, connections: int, most: int, shared: Shared) -> bool:
+def refused(transport: asyncio.WriteTransport, connections: int, most: int, shared: Shared) -> bool:
     """Turn a connection away where there are as many as may be; returns whether it was.
 
     Args:

@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from typing import Final, Protocol
+from typing import Final
 
 from kvref.engine.batch import Limits
 from kvref.engine.cache.memory import Cache, Policy
@@ -36,7 +36,7 @@ from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.command_times import CommandDurations
-from kvref.server.telemetry.event_counters import EventCounters, ProcessEventCounters
+from kvref.server.telemetry.event_counters import EventCounters
 from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor, Served, log_reload
 from kvref.server.timeouts import Timeouts
 from kvref.server.turns import Turns
@@ -44,48 +44,19 @@ from kvref.storage.base import MappedTables
 from kvref.storage.isolation import isolation
 
 
-class Scope(Protocol):
-    """State that connections share in addition to the tables, such as the counters of `stats`."""
+class Scope:
+    """State that connections share in addition to the tables, such as the counters of `stats`, of a single process.
 
-    alone: bool  # there are no other processes
-    first: bool  # the process that does what one of them has to do
-
-    @property
-    def counters(self) -> Counters:
-        """Return what `stats` counts."""
-
-    @property
-    def vbuckets(self) -> VBuckets:
-        """Return the states of vbuckets."""
-
-    @property
-    def marks(self) -> Marks:
-        """Return what meta commands remember of rows."""
-
-    @property
-    def crawler(self) -> Crawler:
-        """Return whether `lru_crawler` is enabled."""
-
-    @property
-    def tally(self) -> EventCounters:
-        """Return what is counted for metrics and health, of all processes."""
-
-    @property
-    def own(self) -> ProcessEventCounters:
-        """Return the part of it that is this process's."""
-
-    def cas_numbers(self, store: MappedTables) -> Iterator[int]:
-        """Return the counter of cas numbers."""
-
-    def publish(self, closed: int, most: int) -> None:
-        """Show other processes what was counted, how many connections were closed and how many there were at once."""
-
-    def rows(self) -> dict[str, str]:
-        """Return the rows of `stats` that are about more than this process."""
-
-
-class SingleProcess:
-    """The state of a server with a single process."""
+    Attributes:
+        alone: there are no other processes.
+        first: this process does what one of them has to do.
+        counters: what `stats` counts.
+        vbuckets: the states of vbuckets.
+        marks: what meta commands remember of rows.
+        crawler: whether `lru_crawler` is enabled.
+        tally: what is counted for metrics and health, of all processes.
+        own: the part of it that is this process's.
+    """
 
     alone = True
     first = True
@@ -103,10 +74,10 @@ class SingleProcess:
         return store.cas_numbers()
 
     def publish(self, closed: int, most: int) -> None:
-        """Do nothing."""
+        """Show other processes what was counted, how many connections were closed and how many there were at once."""
 
     def rows(self) -> dict[str, str]:
-        """Return none."""
+        """Return the rows of `stats` that are about more than this process."""
         return {}
 
 
@@ -155,7 +126,7 @@ class Server:
         directory: Directory | None = None,
     ) -> None:
         self.store = store
-        self.scope = scope = scope or SingleProcess()
+        self.scope = scope = scope or Scope()
         self.tally = scope.own
         self.lifecycle = Lifecycle(scope.tally)
         self.served = Served(profile, store.dsn)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import kvref
 from kvref.profiles import Profile
@@ -18,74 +20,54 @@ if TYPE_CHECKING:
     from kvref.server.workers.plan import Plan
 
 
-class Source(Protocol):
-    """Where the numbers are; all of it may be read in any thread or process."""
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the numbers are; all of it may be read in any thread or process.
+
+    Args:
+        tally: what is counted for metrics and health.
+        started: UNIX time.
+        info: what serves: version, profile, store, workers.
+        totals: returns the counters of `stats` by name, of all processes.
+        connections: returns how many clients are connected.
+        pids: returns the processes that serve clients and their parent, first the one that listens.
+    """
 
     tally: EventCounters
-    started: float  # UNIX time
-    info: dict[str, str]  # what serves: version, profile, store, workers
-
-    def totals(self) -> dict[str, int]:
-        """Return the counters of `stats` by name."""
-
-    def connections(self) -> int:
-        """Return how many clients are connected."""
-
-    def pids(self) -> list[int]:
-        """Return the processes, first the one that listens."""
+    started: float
+    info: dict[str, str]
+    totals: Callable[[], dict[str, int]]
+    connections: Callable[[], int]
+    pids: Callable[[], list[int]]
 
 
-class OneProcess:
-    """The numbers of a server of one process, for its other threads.
+def of_server(server: Server, dsns: Iterable[str]) -> Source:
+    """Return the numbers of a server of one process, for its other threads.
 
     Args:
         server: the server.
         dsns: of its stores.
     """
-
-    def __init__(self, server: Server, dsns: Iterable[str]) -> None:
-        self._server = server
-        self.tally = server.scope.tally
-        self.started = server.started
-        self.info = _info(server.profile, dsns, 1)
-
-    def totals(self) -> dict[str, int]:
-        """Return the counters of `stats` by name."""
-        return self._server.shared.counters.totals()
-
-    def connections(self) -> int:
-        """Return how many clients are connected."""
-        return len(self._server.connections)
-
-    def pids(self) -> list[int]:
-        """Return this process."""
-        return [os.getpid()]
+    return Source(
+        server.scope.tally,
+        server.started,
+        _info(server.profile, dsns, 1),
+        server.shared.counters.totals,
+        lambda: len(server.connections),
+        lambda: [os.getpid()],
+    )
 
 
-class Workers:
-    """The numbers of a server of several processes, for any of them.
-
-    Args:
-        plan: with the memory that they share.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self.tally = plan.tally
-        self.started = time.time() - (time.monotonic() - plan.since)
-        self.info = _info(plan.profile, [plan.dsn], plan.workers)
-
-    def totals(self) -> dict[str, int]:
-        """Return the counters of `stats` by name, of all workers."""
-        return totals(self._plan.memory)
-
-    def connections(self) -> int:
-        """Return how many clients are connected."""
-        return self._plan.memory.connections()
-
-    def pids(self) -> list[int]:
-        """Return the parent and its workers; what serves the metrics themselves is left out."""
-        return [self._plan.pid, *(process.pid for process in self.tally.processes if process.pid)]
+def of_workers(plan: Plan) -> Source:
+    """Return the numbers of a server of several processes, for any of them; `plan` has the memory that they share."""
+    return Source(
+        plan.tally,
+        time.time() - (time.monotonic() - plan.since),
+        _info(plan.profile, [plan.dsn], plan.workers),
+        partial(totals, plan.memory),
+        plan.memory.connections,
+        lambda: [plan.pid, *(process.pid for process in plan.tally.processes if process.pid)],
+    )
 
 
 def _info(profile: Profile, dsns: Iterable[str], workers: int) -> dict[str, str]:

@@ -25,7 +25,7 @@ from kvref.server.server import log_stop
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.exporter import Exporter
 from kvref.server.telemetry.lifecycle import Lifecycle, Served, log_reload
-from kvref.server.telemetry.sources import Workers
+from kvref.server.telemetry.sources import of_workers
 from kvref.server.workers.channel import Channel, Signals, ignore, pair
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.shared_memory import WorkerSlot
@@ -110,7 +110,7 @@ class Outside:
             _log.error("the metrics process ended unexpectedly")
             forking.later(RESTART_PAUSE, lambda: self.export(forking))
 
-        ended = exporter.start(Workers(self._plan), forking.let_go, forking.held_back)
+        ended = exporter.start(of_workers(self._plan), forking.let_go, forking.held_back)
         forking.selector.register(ended, selectors.EVENT_READ, lost)
 
     def let_go(self) -> None:

@@ -43,7 +43,7 @@ class WorkerSlot(IntEnum):
 NEXT_CAS: Final = 0
 COUNTING: Final = 1
 FORGOTTEN: Final = 2
-CRAWLER_DISABLED: Final = 3
+_CRAWLER_DISABLED: Final = 3
 _RESET: Final = 4  # sums at the last `stats reset`
 _SEATS: Final = _RESET + len(COUNTED)
 _SLOT: Final = len(WorkerSlot) + len(COUNTED)
@@ -63,6 +63,7 @@ class Memory:
         self._cells = anonymous((_SEATS + (workers + 1) * _SLOT) * CELL).cast("Q")
         self._cells[NEXT_CAS] = first_cas
         self.vbuckets = anonymous(VBUCKETS)
+        self.crawler = self._cells[_CRAWLER_DISABLED : _CRAWLER_DISABLED + 1]
         self._locks = os.memfd_create("kvref-locks")
 
     def __getitem__(self, cell: int) -> int:

@@ -1,4 +1,4 @@
-"""What all workers share: counters of `stats`, mappings as first read, marks of rows, the crawler switch."""
+"""What all workers share: counters of `stats`, mappings as first read, and marks of rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from typing import Any, Final
 
 from kvref.engine.cache.memory import Entry, Key
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.shared_state import LIMIT, Crawler, Mark, Marks, content_of
+from kvref.engine.shared_state import LIMIT, Mark, Marks, content_of
 from kvref.engine.stats import COUNTED, MAX_PREFIXES, Counters, Prefixes, Uses, prefix_of
 from kvref.server.workers.shared_memory import (
     CELL,
     COUNTING,
-    CRAWLER_DISABLED,
     FORGOTTEN,
     MASK,
     Lock,
@@ -365,23 +364,3 @@ def _item(at: Key) -> int:
 
 def _content(entry: Entry) -> int:
     return content_of(entry) & MASK
-
-
-class WorkerCrawler(Crawler):
-    """The switch that all workers share.
-
-    Args:
-        memory: has it.
-    """
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-
-    @property
-    def enabled(self) -> bool:
-        """Return whether `lru_crawler metadump` and `lru_crawler crawl` are carried out."""
-        return not self._memory[CRAWLER_DISABLED]
-
-    @enabled.setter
-    def enabled(self, on: bool) -> None:
-        self._memory[CRAWLER_DISABLED] = int(not on)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import uvloop
 
 from kvref.engine.mapping import Directory
-from kvref.engine.shared_state import VBuckets
+from kvref.engine.shared_state import Crawler, VBuckets
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.server.connection import speaks
-from kvref.server.server import Server
+from kvref.server.server import Scope, Server
 from kvref.server.workers.channel import LOST, Channel, Handed
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.shared_memory import WorkerSlot
-from kvref.server.workers.shared_state import WorkerCounters, WorkerCrawler, WorkerMarks, WorkerPrefixes
+from kvref.server.workers.shared_state import WorkerCounters, WorkerMarks, WorkerPrefixes
 from kvref.storage.base import MappedTables, Store
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _AT_ONCE: Final = 64  # connections taken before the others have their turn
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
-class WorkerScope:
+class WorkerScope(Scope):
     """What a worker has together with the others.
 
     Args:
@@ -54,10 +54,10 @@ class WorkerScope:
         self._slot = memory.slot(number)
         self._slot[WorkerSlot.PID] = os.getpid()
         prefixes = WorkerPrefixes(memory, plan.prefixes, number)
-        self.counters = WorkerCounters(memory, prefixes, number)
+        self.counters: WorkerCounters = WorkerCounters(memory, prefixes, number)
         self.vbuckets = VBuckets(memory.vbuckets)
         self.marks = WorkerMarks(memory, plan.marks)
-        self.crawler = WorkerCrawler(memory)
+        self.crawler = Crawler(memory.crawler)
         self.tally = plan.tally
         self.own = plan.tally.processes[number]
 
