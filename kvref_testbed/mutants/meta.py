@@ -147,6 +147,19 @@ def takes_modes_of_any_length() -> None:
     put(grammar, "BAD_MODE_LENGTH", grammar.BAD_STORING)
 
 
+@breaks("KV-MA-028")
+def returns_first_numbers_to_q() -> None:
+    """`ma` with the flags N and q replies, as in memcached 1.6.18."""
+    encode = grammar.encode
+
+    def loud(command: Any, reply: Any) -> bytes:
+        if isinstance(command, commands.MetaArithmetic) and command.has(b"N"):
+            command = replace(command, options=[option for option in command.options if option != b"q"])
+        return encode(command, reply)
+
+    put(grammar, "encode", loud)
+
+
 @breaks("KV-MG-045")
 def answers_no_hits_to_q() -> None:
     """`mg` with the flag q is silent for hits as for misses."""

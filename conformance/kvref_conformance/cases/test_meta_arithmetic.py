@@ -88,6 +88,20 @@ CASES = (
         ma("Oq k", "NF Oq k{k2}\r\n", key="{k2}"),
     ),
     case("ma-q", "KV-MA-016", TEN, send("ma {k} q\r\nma {k} q v\r\nmn\r\n", "MN\r\n"), hit("{k}", "12")),
+    case(
+        "ma-q-N",
+        "KV-MA-028",
+        send("ma {k} N0 q\r\nma {k2} N0 J7 q v\r\nmn\r\n", "MN\r\n"),
+        hit("{k}", "0"),
+        hit("{k2}", "7"),
+    ),
+    case(
+        "ma-q-N-returned",
+        "KV-MA-029",
+        send("ma {k} N0 q\r\nma {k2} N0 J7 q v\r\nmn\r\n", "HD\r\nVA 1\r\n7\r\nMN\r\n"),
+        hit("{k}", "0"),
+        hit("{k2}", "7"),
+    ),
     case("ma-q-not", "KV-MA-027", ma("q", NONE), store("{k}", "x"), ma("q", NO_NUMBER), ma("q C1", "EX\r\n")),
     case("ma-text", "KV-MA-017", store("{k}", "x"), ma("", NO_NUMBER), ma("N0 J5 v", NO_NUMBER), hit("{k}", "x")),
     *(
