@@ -7,7 +7,6 @@ meaning of a command, and this module calls the functions that the verbs call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final
 
 from kvref.engine import values
@@ -65,7 +64,7 @@ class PlainVerbs:
         self.deletes = session.shared.directory.policies.delete is Policy.TABLE
         self.all_switch = session.rules.all_verbs_switch
         self.counts = not session.rules.counts_leading_number
-        self.key: Callable[[bytes], Cell] = partial(values.key_cell, mapping.key, rules=session.rules)
+        self.key: Callable[[bytes], Cell] = values.key_reader(mapping.key, session.rules)
         self.value: Callable[[bytes], Cell] = values.value_reader(mapping.values[0], session.rules)
         self._flags: dict[int, int | None] = {}  # what the column has of them
         self._stored = (*counted(_SET, Status.STORED, missing_counted=False), *STORED_ITEM)
@@ -158,6 +157,13 @@ class PlainVerbs:
             flags: see `options`.
         """
         return shown(word, shown_flags(flags), value)
+
+    def count_get(self, found: bytes) -> None:
+        """Count the only word of a get; `found` is as in `count_gets`."""
+        if found:
+            self.counters.found()
+        else:
+            self.counters.looked_up(0, 1)
 
     def count_gets(self, found: Sequence[bytes]) -> None:
         """Count the words of gets.

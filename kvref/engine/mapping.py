@@ -29,10 +29,14 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnCodec:
-    """How a store keeps content that SQL shows otherwise than the wire; only stores call it, never for NULL."""
+    """How a store keeps content that SQL shows otherwise than the wire; only stores call it, never for NULL.
+
+    pads: the wire has spaces behind the text that SQL does not show.
+    """
 
     to_sql: Callable[[Any], Any]
     from_sql: Callable[[Any], Any]
+    pads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

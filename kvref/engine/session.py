@@ -354,9 +354,10 @@ class Session:
 
     def finds_expired(self, expiry: int | None, now: int) -> bool:
         """Return what `expired` does, and count expired rows in `get_expired`."""
-        expired = self.expired(expiry, now)
-        self.shared.counters.get_expired += expired
-        return expired
+        if not expiry or not self.expired(expiry, now):
+            return False
+        self.shared.counters.get_expired += 1
+        return True
 
     def is_another(self, cas: int | None, requested: int) -> bool:
         """Return whether the found item has another cas number than a binary request.

@@ -108,17 +108,24 @@ def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
     return cell
 
 
+def key_reader(column: Column, rules: Rules) -> Callable[[bytes], Cell]:
+    """Return `key_cell` of one column, in which content that fits for certain passes one check."""
+    return _reader(column, partial(key_cell, column, rules=rules))
+
+
 def value_reader(column: Column, rules: Rules) -> Callable[[bytes], Cell]:
-    """Return `value_cell` of one column, in which ASCII text that fits passes one check."""
-    general = partial(value_cell, column, rules=rules)
-    if column.kind is not Kind.TEXT or column.charset.unit or column.exact:
+    """Return `value_cell` of one column, in which content that fits for certain passes one check."""
+    return _reader(column, partial(value_cell, column, rules=rules))
+
+
+def _reader(column: Column, general: Callable[[bytes], Cell]) -> Callable[[bytes], Cell]:
+    if column.exact or column.kind is Kind.INTEGER or (column.kind is Kind.TEXT and column.charset.unit > 1):
         return general
     width = sys.maxsize if column.width is None else column.width
-
-    def read(data: bytes) -> Cell:
-        return data.decode("ascii") if data.isascii() and len(data) <= width else general(data)
-
-    return read
+    if column.kind is Kind.TEXT and not column.charset.unit:
+        return lambda data: data.decode("ascii") if data.isascii() and len(data) <= width else general(data)
+    # ASCII is text in each of these character sets; its cells are the bytes.
+    return lambda data: data if data.isascii() and len(data) <= width else general(data)
 
 
 def is_number(column: Column, data: bytes) -> bool:

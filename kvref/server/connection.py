@@ -301,11 +301,11 @@ class Connection:
             left: the input from the first command on that has to take the slow path.
         """
         self._command = None
-        ready = [each for each in replies if isinstance(each, bytes)]
-        if ready and len(ready) == len(replies) and self._transport is not None and not self._out.replies:
+        ready = _joined(replies) if self._transport is not None and not self._out.replies else None
+        if ready is not None:
             if self._times is not None:
-                self._times.replied(self._plain_names[: len(ready)])
-            self._write(b"".join(ready))
+                self._times.replied(self._plain_names[: len(replies)])
+            self._write(ready)
         else:
             self._queue_plain(replies)
         if left:
@@ -553,3 +553,11 @@ def speaks(host: Host, listener: Listener) -> Callable[[], asyncio.Protocol]:
         listener: where it is accepted.
     """
     return cast("Callable[[], asyncio.Protocol]", partial(Connection, host, listener))
+
+
+def _joined(replies: list[bytes | ServerError]) -> bytes | None:
+    """Return replies one behind the other; None where there are none, or one is an error."""
+    if len(replies) == 1:
+        return replies[0] if isinstance(replies[0], bytes) else None
+    ready = [each for each in replies if isinstance(each, bytes)]
+    return b"".join(ready) if ready and len(ready) == len(replies) else None

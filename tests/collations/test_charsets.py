@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref.collations.charsets import CHARSETS
+from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS
 
 EVERY_BYTE = bytes(range(256))
 
@@ -15,6 +15,22 @@ def test_one_byte_sets_keep_every_byte(name: str) -> None:
     text = charset.decode(EVERY_BYTE)
     assert len(set(text)) == 256
     assert charset.encode(text) == EVERY_BYTE
+
+
+def test_two_bytes_are_the_same_after_decoding_and_encoding() -> None:
+    # `written` relies on it: bytes of a column without padding are the bytes of SQL.
+    charset = CHARSETS["ucs2"]
+    for number in [*range(0xD800), *range(0xE000, 0x10000)]:
+        data = number.to_bytes(2, "big")
+        assert charset.encode(charset.decode(data)) == data
+
+
+def test_ascii_is_text_in_every_set_of_single_bytes() -> None:
+    # `values.value_reader` and `key_reader` rely on it.
+    singles = [each for each in (*CHARSETS.values(), *OTHER_CHARSETS.values()) if each.unit <= 1]
+    assert len(singles) > 30
+    for charset in singles:
+        assert charset.malformed_at(EVERY_BYTE[:128]) is None, charset.name
 
 
 def test_latin1_is_the_windows_code_page() -> None:

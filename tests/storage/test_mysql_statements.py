@@ -107,6 +107,17 @@ def test_several_rows_are_updated_by_their_bytes_and_alike_columns_once() -> Non
     )
 
 
+def test_a_column_of_two_uses_is_written_once_with_the_value() -> None:
+    # The key is a value too, and so is the flags column: a value comes before the key and an option.
+    both = Column("v", Kind.BYTES)
+    mapping = Mapping("m", "test", "t", "`test`.`t`", KEY, (KEY, both), both, None, None, row=ROW)
+    rows = [Row(f"k{at}", (f"v{at}", b"%d" % at), at, None, None) for at in (5, 6)]
+    assert Statements(mapping).insert_all(rows, clear_unmapped=False) == (
+        "INSERT INTO `test`.`t` (`k`, `v`) VALUES (_latin1 X'7635', X'35'), (_latin1 X'7636', X'36')"
+    )
+    assert Statements(mapping).insert(rows[0], clear_unmapped=False).endswith("VALUES (_latin1 X'7635', X'35')")
+
+
 def test_several_rows_are_inserted_in_their_order() -> None:
     rows = [Row("b", (b"1",), 7, None, None), Row("a", (None,), None, None, None)]
     assert statements().insert_all(rows, clear_unmapped=False) == (

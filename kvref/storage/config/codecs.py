@@ -55,7 +55,7 @@ def text(charset: Charset, padding: int) -> ColumnCodec | None:
         padded = data + space * ((padding - len(data)) // len(space))
         return padded if charset.unit or isinstance(cell, bytes) else padded.decode("utf-8", "surrogateescape")
 
-    return ColumnCodec(to_sql, from_sql) if charset.unit or padding else None
+    return ColumnCodec(to_sql, from_sql, pads=bool(padding)) if charset.unit or padding else None
 
 
 def fixed_bytes(width: int) -> ColumnCodec:

@@ -12,7 +12,6 @@ from typing import Final
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import LockWaitError, Row
 from kvref.engine.rules import Rules
-from kvref.engine.values import to_bytes
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.result_set import Cells
@@ -74,6 +73,10 @@ class PlainTable:
         self._expiry = 0 if mapping.expiry is None else names.index(mapping.expiry.name)
         self._begin_key = _opening(key)
 
+    def takes_word(self, word: bytes) -> bool:
+        """Return whether a get may look up a key of the wire as a plain word."""
+        return self.readable and len(word) <= self.longest_key and word.isascii()
+
     def read(self, connection: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Cells], bool]:
         """Return the rows of some words, and whether the others have none for certain.
 
@@ -96,7 +99,7 @@ class PlainTable:
         expiry = cells[self._expiry] if self._expiry else None
         return (
             None if flags is None else int(flags),
-            to_bytes(cells[1]),
+            cells[1] or b"",
             None if expiry is None else int(expiry),
         )
 

@@ -61,6 +61,25 @@ class _Stream:
 
     def packet(self) -> bytes:
         """Return the next packet, the parts of a large one together."""
+        start, end = self._next()
+        return self._read[start:end]
+
+    def rows(self) -> list[Cells]:
+        """Return all rows up to the end."""
+        rows: list[Cells] = []
+        while True:
+            start, end = self._next()
+            read = self._read
+            kind = read[start]
+            if kind == _END and end - start <= _MAX_END:
+                self._raw.server_status = int.from_bytes(read[start + 3 : start + 5], "little")
+                return rows
+            if kind == _ERROR:
+                pymysql.err.raise_mysql_exception(read[start:end])
+            rows.append(_cells(read, start, end))
+
+    def _next(self) -> tuple[int, int]:
+        """Return where the next packet begins and ends in what was read."""
         while len(self._read) - self._at < 4:
             self._keep(self._more())
         start = self._at + 4
@@ -69,22 +88,12 @@ class _Stream:
         if missing > 0:
             self._keep(self._raw._read_bytes(missing))
             start = 4
-        self._at = start + size
-        data = self._read[start : self._at]
-        return data + self.packet() if size == _LARGEST_PACKET else data
-
-    def rows(self) -> list[Cells]:
-        """Return all rows up to the end."""
-        rows: list[Cells] = []
-        while True:
-            data = self.packet()
-            kind = data[0]
-            if kind == _END and len(data) <= _MAX_END:
-                self._raw.server_status = int.from_bytes(data[3:5], "little")
-                return rows
-            if kind == _ERROR:
-                pymysql.err.raise_mysql_exception(data)
-            rows.append(_cells(data))
+        self._at = end = start + size
+        if size == _LARGEST_PACKET:
+            whole = self._read[start:end] + self.packet()
+            self._read, self._at = whole + self._read[self._at :], len(whole)
+            return 0, len(whole)
+        return start, end
 
     def _keep(self, data: bytes) -> None:
         self._read = self._read[self._at :] + data
@@ -105,9 +114,9 @@ class _Stream:
         raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, f"Lost connection to MySQL server during query{cause}")
 
 
-def _cells(data: bytes) -> Cells:
+def _cells(data: bytes, at: int, end: int) -> Cells:
+    """Return the cells of a row between two places."""
     cells: Cells = []
-    at, end = 0, len(data)
     while at < end:
         size = data[at]
         at += 1

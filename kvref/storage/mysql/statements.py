@@ -5,7 +5,9 @@ A text literal bears its column's character set, so that the index of the key is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import compress
 from typing import Final
 
 from pymysql.constants import ER
@@ -43,9 +45,8 @@ class Statements:
         self._refuses_hidden = refuses_hidden
         options = [column for column in (mapping.flags, mapping.cas, mapping.expiry) if column is not None]
         self.columns = (mapping.key, *mapping.values, *options)
-        self._columns = {column.name: column for column in self.columns}
-        self._quoted = {name: quote(name) for name in self._columns}
-        self._once = len(self._columns) == len(self.columns)
+        self._quoted = {column.name: quote(column.name) for column in self.columns}
+        self._literals = [(column.name, literals(column)) for column in self.columns]
         self._mapped = tuple(column is not None for column in (mapping.flags, mapping.cas, mapping.expiry))
         self._plain = mapping.key not in mapping.values and all(
             column.codec is None or column.kind is Kind.TEXT for column in self.columns
@@ -128,10 +129,12 @@ class Statements:
 
     def insert_all(self, rows: Sequence[Row], *, clear_unmapped: bool) -> str:
         """Return the INSERT of several new rows, in their order."""
-        cells = [self._cells(row) for row in rows]
+        cells = self._texts(rows)
         nulls = self._nulls if clear_unmapped else []
-        names = ", ".join([*map(quote, cells[0]), *nulls])
-        texts = ", ".join(f"({', '.join([*each.values(), *[NULL] * len(nulls)])})" for each in cells)
+        names = ", ".join([*map(quote, cells), *nulls])
+        texts = ", ".join(
+            [f"({', '.join([*each, *[NULL] * len(nulls)])})" for each in zip(*cells.values(), strict=True)]
+        )
         return f"INSERT INTO {self.mapping.source} ({names}) VALUES {texts}"  # noqa: S608
 
     def takes_together(self, key: Cell, row: Row) -> bool:
@@ -145,20 +148,20 @@ class Statements:
     def update_all(self, rows: Sequence[Row], *, clear_unmapped: bool, keeps_value: bool) -> str:
         """Return the UPDATE of several rows that are found under the keys which they keep, see `takes_together`."""
         key = self.mapping.key
-        cells = [self._cells(row) for row in rows]
+        cells = self._texts(rows)
         # Found rows have these bytes: no need to compare by a collation, which costs ten times as much.
-        text = key.kind is Kind.TEXT
-        found = [f"X'{written(key, row.key).hex()}'" if text else literal(key, row.key) for row in rows]
+        keys = cells[key.name]
+        found = [each.partition(" ")[2] for each in keys] if key.kind is Kind.TEXT else keys
         only = [column.name for column in (self.mapping.cas, self.mapping.expiry) if column is not None]
         sets = [f"{name} = NULL" for name in (self._nulls if clear_unmapped and not keeps_value else [])]
-        for name in only if keeps_value else [name for name in cells[0] if name != key.name]:
-            texts = [each[name] for each in cells]
+        for name in only if keeps_value else [name for name in cells if name != key.name]:
+            texts = cells[name]
             if texts.count(texts[0]) == len(texts):
                 sets.append(f"{self._quoted[name]} = {texts[0]}")
                 continue
             cases = " ".join([f"WHEN {one} THEN {text}" for one, text in zip(found, texts, strict=True)])
             sets.append(f"{self._quoted[name]} = CASE {self.key_as_bytes} {cases} END")
-        return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._among(row.key for row in rows)}"  # noqa: S608
+        return f"UPDATE {self.indexed} SET {', '.join(sets)} WHERE {self.key} IN ({', '.join(keys)})"  # noqa: S608
 
     def update(self, key: Cell, row: Row, *, clear_unmapped: bool) -> str:
         """Return the UPDATE of the row found under a key."""
@@ -203,25 +206,39 @@ class Statements:
         return f" WHERE {self.key} IN ({', '.join(literal(self.mapping.key, key) for key in keys)})"
 
     def _cells(self, row: Row) -> dict[str, str]:
-        numbers = [cell for cell, mapped in zip((row.flags, row.cas, row.expiry), self._mapped, strict=True) if mapped]
-        pairs = zip(self.columns, (row.key, *row.values, *numbers), strict=True)
-        if self._once:
-            return {column.name: literal(column, cell) for column, cell in pairs}
-        cells: dict[str, tuple[Column, Cell]] = {}
-        for at, (column, cell) in enumerate(pairs):
+        return {name: text for name, [text] in self._texts((row,)).items()}
+
+    def _texts(self, rows: Sequence[Row]) -> dict[str, list[str]]:
+        """Return the literals of rows, at least one, by column."""
+        options = [row.flags for row in rows], [row.cas for row in rows], [row.expiry for row in rows]
+        cells = [row.key for row in rows], *zip(*[row.values for row in rows], strict=True)
+        texts: dict[str, list[str]] = {}
+        columns = zip(self._literals, (*cells, *compress(options, self._mapped)), strict=True)
+        for at, ((name, text), column) in enumerate(columns):
             # A value column may be the key's; an option is written only where its column has no other use.
-            if at <= len(row.values) or column.name not in cells:
-                cells[column.name] = column, cell
-        return {name: literal(column, cell) for name, (column, cell) in cells.items()}
+            if at < len(cells) or name not in texts:
+                texts[name] = [text(cell) for cell in column]
+        return texts
 
 
 def literal(column: Column, cell: Cell) -> str:
     """Return a cell of the wire as a literal for its column."""
+    return literals(column)(cell)
+
+
+def literals(column: Column) -> Callable[[Cell], str]:
+    """Return what makes literals of cells of one column."""
+    if column.kind is Kind.TEXT:
+        begin = f"_{'utf8mb3' if column.charset.name == 'utf8' else column.charset.name} X'"
+        return lambda cell: NULL if cell is None else f"{begin}{written(column, cell).hex()}'"
+    if column.codec is None:
+        return lambda cell: repr(cell) if type(cell) is int else _literal(column, cell)
+    return partial(_literal, column)
+
+
+def _literal(column: Column, cell: Cell) -> str:
     if cell is None:
         return NULL
-    if column.kind is Kind.TEXT:
-        charset = "utf8mb3" if column.charset.name == "utf8" else column.charset.name
-        return f"_{charset} X'{written(column, cell).hex()}'"
     shown = cell if column.codec is None else column.codec.to_sql(cell)
     if isinstance(shown, bytes):
         return f"X'{shown.hex()}'"
@@ -230,6 +247,8 @@ def literal(column: Column, cell: Cell) -> str:
 
 def written(column: Column, cell: Cell) -> bytes:
     """Return the bytes that SQL has of a text."""
+    if isinstance(cell, bytes) and (column.codec is None or not column.codec.pads):
+        return cell
     # SQL knows no padding: in a collation without PAD SPACE a padded key is another one (columns:coll-011).
     shown = cell if column.codec is None else column.codec.to_sql(cell)
     return column.charset.encode(shown) if isinstance(shown, str) else bytes(shown)  # type: ignore[arg-type]

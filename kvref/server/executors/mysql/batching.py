@@ -17,7 +17,7 @@ from kvref.engine.mapping import Mapping
 from kvref.errors import ConfigError
 from kvref.server.executors.mysql.cached_reads import CachingReader
 from kvref.server.executors.mysql.command import BatchQueue, Command, Fallback, Runner
-from kvref.server.executors.mysql.fast_path import Plain, PlainGet, PlainRead, PlainReads, PlainWrite
+from kvref.server.executors.mysql.fast_path import Hit, Plain, PlainGet, PlainLone, PlainRead, PlainReads, PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
 from kvref.server.executors.mysql.replica_reads import ReplicaReads
@@ -71,7 +71,13 @@ class Batching:
         isolation: isolation settings.
         connect: returns a dedicated connection.
         runner: continues commands.
+
+    Attributes:
+        hit, up_to_date: see `PlainBatcher`.
     """
+
+    hit: Hit | None
+    up_to_date: Callable[[float], bool]
 
     def __init__(
         self, store: MySQLStore, isolation: Isolation, connect: Callable[[], DedicatedConnection], runner: Runner
@@ -79,15 +85,17 @@ class Batching:
         self._store = store
         self._isolation = isolation
         self._own_transactions = isolation.batches
-        self._runner = runner
+        self.up_to_date = runner.up_to_date
         self._fallback = Fallback(runner)
         reading, self._writing = connect(), connect()
         handlersocket = bool(store.login.handlersocket)
         self._reader: RowReader
+        self.hit = None
         if store.row_cache is not None:
             follower = Follower(store.login, store.row_cache)
             reader = SQLReader(store, reading)
-            self._reader = CachingReader(reader, store, reading, isolation, store.row_cache, follower)
+            self._reader = caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower)
+            self.hit = caching.hit
         elif handlersocket:
             self._reader = HandlerSocketReader(store, reading, isolation)
         else:
@@ -121,11 +129,6 @@ class Batching:
         work.add(self._store.alike(operation.mapping), command)
         return True
 
-    @property
-    def up_to_date(self) -> bool:
-        """Return whether plain commands may be taken just now: after a pause the tables are looked at first."""
-        return self._runner.up_to_date
-
     def table(self, mapping: Mapping) -> PlainTable:
         """Return the table of a mapping, as long as its version is live."""
         return self._store.plain(self._store.alike(mapping))
@@ -137,26 +140,23 @@ class Batching:
 
     def takes_reads(self, mapping: Mapping) -> bool:
         """Return whether simple gets are batched; at other isolation levels than the lowest they may lock rows."""
-        keeps = self._store.row_cache is not None and self._isolation.reads_committed
-        return (keeps or not self._isolation.level) and not self._fallback.avoids(mapping)
+        if self._isolation.level and (self._store.row_cache is None or not self._isolation.reads_committed):
+            return False
+        return not self._fallback.avoids(mapping)
 
     def takes_writes(self, mapping: Mapping) -> bool:
         """Return whether simple sets are batched."""
         return not self._fallback.avoids(mapping)
-
-    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
-        """Return what a get replies, without END, if that is known without a query."""
-        return self._reader.hit(table, word)
 
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""
         get.turn = self._reader.turn
         (self._reads if get.with_cas else self._plain_reads).add(self._store.alike(mapping), get)
 
-    def add_read(self, table: PlainTable, read: PlainRead | PlainReads) -> None:
+    def add_read(self, table: PlainTable, read: PlainLone | PlainRead | PlainReads) -> None:
         """Queue a get of a plain word, or of several."""
         read.turn = self._reader.turn
-        self._plain_reads.add(table, read, len(read.words) if isinstance(read, PlainReads) else 1)
+        self._plain_reads.add(table, read, read.weight)
 
     def together(self, table: PlainTable) -> int:
         """Return how many words one `PlainReads` may have."""
@@ -166,9 +166,9 @@ class Batching:
         """Queue a set."""
         self._writes.add(table, write)
 
-    def _add_to_primary(self, about: About, get: Command | PlainRead | PlainReads | PlainGet) -> None:
+    def _add_to_primary(self, about: About, get: Command | PlainLone | PlainRead | PlainReads | PlainGet) -> None:
         get.turn = self._reader.turn
-        self._reads.add(about, get, len(get.words) if isinstance(get, PlainReads) else 1)
+        self._reads.add(about, get, get.weight)
 
     def _goes_together(self, command: Command, lookup: ports.Lookup) -> bool:
         """Return whether a look-up can be batched, and set the identity of its row on the command."""

@@ -86,7 +86,10 @@ class Command(Execution):
         identity: of that key.
         turn: of the reader in which it was queued.
         written: it has written something in the transaction that it shares.
+        weight: number of keys that it looks up with others.
     """
+
+    weight: Final = 1
 
     __slots__ = ("identity", "spelling", "transaction", "turn", "written")
 
@@ -115,9 +118,8 @@ class Command(Execution):
 class Runner(Protocol):
     """Goes on with commands that were answered, or could not be, together with others."""
 
-    @property
-    def up_to_date(self) -> bool:
-        """Return whether the mapped tables were looked at a moment ago, so that plain commands need no look."""
+    def up_to_date(self, now: float) -> bool:
+        """Return whether the tables have been looked at shortly before some loop time, as plain commands need it."""
 
     def looked(self, *, anew: bool) -> None:
         """Note that the tables count as looked at just now, or, with `anew`, that they must be before anything else."""

@@ -34,7 +34,7 @@ from kvref.protocol.rules import WireRules
 from kvref.server.executors.base import SETTLED, Commits
 from kvref.server.executors.mysql.batching import Batching, dedicated_connections
 from kvref.server.executors.mysql.command import Command, Transaction
-from kvref.server.executors.mysql.fast_path import MySQLFastPath
+from kvref.server.executors.mysql.fast_path import MySQLFastPath, Origin
 from kvref.server.executors.mysql.last_write import LastWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.reads import without_deleted
@@ -139,13 +139,12 @@ class MySQLExecutor:
         if found is None or not found.live:
             self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}
             verbs, lines = PlainVerbs(session, mapping), PlainLines(wire_rules)
-            found = self._fast_paths[kind] = MySQLFastPath(verbs, lines, self._plain)
+            found = self._fast_paths[kind] = MySQLFastPath(Origin(verbs), lines, self._plain)
         return found if transaction.last_write is None else found.of(transaction.last_write)
 
-    @property
-    def up_to_date(self) -> bool:
+    def up_to_date(self, now: float) -> bool:
         """See `Runner`."""
-        return self._loop.time() - self._looked <= LOOK_EVERY
+        return now - self._looked <= LOOK_EVERY
 
     def looked(self, *, anew: bool) -> None:
         """See `Runner`."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from kvref.engine import mapping as m
@@ -30,42 +32,111 @@ MAX_VALUES: Final = 1 << 20  # bytes of the values of one get of several keys: t
 MAX_CHARACTER: Final = 4  # bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The connections of plain commands: all with the same mapping in force and the same rights, or one of them.
+
+    verbs: what their commands mean. last_write: of the only connection, with reads=session.
+    """
+
+    verbs: PlainVerbs
+    last_write: LastWrite | None = None
+
+
 class Plain:
     """One command.
 
     Args:
-        verbs: what it means.
+        origin: of it.
         word: the client's key.
         data: what arrived of it.
 
     Attributes:
         turn: see `RowReader`.
-        last_write: of its connection, where `MySQLFastPath.of` has made it.
+        weight: number of keys that it looks up.
+    """
+
+    __slots__ = ("data", "origin", "turn", "word")
+
+    weight = 1
+
+    def __init__(self, origin: Origin, word: bytes, data: bytes) -> None:
+        self.origin = origin
+        self.word = word
+        self.data = data
+        self.turn = 0
+
+    @property
+    def last_write(self) -> LastWrite | None:
+        """Return the last write of its connection, None unless reads=session."""
+        return self.origin.last_write
+
+    def give_up(self) -> None:
+        """Let it take the slow path."""
+        raise NotImplementedError
+
+    def stop(self, error: Exception) -> None:
+        """Reply with the reason why there is no answer."""
+        raise NotImplementedError
+
+
+class PlainLone(Plain):
+    """A get of a plain word that is all that its connection has sent.
+
+    Args:
+        origin, word, data: see `Plain`.
+        later: see `Later`.
+    """
+
+    __slots__ = ("_later",)
+
+    def __init__(self, origin: Origin, word: bytes, data: bytes, later: Later) -> None:
+        super().__init__(origin, word, data)
+        self._later = later
+
+    def give_up(self) -> None:
+        """See `Plain`."""
+        self._later([], self.data)
+
+    def stop(self, error: Exception) -> None:
+        """See `Plain`."""
+        self._later([ServerError(str(error))], b"")
+
+    def answer(self, table: PlainTable, cells: Cells | bytes | None, now: int) -> None:
+        """Reply and count the command, see `PlainRead.answer`."""
+        verbs = self.origin.verbs
+        if isinstance(cells, bytes):
+            shown = cells
+        else:
+            shown = b"" if cells is None else verbs.reply_of_cells(self.word, *table.parts(cells), now)
+        verbs.count_get(shown)
+        self._later([shown + END], b"")
+
+
+class PlainInRun(Plain):
+    """One command of several, or one that may have to take the slow path after it was answered.
+
+    Attributes:
         left: it has to take the slow path.
         error: the reply, where there is no answer.
         answered: called once it is left, or answered.
     """
 
-    __slots__ = ("answered", "data", "error", "last_write", "left", "turn", "verbs", "word")
+    __slots__ = ("answered", "error", "left")
 
-    last_write: LastWrite
-
-    def __init__(self, verbs: PlainVerbs, word: bytes, data: bytes) -> None:
-        self.verbs = verbs
-        self.word = word
-        self.data = data
-        self.turn = 0
+    def __init__(self, origin: Origin, word: bytes, data: bytes) -> None:
+        super().__init__(origin, word, data)
         self.left = False
         self.error: ServerError | None = None
         self.answered: Callable[[], None] = _nothing
 
     def give_up(self) -> None:
-        """Let it take the slow path."""
+        """See `Plain`."""
         self.left = True
         self.answered()
 
     def stop(self, error: Exception) -> None:
-        """Reply with the reason why there is no answer."""
+        """See `Plain`."""
         self.left, self.error = False, ServerError(str(error))
         self.answered()
 
@@ -78,7 +149,7 @@ class Plain:
         return [self.reply()]
 
 
-class _PlainLookup(Plain):
+class _PlainLookup(PlainInRun):
     """A get of one key."""
 
     __slots__ = ()
@@ -93,11 +164,11 @@ class _PlainLookup(Plain):
         raise NotImplementedError
 
     def reply(self) -> bytes | ServerError:
-        """See `Plain`."""
+        """See `PlainInRun`."""
         if self.error is not None:
             return self.error
         shown = self.shown()
-        self.verbs.count_gets((shown,))
+        self.origin.verbs.count_get(shown)
         return shown + END
 
 
@@ -130,7 +201,7 @@ class PlainRead(_PlainLookup):
         """See `_PlainLookup`."""
         if self._shown is not None:
             return self._shown
-        return b"" if self._found is None else self.verbs.reply_of_cells(self.word, *self._found, self._now)
+        return b"" if self._found is None else self.origin.verbs.reply_of_cells(self.word, *self._found, self._now)
 
     @property
     def size(self) -> int:
@@ -144,7 +215,7 @@ class PlainGet(_PlainLookup):
     """Any other get, or gets, of one key.
 
     Args:
-        verbs, word, data: see `Plain`.
+        origin, word, data: see `Plain`.
         key: the key as a value of its column.
         spelling: identity of the key.
         with_cas: it is a gets.
@@ -153,9 +224,9 @@ class PlainGet(_PlainLookup):
     __slots__ = ("_row", "key", "spelling", "with_cas")
 
     def __init__(
-        self, verbs: PlainVerbs, word: bytes, data: bytes, key: Cell, spelling: Spelling, *, with_cas: bool = False
+        self, origin: Origin, word: bytes, data: bytes, key: Cell, spelling: Spelling, *, with_cas: bool = False
     ) -> None:
-        super().__init__(verbs, word, data)
+        super().__init__(origin, word, data)
         self.key = key
         self.spelling = spelling
         self.with_cas = with_cas
@@ -168,9 +239,9 @@ class PlainGet(_PlainLookup):
 
     def shown(self) -> bytes:
         """See `_PlainLookup`."""
-        if self._row is None or self.verbs.expired(self._row.expiry, int(time.time())):
+        if self._row is None or self.origin.verbs.expired(self._row.expiry, int(time.time())):
             return b""
-        return self.verbs.hit(self.word, self._row, with_cas=self.with_cas)
+        return self.origin.verbs.hit(self.word, self._row, with_cas=self.with_cas)
 
     @property
     def size(self) -> int:
@@ -179,11 +250,11 @@ class PlainGet(_PlainLookup):
         return sum([MAX_CHARACTER * len(each) if isinstance(each, str) else len(to_bytes(each)) for each in values])
 
 
-class PlainReads(Plain):
+class PlainReads(PlainInRun):
     """A get of several plain words, answered as `PlainRead` is.
 
     Args:
-        verbs, data: see `Plain`.
+        origin, data: see `Plain`.
         words: in the order of the reply.
     """
 
@@ -193,9 +264,14 @@ class PlainReads(Plain):
     _table: PlainTable
     _now: int
 
-    def __init__(self, verbs: PlainVerbs, data: bytes, words: list[bytes]) -> None:
-        super().__init__(verbs, b"", data)
+    def __init__(self, origin: Origin, data: bytes, words: list[bytes]) -> None:
+        super().__init__(origin, b"", data)
         self.words = words
+
+    @property
+    def weight(self) -> int:  # type: ignore[override]  # of each other kind it is one
+        """Return the number of its keys."""
+        return len(self.words)
 
     def answer(self, table: PlainTable, found: Mapping[bytes, Cells | bytes], now: int, *, certain: bool) -> None:
         """Take the rows.
@@ -215,7 +291,7 @@ class PlainReads(Plain):
         self.answered()
 
     def reply(self) -> bytes | ServerError:
-        """See `Plain`."""
+        """See `PlainInRun`."""
         return b"".join([*self._all_shown(), END]) if self.error is None else self.error
 
     def _is_too_large(self, rows: list[Cells | bytes | None]) -> bool:
@@ -227,11 +303,11 @@ class PlainReads(Plain):
             each if isinstance(each, bytes) else b"" if each is None else self._shown(word, each)
             for word, each in zip(self.words, self._rows, strict=True)
         ]
-        self.verbs.count_gets(shown)
+        self.origin.verbs.count_gets(shown)
         return shown
 
     def _shown(self, word: bytes, cells: Cells) -> bytes:
-        return self.verbs.reply_of_cells(word, *self._table.parts(cells), self._now)
+        return self.origin.verbs.reply_of_cells(word, *self._table.parts(cells), self._now)
 
 
 def _length(row: Cells | bytes | None) -> int:
@@ -247,7 +323,7 @@ class PlainBurst(PlainReads):
     __slots__ = ()
 
     def replies(self) -> list[bytes | ServerError]:
-        """See `Plain`."""
+        """See `PlainInRun`."""
         if self.error is not None:
             return [self.error] * len(self.words)
         return [shown + END for shown in self._all_shown()]
@@ -256,29 +332,29 @@ class PlainBurst(PlainReads):
         return False  # each reply has one value
 
 
-class PlainGets(Plain):
+class PlainGets(PlainInRun):
     """A get, or gets, of several keys.
 
     Args:
-        verbs, data: see `Plain`.
+        origin, data: see `Plain`.
         lookups: one for each key, in the order of the reply.
     """
 
     __slots__ = ("_waiting", "lookups")
 
-    def __init__(self, verbs: PlainVerbs, data: bytes, lookups: list[PlainRead | PlainGet]) -> None:
-        super().__init__(verbs, b"", data)
+    def __init__(self, origin: Origin, data: bytes, lookups: list[PlainRead | PlainGet]) -> None:
+        super().__init__(origin, b"", data)
         self.lookups = lookups
         self._waiting = len(lookups)
         for each in lookups:
             each.answered = self._answered
 
     def reply(self) -> bytes | ServerError:
-        """See `Plain`."""
+        """See `PlainInRun`."""
         if self.error is not None:
             return self.error
         shown = [each.shown() for each in self.lookups]
-        self.verbs.count_gets(shown)
+        self.origin.verbs.count_gets(shown)
         return b"".join([*shown, END])
 
     def _answered(self) -> None:
@@ -292,11 +368,11 @@ class PlainGets(Plain):
         self.answered()
 
 
-class PlainWrite(Plain):
+class PlainWrite(PlainInRun):
     """A set.
 
     Args:
-        verbs, word, data: see `Plain`.
+        origin, word, data: see `Plain`.
         key: as the column has it.
         flags: as the client sent them.
         value: as the column has it.
@@ -307,8 +383,8 @@ class PlainWrite(Plain):
 
     __slots__ = ("flags", "key", "previous", "value")
 
-    def __init__(self, verbs: PlainVerbs, word: bytes, data: bytes, key: Cell, flags: int, value: Cell) -> None:
-        super().__init__(verbs, word, data)
+    def __init__(self, origin: Origin, word: bytes, data: bytes, key: Cell, flags: int, value: Cell) -> None:
+        super().__init__(origin, word, data)
         self.key = key
         self.flags = flags
         self.value = value
@@ -321,7 +397,7 @@ class PlainWrite(Plain):
 
     def row(self) -> Row:
         """Return the row that it writes; it takes a cas number."""
-        return Row(self.key, (self.value,), *self.verbs.options(self.flags))
+        return Row(self.key, (self.value,), *self.origin.verbs.options(self.flags))
 
     def answer(self, reason: str | None) -> None:
         """Take the outcome: None, or why it is lost, or that it is not known."""
@@ -329,17 +405,25 @@ class PlainWrite(Plain):
         self.answered()
 
     def reply(self) -> bytes | ServerError:
-        """See `Plain`."""
-        self.verbs.count_sets(1, stored=self.error is None)
+        """See `PlainInRun`."""
+        self.origin.verbs.count_sets(1, stored=self.error is None)
         return STORED if self.error is None else self.error
+
+
+# Returns what a get replies, without END, if that is known without a query.
+Hit = Callable[[PlainTable, bytes], bytes | None]
 
 
 class PlainBatcher(Protocol):
     """Queues plain commands for common statements."""
 
     @property
-    def up_to_date(self) -> bool:
-        """Return whether plain commands may be taken just now."""
+    def hit(self) -> Hit | None:
+        """Return what answers gets of kept rows, None where none are kept."""
+
+    @property
+    def up_to_date(self) -> Callable[[float], bool]:
+        """Return what says whether plain commands may be taken at some loop time: the tables were looked at."""
 
     def table(self, mapping: m.Mapping) -> PlainTable:
         """Return the table of a mapping, as long as its version is live."""
@@ -353,13 +437,10 @@ class PlainBatcher(Protocol):
     def takes_writes(self, mapping: m.Mapping) -> bool:
         """Return whether simple sets are batched."""
 
-    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
-        """Return what a get replies, without END, if that is known without a query."""
-
     def add_get(self, mapping: m.Mapping, get: PlainGet) -> None:
         """Queue a get."""
 
-    def add_read(self, table: PlainTable, read: PlainRead | PlainReads) -> None:
+    def add_read(self, table: PlainTable, read: PlainLone | PlainRead | PlainReads) -> None:
         """Queue a get of a plain word, or of several."""
 
     def together(self, table: PlainTable) -> int:
@@ -373,18 +454,20 @@ class MySQLFastPath:
     """Carries out plain commands on one mapping, see `FastPath`.
 
     Args:
-        verbs: what they mean.
+        origin: whose they are.
         lines: how they are read.
         batcher: queues them.
     """
 
-    def __init__(self, verbs: PlainVerbs, lines: PlainLines, batcher: PlainBatcher) -> None:
-        self._verbs = verbs
+    def __init__(self, origin: Origin, lines: PlainLines, batcher: PlainBatcher) -> None:
+        self._origin = origin
+        self._verbs = verbs = origin.verbs
         self._lines = lines
         self._mapping = verbs.mapping
         self._directory = verbs.shared.directory
         self._generation = self._directory.generation
         self._batcher = batcher
+        self._up_to_date, self._hit = batcher.up_to_date, batcher.hit
         self._table: PlainTable | None = None
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
 
@@ -395,20 +478,20 @@ class MySQLFastPath:
 
     def of(self, last_write: LastWrite) -> MySQLFastPath:
         """Return the same for one connection alone, whose commands name its last write."""
-        return _OwnFastPath(self._verbs, self._lines, self._batcher, last_write)
+        return MySQLFastPath(Origin(self._verbs, last_write), self._lines, self._batcher)
 
-    def usable(self, now: float) -> bool:  # noqa: ARG002 - see `FastPath`
+    def usable(self, now: float) -> bool:
         """See `FastPath`."""
-        return self.live and self._verbs.unobserved and self._batcher.up_to_date
+        return self.live and self._verbs.unobserved and self._up_to_date(now)
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to `get WORD` of a kept row that may be used without a query; None for other input."""
         table = self._table
-        if table is None or not table.version.live or len(data) <= 6:
+        if self._hit is None or table is None or not table.version.live or len(data) <= 6:
             return None
         if not data.startswith(b"get ") or not data.endswith(b"\r\n"):
             return None
-        shown = self._batcher.hit(table, data[4:-2])
+        shown = self._hit(table, data[4:-2])
         if shown is None:
             return None
         self._verbs.counters.found()
@@ -420,10 +503,20 @@ class MySQLFastPath:
         if table is None or not table.version.live:
             table = self._table = self._batcher.table(self._mapping)
         gets = data.startswith((b"get ", b"gets "))
+        if gets and not self._batcher.takes_reads(self._mapping):
+            return 0, Wait.NOTHING
+        only = self._lines.get.fullmatch(data) if gets else None
+        if only is not None and table.takes_word(only[1]):
+            self._batcher.add_read(table, PlainLone(self._origin, only[1], data, later))
+            return len(data), Wait.ANSWER
         taken = self._gets(table, data) if gets else self._sets(table, data)
         if not taken:
             return 0, Wait.NOTHING
-        _Run(taken, later)
+        size = sum([len(each.data) for each in taken])
+        if len(taken) == 1:
+            taken[0].answered = partial(_reply, taken[0], later)
+        else:
+            _Run(taken, later)
         for each in taken:
             if isinstance(each, (PlainRead, PlainReads)):
                 self._batcher.add_read(table, each)
@@ -435,7 +528,7 @@ class MySQLFastPath:
             else:
                 assert isinstance(each, PlainGet)
                 self._batcher.add_get(self._mapping, each)
-        return sum([len(each.data) for each in taken]), Wait.ANSWER
+        return size, Wait.ANSWER
 
     def _add(self, table: PlainTable, lookup: PlainRead | PlainGet) -> None:
         if isinstance(lookup, PlainRead):
@@ -443,24 +536,12 @@ class MySQLFastPath:
         else:
             self._batcher.add_get(self._mapping, lookup)
 
-    def _gets(self, table: PlainTable, data: bytes) -> list[Plain]:
+    def _gets(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
         """Return the gets at the beginning of some input."""
-        found: list[Plain]
-        only = self._lines.get.match(data)
-        if only is not None and only.end() == len(data):
-            word = only[1]
-            get = self._lookup(table, word, word, data, with_cas=False)
-            found = [] if get is None else [get]
-        else:
-            found = self._gets_of_several(table, data)
-        return found if found and self._batcher.takes_reads(self._mapping) else []
-
-    def _gets_of_several(self, table: PlainTable, data: bytes) -> list[Plain]:
-        """Return the gets at the beginning of some input that is not a get of one key alone."""
-        found: list[Plain] = []
+        found: list[PlainInRun] = []
         at = count = words = 0
         while count < MAX_RUN and words < MAX_WORDS:
-            gets: list[Plain]
+            gets: list[PlainInRun]
             line = self._lines.gets_of_one.match(data, at)
             if line is not None:
                 gets = self._burst(table, line[0])
@@ -480,13 +561,13 @@ class MySQLFastPath:
                 break
         return found
 
-    def _burst(self, table: PlainTable, data: bytes) -> list[Plain]:
+    def _burst(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
         """Return gets of one word each, up to the first that the slow path must run."""
         words = self._lines.get.findall(data)
         together = 1 < len(words) <= self._batcher.together(table)
         if together and table.readable and max(map(len, words)) <= table.longest_key and data.isascii():
-            return [PlainBurst(self._verbs, data, words)]
-        gets: list[Plain] = []
+            return [PlainBurst(self._origin, data, words)]
+        gets: list[PlainInRun] = []
         for word in words:
             get = self._lookup(table, word, word, b"get %b\r\n" % word, with_cas=False)
             if get is None:
@@ -494,13 +575,13 @@ class MySQLFastPath:
             gets.append(get)
         return gets
 
-    def _several(self, table: PlainTable, words: list[bytes], data: bytes, *, with_cas: bool) -> list[Plain]:
+    def _several(self, table: PlainTable, words: list[bytes], data: bytes, *, with_cas: bool) -> list[PlainInRun]:
         """Return a get of any words, none where the slow path must run it."""
         if len(words) > MAX_WORDS:
             return []
         plain = table.readable and not with_cas and b"@" not in data and data.isascii()
         if plain and len(words) <= self._batcher.together(table) and max(map(len, words)) <= table.longest_key:
-            return [PlainReads(self._verbs, data, words)]
+            return [PlainReads(self._origin, data, words)]
         lookups = []
         for word in words:
             key: bytes | None = word
@@ -512,7 +593,7 @@ class MySQLFastPath:
             if lookup is None:
                 return []
             lookups.append(lookup)
-        return [PlainGets(self._verbs, data, lookups)]
+        return [PlainGets(self._origin, data, lookups)]
 
     def _lookup(
         self, table: PlainTable, word: bytes, key: bytes, data: bytes, *, with_cas: bool
@@ -526,30 +607,31 @@ class MySQLFastPath:
             data: see `Plain`.
             with_cas: it is a gets.
         """
-        if word is key and not with_cas and table.readable and len(key) <= table.longest_key and key.isascii():
-            return PlainRead(self._verbs, word, data)
+        if word is key and not with_cas and table.takes_word(key):
+            return PlainRead(self._origin, word, data)
         try:
             cell = self._verbs.looked_up(key)
         except RefusedError:
             return None
         spelling = None if cell is None else self._batcher.spelling(self._mapping, cell)
-        return None if spelling is None else PlainGet(self._verbs, word, data, cell, spelling, with_cas=with_cas)
+        return None if spelling is None else PlainGet(self._origin, word, data, cell, spelling, with_cas=with_cas)
 
-    def _sets(self, table: PlainTable, data: bytes) -> list[Plain]:
+    def _sets(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
         """Return the sets at the beginning of some input, each of another word."""
         if not table.writable or self._verbs.read_only:
             return []
-        found: dict[bytes, PlainWrite] = {}
-        previous: PlainWrite | None = None
-        at = 0
-        while len(found) < MAX_RUN:
+        first = self._set(table, data, 0)
+        if first is None or not self._batcher.takes_writes(self._mapping):
+            return []
+        found, previous, at = {first.word: first}, first, len(first.data)
+        while len(found) < MAX_RUN and at < len(data):
             write = self._set(table, data, at)
             if write is None or write.word in found:
                 break
             write.previous, previous = previous, write
             found[write.word] = write
             at += len(write.data)
-        return [*found.values()] if found and self._batcher.takes_writes(self._mapping) else []
+        return [*found.values()]
 
     def _set(self, table: PlainTable, data: bytes, at: int) -> PlainWrite | None:
         head = self._lines.set.match(data, at)
@@ -568,29 +650,7 @@ class MySQLFastPath:
             key, cell = self._verbs.key(word), self._verbs.value(value)
         except RefusedError:
             return None
-        return PlainWrite(self._verbs, word, data[at : end + 2], key, int(head[2]), cell)
-
-
-class _OwnFastPath(MySQLFastPath):
-    """The fast path of one connection, see `MySQLFastPath.of`."""
-
-    def __init__(self, verbs: PlainVerbs, lines: PlainLines, batcher: PlainBatcher, last_write: LastWrite) -> None:
-        super().__init__(verbs, lines, batcher)
-        self._last_write = last_write
-
-    def _gets(self, table: PlainTable, data: bytes) -> list[Plain]:
-        return self._named(super()._gets(table, data))
-
-    def _sets(self, table: PlainTable, data: bytes) -> list[Plain]:
-        return self._named(super()._sets(table, data))
-
-    def _named(self, taken: list[Plain]) -> list[Plain]:
-        for each in taken:
-            each.last_write = self._last_write
-            if isinstance(each, PlainGets):
-                for lookup in each.lookups:
-                    lookup.last_write = self._last_write
-        return taken
+        return PlainWrite(self._origin, word, data[at : end + 2], key, int(head[2]), cell)
 
 
 class _Run:
@@ -603,7 +663,7 @@ class _Run:
 
     __slots__ = ("_commands", "_later", "_waiting")
 
-    def __init__(self, commands: list[Plain], later: Later) -> None:
+    def __init__(self, commands: list[PlainInRun], later: Later) -> None:
         self._commands = commands
         self._later = later
         self._waiting = len(commands)
@@ -623,6 +683,14 @@ class _Run:
             replies += each.replies()
         rest = self._commands[left:]
         self._later(replies, b"".join([each.data for each in rest]) if rest else b"")
+
+
+def _reply(command: PlainInRun, later: Later) -> None:
+    """Reply to a command that is alone in its run."""
+    if command.left:
+        later([], command.data)
+    else:
+        later(command.replies(), b"")
 
 
 def _nothing() -> None:

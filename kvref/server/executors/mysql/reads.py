@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Lookup, Row, Scan
 from kvref.server.executors.mysql.command import Command, Fallback
-from kvref.server.executors.mysql.fast_path import PlainGet, PlainRead, PlainReads
+from kvref.server.executors.mysql.fast_path import PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
@@ -54,9 +54,6 @@ class RowReader(Protocol):
 
     async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:
         """Return the rows of some words, see `PlainTable.read`, or what a get replies; `turn` as above."""
-
-    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
-        """Return what a get replies, without END, if that is known without a query."""
 
     async def close(self) -> None:
         """Close the resources; no read may be running."""
@@ -107,10 +104,6 @@ class SQLReader:
         found: Rows = await self._connection.call(self.rows_of(mapping, keys), [*keys])
         return found
 
-    def hit(self, table: PlainTable, word: bytes) -> bytes | None:  # noqa: ARG002
-        """Return None: no row is kept."""
-        return None
-
     async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:  # noqa: ARG002
         """See `RowReader`."""
         found: Shown = await self._connection.call(_read, table, words)
@@ -146,10 +139,6 @@ class HandlerSocketReader:
         """See `RowReader`."""
         found: dict[Spelling, Row] | None = await self._ask(self._handler.look_up, mapping, [*keys])
         return await self._sql.rows(mapping, keys, turn) if found is None else (found, True)
-
-    def hit(self, table: PlainTable, word: bytes) -> bytes | None:  # noqa: ARG002
-        """Return None: no row is kept."""
-        return None
 
     async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:
         """See `RowReader`."""
@@ -249,7 +238,12 @@ class ReadBatcher:
                 self._fallback.runner.alone(each)
 
     def _answer_plain(
-        self, table: PlainTable, reads: list[PlainRead | PlainReads], found: MappingOf[Any, Any], *, certain: bool
+        self,
+        table: PlainTable,
+        reads: list[PlainLone | PlainRead | PlainReads],
+        found: MappingOf[Any, Any],
+        *,
+        certain: bool,
     ) -> None:
         now = int(time.time())
         for each in reads:

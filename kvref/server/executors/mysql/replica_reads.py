@@ -16,7 +16,7 @@ from kvref.engine.mapping import Mapping
 from kvref.errors import KvrefError
 from kvref.log_throttle import LogThrottle
 from kvref.server.executors.mysql.command import Command, Fallback
-from kvref.server.executors.mysql.fast_path import PlainGet, PlainRead, PlainReads
+from kvref.server.executors.mysql.fast_path import PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.reads import ReadBatcher, SQLReader
 from kvref.server.executors.mysql.threads import Threads
 from kvref.storage.mysql.connection import MySQLConnection
@@ -28,7 +28,7 @@ from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
 
-Get = Command | PlainGet | PlainRead | PlainReads
+Get = Command | PlainGet | PlainLone | PlainRead | PlainReads
 
 PAUSE: Final = 1.0  # seconds between two attempts to open a connection, and between two checks of an open one
 # Seconds for which no get waits for a secondary that was late: a get whose write it may lack goes to the primary.
@@ -145,7 +145,7 @@ class ReplicaReads:
         except Exception:  # noqa: BLE001 - logged; the primary has an answer, or an error of its own
             self._counts.unavailable += self._give_back(about, waiting)
             return
-        self._counts.gets += sum(map(_keys, gets))
+        self._counts.gets += sum([each.weight for each in gets])
         self._batcher.answer(about, gets, found)
 
     async def close(self) -> None:
@@ -174,8 +174,4 @@ class ReplicaReads:
         """Queue gets for the primary and return how many keys they have."""
         for each in gets:
             self._to_primary(about, each)
-        return sum(map(_keys, gets))
-
-
-def _keys(get: Get) -> int:
-    return len(get.words) if isinstance(get, PlainReads) else 1
+        return sum([each.weight for each in gets])

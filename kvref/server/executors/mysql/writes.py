@@ -21,7 +21,6 @@ from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError
 from kvref.storage.mysql.fast_path import PlainTable
-from kvref.storage.mysql.login import SESSION
 from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.mysql.store import MySQLStore
 
@@ -279,11 +278,10 @@ class WriteBatcher:
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             self._fallback.give_up(table.mapping, [*writes, *left_over], error)
             return []
-        if self._store.login.reads == SESSION:
-            for word in written & taken.keys():
-                taken[word].last_write.note(self._connection.last_gtid)
         for word, each in taken.items():
             if word in written:
+                if each.last_write is not None:
+                    each.last_write.note(self._connection.last_gtid)
                 each.answer(reason)
             else:
                 each.give_up()
