@@ -34,6 +34,7 @@ from kvref_testbed.targets.kvref_server import KvrefServer, kvref_server
 from kvref_testbed.targets.lifecycle import Private, booted, down, find, names, private, running, status, up
 from kvref_testbed.targets.needs import MissingError
 from kvref_testbed.targets.progress import QUIET, Progress, Terminal
+from kvref_testbed.targets.router import mysql_router
 from kvref_testbed.targets.servers import PluginServer, SQLServer, kvref_over_sql, over_sql, plugin_server, sql_server
 from kvref_testbed.targets.target import Status, Target
 
@@ -57,6 +58,7 @@ __all__ = [
     "kvref_over_sql",
     "kvref_server",
     "mysql_group",
+    "mysql_router",
     "names",
     "over_sql",
     "plugin_server",

@@ -21,6 +21,7 @@ import pymysql
 from kvref.errors import TargetError
 from kvref_testbed.targets import mysqld
 from kvref_testbed.targets.builds import MYSQL_9_7
+from kvref_testbed.targets.mysqld import HERE, Place
 from kvref_testbed.targets.ports import LOOPBACK, NotYetError, free_ports
 from kvref_testbed.targets.progress import QUIET
 from kvref_testbed.targets.run import Run
@@ -40,13 +41,21 @@ _MEMBER: Final = (
 # The others expel a member that was silent for 5 s at once, and one that sees no majority for 5 s gives up.
 _OPTIONS: Final = (
     "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--log-bin=log", "--plugin-load-add=group_replication.so",
-    f"--report-host={LOOPBACK}", "--loose-group_replication_start_on_boot=OFF",
-    "--loose-group_replication_bootstrap_group=OFF", f"--loose-group_replication_ip_allowlist={LOOPBACK}",
+    "--loose-group_replication_start_on_boot=OFF",
+    "--loose-group_replication_bootstrap_group=OFF",
     "--loose-group_replication_member_expel_timeout=0",
     "--loose-group_replication_unreachable_majority_timeout=5", "--loose-group_replication_autorejoin_tries=0",
     # Of the group's own channel: a member without TLS takes the password of root, which is empty, over TCP.
     "--loose-group_replication_recovery_get_public_key=ON",
 )  # fmt: skip
+
+
+# The other members of a group that is not on loopback, which receive what it has.
+_LET_ROOT_IN: Final = (
+    "SET SESSION sql_log_bin = 0",
+    "CREATE USER IF NOT EXISTS root@'%'",
+    "GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION",
+)
 
 
 class Member(mysqld.RestartableServer):
@@ -62,6 +71,10 @@ class Member(mysqld.RestartableServer):
         """
         self._free()
         self._launch()
+        if self.host != LOOPBACK:
+            with closing(self.connect(_ONLINE_SECONDS)) as connection:
+                for each in _LET_ROOT_IN:
+                    connection.query(each)
         self.join(new_group=new_group)
 
     def join(self, *, new_group: bool = False) -> None:
@@ -106,36 +119,42 @@ class Member(mysqld.RestartableServer):
             raise NotYetError(f"{self.name} is {state}")
 
 
-def lay_out(run: Run, options: Sequence[str], progress: Progress) -> list[Member]:
+def lay_out(run: Run, options: Sequence[str], progress: Progress, places: Sequence[Place]) -> list[Member]:
     """Return a run the folders of the members, which `Member.start` will start one after the other.
 
-    options: of each mysqld. Raises MissingError where MySQL 9.7 cannot be had.
+    options: of each mysqld. places: where each runs. Raises MissingError where MySQL 9.7 cannot be had.
     """
     ports = free_ports(2 * MEMBERS)
     sql, group = ports[:MEMBERS], ports[MEMBERS:]
+    addresses = [each.address for each in places]
+    seeds = [f"{address}:{port}" for address, port in zip(addresses, group, strict=True)]
     common = (
         *_OPTIONS,
         f"--loose-group_replication_group_name={uuid.uuid4()}",
-        f"--loose-group_replication_group_seeds={','.join(f'{LOOPBACK}:{port}' for port in group)}",
+        f"--loose-group_replication_group_seeds={','.join(seeds)}",
+        f"--loose-group_replication_ip_allowlist={','.join(sorted({*addresses}))}",
     )
     members = []
-    for number in range(1, MEMBERS + 1):
+    for number, place in enumerate(places, 1):
         name = f"member{number}"
         folder = run.folder / name
         folder.mkdir()
         own = (
             f"--server-id={number}",
+            f"--report-host={place.address}",
             f"--report-port={sql[number - 1]}",
-            f"--loose-group_replication_local_address={LOOPBACK}:{group[number - 1]}",
+            f"--loose-group_replication_local_address={seeds[number - 1]}",
         )
-        server = mysqld.lay_out(folder, MYSQL_9_7, progress, sql[number - 1])
+        server = mysqld.lay_out(folder, MYSQL_9_7, progress, sql[number - 1], place)
         members.append(Member(run, MYSQL_9_7, name, server, (*common, *own, *options)))
     return members
 
 
-def started(run: Run, options: Sequence[str], progress: Progress) -> list[Member]:
+def started(
+    run: Run, options: Sequence[str], progress: Progress, places: Sequence[Place] = (HERE,) * MEMBERS
+) -> list[Member]:
     """Start the members of a new group, the first one as its primary; each is online when the next one begins."""
-    members = lay_out(run, options, progress)
+    members = lay_out(run, options, progress, places)
     for each in members:
         progress.step(f"starting {each.name} of {MEMBERS}")
         each.start(new_group=each is members[0])
@@ -180,13 +199,15 @@ class Group:
 
 
 @contextmanager
-def mysql_group(options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Group]:
+def mysql_group(
+    options: Sequence[str] = (), progress: Progress = QUIET, places: Sequence[Place] = (HERE,) * MEMBERS
+) -> Iterator[Group]:
     """Start a private group of three members; it is killed with the block.
 
-    options: of each mysqld, at every start. Raises TargetError.
+    options: of each mysqld, at every start. places: where each runs. Raises TargetError.
     """
     run = Run.create()
     try:
-        yield Group(started(run, options, progress))
+        yield Group(started(run, options, progress, places))
     finally:
         run.stop(0)

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.galera import Galera
     from kvref_testbed.targets.group import MySQLGroup
     from kvref_testbed.targets.mysqld import SQLOnly
-    from kvref_testbed.targets.process import Process
     from kvref_testbed.targets.progress import Progress
     from kvref_testbed.targets.router import MySQLRouter
 
@@ -218,7 +217,7 @@ class KvrefServer(Restartable):
     """
 
     def __init__(self, run: Run, options: Sequence[str], store: str | None) -> None:
-        super().__init__(run, _STOP_SECONDS)
+        super().__init__(run, "kvref serve", _STOP_SECONDS)
         self._options = options
         self._port = free_port()
         self.file: Path = run.folder / "kvref.sqlite"
@@ -261,11 +260,6 @@ class KvrefServer(Restartable):
                     return _REFUSED not in said
                 time.sleep(0.001)
         raise TargetError(f"kvref serve did not reload within {_RELOAD_SECONDS:g} s\n{self._run.last_words(process)}")
-
-    def _running(self) -> Process:
-        if self._process is None or not self.running():
-            raise TargetError("kvref serve does not run: start it first")
-        return self._process
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -63,16 +62,33 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server runs.
+
+    address: that it listens on.
+    enter: words in front of its command, which enter its network namespace.
+    """
+
+    address: str = LOOPBACK
+    enter: tuple[str, ...] = ()
+
+
+HERE = Place()
+
+
+@dataclass(frozen=True, slots=True)
 class Server:
     """A mysqld that answers SQL on its unix socket, as root without a password.
 
     folder: its run's.
-    port: of TCP on loopback, where root needs no password either; None: it listens on the socket only.
+    port: of TCP, where root needs no password either if that is on loopback; None: it listens on the socket only.
+    place: where it runs.
     """
 
     program: Program
     folder: Path
     port: int | None = None
+    place: Place = HERE
 
     @property
     def socket(self) -> Path:
@@ -88,7 +104,7 @@ class Server:
     def dsn(self) -> str:
         """Return the DSN of its SQL side: TCP where it listens there, else the socket."""
         if self.port is not None:
-            return f"mysql://root@{LOOPBACK}:{self.port}/"
+            return f"mysql://root@{self.place.address}:{self.port}/"
         return f"mysql://root@localhost/?unix_socket={quote(str(self.socket))}"
 
     def connect(self, patience: float | None = None) -> Connection[Cursor]:
@@ -129,15 +145,15 @@ def boot(run: Run, build: Build, options: Iterable[str], progress: Progress, por
     return start(run, build, lay_out(run.folder, build, progress, port), options)
 
 
-def lay_out(folder: Path, build: Build, progress: Progress, port: int | None = None) -> Server:
+def lay_out(folder: Path, build: Build, progress: Progress, port: int | None = None, place: Place = HERE) -> Server:
     """Make a fresh data folder.
 
     folder: of the server, in that of its run or that itself.
-    port: see `Server`.
+    port, place: see `Server`.
     Returns the server that `start` will start on it. Raises MissingError for an artifact, a program or a library.
     """
     program = build.program(progress)
-    server = Server(program, folder, port)
+    server = Server(program, folder, port, place)
     if len(os.fsencode(server.socket)) > _SOCKET_PATH_BYTES:
         limit = f"longer than the {_SOCKET_PATH_BYTES} bytes of a unix socket"
         raise TargetError(f"{server.socket} is {limit}: set TMPDIR to a shorter folder")
@@ -169,8 +185,10 @@ def start(
 def command(server: Server) -> list[str]:
     """Return the words that start a server on its data folder, further options to follow."""
     folder = server.program.seen(server.folder)
-    network = ["--skip-networking"] if server.port is None else [f"--port={server.port}", f"--bind-address={LOOPBACK}"]
+    listens = f"--port={server.port}", f"--bind-address={server.place.address}"
+    network = ["--skip-networking"] if server.port is None else listens
     return [
+        *server.place.enter,
         *server.program.command(server.folder),
         # Must be the first: nothing of the machine's my.cnf applies.
         "--no-defaults",
@@ -231,12 +249,11 @@ class RestartableServer(Restartable):
     """
 
     def __init__(self, run: Run, build: Build, name: str, server: Server, options: Sequence[str]) -> None:
-        super().__init__(run, _PATIENCE)
+        super().__init__(run, name, _PATIENCE)
         self._build = build
         self._options = tuple(options)
-        self.name = name
         self.server = server
-        self.host = LOOPBACK
+        self.host = server.place.address
 
     @property
     def port(self) -> int:
@@ -256,14 +273,6 @@ class RestartableServer(Restartable):
         """
         return self.server.connect(patience)
 
-    def pause(self) -> None:
-        """Stop it with SIGSTOP: it keeps its connections and answers nothing."""
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Let it go on with SIGCONT."""
-        self._signal(signal.SIGCONT)
-
     def _free(self) -> None:
         """Forget a process that has ended; raises TargetError if it still runs."""
         if self._process is not None:
@@ -281,12 +290,6 @@ class RestartableServer(Restartable):
         finally:
             # One that ended at once is remembered too, so that the next start puts it away.
             self._process = next((each for each in self._run.processes if each not in before), None)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if not self.running():
-            raise TargetError(f"{self.name} does not run: start it first")
-        assert self._process is not None, "it runs"
-        os.kill(self._process.pid, number)
 
 
 def dsn_of(servers: Sequence[RestartableServer]) -> str:

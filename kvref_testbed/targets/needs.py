@@ -31,6 +31,8 @@ _TOOLS = {
     "chroot": "coreutils",
     "mount": "mount",
     "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "ip": "iproute2",
 }
 # What a server loads from where its package puts it -> Debian package.
 _FILES = {Path("/usr/lib/galera/libgalera_smm.so"): "galera-4"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections import deque
@@ -133,13 +134,15 @@ def tail(log: Path) -> tuple[str, ...]:
 
 
 class Restartable:
-    """What `Instance` and `KvrefServer` have in common: they know their process and end it.
+    """What restartable servers have in common: they know their process, stop it for a while, and end it.
 
     run: the folder of its data and logs.
+    name: for errors.
     patience: seconds that it has to end after SIGTERM.
     """
 
-    def __init__(self, run: Run, patience: float) -> None:
+    def __init__(self, run: Run, name: str, patience: float) -> None:
+        self.name = name
         self._run = run
         self._patience = patience
         self._process: Process | None = None
@@ -156,11 +159,25 @@ class Restartable:
         """Kill it with SIGKILL; its data stay as they are."""
         self._end(0)
 
+    def pause(self) -> None:
+        """Stop it with SIGSTOP: it keeps its connections and answers nothing."""
+        os.kill(self._running().pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on with SIGCONT."""
+        os.kill(self._running().pid, signal.SIGCONT)
+
     def exit_status(self) -> int | None:
         """Return how it ended by itself: an exit code, or the negative number of the signal; None while it runs."""
         if self._process is None or self._process.alive():
             return None
         return self._process.exit_status(self._run.folder, patience=1.0)
+
+    def _running(self) -> Process:
+        """Return its process; raises TargetError if it does not run."""
+        if self._process is None or not self.running():
+            raise TargetError(f"{self.name} does not run: start it first")
+        return self._process
 
     def _end(self, patience: float) -> None:
         if self._process is not None:
