@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from database import database_or_skip, map_table, sql
-from live import MYSQL_8, missing_skips
+from live import MYSQL_8, missing_skips, sql_server_or_skip
 from waiting import until
 
 from kvref.cli import main
 from kvref_testbed import targets
-from kvref_testbed.targets import SQLServer
+from kvref_testbed.targets import SQLServer, mariadb_plugins
 from kvref_testbed.targets.ports import free_port
 
 SECRET = "hidden-from-all"  # an invalid password, which is never shown
@@ -121,6 +121,29 @@ def test_no_row_that_can_be_served(database: SQLServer, options: str, said: str)
             "UPDATE innodb_memcache.containers SET db_table = 'demo_test'",
             "DROP TABLE IF EXISTS test.odd",
         )
+
+
+@pytest.mark.live
+@pytest.mark.nightly
+def test_a_table_of_spider() -> None:
+    with missing_skips():
+        spider = mariadb_plugins.options("mariadb-plugin-spider", "ha_spider", targets.QUIET)
+    with database_or_skip("mariadb", spider) as front, sql_server_or_skip("mariadb") as node:
+        table = "k VARCHAR(9) PRIMARY KEY, v VARCHAR(9)"
+        sql(node, f"CREATE TABLE test.rows ({table})", "INSERT INTO test.rows VALUES ('a', '1')")
+        where = f"HOST '{node.host}', PORT {node.port}, DATABASE 'test', USER 'root'"
+        link = 'wrapper "mysql", srv "node", table "rows"'
+        sql(
+            front,
+            f"CREATE SERVER node FOREIGN DATA WRAPPER mysql OPTIONS ({where})",
+            f"CREATE TABLE test.spread ({table}) ENGINE = SPIDER COMMENT = '{link}'",
+            "UPDATE innodb_memcache.containers SET db_table = 'spread', value_columns = 'v', key_columns = 'k',"
+            " flags = '0', cas_column = '0', expire_time_column = '0'",
+        )
+        assert sql(front, "SELECT k, v FROM test.spread") == [("a", "1")]
+        for command, code in (("serve", 2), ("doctor", 1)):
+            said = refused(command, front.dsn, code, password="")
+            assert "`test`.`spread` is a table of engine SPIDER: only InnoDB tables can be mapped: serve the" in said
 
 
 @pytest.mark.live

@@ -234,6 +234,8 @@ class MySQLCatalog:
         if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
             what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
             mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
+            if engine == "SPIDER":
+                mend = ": serve the tables that it leads to, each from a [[store]] of its own"
             rule = "view" if kind != "BASE TABLE" else "other-engine"
             raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
         if self._rows(
