@@ -359,11 +359,11 @@ class DumpSource:
             self.notes.append(f"table {schema}.{name} cannot be read from the dump: {reason}")
 
     def catalog(self, profile: Profile) -> DumpCatalog:
-        """Return the tables as a profile reads them."""
+        """See `Source`."""
         return DumpCatalog(self._source.catalog(profile), self._loaded)
 
     def details(self, schema: str, name: str) -> TableDetails:
-        """Return what else is known of a table that the catalog has."""
+        """See `Source`."""
         details, made = self._source.details(schema, name), self._loaded.translator.table(schema, name)
         counting = {column.name for column in made.columns if column.auto_increment} if made is not None else set()
         text = self._loaded.texts.get((schema, name), "")
@@ -379,7 +379,7 @@ class DumpSource:
         )
 
     def unseen(self, schema: str, name: str) -> str:
-        """Return why a table that the catalog lacks may be there all the same; "" when it is missing."""
+        """See `Source`."""
         if reason := self._loaded.unread.get((schema, name)):
             return f"table {schema}.{name} cannot be read from the dump: {reason}: look at the server itself (--store)"
         if schema in self._loaded.whole:
@@ -417,23 +417,19 @@ class DumpCatalog:
         return self._catalog.containers()
 
     def options(self) -> dict[str, bytes | None]:
-        """Return the rows of `config_options` by name; raises ConfigError where the table is missing."""
+        """See `Catalog`."""
         return self._catalog.options()
 
     def policies(self) -> list[PolicyCell] | None:
-        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
+        """See `Catalog`."""
         return self._catalog.policies()
 
     def naming(self) -> Naming:
-        """Return how names of containers are read and compared."""
+        """See `Catalog`."""
         return self._catalog.naming()
 
     def table(self, schema: str, name: str) -> Table | None:
-        """Return a table's columns and indexes, None when the dump has no such table.
-
-        Raises:
-            RowError: a view, a table of another engine, or a partitioned one.
-        """
+        """See `Catalog`."""
         key = (schema, name)
         if key in self._loaded.views:
             raise RowError(f"{schema}.{name} is a view: only InnoDB tables can be mapped", "view")

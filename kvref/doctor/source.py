@@ -111,12 +111,12 @@ class SQLiteSource:
         self._names: SQLiteCatalog | None = None
 
     def catalog(self, profile: Profile) -> SQLiteCatalog:
-        """Return the tables as a profile reads them."""
+        """See `Source`."""
         self._names = SQLiteCatalog(self._connection, profile)
         return self._names
 
     def details(self, schema: str, name: str) -> TableDetails:
-        """Return what else is known of a table that the catalog has."""
+        """See `Source`."""
         source = None if self._names is None else self._names.source_of(schema, name)
         if self._names is None or source is None:
             return TableDetails()

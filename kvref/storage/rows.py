@@ -62,6 +62,11 @@ class PerMapping(Generic[S]):
         self._made.clear()
 
 
+def text_of(cell: object) -> str:
+    """Return a cell of SQL as text; bytes are decoded as UTF-8."""
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+
+
 def from_sql(columns: tuple[Column, ...], cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
     """Return cells of SQL as the wire has them."""
     return tuple(

@@ -67,11 +67,7 @@ class AsyncMappedView:
         return default, cas_default
 
     async def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
-        """Return the value of a key, or the default, and set when its row expires.
-
-        Raises:
-            UnsupportedError: the plugins do not have this command.
-        """
+        """Return the value of a key, or the default, and set when its row expires, as `MappedView.gat` does."""
         check_store(expire, 0)
         line, bare = self._place(key)
         for item in await _rows(line, b"gat %d" % expire, [bare]):
@@ -97,18 +93,7 @@ class AsyncMappedView:
     async def get_range(
         self, *, gt: Key | None = None, ge: Key | None = None, lt: Key | None = None, le: Key | None = None
     ) -> dict[Key, Any]:
-        """Return the rows whose keys lie between the bounds, in the order of the key column.
-
-        Of several servers, one after the other. The keys are text when the bounds are. `MappedView.get_range` describes
-        how 8.0.33 differs.
-
-        Args:
-            gt: above this key; ge: from this key on; "" for both: from the first (a text column).
-            lt: below this key; le: up to this key.
-
-        Raises:
-            UnsupportedError: MySQL before 5.7.3 and memcached, which have no ranges.
-        """
+        """Return the rows whose keys lie between the bounds, as `MappedView.get_range` does."""
         word = range_word(gt, ge, lt, le)
         as_text = not any(isinstance(bound, bytes) for bound in (gt, ge, lt, le))
         rows: dict[Key, Any] = {}
@@ -154,29 +139,11 @@ class AsyncMappedView:
     async def cas(
         self, key: Key, value: Value, cas: int, expire: int = 0, noreply: bool = False, flags: int = 0
     ) -> bool | None:
-        """Store a value if its row is as `gets` saw it; False where it changed, None where it is gone.
-
-        Args:
-            cas: the number that `gets` returned.
-            noreply: do not wait; the result is True.
-        """
+        """Store a value if its row is as `gets` saw it, as `MappedView.cas` does."""
         return await self._store("cas", key, value, expire, noreply, flags, cas)
 
     async def update(self, key: Key, changes: Mapping[str, Part], expire: int = 0, flags: int = 0) -> bool:
-        """Change some value columns of a row and keep the others; False where there is no row.
-
-        The row is read with `gets` and written with `cas`, again if another client has changed it in between. A mapping
-        without a cas column does not notice such a change.
-
-        Args:
-            changes: by the names of columns.
-            expire: as for `set`; the old one is replaced.
-            flags: as for `set`; the old one is replaced.
-
-        Raises:
-            CallError: the columns have no names, or one is unknown.
-            ServerError: the row changed at each of many attempts.
-        """
+        """Change some value columns of a row and keep the others, as `MappedView.update` does."""
         check_update(self._columns)
         for _ in range(MAX_ATTEMPTS):
             value, number = await self.gets(key)
@@ -188,11 +155,7 @@ class AsyncMappedView:
         raise update_lost(key)
 
     async def incr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
-        """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number.
-
-        Args:
-            noreply: do not wait; the result is None.
-        """
+        """Add to a number and return the sum, as `MappedView.incr` does."""
         return await self._single("incr")._count("incr", key, value, noreply)
 
     async def decr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
@@ -229,11 +192,7 @@ class AsyncMappedView:
         return _meaning(_DONE, (await line.ask("touch", request)).line, "touch")
 
     async def flush_all(self, delay: int = 0) -> bool:
-        """Delete every row of the mapping's table, at once, on every server.
-
-        Args:
-            delay: seconds, for callers of pymemcache; kvref rejects any but 0.
-        """
+        """Delete every row of the mapping's table, at once, on every server, as `MappedView.flush_all` does."""
         request = b"flush_all %d\r\n" % check_delta(delay) if delay else b"flush_all\r\n"
         lines = self._lines.each(self._mapping)
         answers = await asyncio.gather(*[line.ask("flush_all", request) for line in lines])

@@ -163,7 +163,7 @@ class Catalog(Protocol):
         """Return how names of containers are read and compared."""
 
     def table(self, schema: str, name: str) -> Table | None:
-        """Return a table's columns and indexes, None when there is no such table."""
+        """Return a table's columns and indexes, None without such a table; raises RowError if it cannot be mapped."""
 
 
 def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:

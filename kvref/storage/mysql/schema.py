@@ -36,6 +36,7 @@ from kvref.storage.config.containers import (
     TableDetails,
 )
 from kvref.storage.mysql.login import cause
+from kvref.storage.rows import text_of
 
 # Changes with rows, not with DDL.
 _COUNTER: Final = re.compile(r" AUTO_INCREMENT=\d+")
@@ -129,11 +130,7 @@ class MySQLCatalog:
         return [Container(_text(row[0]) or "", *map(_text, row[1:])) for row in rows if row[0] is not None]
 
     def options(self) -> dict[str, bytes | None]:
-        """Return the rows of `config_options`, values as bytes of their column's character set.
-
-        Raises:
-            ConfigError: the table is missing.
-        """
+        """See `Catalog`; values are bytes of their column's character set."""
         rows = self._configuration(
             f"SELECT name, CAST(value AS BINARY) FROM {SCHEMA}.config_options",  # noqa: S608 - constant
             "config_options",
@@ -363,9 +360,7 @@ def known_collation(collation: str) -> collations.Collation | None:
 
 
 def _text(cell: object) -> str | None:
-    if cell is None:
-        return None
-    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+    return None if cell is None else text_of(cell)
 
 
 _STATEMENT: Final = re.compile(r";\s*\n")
@@ -499,7 +494,7 @@ def table_details(connection: Connection[Cursor], schema: str, name: str) -> Tab
     def rows(sql: str) -> list[list[str]]:
         with connection.cursor() as cursor:
             cursor.execute(sql, (schema, name))
-            return [[_detail_text(cell) for cell in row] for row in cursor.fetchall()]
+            return [[text_of(cell) for cell in row] for row in cursor.fetchall()]
 
     columns = {
         column: ColumnDetails(
@@ -533,7 +528,3 @@ def _generated(extra: str) -> str:
     if not extra.endswith((" generated", "persistent")):
         return ""
     return "virtual" if extra.startswith("virtual") else "stored"
-
-
-def _detail_text(cell: object) -> str:
-    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)

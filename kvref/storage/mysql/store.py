@@ -101,12 +101,7 @@ class MySQLStore(Database):
         self.nodes.close()
 
     def read_directory(self) -> Directory:
-        """Read the configuration; `problems` then says which rows cannot be used and why.
-
-        Raises:
-            ConfigError: nothing usable, see `catalog.read_directory`.
-            StoreError: the server is not reached, or refuses.
-        """
+        """See `Store`."""
         if self.login.handlersocket:
             connection.check(self.login, self.connect)
         if self.login.reads != PRIMARY:

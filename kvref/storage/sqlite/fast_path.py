@@ -16,7 +16,6 @@ from kvref.engine.operations import Cell, Remove, Row
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import KvrefError
 from kvref.storage.rows import take_sets
-from kvref.storage.sqlite import statements
 from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite.row_cache import ROWID, CachedTable, Kept
 from kvref.storage.sqlite.store import SQLiteStore
@@ -62,7 +61,7 @@ class PlainRows:
         self._present = sql.present
         self._by_key = sql.overwrite(clear_unmapped=clear_unmapped)
         self._by_rowid = sql.overwrite(clear_unmapped=clear_unmapped, by_rowid=True)
-        self._rowid = sql.rowid if self._has_rowid(sql.rowid) else ""
+        self._rowid = sql.rowid if sql.numbered and self._has_rowid(sql.rowid) else ""
         # Where a write gives the row another spelling of its key too, the old one would have to be known.
         self._upsert = sql.upsert(clear_unmapped=clear_unmapped) if self._rowid and not rules.renames_key else ""
         # Rows that a set writes as the command has them, and nothing else happens.
@@ -219,9 +218,7 @@ class PlainRows:
         return found[0] if found else 0
 
     def _has_rowid(self, text: str) -> bool:
-        """Return whether SQLite finds the table's rows by a number of its own, and under that name."""
-        if statements.ROWID in {name.lower() for name in self._mapping.columns}:
-            return False
+        """Return whether SQLite finds the table's rows by a number of its own."""
         try:
             self._store.ask(text, [None])
         except StatementError:

@@ -32,6 +32,7 @@ from kvref.storage.config.containers import (
     Table,
     TableDetails,
 )
+from kvref.storage.rows import text_of
 from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME
 
 CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
@@ -154,21 +155,17 @@ class SQLiteCatalog:
         columns = ", ".join(f"containers.{quote(name)}" for name in CONTAINER_COLUMNS)
         rows = self._read(f"SELECT {columns} FROM containers", "containers")  # noqa: S608 - constant names
         return [
-            Container(_text(row[0]), *(None if cell is None else _text(cell) for cell in row[1:]))
+            Container(text_of(row[0]), *(None if cell is None else text_of(cell) for cell in row[1:]))
             for row in rows
             if row[0] is not None
         ]
 
     def options(self) -> dict[str, bytes | None]:
-        """Return the rows of `config_options`, values as bytes of their column's character set.
-
-        Raises:
-            ConfigError: the table is missing.
-        """
+        """See `Catalog`; values are bytes of their column's character set."""
         rows = self._read("SELECT name, value FROM config_options", "config_options")
         value_column, _ = self._text_column("config_options", "value")
         charset = UTF8MB4 if value_column is None else value_column.charset
-        return {_text(name): None if value is None else charset.encode(_text(value)) for name, value in rows}
+        return {text_of(name): None if value is None else charset.encode(text_of(value)) for name, value in rows}
 
     def naming(self) -> Naming:
         """Return how names of containers are read and compared."""
@@ -199,7 +196,7 @@ class SQLiteCatalog:
         order = ", ".join(quote(name) for name, _, place in sorted(columns, key=lambda each: each[2]) if place)
         rows = self._read(f"SELECT * FROM {quote(found)} ORDER BY {order or 'rowid'} LIMIT 1", found)  # noqa: S608
         cells = [
-            (name, declared, None if cell is None else _text(cell))
+            (name, declared, None if cell is None else text_of(cell))
             for (name, declared, _), cell in zip(columns, rows[0] if rows else (), strict=False)
         ]
         return [PolicyCell(name, cell, _member(declared, cell)) for name, declared, cell in cells] or None
@@ -355,10 +352,6 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 def _member(declared: str, cell: str | None) -> int | None:
     members = _MEMBERS.findall(declared) if declared.upper().startswith("ENUM") else []
     return members.index(cell) + 1 if cell in members else None
-
-
-def _text(cell: object) -> str:
-    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
 
 
 _TEXT: Final = re.compile(r"CHAR|TEXT|ENUM|SET|CLOB", re.IGNORECASE)

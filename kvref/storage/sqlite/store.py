@@ -115,11 +115,7 @@ class SQLiteStore:
             self.when_committed(time.monotonic() - started)
 
     def read_directory(self) -> Directory:
-        """Read the configuration; `problems` then says which rows cannot be used and why.
-
-        Raises:
-            ConfigError: nothing usable, see `catalog.read_directory`.
-        """
+        """See `Store`."""
         self._forget_tables()
         directory, self.problems = catalog.read_directory(self._catalog, self.profile)
         return self.adopt(directory)

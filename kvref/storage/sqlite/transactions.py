@@ -14,7 +14,6 @@ from functools import cmp_to_key
 from typing import Any, Final
 
 from kvref.engine import operations
-from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.errors import KvrefError, StoreError
@@ -24,7 +23,7 @@ from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.store import SQLiteStore
 
 Identity = tuple[str, Hashable]  # table and key, whatever its spelling
-Write = ports.Insert | ports.Update | ports.Remove
+Write = operations.Insert | operations.Update | operations.Remove
 
 
 # Bytes of a pending write without its cells, measured with short cells.
@@ -47,7 +46,7 @@ class Version:
     """
 
     mapping: Mapping
-    key: ports.Cell
+    key: operations.Cell
     row: Row | None
     clears: bool = True
 
@@ -150,13 +149,13 @@ class Pending:
         other: Transaction | None = holder
         while other is not None:
             if other is transaction:
-                raise ports.DeadlockError("deadlock")
+                raise operations.DeadlockError("deadlock")
             other = other.waits_for
         transaction.waits_for = holder
 
 
 def _size(operation: Write) -> int:
-    cells = (operation.key,) if isinstance(operation, ports.Remove) else (operation.row.key, *operation.row.values)
+    cells = (operation.key,) if isinstance(operation, operations.Remove) else (operation.row.key, *operation.row.values)
     return _OVERHEAD + sum(len(cell) for cell in cells if isinstance(cell, str | bytes))
 
 
@@ -330,7 +329,7 @@ class Transactions:
         self._view = View(store, self._pending, isolation, settle)
         self._touched: set[Transaction] = set()  # have written on top of what the tick commits
 
-    def execute(self, transaction: Transaction, operation: ports.Operation) -> Any:
+    def execute(self, transaction: Transaction, operation: operations.Operation) -> Any:
         """Answer one operation of a connection.
 
         Raises:
@@ -339,29 +338,29 @@ class Transactions:
             BusyError, StoreError: see `SQLiteStore.execute`.
         """
         match operation:
-            case ports.Lookup(mapping, key, for_update):
+            case operations.Lookup(mapping, key, for_update):
                 if not for_update:
                     return self._view.lookup(transaction, mapping, key)
                 self._separate(mapping)
                 direct = self._isolation.direct
                 return self._store.execute(operation) if direct else self._locked(transaction, mapping, key)
-            case ports.Scan():
+            case operations.Scan():
                 return self._view.scan(transaction, operation)
-            case ports.Insert() | ports.Update() | ports.Remove():
+            case operations.Insert() | operations.Update() | operations.Remove():
                 return self._write(transaction, operation)
-            case ports.Clear(mapping):
+            case operations.Clear(mapping):
                 holder = self._pending.holder_of_table(mapping.source, transaction)
                 if holder is not None:
                     raise LockedError(holder)
                 self._separate(mapping)
                 return self._store.execute(operation)
-            case ports.ReadAlong():
+            case operations.ReadAlong():
                 return self._along(transaction, operation)
-            case ports.Commit():
+            case operations.Commit():
                 return self._commit(transaction)
-            case ports.RollBack():
+            case operations.RollBack():
                 return self.roll_back(transaction)
-            case ports.FixSnapshot():
+            case operations.FixSnapshot():
                 return self._view.fix(transaction)
             case _:
                 return self._store.execute(operation)
@@ -379,7 +378,7 @@ class Transactions:
         """
         try:
             self._pending.wait(transaction, holder)
-        except ports.DeadlockError:
+        except operations.DeadlockError:
             self.roll_back(transaction)
             raise
 
@@ -404,14 +403,14 @@ class Transactions:
         """Close the connections of snapshots."""
         self._view.close()
 
-    def _locked(self, transaction: Transaction, mapping: Mapping, key: ports.Cell) -> Row | None:
+    def _locked(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:
         identity = self._view.identity(mapping, key)
         self._await(transaction, identity)
         # The latest row, whatever this transaction has seen of it (iso-004); its own version comes first.
         version = transaction.versions.get(identity)
         if version is None and not self._isolation.row_locks:
             version = self._pending.newest(identity)
-        latest = ports.Lookup(mapping, key, for_update=True)
+        latest = operations.Lookup(mapping, key, for_update=True)
         found: Row | None = self._store.execute(latest) if version is None else self._view.shown(mapping, version)
         if found is not None:
             self._pending.lock(transaction, identity)  # a key that is missing locks nothing
@@ -431,20 +430,20 @@ class Transactions:
         self._separate(operation.mapping)
         if self._isolation.direct:
             return self._answer(operation)
-        key = operation.key if isinstance(operation, ports.Remove) else operation.row.key
-        row = None if isinstance(operation, ports.Remove) else operation.row
+        key = operation.key if isinstance(operation, operations.Remove) else operation.row.key
+        row = None if isinstance(operation, operations.Remove) else operation.row
         identity = self._view.identity(operation.mapping, key)
         self._await(transaction, identity)
         refusal = self._try_out(transaction, operation)
         if refusal is None:
             self._pending.lock(transaction, identity)
-            clears = isinstance(operation, ports.Remove) or operation.clear_unmapped
+            clears = isinstance(operation, operations.Remove) or operation.clear_unmapped
             self._pending.add(transaction, identity, Version(operation.mapping, key, row, clears), operation)
             if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
                 self._touched.add(transaction)
         return refusal
 
-    def _answer(self, operation: ports.Operation) -> str | None:
+    def _answer(self, operation: operations.Operation) -> str | None:
         refusal: str | None = self._store.execute(operation)
         return refusal
 
@@ -461,37 +460,39 @@ class Transactions:
                 refusal = self._answer(operation)
         if lost is not None:  # of what SQL has done meanwhile
             self.roll_back(transaction)
-            raise ports.TransactionLostError(lost)
+            raise operations.TransactionLostError(lost)
         return refusal
 
-    def _done(self, operations: list[Write]) -> str | None:
+    def _done(self, writes: list[Write]) -> str | None:
         """Write what a transaction holds; returns what stops it.
 
         A row that SQL has made or deleted meanwhile does not.
         """
-        for operation in operations:
+        for operation in writes:
             try:
                 refusal = self._answer(operation)
             except StatementError as error:
                 return str(error)
             if not self._store.in_transaction:
                 return refusal  # it was ended by the table
-            if refusal is None or isinstance(operation, ports.Remove):
+            if refusal is None or isinstance(operation, operations.Remove):
                 continue
             mapping, row, clear = operation.mapping, operation.row, operation.clear_unmapped
-            inserted = isinstance(operation, ports.Insert)
-            instead = ports.Update(mapping, row.key, row, clear) if inserted else ports.Insert(mapping, row, clear)
+            inserted = isinstance(operation, operations.Insert)
+            instead = (
+                operations.Update(mapping, row.key, row, clear) if inserted else operations.Insert(mapping, row, clear)
+            )
             if self._answer(instead) is not None:
                 return refusal
         return None
 
-    def _along(self, transaction: Transaction, operation: ports.ReadAlong) -> tuple[ports.Cell, ...]:
+    def _along(self, transaction: Transaction, operation: operations.ReadAlong) -> tuple[operations.Cell, ...]:
         version = transaction.versions.get(self._view.identity(operation.mapping, operation.key))
         if version is None or version.row is None:
-            found: tuple[ports.Cell, ...] = self._store.execute(operation)
+            found: tuple[operations.Cell, ...] = self._store.execute(operation)
             return found
         mapping, row = version.mapping, version.row
-        cells: dict[str, ports.Cell] = {mapping.key.name: row.key}
+        cells: dict[str, operations.Cell] = {mapping.key.name: row.key}
         cells |= {column.name: cell for column, cell in zip(mapping.values, row.values, strict=True)}
         options = ((mapping.flags, row.flags), (mapping.cas, row.cas), (mapping.expiry, row.expiry))
         cells |= {column.name: number for column, number in options if column is not None}

@@ -92,34 +92,19 @@ class SQLiteExecutor:
     def run(
         self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
     ) -> Reply | None:
-        """Run a command's steps.
-
-        Args:
-            transaction: of its connection, which runs one command at a time.
-            begin: begins the command.
-            done: called later with the reply, where the command waits for another writer or is a long one.
-
-        Returns:
-            The reply, or None when `done` will be called.
-        """
+        """See `Executor`."""
         self.look(self._loop.time())
         command = _Command(begin, done, transaction)
         return self._advance(command) if command.start() else command.reply
 
     def commits_of(self, transaction: Transaction) -> GroupCommit:  # noqa: ARG002 - see `Executor`
-        """Return the commits of the file, which all connections share."""
+        """See `Executor`."""
         return self._commits
 
     def fast_path(
         self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
     ) -> SQLiteFastPath | None:  # fmt: skip
-        """Return what carries out the plain commands of a connection, None where none of them is.
-
-        Args:
-            transaction: the connection's.
-            session: the connection's.
-            wire_rules: grammar facts of the profile.
-        """
+        """See `Executor`."""
         if not self.store.cache.limit or self._isolation.batches:
             return None
         mapping = ordinary_mapping(session)
@@ -136,12 +121,12 @@ class SQLiteExecutor:
         return found
 
     def end(self, transaction: Transaction) -> None:
-        """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
+        """See `Executor`."""
         self._transactions.roll_back(transaction)
         self._wake_soon()
 
     async def read_directory(self) -> Directory:
-        """Read the configuration, see `SQLiteStore.read_directory`."""
+        """See `Executor`."""
         return self.store.read_directory()
 
     async def check(self) -> None:

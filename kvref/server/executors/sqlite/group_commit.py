@@ -55,12 +55,7 @@ class GroupCommit:
         return None if self._syncing is None else self._number - 1
 
     def when_settled(self, number: int, settled: Settled) -> None:
-        """Call back when a commit is on the disk, or with the reason why it is lost.
-
-        Args:
-            number: what `unsettled` has just returned.
-            settled: called with an empty text, or the reason.
-        """
+        """See `Commits`: call back when a commit is on the disk."""
         if self._syncing is not None and number != self._number:
             self._syncing.append(settled)
             return

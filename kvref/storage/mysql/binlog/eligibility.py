@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from kvref.engine.mapping import Mapping
 from kvref.storage.config.catalog import ROW_CACHE
 from kvref.storage.mysql.schema import SCHEMA, quote
+from kvref.storage.rows import text_of
 
 OPTIONS_TABLE: Final = (SCHEMA, "config_options")
 STRONG, FAST, OFF = "strong", "fast", "off"
@@ -50,7 +51,7 @@ def terms(say: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, stale
         whatever `say` raises.
     """
     rows = say(_OPTIONS) if say(_THERE) else ()
-    options = {_text(name).lower(): _text(value) for name, value in rows}
+    options = {text_of(name).lower(): text_of(value) for name, value in rows}
     name = f"{ROW_CACHE}.{mapping.name.lower()}"
     name = name if name in options else ROW_CACHE
     mode = options.get(name, FAST if staleness else STRONG)
@@ -59,13 +60,9 @@ def terms(say: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, stale
     if mode not in (STRONG, FAST):
         return Terms(f"option {name} is {mode!r}: write {STRONG}, {FAST} or {OFF}")
     ((_, created, *_),) = say(f"SHOW CREATE TABLE {mapping.source}")
-    logged = [_text(value) for _, value in say(_NATIVE)] == ["OFF"]
-    reason = refusal(_text(created), mapping.key.name, cascades_logged=logged)
+    logged = [text_of(value) for _, value in say(_NATIVE)] == ["OFF"]
+    reason = refusal(text_of(created), mapping.key.name, cascades_logged=logged)
     return Terms(reason, staleness=(staleness or FAST_STALENESS) * (mode == FAST))
-
-
-def _text(cell: object) -> str:
-    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
 
 
 def refusal(created: str, key: str, *, cascades_logged: bool = False) -> str:

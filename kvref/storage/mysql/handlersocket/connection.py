@@ -18,6 +18,7 @@ from typing import Final
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.login import SECRET, Login
+from kvref.storage.rows import text_of
 
 Field = bytes | None
 
@@ -318,8 +319,4 @@ def _variables(connection: MySQLConnection) -> dict[str, tuple[str, str]]:
         "SELECT variable_name, COALESCE(global_value, ''), global_value_origin"  # noqa: S608 - constants
         f" FROM information_schema.system_variables WHERE variable_name IN ({names})"
     )
-    return {_text(name).upper(): (_text(value), _text(origin)) for name, value, origin in rows}
-
-
-def _text(cell: object) -> str:
-    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+    return {text_of(name).upper(): (text_of(value), text_of(origin)) for name, value, origin in rows}
