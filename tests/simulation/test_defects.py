@@ -36,7 +36,7 @@ FOUND_BY = {
     "syncs_nothing": 0,
     "wakes_nobody": 293,
     # Over a database server.
-    "goes_on_after_a_lost_batch": 9021,
+    "goes_on_after_a_lost_batch": 1218,
     "reports_the_first_deadlock": 881,
     "takes_a_failed_commit_for_done": 109,
     "takes_locked_rows_for_missing": 612,
