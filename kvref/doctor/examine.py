@@ -79,11 +79,7 @@ def read(catalog: Catalog, policies: Policies, candidates: list[str], chosen: st
 
 def findings(options: Options, profile: str) -> tuple[Finding, ...]:
     """Return the features of the configuration, in the order of `features.toml`."""
-    found = []
-    for (scope, name), feature in features.load().items():
-        if scope == "configuration" and (where := PREDICATES[name](options)):
-            found.append(features.finding(feature, tuple(where), profile))
-    return tuple(each for each in found if each.citations or each.instead)
+    return features.found("configuration", lambda name: PREDICATES[name](options), profile)
 
 
 def _option(name: str, test: Callable[[bytes | None], object]) -> Callable[[Options], list[str]]:

@@ -17,7 +17,7 @@ from kvref.specification import deviations, requirements
 from kvref.specification.deviations import defects
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from kvref.doctor.predicates import Subject
     from kvref.specification.requirements import Requirement
@@ -105,11 +105,20 @@ def load() -> Mapping[tuple[str, str], Feature]:
 
 def of_mapping(subject: Subject, profile: str) -> tuple[Finding, ...]:
     """Return the features of a mapping, in the order of `features.toml`."""
-    found = []
-    for (scope, name), feature in load().items():
-        if scope == "mapping" and (where := tuple(dict.fromkeys(PREDICATES[name](subject)))):
-            found.append(finding(feature, where, profile))
-    return tuple(each for each in found if each.citations or each.instead)
+    return found("mapping", lambda name: dict.fromkeys(PREDICATES[name](subject)), profile)
+
+
+def found(scope: str, where_of: Callable[[str], Iterable[str]], profile: str) -> tuple[Finding, ...]:
+    """Return the features of a scope that are there and mean something to a profile, in the order of `features.toml`.
+
+    Args:
+        scope: one of SCOPES.
+        where_of: returns the names that have the feature with a name, none if it is not there.
+        profile: name of the profile.
+    """
+    features = {feature: tuple(where_of(name)) for (of, name), feature in load().items() if of == scope}
+    findings = (finding(feature, where, profile) for feature, where in features.items() if where)
+    return tuple(each for each in findings if each.citations or each.instead)
 
 
 def refusal(rule: str, profile: str) -> tuple[Finding, ...]:

@@ -388,8 +388,7 @@ class Server:
             **self._limit_rows(),
             **(self._newer_rows() if self.shared.rules.beyond_plugin else {}),
             **self._cache_rows(),
-            **{f"row_cache_{name}": str(number) for name, number in self.store.row_cache_numbers().items()},
-            **{f"replica_{name}": str(number) for name, number in self.store.replica_numbers().items()},
+            **{name: str(number) for name, number in self.store.numbers().items()},
             **self.scope.rows(),
         }
 

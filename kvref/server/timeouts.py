@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kvref.protocol.codec import encode
 from kvref.protocol.replies import ClientError
 
 if TYPE_CHECKING:
     from kvref.engine.stats import Counters
-    from kvref.protocol.commands import Command
+    from kvref.server.connection import Connection
 
 _log = logging.getLogger("kvref.server")
 
@@ -35,49 +35,6 @@ class Stage(Enum):
     COMMAND = "idle_timeout"
     REST = "command_timeout"
     READER = "send_timeout"
-
-
-class Writer(Protocol):
-    """What is used of a transport."""
-
-    def get_write_buffer_size(self) -> int:
-        """Return how many bytes the client has not taken yet."""
-
-    def get_extra_info(self, name: str) -> Any:
-        """Return its socket, for that name."""
-
-    def write(self, data: bytes) -> None:
-        """Send bytes."""
-
-    def abort(self) -> None:
-        """End the connection with whatever is unsent."""
-
-
-class Speech(Protocol):
-    """What a client has said."""
-
-    @property
-    def halfway(self) -> bool:
-        """Return whether something of it is missing."""
-
-    def unfinished(self) -> Command:
-        """Return a record for the command that is not complete."""
-
-
-class Client(Protocol):
-    """A connection as this module sees it."""
-
-    heard_at: float
-
-    @property
-    def quiet_since(self) -> float:
-        """Return the loop time of its last reply."""
-
-    def waited_for(self) -> tuple[Writer, Speech, bool] | None:
-        """Return its transport, what the client says and whether there is work for the server; None: it is gone."""
-
-    def end(self) -> None:
-        """Close once what it is owed is sent."""
 
 
 @dataclass(slots=True)
@@ -100,16 +57,16 @@ class Timeouts:
 
     def __init__(
         self,
-        clients: Callable[[], Iterable[Client]],
+        clients: Callable[[], Iterable[Connection]],
         settings: Callable[[], Mapping[str, int]],
         counters: Counters,
     ) -> None:
         self._clients = clients
         self._settings = settings
         self._counters = counters
-        self._watched: dict[Client, _Watch] = {}  # as of the last look
-        self._seen: dict[Client, _Watch] = {}  # of this one, so far
-        self._left: Iterator[Client] = iter(())
+        self._watched: dict[Connection, _Watch] = {}  # as of the last look
+        self._seen: dict[Connection, _Watch] = {}  # of this one, so far
+        self._left: Iterator[Connection] = iter(())
         self._loop = asyncio.get_running_loop()
         self._timer = self._loop.call_later(LOOK_EVERY, self._tick)
 
@@ -136,7 +93,7 @@ class Timeouts:
         else:
             self._watched = self._seen
 
-    def _look_at(self, client: Client, limits: Mapping[Stage, int]) -> None:
+    def _look_at(self, client: Connection, limits: Mapping[Stage, int]) -> None:
         found = self._found(client)
         if found is None:
             return
@@ -149,7 +106,7 @@ class Timeouts:
         if limit and now - watch.since >= limit:
             self._send_away(client, transport, stage, limit)
 
-    def _found(self, client: Client) -> tuple[Stage, float, Writer] | None:
+    def _found(self, client: Connection) -> tuple[Stage, float, asyncio.Transport] | None:
         seen = client.waited_for()
         if seen is None:
             return None
@@ -164,7 +121,7 @@ class Timeouts:
             return Stage.REST, client.quiet_since, transport
         return Stage.COMMAND, client.heard_at, transport
 
-    def _send_away(self, client: Client, transport: Writer, stage: Stage, limit: int) -> None:
+    def _send_away(self, client: Connection, transport: asyncio.Transport, stage: Stage, limit: int) -> None:
         if stage is Stage.READER:
             _log.warning("connection closed: the client read no reply for %d s (send_timeout)", limit)
             transport.abort()
@@ -176,7 +133,7 @@ class Timeouts:
         client.end()
 
 
-def _on_the_way(transport: Writer) -> int:
+def _on_the_way(transport: asyncio.Transport) -> int:
     """Return how many bytes the system buffers that the client has not acknowledged: it buffers megabytes."""
     try:
         answer = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
@@ -186,7 +143,7 @@ def _on_the_way(transport: Writer) -> int:
     return found
 
 
-def _not_whole(client: Client, limit: int) -> bytes:
+def _not_whole(client: Connection, limit: int) -> bytes:
     seen = client.waited_for()
     assert seen is not None
     command = seen[1].unfinished()

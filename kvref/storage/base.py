@@ -73,11 +73,11 @@ class MappedTables(Protocol):
             StoreError: the store is not reached.
         """
 
-    def row_cache_numbers(self) -> dict[str, int]:
-        """Return what the cache of `follow_binary_log` counts, see `RowCache.numbers`; nothing without it."""
+    def numbers(self) -> dict[str, int]:
+        """Return what the store counts, by names of rows of `stats`; empty if it has nothing to count.
 
-    def replica_numbers(self) -> dict[str, int]:
-        """Return what gets from secondaries count, see `mysql.replicas.ReplicaCounts`; nothing with reads=primary."""
+        With `follow_binary_log`, the numbers of `RowCache.numbers`; if secondaries are read, those of `ReplicaCounts`.
+        """
 
 
 class Store(MappedTables, Protocol):
@@ -175,11 +175,7 @@ class DirectStore(ABC):
         """Raise ConfigError: there is no binary log."""
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 needs a store mysql://, which has a binary log")
 
-    def row_cache_numbers(self) -> dict[str, int]:
-        """Return nothing."""
-        return {}
-
-    def replica_numbers(self) -> dict[str, int]:
+    def numbers(self) -> dict[str, int]:
         """Return nothing."""
         return {}
 

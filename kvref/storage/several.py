@@ -376,13 +376,9 @@ class SeveralStores:
             " leave out row_cache_binlog, or serve this database alone"
         )
 
-    def row_cache_numbers(self) -> dict[str, int]:
-        """Return nothing: no binary log is followed."""
-        return {}
-
-    def replica_numbers(self) -> dict[str, int]:
+    def numbers(self) -> dict[str, int]:
         """Return the sums of all stores."""
         numbers: Counter[str] = Counter()
         for each in self.stores:
-            numbers.update(each.replica_numbers())
+            numbers.update(each.numbers())
         return dict(numbers)

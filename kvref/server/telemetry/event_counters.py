@@ -47,7 +47,7 @@ class _Cell(IntEnum):
     ASKED = 5  # since when the store owes an answer
     WELL = 6  # when the store last answered as it should
     REASON = 7  # bytes of the text why it did not
-    # The row cache over a database server; of COUNTED the sums of this worker and those that it has replaced.
+    # The row cache over a database server; of ROW_CACHE the sums of this worker and those that it has replaced.
     CACHE_HITS = 8
     CACHE_MISSES = 9
     CACHE_BEHIND = 10
@@ -62,23 +62,23 @@ class _Cell(IntEnum):
     COMMITS = 18  # the histogram of commits, from here on
 
 
-# Names of `RowCache.numbers`: those that only grow, and the others.
-COUNTED: Final = {
-    "hits": _Cell.CACHE_HITS,
-    "misses": _Cell.CACHE_MISSES,
-    "behind": _Cell.CACHE_BEHIND,
-    "evictions": _Cell.CACHE_EVICTIONS,
+# Names of `Store.numbers`: those that only grow, and the others.
+ROW_CACHE: Final = {
+    "row_cache_hits": _Cell.CACHE_HITS,
+    "row_cache_misses": _Cell.CACHE_MISSES,
+    "row_cache_behind": _Cell.CACHE_BEHIND,
+    "row_cache_evictions": _Cell.CACHE_EVICTIONS,
 }
-_MEASURED: Final = {
-    "lag_us": _Cell.CACHE_LAG,
-    "age_us": _Cell.CACHE_AGE,
-    "following": _Cell.CACHE_FOLLOWING,
-}
-# Names of `ReplicaCounts`.
 REPLICA: Final = {
-    "gets": _Cell.REPLICA_GETS,
-    "behind": _Cell.REPLICA_BEHIND,
-    "unavailable": _Cell.REPLICA_UNAVAILABLE,
+    "replica_gets": _Cell.REPLICA_GETS,
+    "replica_behind": _Cell.REPLICA_BEHIND,
+    "replica_unavailable": _Cell.REPLICA_UNAVAILABLE,
+}
+_COUNTED: Final = ROW_CACHE | REPLICA
+_MEASURED: Final = {
+    "row_cache_lag_us": _Cell.CACHE_LAG,
+    "row_cache_age_us": _Cell.CACHE_AGE,
+    "row_cache_following": _Cell.CACHE_FOLLOWING,
 }
 _CELLS: Final = _Cell.COMMITS + cells_of(BOUNDS)
 
@@ -95,9 +95,7 @@ class ProcessEventCounters:
         self._reason = anonymous(_MAX_REASON)
         self.commits = Histogram(self._cells[_Cell.COMMITS :], BOUNDS)
         self._lock = threading.Lock()  # commits of several threads
-        # What this process has added to the cells.
-        self._cached = dict.fromkeys(COUNTED, 0)
-        self._replica = dict.fromkeys(REPLICA, 0)
+        self._added = dict.fromkeys(_COUNTED, 0)  # what this process has added to the cells
         self.commands = CommandDurations()
 
     @property
@@ -140,14 +138,9 @@ class ProcessEventCounters:
         return "" if self._cells[_Cell.WELL] else None
 
     @property
-    def row_cache(self) -> dict[str, int]:
-        """Return what `cached` has recorded, by its names."""
-        return {name: self._cells[cell] for name, cell in (COUNTED | _MEASURED).items()}
-
-    @property
-    def replica(self) -> dict[str, int]:
-        """Return what `read_from_replicas` has recorded, by its names."""
-        return {name: self._cells[cell] for name, cell in REPLICA.items()}
+    def of_store(self) -> dict[str, int]:
+        """Return what `record` has recorded, by its names."""
+        return {name: self._cells[cell] for name, cell in (_COUNTED | _MEASURED).items()}
 
     def begin(self) -> None:
         """Record that this process serves."""
@@ -170,28 +163,14 @@ class ProcessEventCounters:
         self._cells[_Cell.LAG] = max(0, int(late / MICROSECOND))
         self._cells[_Cell.BATCHES] = batches
 
-    def cached(self, numbers: dict[str, int]) -> None:
-        """Record the numbers of the row cache.
-
-        Args:
-            numbers: of this process since its start, see `RowCache.numbers`; empty without a cache.
-        """
+    def record(self, numbers: dict[str, int]) -> None:
+        """Record the numbers of the store, see `Store.numbers`: of this process since its start."""
         for name, number in numbers.items():
-            if name in COUNTED:
-                self._cells[COUNTED[name]] += number - self._cached[name]
-                self._cached[name] = number
+            if name in _COUNTED:
+                self._cells[_COUNTED[name]] += number - self._added[name]
+                self._added[name] = number
             else:
                 self._cells[_MEASURED[name]] = number
-
-    def read_from_replicas(self, numbers: dict[str, int]) -> None:
-        """Record the numbers of gets from secondaries.
-
-        Args:
-            numbers: of this process since its start, see `ReplicaCounts`; empty with reads=primary.
-        """
-        for name, number in numbers.items():
-            self._cells[REPLICA[name]] += number - self._replica[name]
-            self._replica[name] = number
 
     def asked(self) -> None:
         """Record that a store check has begun."""

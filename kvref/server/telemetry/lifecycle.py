@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from kvref.engine.mapping import Column, Directory, Mapping
@@ -82,13 +82,11 @@ class Served:
         profile: whose answers are given.
         store: its DSN as it may be shown.
         workers: processes that serve.
-        more: further lines, such as listeners and limits; others add to them.
     """
 
     profile: Profile
     store: str
     workers: int = 1
-    more: list[Line] = field(default_factory=list)
 
     def log(self, directory: Directory, problems: Iterable[str], settings: dict[str, int]) -> None:
         """Log what is served, and what of the configuration is not.
@@ -119,7 +117,6 @@ class Served:
         other = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
         if other:
             yield "settings " + ", ".join(f"{name}={value}" for name, value in other.items()), {"settings": other}
-        yield from self.more
 
 
 def log_reload(error: Exception | None) -> None:
@@ -183,8 +180,7 @@ class LoopMonitor:
         now = self._loop.time()
         open_now = sum(client.batch_since is not None for client in self._clients())
         self._tally.beat(now - self._due, open_now)
-        self._tally.cached(self._store.row_cache_numbers())
-        self._tally.read_from_replicas(self._store.replica_numbers())
+        self._tally.record(self._store.numbers())
         if self._asking is None:
             self._tally.asked()
             self._asking = self._loop.create_task(self._ask())

@@ -19,8 +19,7 @@ from prometheus_client.registry import Collector
 from kvref.engine.stats import COUNTED, counters_of
 from kvref.protocol.command_table import TABLE, TIMED
 from kvref.server.telemetry.command_times import COMMAND_BOUNDS, MICROSECOND, Histogram, summed
-from kvref.server.telemetry.event_counters import BOUNDS, REPLICA, EventCounters, State
-from kvref.server.telemetry.event_counters import COUNTED as CACHE_COUNTED
+from kvref.server.telemetry.event_counters import BOUNDS, REPLICA, ROW_CACHE, EventCounters, State
 from kvref.server.telemetry.lifecycle import EVERY
 from kvref.server.telemetry.sources import Source
 
@@ -276,20 +275,21 @@ def _shared(tally: EventCounters) -> Iterator[Metric]:
             up.add_metric([str(number)], process.trouble == "")
             lag.add_metric([str(number)], round(max(process.lag, process.silence - EVERY), 6))
     yield from (up, lag)
-    yield from _row_cache([process.row_cache for process in processes])
-    for name in REPLICA:
-        yield _counter(f"kvref_replica_{name}_total", value=sum(process.replica[name] for process in processes))
+    yield from _of_store([process.of_store for process in processes])
     yield _labelled("kvref_reloads_total", dict(zip(("taken", "refused"), tally.reloads, strict=True)))
     yield _counter("kvref_worker_restarts_total", value=tally.restarts)
 
 
-def _row_cache(processes: list[dict[str, int]]) -> Iterator[Metric]:
-    for name in CACHE_COUNTED:
-        yield _counter(f"kvref_row_cache_{name}_total", value=sum(each[name] for each in processes))
-    for name in ("lag", "age"):
+def _of_store(processes: list[dict[str, int]]) -> Iterator[Metric]:
+    sums = {name: sum(each[name] for each in processes) for name in processes[0]}
+    for name in ROW_CACHE:
+        yield _counter(f"kvref_{name}_total", value=sums[name])
+    for name in ("row_cache_lag", "row_cache_age"):
         longest = max(each[f"{name}_us"] for each in processes)
-        yield _gauge(f"kvref_row_cache_{name}_seconds", value=longest * MICROSECOND)
-    yield _gauge("kvref_row_cache_following", value=sum(each["following"] for each in processes))
+        yield _gauge(f"kvref_{name}_seconds", value=longest * MICROSECOND)
+    yield _gauge("kvref_row_cache_following", value=sums["row_cache_following"])
+    for name in REPLICA:
+        yield _counter(f"kvref_{name}_total", value=sums[name])
 
 
 def _processes(pids: list[int]) -> Iterator[Metric]:

@@ -41,7 +41,7 @@ from kvref.storage.mysql.errors import (
 from kvref.storage.mysql.login import cause, hangs
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.rows import Rows
-from kvref.storage.mysql.schema import MySQLCatalog, create, create_cache
+from kvref.storage.mysql.schema import MySQLCatalog, create, create_cache, named_rows
 
 _log = logging.getLogger("kvref.storage")
 
@@ -131,7 +131,7 @@ class MySQLConnection:
         mapping = operation.mapping
         assert mapping.expiry is not None
         with self._errors():
-            shown = self._rows_of(f"SHOW INDEX FROM {mapping.source}")
+            shown = named_rows(self._connection, f"SHOW INDEX FROM {mapping.source}")
             first = {row["Column_name"] for row in shown if row["Seq_in_index"] == 1}
             if mapping.expiry.name not in first:
                 return None
@@ -350,12 +350,6 @@ class MySQLConnection:
         with self._connection.cursor() as cursor:
             cursor.execute(sql)
             return list(cursor.fetchall())
-
-    def _rows_of(self, sql: str) -> list[dict[str, Any]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
-            names = [each[0] for each in cursor.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def _words(self, error: pymysql.err.MySQLError) -> str:
         if hangs(error):

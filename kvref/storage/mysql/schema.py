@@ -181,26 +181,20 @@ class MySQLCatalog:
 
     def referenced(self, schema: str, name: str) -> bool:
         """Return whether a foreign key of any table refers to this one, as far as the account sees them."""
-        return bool(
-            self._rows(
-                # MariaDB shows those in referential_constraints to accounts with a right on the whole schema only.
-                "SELECT 1 FROM information_schema.key_column_usage"
-                " WHERE referenced_table_schema = %s AND referenced_table_name = %s LIMIT 1",
-                schema,
-                name,
-            )
+        # MariaDB shows those in referential_constraints to accounts with a right on the whole schema only.
+        sql = (
+            "SELECT 1 FROM information_schema.key_column_usage"
+            " WHERE referenced_table_schema = %s AND referenced_table_name = %s LIMIT 1"
         )
+        return bool(self._rows(sql, schema, name))
 
     def counts(self, schema: str, name: str) -> bool:
         """Return whether a table has an AUTO_INCREMENT column, whose counter TRUNCATE would reset (more:empty-004)."""
-        return bool(
-            self._rows(
-                "SELECT 1 FROM information_schema.columns"
-                " WHERE table_schema = %s AND table_name = %s AND extra LIKE '%%auto_increment%%' LIMIT 1",
-                schema,
-                name,
-            )
+        sql = (
+            "SELECT 1 FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = %s AND extra LIKE '%%auto_increment%%' LIMIT 1"
         )
+        return bool(self._rows(sql, schema, name))
 
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and unique indexes, None when there is no such table; read once.
@@ -264,7 +258,7 @@ class MySQLCatalog:
                 unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
             else:
                 columns[column] = replace(usable, nullable=nullable == "YES", collation=collation or "")
-        shown = indexes(self._named_rows(f"SHOW INDEX FROM {source}"))
+        shown = indexes(named_rows(self._connection, f"SHOW INDEX FROM {source}"))
         unique = shown.unique
         not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
         clustered = next(
@@ -320,12 +314,6 @@ class MySQLCatalog:
             cursor.execute(sql, parameters)
             return list(cursor.fetchall())
 
-    def _named_rows(self, sql: str) -> Iterable[dict[str, Any]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
-            names = [each[0] for each in cursor.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
     def _configuration(self, sql: str, table: str) -> list[tuple[Any, ...]]:
         try:
             return self._rows(sql)
@@ -345,6 +333,14 @@ _DENIED: Final = (
     ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR,
     ER.SPECIFIC_ACCESS_DENIED_ERROR,
 )  # fmt: skip
+
+
+def named_rows(connection: Connection[Cursor], sql: str) -> list[dict[str, Any]]:
+    """Return the rows of a statement, cells by the names of their columns; raises whatever PyMySQL does."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        names = [each[0] for each in cursor.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def known_collation(collation: str) -> collations.Collation | None:

@@ -88,13 +88,13 @@ class MySQLStore(Database):
             if each.refusal
         ]
 
-    def row_cache_numbers(self) -> dict[str, int]:
+    def numbers(self) -> dict[str, int]:
         """See `Store`."""
-        return {} if self.row_cache is None else self.row_cache.numbers()
-
-    def replica_numbers(self) -> dict[str, int]:
-        """See `Store`."""
-        return {} if self.replica_counts is None else asdict(self.replica_counts)
+        cached = {} if self.row_cache is None else self.row_cache.numbers()
+        replica = {} if self.replica_counts is None else asdict(self.replica_counts)
+        return {f"row_cache_{name}": number for name, number in cached.items()} | {
+            f"replica_{name}": number for name, number in replica.items()
+        }
 
     def close(self) -> None:
         """Stop monitoring the servers; the callers that opened connections close them."""

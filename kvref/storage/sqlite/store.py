@@ -135,11 +135,7 @@ class SQLiteStore:
         """Raise ConfigError: SQLite has no binary log, and its row cache needs none."""
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 is for stores mysql://: leave it out")
 
-    def row_cache_numbers(self) -> dict[str, int]:
-        """Return none."""
-        return {}
-
-    def replica_numbers(self) -> dict[str, int]:
+    def numbers(self) -> dict[str, int]:
         """Return none."""
         return {}
 
