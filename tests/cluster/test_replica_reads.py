@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from pathlib import Path
 from socket import socket
 
 import pytest
@@ -13,7 +15,7 @@ from cluster.generator import writing
 from cluster.rows import ACCOUNT, dsn
 from database import kvref
 from http_client import AT, metrics
-from serving import Served, ask, serving
+from serving import Served, ask, running, serving
 from waiting import until, until_equal
 
 from kvref_testbed.targets import Group
@@ -24,6 +26,18 @@ WITHOUT_CAS = "CREATE TABLE test.no_cas (k VARCHAR(64) PRIMARY KEY, v VARCHAR(64
 CONTAINER = (
     "INSERT INTO innodb_memcache.containers VALUES ('no_cas', 'test', 'no_cas', 'k', 'v', '0', '0', '0', 'PRIMARY')"
 )
+# The same servers twice, by different DSNs.
+STORES = """
+[[store]]
+name = "main"
+dsn = "{}"
+[[store]]
+name = "spread"
+dsn = "{}"
+[[mapping]]
+name = "no_cas"
+store = "spread"
+"""
 # Sets, gets and commands of the slow path; each reply shows whether the connection sees what it has written.
 CONVERSATION = (
     (b"set own 0 0 1\r\n1\r\n", b"STORED\r\n"),
@@ -94,12 +108,12 @@ def counts(client: socket) -> dict[str, int]:
     return {name.decode(): int(number) for name, number in rows}
 
 
-def until_read_from_secondary(served: Served) -> None:
+def until_read_from_secondary(served: Served, get: bytes = b"get none\r\n") -> None:
     with served.connect() as client:
         before = counts(client)["gets"]
 
         def risen() -> bool:
-            assert ask(client, b"get none\r\n") == b"END\r\n"
+            assert ask(client, get) == b"END\r\n"
             return counts(client)["gets"] > before
 
         until(risen)
@@ -205,6 +219,24 @@ def test_a_write_that_changes_nothing_is_seen_though_it_has_no_gtid(group: Group
             assert ask(first, b"set @@no_cas.k 0 0 3\r\nnew\r\n") == b"STORED\r\n"
             assert ask(second, b"set @@no_cas.k 0 0 3\r\nnew\r\n") == b"STORED\r\n"
             assert ask(second, b"get @@no_cas.k\r\n") == b"VALUE @@no_cas.k 0 3\r\nnew\r\nEND\r\n"
+
+
+def test_a_mapping_has_the_reads_of_its_store(group: Group, table_without_cas: None, tmp_path: Path) -> None:
+    secondary = next(each for each in group.members if each is not group.primary())
+    servers = group.primary(), secondary
+    file = tmp_path / "kvref.toml"
+    file.write_text(
+        STORES.format(dsn(*servers, options="?timeout=3"), dsn(*servers, options="?timeout=3&reads=session"))
+    )
+    words = [sys.executable, "-m", "kvref", "serve", "--config", str(file), "--listen", "127.0.0.1:0"]
+    with running(words, str(file)) as served, served.connect() as client, served.connect() as other:
+        until_read_from_secondary(served, b"get @@no_cas.none\r\n")
+        with held_back(secondary):
+            for mapping in (b"aaa", b"no_cas"):
+                assert ask(client, b"set @@%b.mine 0 0 1\r\n1\r\n" % mapping) == b"STORED\r\n"
+                assert ask(client, b"get @@%b.mine\r\n" % mapping) == b"VALUE @@%b.mine 0 1\r\n1\r\nEND\r\n" % mapping
+            assert ask(other, b"get @@aaa.mine\r\n") == b"VALUE @@aaa.mine 0 1\r\n1\r\nEND\r\n"
+            assert ask(other, b"get @@no_cas.mine\r\n") == b"END\r\n", "the secondary is not in use"
 
 
 def test_metrics_count_what_stats_count(group: Group) -> None:
