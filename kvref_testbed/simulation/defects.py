@@ -14,7 +14,7 @@ from kvref.server.background_commit import BackgroundCommit
 from kvref.server.connection import Connection
 from kvref.server.executors.mysql import executor
 from kvref.server.executors.mysql.command import Fallback
-from kvref.server.executors.mysql.fast_path import Plain
+from kvref.server.executors.mysql.plain_commands import Plain
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.server.executors.sqlite.group_commit import GroupCommit

@@ -17,7 +17,8 @@ from kvref.engine.mapping import Mapping
 from kvref.errors import ConfigError
 from kvref.server.executors.mysql.cached_reads import CachingReader
 from kvref.server.executors.mysql.command import BatchQueue, Command, Fallback, Runner
-from kvref.server.executors.mysql.fast_path import Hit, Plain, PlainGet, PlainLone, PlainRead, PlainReads, PlainWrite
+from kvref.server.executors.mysql.fast_path import Hit
+from kvref.server.executors.mysql.plain_commands import Plain, PlainGet, PlainLone, PlainRead, PlainReads, PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
 from kvref.server.executors.mysql.replica_reads import ReplicaReads

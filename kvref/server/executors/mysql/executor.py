@@ -34,8 +34,9 @@ from kvref.protocol.rules import WireRules
 from kvref.server.executors.base import SETTLED, Commits
 from kvref.server.executors.mysql.batching import Batching, dedicated_connections
 from kvref.server.executors.mysql.command import Command, Transaction
-from kvref.server.executors.mysql.fast_path import MySQLFastPath, Origin
+from kvref.server.executors.mysql.fast_path import MySQLFastPath
 from kvref.server.executors.mysql.last_write import LastWrite
+from kvref.server.executors.mysql.plain_commands import Origin
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.reads import without_deleted
 from kvref.storage.isolation import Isolation

@@ -16,7 +16,7 @@ from kvref.engine.mapping import Mapping
 from kvref.errors import KvrefError
 from kvref.log_throttle import LogThrottle
 from kvref.server.executors.mysql.command import Command, Fallback
-from kvref.server.executors.mysql.fast_path import PlainGet, PlainLone, PlainRead, PlainReads
+from kvref.server.executors.mysql.plain_commands import PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.reads import ReadBatcher, SQLReader
 from kvref.server.executors.mysql.threads import Threads
 from kvref.storage.mysql.connection import MySQLConnection

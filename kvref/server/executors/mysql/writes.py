@@ -15,7 +15,7 @@ from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.server.executors.mysql.command import Command, Fallback
-from kvref.server.executors.mysql.fast_path import PlainWrite
+from kvref.server.executors.mysql.plain_commands import PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection

@@ -1,0 +1,444 @@
+"""Plain commands of the fast path over a database server: what each looks up or writes, and what it replies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from kvref.engine.fast_path import PlainVerbs
+from kvref.engine.operations import Cell, Row
+from kvref.engine.values import to_bytes
+from kvref.protocol.fast_path import END, STORED
+from kvref.protocol.replies import ServerError
+from kvref.server.executors.base import Later
+from kvref.server.executors.mysql.last_write import LastWrite
+from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
+from kvref.storage.mysql.result_set import Cells
+from kvref.storage.mysql.row_identity import Spelling
+
+MAX_VALUES: Final = 1 << 20  # bytes of the values of one get of several keys: the least that `reply_size_max` may be
+MAX_CHARACTER: Final = 4  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The connections of plain commands: all with the same mapping in force and the same rights, or one of them.
+
+    verbs: what their commands mean. last_write: of the only connection, with reads=session.
+    """
+
+    verbs: PlainVerbs
+    last_write: LastWrite | None = None
+
+
+class Plain:
+    """One command.
+
+    Args:
+        origin: of it.
+        word: the client's key.
+        data: what arrived of it.
+
+    Attributes:
+        turn: see `RowReader`.
+        weight: number of keys that it looks up.
+    """
+
+    __slots__ = ("data", "origin", "turn", "word")
+
+    weight = 1
+
+    def __init__(self, origin: Origin, word: bytes, data: bytes) -> None:
+        self.origin = origin
+        self.word = word
+        self.data = data
+        self.turn = 0
+
+    @property
+    def last_write(self) -> LastWrite | None:
+        """Return the last write of its connection, None unless reads=session."""
+        return self.origin.last_write
+
+    def give_up(self) -> None:
+        """Let it take the slow path."""
+        raise NotImplementedError
+
+    def stop(self, error: Exception) -> None:
+        """Reply with the reason why there is no answer."""
+        raise NotImplementedError
+
+
+class PlainLone(Plain):
+    """A get of a plain word that is all that its connection has sent.
+
+    Args:
+        origin, word, data: see `Plain`.
+        later: see `Later`.
+    """
+
+    __slots__ = ("_later",)
+
+    def __init__(self, origin: Origin, word: bytes, data: bytes, later: Later) -> None:
+        super().__init__(origin, word, data)
+        self._later = later
+
+    def give_up(self) -> None:
+        """See `Plain`."""
+        self._later([], self.data)
+
+    def stop(self, error: Exception) -> None:
+        """See `Plain`."""
+        self._later([ServerError(str(error))], b"")
+
+    def answer(self, table: PlainTable, cells: Cells | bytes | None, now: int) -> None:
+        """Reply and count the command, see `PlainRead.answer`."""
+        verbs = self.origin.verbs
+        if isinstance(cells, bytes):
+            shown = cells
+        else:
+            shown = b"" if cells is None else verbs.reply_of_cells(self.word, *table.parts(cells), now)
+        verbs.count_get(shown)
+        self._later([shown + END], b"")
+
+
+class PlainInRun(Plain):
+    """One command of several, or one that may have to take the slow path after it was answered.
+
+    Attributes:
+        left: it has to take the slow path.
+        error: the reply, where there is no answer.
+        answered: called once it is left, or answered.
+    """
+
+    __slots__ = ("answered", "error", "left")
+
+    def __init__(self, origin: Origin, word: bytes, data: bytes) -> None:
+        super().__init__(origin, word, data)
+        self.left = False
+        self.error: ServerError | None = None
+        self.answered: Callable[[], None] = _nothing
+
+    def give_up(self) -> None:
+        """See `Plain`."""
+        self.left = True
+        self.answered()
+
+    def stop(self, error: Exception) -> None:
+        """See `Plain`."""
+        self.left, self.error = False, ServerError(str(error))
+        self.answered()
+
+    def reply(self) -> bytes | ServerError:
+        """Return the reply and count the command; only once it is answered and not left."""
+        raise NotImplementedError
+
+    def replies(self) -> list[bytes | ServerError]:
+        """Return `reply`, or the replies to all commands where these are several."""
+        return [self.reply()]
+
+
+class _PlainLookup(PlainInRun):
+    """A get of one key."""
+
+    __slots__ = ()
+
+    def shown(self) -> bytes:
+        """Return the reply without END: nothing where no row was found, or an expired one."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes the value has, at most; only once it is answered and not left."""
+        raise NotImplementedError
+
+    def reply(self) -> bytes | ServerError:
+        """See `PlainInRun`."""
+        if self.error is not None:
+            return self.error
+        shown = self.shown()
+        self.origin.verbs.count_get(shown)
+        return shown + END
+
+
+class PlainRead(_PlainLookup):
+    """A get of a plain word, answered with cells as the server writes them, or with the reply."""
+
+    __slots__ = ("_found", "_now", "_shown")
+
+    _found: tuple[int | None, bytes, int | None] | None
+    _now: int
+    _shown: bytes | None
+
+    def answer(self, table: PlainTable, cells: Cells | bytes | None, now: int) -> None:
+        """Take the cells of the row, None where there is none.
+
+        Args:
+            table: whose they are.
+            cells: of the row; bytes: the reply without END.
+            now: UNIX time in whole seconds.
+        """
+        if isinstance(cells, bytes):
+            self._shown, self._found = cells, None
+        else:
+            self._shown = None
+            self._found = None if cells is None else table.parts(cells)
+            self._now = now
+        self.answered()
+
+    def shown(self) -> bytes:
+        """See `_PlainLookup`."""
+        if self._shown is not None:
+            return self._shown
+        return b"" if self._found is None else self.origin.verbs.reply_of_cells(self.word, *self._found, self._now)
+
+    @property
+    def size(self) -> int:
+        """See `_PlainLookup`."""
+        if self._shown is not None:
+            return len(self._shown)
+        return 0 if self._found is None else len(self._found[1])
+
+
+class PlainGet(_PlainLookup):
+    """Any other get, or gets, of one key.
+
+    Args:
+        origin, word, data: see `Plain`.
+        key: the key as a value of its column.
+        spelling: identity of the key.
+        with_cas: it is a gets.
+    """
+
+    __slots__ = ("_row", "key", "spelling", "with_cas")
+
+    def __init__(
+        self, origin: Origin, word: bytes, data: bytes, key: Cell, spelling: Spelling, *, with_cas: bool = False
+    ) -> None:
+        super().__init__(origin, word, data)
+        self.key = key
+        self.spelling = spelling
+        self.with_cas = with_cas
+        self._row: Row | None = None
+
+    def answer(self, row: Row | None) -> None:
+        """Take the row, None where there is none."""
+        self._row = row
+        self.answered()
+
+    def shown(self) -> bytes:
+        """See `_PlainLookup`."""
+        if self._row is None or self.origin.verbs.expired(self._row.expiry, int(time.time())):
+            return b""
+        return self.origin.verbs.hit(self.word, self._row, with_cas=self.with_cas)
+
+    @property
+    def size(self) -> int:
+        """See `_PlainLookup`."""
+        values = () if self._row is None else self._row.values
+        return sum([MAX_CHARACTER * len(each) if isinstance(each, str) else len(to_bytes(each)) for each in values])
+
+
+class PlainReads(PlainInRun):
+    """A get of several plain words, answered as `PlainRead` is.
+
+    Args:
+        origin, data: see `Plain`.
+        words: in the order of the reply.
+    """
+
+    __slots__ = ("_now", "_rows", "_table", "words")
+
+    _rows: list[Cells | bytes | None]
+    _table: PlainTable
+    _now: int
+
+    def __init__(self, origin: Origin, data: bytes, words: list[bytes]) -> None:
+        super().__init__(origin, b"", data)
+        self.words = words
+
+    @property
+    def weight(self) -> int:  # type: ignore[override]  # of each other kind it is one
+        """Return the number of its keys."""
+        return len(self.words)
+
+    def answer(self, table: PlainTable, found: Mapping[bytes, Cells | bytes], now: int, *, certain: bool) -> None:
+        """Take the rows.
+
+        Args:
+            table: whose they are.
+            found: by word: the cells of the row, or bytes: the reply without END.
+            now: UNIX time in whole seconds.
+            certain: the other words have no row.
+        """
+        self._rows = rows = [found.get(word) for word in self.words]
+        if None in rows and not certain:
+            self.give_up()
+            return
+        self._table, self._now = table, now
+        self.left = self._is_too_large(rows)
+        self.answered()
+
+    def reply(self) -> bytes | ServerError:
+        """See `PlainInRun`."""
+        return b"".join([*self._all_shown(), END]) if self.error is None else self.error
+
+    def _is_too_large(self, rows: list[Cells | bytes | None]) -> bool:
+        return sum([_length(each) for each in rows]) > MAX_VALUES
+
+    def _all_shown(self) -> list[bytes]:
+        """Return what is shown of each word, and count them."""
+        shown = [
+            each if isinstance(each, bytes) else b"" if each is None else self._shown(word, each)
+            for word, each in zip(self.words, self._rows, strict=True)
+        ]
+        self.origin.verbs.count_gets(shown)
+        return shown
+
+    def _shown(self, word: bytes, cells: Cells) -> bytes:
+        return self.origin.verbs.reply_of_cells(word, *self._table.parts(cells), self._now)
+
+
+def _length(row: Cells | bytes | None) -> int:
+    """Return how many bytes the value of a row has, at most."""
+    if row is None:
+        return 0
+    return len(row if isinstance(row, bytes) else row[1] or b"")
+
+
+class PlainBurst(PlainReads):
+    """Gets of one plain word each, one behind the other."""
+
+    __slots__ = ()
+
+    def replies(self) -> list[bytes | ServerError]:
+        """See `PlainInRun`."""
+        if self.error is not None:
+            return [self.error] * len(self.words)
+        return [shown + END for shown in self._all_shown()]
+
+    def _is_too_large(self, rows: list[Cells | bytes | None]) -> bool:  # noqa: ARG002 - see `PlainReads`
+        return False  # each reply has one value
+
+
+class PlainGets(PlainInRun):
+    """A get, or gets, of several keys.
+
+    Args:
+        origin, data: see `Plain`.
+        lookups: one for each key, in the order of the reply.
+    """
+
+    __slots__ = ("_waiting", "lookups")
+
+    def __init__(self, origin: Origin, data: bytes, lookups: list[PlainRead | PlainGet]) -> None:
+        super().__init__(origin, b"", data)
+        self.lookups = lookups
+        self._waiting = len(lookups)
+        for each in lookups:
+            each.answered = self._answered
+
+    def reply(self) -> bytes | ServerError:
+        """See `PlainInRun`."""
+        if self.error is not None:
+            return self.error
+        shown = [each.shown() for each in self.lookups]
+        self.origin.verbs.count_gets(shown)
+        return b"".join([*shown, END])
+
+    def _answered(self) -> None:
+        self._waiting -= 1
+        if self._waiting:
+            return
+        self.left = any(each.left for each in self.lookups)
+        self.error = next((each.error for each in self.lookups if each.error is not None), None)
+        if not self.left and self.error is None:
+            self.left = sum([each.size for each in self.lookups]) > MAX_VALUES
+        self.answered()
+
+
+class PlainWrite(PlainInRun):
+    """A set.
+
+    Args:
+        origin, word, data: see `Plain`.
+        key: as the column has it.
+        flags: as the client sent them.
+        value: as the column has it.
+
+    Attributes:
+        previous: what its connection sets right before it in the same run: it must not be written earlier.
+    """
+
+    __slots__ = ("flags", "key", "previous", "value")
+
+    def __init__(self, origin: Origin, word: bytes, data: bytes, key: Cell, flags: int, value: Cell) -> None:
+        super().__init__(origin, word, data)
+        self.key = key
+        self.flags = flags
+        self.value = value
+        self.previous: PlainWrite | None = None
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it has in a statement, at most."""
+        return BYTES_OF_SET + 2 * len(self.data)
+
+    def row(self) -> Row:
+        """Return the row that it writes; it takes a cas number."""
+        return Row(self.key, (self.value,), *self.origin.verbs.options(self.flags))
+
+    def answer(self, reason: str | None) -> None:
+        """Take the outcome: None, or why it is lost, or that it is not known."""
+        self.error = None if reason is None else ServerError(reason)
+        self.answered()
+
+    def reply(self) -> bytes | ServerError:
+        """See `PlainInRun`."""
+        self.origin.verbs.count_sets(1, stored=self.error is None)
+        return STORED if self.error is None else self.error
+
+
+class Run:
+    """Commands of one connection that are carried out together, and replied to in their order.
+
+    Args:
+        commands: at least one.
+        later: see `Later`.
+    """
+
+    __slots__ = ("_commands", "_later", "_waiting")
+
+    def __init__(self, commands: list[PlainInRun], later: Later) -> None:
+        self._commands = commands
+        self._later = later
+        self._waiting = len(commands)
+        for each in commands:
+            each.answered = self._answered
+
+    def _answered(self) -> None:
+        self._waiting -= 1
+        if self._waiting:
+            return
+        replies: list[bytes | ServerError] = []
+        left = len(self._commands)
+        for number, each in enumerate(self._commands):
+            if each.left:
+                left = number  # what follows was only read, or was not written either
+                break
+            replies += each.replies()
+        rest = self._commands[left:]
+        self._later(replies, b"".join([each.data for each in rest]) if rest else b"")
+
+
+def reply_alone(command: PlainInRun, later: Later) -> None:
+    """Reply to a command that is alone in its run."""
+    if command.left:
+        later([], command.data)
+    else:
+        later(command.replies(), b"")
+
+
+def _nothing() -> None:
+    """Do nothing: the command is in no run yet."""
