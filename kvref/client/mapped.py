@@ -402,7 +402,7 @@ class MappedClient(MappedView):
         check_limits(delimiter=delimiter, pool_size=pool_size, max_answer_bytes=max_answer_bytes)
         check_options(options, several=len(where) > 1)
         used = {**_DEFAULTS, **options}
-        first = greeting(None, credentials)
+        first = greeting(credentials)
         clients = Clients(
             lambda name: connected(where, first._replace(mapping=name), pool_size, max_answer_bytes, **used),
             delimiter,

@@ -162,25 +162,24 @@ class Greeting(NamedTuple):
         return b"bind %s\r\n" % self.mapping.encode("utf-8", "surrogateescape")
 
 
-def greeting(mapping: str | None, credentials: tuple[str, str] | None) -> Greeting:
-    """Return the first words of connections.
+def greeting(credentials: tuple[str, str] | None) -> Greeting:
+    """Return the first words of connections to no mapping.
 
     Args:
-        mapping: see `Greeting`.
         credentials: user and password; None: the server requires no authentication.
 
     Raises:
         CallError: no server takes such credentials; the text does not tell the password.
     """
     if credentials is None:
-        return Greeting(mapping)
+        return Greeting()
     user, password = credentials
     whole = f"{user} {password}".encode("utf-8", "surrogateescape")
     if not (user and password) or " " in user or "\n" in user or len(whole) > _MAX_CREDENTIALS:
         raise CallError(
             f"credentials of {user!r}: a user without blanks and a password, {_MAX_CREDENTIALS} bytes at most"
         )
-    return Greeting(mapping, user, password)
+    return Greeting(None, user, password)
 
 
 # A key of a range may be storage bytes, line ends included (text core page, section 5); flags and size end its line.

@@ -222,7 +222,6 @@ def cache_memlimit(words: list[bytes], _rules: WireRules) -> Parsed:
     limit = numbers.unsigned(words[1])
     if limit is None:
         return c.Refused(ERROR, noreply)
-    # A number of 32 bits (process_memlimit_command, proto_text.c).
     return c.Refused(SMALL_LIMIT, noreply) if limit % (1 << 32) < LEAST_LIMIT else c.CacheMemlimit(noreply)
 
 

@@ -62,7 +62,7 @@ class AsyncMappedClient(AsyncMappedView):
         check_times({"connect_timeout": connect_timeout, "timeout": timeout})
         if tls is not None and tls_context is not None:
             raise CallError("tls and tls_context are the same option: give one")
-        context, first = tls or tls_context, greeting(None, credentials)
+        context, first = tls or tls_context, greeting(credentials)
         lines = Lines(
             lambda address, name: Line(
                 address, first._replace(mapping=name), context, connect_timeout, timeout, max_answer_bytes

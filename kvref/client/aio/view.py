@@ -54,33 +54,25 @@ class AsyncMappedView:
 
     async def get(self, key: Key, default: Any = None) -> Any:
         """Return the value of a key, or the default."""
-        line, bare = self._place(key)
-        for item in await _rows(line, b"get", [bare]):
-            return self._read(item.value)
-        return default
+        item = await self._one(b"get", key)
+        return default if item is None else self._read(item.value)
 
     async def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults."""
-        line, bare = self._place(key)
-        for item in await _rows(line, b"gets", [bare]):
-            return self._read(item.value), item.cas
-        return default, cas_default
+        item = await self._one(b"gets", key)
+        return (default, cas_default) if item is None else (self._read(item.value), item.cas)
 
     async def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
         """Return the value of a key, or the default, and set when its row expires, as `MappedView.gat` does."""
         check_store(expire, 0)
-        line, bare = self._place(key)
-        for item in await _rows(line, b"gat %d" % expire, [bare]):
-            return self._read(item.value)
-        return default
+        item = await self._one(b"gat %d" % expire, key)
+        return default if item is None else self._read(item.value)
 
     async def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
         check_store(expire, 0)
-        line, bare = self._place(key)
-        for item in await _rows(line, b"gats %d" % expire, [bare]):
-            return self._read(item.value), item.cas
-        return default, cas_default
+        item = await self._one(b"gats %d" % expire, key)
+        return (default, cas_default) if item is None else (self._read(item.value), item.cas)
 
     async def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
         """Return the values of the keys that exist; one request for each mapping and server."""
@@ -165,11 +157,7 @@ class AsyncMappedView:
     async def delete(self, key: Key, noreply: bool = False) -> bool:
         """Delete a row; False where there was none."""
         line, bare = self._place(key)
-        request = b"delete %s\r\n" % as_bytes(bare)
-        if noreply:
-            await line.tell(request)
-            return True
-        return _meaning(_DONE, (await line.ask("delete", request)).line, "delete")
+        return await _sent(line, "delete", b"delete %s\r\n" % as_bytes(bare), _DONE, noreply)
 
     async def delete_many(self, keys: Iterable[Key], noreply: bool = False) -> bool:
         """Delete rows; True, whether they were there or not."""
@@ -185,11 +173,7 @@ class AsyncMappedView:
         """
         check_store(expire, 0)
         line, bare = self._place(key)
-        request = b"touch %s %d\r\n" % (as_bytes(bare), expire)
-        if noreply:
-            await line.tell(request)
-            return True
-        return _meaning(_DONE, (await line.ask("touch", request)).line, "touch")
+        return await _sent(line, "touch", b"touch %s %d\r\n" % (as_bytes(bare), expire), _DONE, noreply)
 
     async def flush_all(self, delay: int = 0) -> bool:
         """Delete every row of the mapping's table, at once, on every server, as `MappedView.flush_all` does."""
@@ -259,6 +243,10 @@ class AsyncMappedView:
         name, bare = split_word(key, self._lines.delimiter)
         return self._lines.of(self._mapping if name is None else name, bare), bare
 
+    async def _one(self, verb: bytes, key: Key) -> Item | None:
+        line, bare = self._place(key)
+        return next(iter(await _rows(line, verb, [bare])), None)
+
     async def _many(self, verb: bytes, keys: Iterable[Key]) -> list[tuple[Key, Item]]:
         places: dict[Line, dict[bytes, list[Key]]] = {}
         for key in keys:
@@ -276,11 +264,7 @@ class AsyncMappedView:
         data = (self._columns or Columns()).encode(value)
         number = b"" if cas is None else b" %d" % cas
         head = b"%s %s %d %d %d%s\r\n" % (verb.encode(), as_bytes(bare), flags, expire, len(data), number)
-        request = head + data + b"\r\n"
-        if noreply:
-            await line.tell(request)
-            return True
-        return _meaning(_STORED, (await line.ask(verb, request)).line, verb)
+        return await _sent(line, verb, head + data + b"\r\n", _STORED, noreply)
 
     async def _count(self, verb: str, key: Key, value: int, noreply: bool) -> int | None:
         line, bare = self._place(key)
@@ -367,6 +351,14 @@ async def _rows(line: Line, verb: bytes, words: Sequence[Key]) -> list[Item]:
     if strange and not sent[0].startswith((b"@>", b"@<")):  # a range answers other keys than its word
         raise unreadable(b"VALUE " + strange.pop(), asked)
     return answer.items
+
+
+async def _sent(line: Line, verb: str, request: bytes, known: Mapping[bytes, T], noreply: bool) -> T | bool:
+    """Send a request and return what its answer means; True without waiting for it."""
+    if noreply:
+        await line.tell(request)
+        return True
+    return _meaning(known, (await line.ask(verb, request)).line, verb)
 
 
 def _meaning(known: Mapping[bytes, T], line: bytes, verb: str) -> T:

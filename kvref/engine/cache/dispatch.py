@@ -128,9 +128,7 @@ def _expiry(cache: Cache, rules: Rules, exptime: int, now: int) -> int:
     if exptime < 0 and rules.negative_is_over:
         return OVER
     if rules.cache_expires_from_start:
-        return cache.began + exptime % (
-            1 << 32
-        )  # compared with the daemon's own clock as it was sent (more:policy-117)
+        return cache.began + exptime % (1 << 32)  # as it was sent, by the daemon's own clock (more:policy-117)
     return cache.over(exptime, now)
 
 
