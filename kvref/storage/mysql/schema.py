@@ -210,34 +210,8 @@ class MySQLCatalog:
         return self._tables[schema, name]
 
     def _table(self, schema: str, name: str, source: str) -> Table | None:
-        found = self._rows(
-            "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables"
-            " WHERE table_schema = %s AND table_name = %s",
-            schema,
-            name,
-        )
-        # To information_schema other blanks and capitals are the same name.
-        exact = [row[2:] for row in found if (_text(row[0]), _text(row[1])) == (schema, name)]
-        if not exact:
-            self._refuse_hidden(schema, name)
+        if not self._exists(schema, name, source):
             return None
-        kind, engine = map(_text, exact[0])
-        if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
-            what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
-            mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
-            if engine == "SPIDER":
-                mend = ": serve the tables that it leads to, each from a [[store]] of its own"
-            rule = "view" if kind != "BASE TABLE" else "other-engine"
-            raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
-        if self._rows(
-            "SELECT 1 FROM information_schema.partitions"
-            " WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL LIMIT 1",
-            schema,
-            name,
-        ):
-            raise RowError(
-                f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
-            )
         described = self._rows(
             "SELECT column_name, column_type, character_set_name, is_nullable, extra, collation_name"
             " FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
@@ -273,6 +247,38 @@ class MySQLCatalog:
             clustered=clustered, descending=shown.descending, not_null=not_null, hidden=shown.hidden,
             beginnings=shown.beginnings,
         )  # fmt: skip
+
+    def _exists(self, schema: str, name: str, source: str) -> bool:
+        """Return whether there is such a table; raises RowError if no mapping can have it or it cannot be seen."""
+        found = self._rows(
+            "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables"
+            " WHERE table_schema = %s AND table_name = %s",
+            schema,
+            name,
+        )
+        # To information_schema other blanks and capitals are the same name.
+        exact = [row[2:] for row in found if (_text(row[0]), _text(row[1])) == (schema, name)]
+        if not exact:
+            self._refuse_hidden(schema, name)
+            return False
+        kind, engine = map(_text, exact[0])
+        if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
+            what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
+            mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
+            if engine == "SPIDER":
+                mend = ": serve the tables that it leads to, each from a [[store]] of its own"
+            rule = "view" if kind != "BASE TABLE" else "other-engine"
+            raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
+        if self._rows(
+            "SELECT 1 FROM information_schema.partitions"
+            " WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL LIMIT 1",
+            schema,
+            name,
+        ):
+            raise RowError(
+                f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
+            )
+        return True
 
     def _refuse_hidden(self, schema: str, name: str) -> None:
         """Raise RowError where information_schema shows no table because the account may not see it."""
