@@ -12,6 +12,7 @@ from kvref_testbed.targets import GaleraCluster
 from kvref_testbed.targets.galera import GaleraNode
 from kvref_testbed.targets.group import Member
 from kvref_testbed.targets.mysqld import RestartableServer
+from kvref_testbed.targets.router import Router
 
 ACCOUNT = "kv"
 
@@ -32,7 +33,7 @@ def prepare(server: RestartableServer, all_of_them: str, *grants: str) -> None:
             cursor.execute(f"GRANT {each} TO {ACCOUNT}")
 
 
-def dsn(*nodes: RestartableServer, options: str = "") -> str:
+def dsn(*nodes: RestartableServer | Router, options: str = "") -> str:
     """Return the DSN of some servers of a cluster, as kvref's own account."""
     return f"mysql://{ACCOUNT}@{','.join(f'{each.host}:{each.port}' for each in nodes)}/{options}"
 

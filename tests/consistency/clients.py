@@ -15,6 +15,7 @@ from consistency.histories import History, Operation
 
 UNKNOWN = b"it is not known whether it was written"
 REPLY_SECONDS = 20.0  # after which a reply counts as lost
+_READS = ("get", "gets")
 _RETRY = 0.01  # seconds
 _PAUSE = 0.01  # seconds between two commands of a connection, on average
 _LONGEST = 900  # bytes of a value that is appended to: the column takes 1,024 characters
@@ -49,6 +50,7 @@ class Client(threading.Thread):
         self._history = history
         self._random = random.Random(f"{number} {keys[0]}")
         self._socket: socket.socket | None = None
+        self._opened = 0  # connections
         self._made = 0  # values
         self._full: set[str] = set()  # keys that are not appended to any more
         self._enough = threading.Event()
@@ -90,10 +92,10 @@ class Client(threading.Thread):
             line += f" {argument}"
         elif kind in ("set", "add", "append"):
             line += f" 0 0 {len(argument)}\r\n{argument}"
-        return self._send(Operation(self._number, key, kind, argument), f"{line}\r\n".encode()) is not None
+        return self._send(self._operation(key, kind, argument), f"{line}\r\n".encode()) is not None
 
     def _cas(self, key: str) -> bool:
-        reply = self._send(Operation(self._number, key, "get"), f"gets {key}\r\n".encode())
+        reply = self._send(self._operation(key, "gets"), f"gets {key}\r\n".encode())
         if reply is None:
             return False
         found = _VALUE.match(reply)
@@ -102,19 +104,25 @@ class Client(threading.Thread):
         value = reply[found.end() : found.end() + int(found[1])].decode()
         new = self._argument("cas")
         line = f"cas {key} 0 0 {len(new)} {int(found[2])}\r\n{new}\r\n"
-        return self._send(Operation(self._number, key, "cas", new, value), line.encode()) is not None
+        return self._send(self._operation(key, "cas", new, value), line.encode()) is not None
+
+    def _operation(self, key: str, kind: str, argument: str = "", expected: str = "") -> Operation:
+        if self._socket is None:
+            with suppress(OSError):
+                self._socket = self._connect()
+                self._opened += 1
+        return Operation(self._number, self._opened, key, kind, argument, expected)
 
     def _argument(self, kind: str) -> str:
-        if kind in ("get", "delete"):
+        if kind in (*_READS, "delete"):
             return ""
         self._made += 1
         return str(self._made) if kind == "incr" else f",{self._number}.{self._made}"
 
     def _send(self, operation: Operation, request: bytes) -> bytes | None:
         """Send a request and note its operation; return the reply of one that was carried out."""
-        try:
-            client = self._socket = self._socket or self._connect()
-        except OSError:
+        client = self._socket
+        if client is None:
             return None
         client.settimeout(REPLY_SECONDS)
         called = time.monotonic_ns()
@@ -137,8 +145,8 @@ class Client(threading.Thread):
         return reply
 
     def _note(self, operation: Operation, called: int, reply: bytes | None) -> None:
-        """Note an operation; a get without a reply is left out."""
-        if reply is None and operation.kind == "get":
+        """Note an operation; a read without a reply is left out."""
+        if reply is None and operation.kind in _READS:
             return
         returned = None if reply is None else time.monotonic_ns()
         text = "" if reply is None else _text(reply)
@@ -171,12 +179,12 @@ def _text(reply: bytes) -> str:
 
 
 def read_all(connect: Callable[[], socket.socket], keys: Sequence[str], history: History, number: int) -> None:
-    """Read each key once, when no other command is on its way."""
+    """Read each key by each command that reads, when no other command is on its way."""
     reader = Client(number, connect, keys, history)
     deadline = time.monotonic() + 3 * REPLY_SECONDS
     for key in keys:
-        with suppress(OSError):
-            while not reader.do(key, "get"):
+        for kind in _READS:
+            while not reader.do(key, kind):
                 assert time.monotonic() < deadline, f"{key} cannot be read"
                 time.sleep(_RETRY)  # the next attempt of a client that was refused
     reader.close()

@@ -30,7 +30,8 @@ class Found:
         refused: commands that were answered by an error.
         unknown: commands whose outcome is unknown.
         keys: whose histories were checked.
-        wrong: histories that are not linearizable, or were not decided, and replies that no command has.
+        wrong: histories that are not as promised, or were not decided, and replies that no command has.
+        stale: gets that missed an acknowledged write of another connection, where that is allowed.
         longest: seconds from the begin of a fault until each client was served again, by fault.
     """
 
@@ -39,6 +40,7 @@ class Found:
     refused: int = 0
     unknown: int = 0
     keys: int = 0
+    stale: int = 0
     wrong: list[str] = field(default_factory=list)
     longest: dict[str, float] = field(default_factory=dict)
 
@@ -50,13 +52,20 @@ class Found:
         self.refused += sum(each.refused for each in clients)
         self.unknown += verdict.unknown
         self.keys += verdict.keys
-        self.wrong += [f"{fault}: {key} is not linearizable" for key in verdict.wrong]
+        self.stale += verdict.stale
+        self.wrong += [f"{fault}: {key} is not as promised" for key in verdict.wrong]
         self.wrong += [f"{fault}: {key} was not decided" for key in verdict.undecided]
         self.wrong += [f"{fault}: {text}" for each in clients for text in each.wrong]
 
 
 def play(
-    connect: Callable[[], socket], faults: Mapping[str, Callable[[], None]], cycles: int, folder: Path, name: str
+    connect: Callable[[], socket],
+    faults: Mapping[str, Callable[[], None]],
+    cycles: int,
+    folder: Path,
+    name: str,
+    *,
+    session: bool = False,
 ) -> Found:
     """Let faults come in turn, and check the history of each.
 
@@ -64,8 +73,9 @@ def play(
         connect: opens a connection to the system.
         faults: each begins and ends when it is called.
         cycles: how many faults come.
-        folder: keeps the histories that are not linearizable.
-        name: of the system, the begin of all keys.
+        folder: keeps the histories that are not as promised.
+        name: of the system, the begin of its files.
+        session: see `histories.check`.
     """
     found = Found()
     names = [*faults]
@@ -78,7 +88,7 @@ def play(
         with History(file) as history:
             clients, seconds = _cycle(connect, faults[fault], keys, history, drawn.uniform(0, _LEAD))
             read_all(connect, keys, history, len(clients) + 1)
-        verdict = check(file)
+        verdict = check(file, session=session)
         found.add(fault, seconds, verdict, clients)
         if not (verdict.wrong or verdict.undecided):
             file.unlink()

@@ -1,7 +1,8 @@
 """Histories of concurrent commands, and their check by a program that shares nothing with kvref or its suite.
 
 A history is a file with one line of JSON for each command. `checker/main.go` reads it: Porcupine decides for each key whether
-there is an order of its commands that keeps real time and in which every reply is right.
+there is an order of its commands that keeps real time and in which every reply is right. Gets that secondaries may answer are
+checked by a rule of their own, `checker/session.go`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Operation:
     """One command for one key.
 
     Args:
-        client: the connection.
+        client: who sends it.
+        connection: which one of the client's, one after the other.
         key: of the item.
         kind: the command.
         argument: the value, or what is added.
@@ -38,6 +40,7 @@ class Operation:
     """
 
     client: int
+    connection: int
     key: str
     kind: str
     argument: str = ""
@@ -81,8 +84,9 @@ class Verdict:
     Args:
         keys, operations: how many there are.
         unknown: operations whose outcome is unknown.
-        wrong: keys without such an order; each has a page next to the history.
+        wrong: keys whose replies are not as promised; one that has no such order has a page next to the history.
         undecided: keys that took too long.
+        stale: gets that missed an acknowledged write of another connection, where that is allowed.
     """
 
     keys: int
@@ -90,6 +94,7 @@ class Verdict:
     unknown: int
     wrong: list[str]
     undecided: list[str]
+    stale: int = 0
 
 
 @cache
@@ -102,11 +107,17 @@ def _checker() -> Path:
     return program
 
 
-def check(file: Path) -> Verdict:
+def check(file: Path, *, session: bool = False) -> Verdict:
     """Return whether a history is linearizable, key by key.
+
+    Args:
+        file: the history.
+        session: a plain get need only show what its own connection has written.
 
     Raises:
         MissingError: Go is not installed.
     """
-    done = subprocess.run([str(_checker()), str(file)], stdout=subprocess.PIPE, check=True, text=True)
+    done = subprocess.run(
+        [str(_checker()), *(["session"] if session else []), str(file)], stdout=subprocess.PIPE, check=True, text=True
+    )
     return Verdict(**json.loads(done.stdout))

@@ -41,7 +41,7 @@ def table(record: Record) -> str:
     """Return the table in Markdown."""
     lines = [
         "| system | run | faults, each with the longest time until all clients were served again | commands | histories"
-        " | not linearizable |",
+        " | not as promised |",
         "|---|---|---|---|---|---|",
     ]
     total = 0
@@ -50,6 +50,8 @@ def table(record: Record) -> str:
         commands = (
             f"{row['acknowledged']:,} carried out, {row['refused']:,} refused, {row['unknown']:,} of unknown outcome"
         )
+        if row.get("stale"):
+            commands += f"; {row['stale']:,} gets missed a write of another connection"
         wrong = len(row["wrong"])
         lines.append(
             f"| {name} | {row['made']}, {row['seconds']:,.0f} s | {faults} | {commands} | {row['keys']:,} | {wrong} |"

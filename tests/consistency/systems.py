@@ -8,12 +8,13 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import cycle
 from pathlib import Path
 
+from cluster.network import Node, network, parted
 from cluster.rows import dsn, is_expelled, prepare, used
 from database import database_or_skip
 from faults.clock import HOUR, YEAR, a_clock
@@ -24,10 +25,13 @@ from serving import Served, serving
 from waiting import until
 
 from kvref.errors import TargetError
+from kvref.storage.mysql.cluster import SECONDARY_SECONDS
+from kvref.storage.mysql.login import PRIMARY, SESSION
 from kvref_testbed import targets
 from kvref_testbed.targets import Group
-from kvref_testbed.targets.group import Member
+from kvref_testbed.targets.group import MEMBERS, Member
 from kvref_testbed.targets.mysqld import RestartableServer
+from kvref_testbed.targets.router import Router
 
 _HANG = 0.5  # seconds that a process is stopped
 _LONG_HANG = 4.5  # longer than `timeout=`
@@ -186,17 +190,17 @@ def over_galera(_folder: Path) -> Iterator[System]:
 
 
 @contextmanager
-def over_group(_folder: Path) -> Iterator[System]:
-    """Serve a replication group of three members by two processes."""
+def over_group(reads: str, _folder: Path) -> Iterator[System]:
+    """Serve a replication group of three members by two processes, with this value of `reads=`."""
     with ExitStack() as stack:
         with missing_skips():
             group = stack.enter_context(targets.mysql_group())
         prepare(_primary(group), group.dsn, "ALL ON *.*")
-        system = System(dsn(*group.members, options="?timeout=3"), OVER_A_DATABASE)
+        system = System(dsn(*group.members, options=f"?timeout=3&reads={reads}"), OVER_A_DATABASE)
 
-        def switch() -> None:
-            before = _primary(group)
-            random.choice([each for each in group.members if each is not before]).take_over()
+        def secondary() -> Member:
+            primary = _primary(group)
+            return random.choice([each for each in group.members if each is not primary])
 
         def hang() -> None:
             lost = _primary(group)
@@ -204,28 +208,98 @@ def over_group(_folder: Path) -> Iterator[System]:
             until(lambda: is_expelled(lost))
             lost.join()
 
+        def lose_secondary() -> None:
+            lost = secondary()
+            lost.kill()
+            until(lambda: _members(_primary(group)) < MEMBERS)  # it cannot join while its group still has it
+            lost.start()
+
         system.faults |= {
             "kill -9 of kvref": system.kill,
-            "planned switch of the primary": switch,
+            "planned switch of the primary": lambda: secondary().take_over(),
             "kill -9 of the primary": lambda: _lost(_primary(group)),
             "SIGSTOP of the primary": hang,
+        }
+        if reads == SESSION:
+            system.faults |= {
+                "kill -9 of a secondary": lose_secondary,
+                "SIGSTOP of a secondary": lambda: _hung(secondary(), 2 * SECONDARY_SECONDS),
+            }
+        stack.callback(system.close)
+        system.start(2)
+        yield system
+
+
+@contextmanager
+def over_parted_group(_folder: Path) -> Iterator[System]:
+    """Serve a replication group, whose members are in network namespaces, by two processes."""
+    with ExitStack() as stack:
+        with missing_skips():
+            machine, hosts = stack.enter_context(network(MEMBERS))
+            group = stack.enter_context(targets.mysql_group(places=[each.place for each in hosts]))
+        prepare(_primary(group), group.dsn, "ALL ON *.*")
+        system = System(dsn(*group.members, options="?timeout=3"), OVER_A_DATABASE)
+
+        def part(*, primary: bool, others: list[Node]) -> None:
+            used = _primary(group)
+            lost = used if primary else random.choice([each for each in group.members if each is not used])
+            with parted(hosts[group.members.index(lost)], others):
+                time.sleep(2 * _LONG_HANG)  # how long nothing arrives
+            until(lambda: is_expelled(lost))
+            lost.join()
+
+        system.faults |= {
+            "partition of the primary": lambda: part(primary=True, others=[machine, *hosts]),
+            "partition of a secondary": lambda: part(primary=False, others=[machine, *hosts]),
         }
         stack.callback(system.close)
         system.start(2)
         yield system
 
 
-def _lost(server: RestartableServer) -> None:
+@contextmanager
+def over_router(_folder: Path) -> Iterator[System]:
+    """Serve a replication group behind MySQL Router by two processes.
+
+    The router has a fixed list of members, so that no fault may make another one the primary.
+    """
+    with ExitStack() as stack:
+        with missing_skips():
+            router, group = stack.enter_context(targets.mysql_router())
+        prepare(_primary(group), router.dsn, "ALL ON *.*")
+        system = System(dsn(router, options="?timeout=3"), OVER_A_DATABASE)
+        system.faults |= {
+            "kill -9 of kvref": system.kill,
+            "kill -9 of the router": lambda: _lost(router),
+            "SIGSTOP of the router": lambda: _hung(router, _HANG),
+            "long SIGSTOP of the router": lambda: _hung(router, _LONG_HANG),
+            "SIGSTOP of the primary": lambda: _hung(_primary(group), _HANG),
+            "restart": system.restart,
+        }
+        stack.callback(system.close)
+        system.start(2)
+        yield system
+
+
+def _lost(server: RestartableServer | Router) -> None:
     server.kill()
     server.start()
 
 
-def _hung(server: RestartableServer, seconds: float) -> None:
+def _hung(server: RestartableServer | Router, seconds: float) -> None:
     server.pause()
     try:
         time.sleep(seconds)  # how long it hangs
     finally:
         server.resume()
+
+
+def _members(member: Member) -> int:
+    """Return how many members one sees in its group."""
+    with closing(member.connect(10)) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM performance_schema.replication_group_members")
+        ((count,),) = cursor.fetchall()
+    return int(count)
 
 
 def _primary(group: Group) -> Member:
@@ -249,11 +323,13 @@ class Setup:
         name: in the report.
         serve: starts it.
         cycles: of a full run.
+        session: a plain get need only show what its own connection has written.
     """
 
     name: str
     serve: Callable[[Path], AbstractContextManager[System]]
     cycles: int
+    session: bool = False
 
 
 SETUPS = (
@@ -262,5 +338,8 @@ SETUPS = (
     Setup("MySQL 9.7, two processes with row cache", partial(over_database, "mysql-9.7", ROW_CACHE), 150),
     Setup("MariaDB, two processes", partial(over_database, "mariadb", ()), 102),
     Setup("Galera", over_galera, 102),
-    Setup("replication group, two processes", over_group, 100),
+    Setup("replication group, two processes", partial(over_group, PRIMARY), 100),
+    Setup("replication group, two processes with reads=session", partial(over_group, SESSION), 24, session=True),
+    Setup("replication group in network namespaces, two processes", over_parted_group, 12),
+    Setup("replication group behind MySQL Router, two processes", over_router, 60),
 )

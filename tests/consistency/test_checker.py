@@ -58,12 +58,54 @@ WRONG: dict[str, list[Step]] = {
 }  # fmt: skip
 
 
-def judged(folder: Path, steps: list[Step]) -> Verdict:
+# Where a plain get need only show what its own connection has written.
+RIGHT_OF_A_SESSION: dict[str, list[Step]] = {
+    "a write of another connection is missed": [
+        (1, "set", "a", "", "STORED", 0, 1), (1, "set", "b", "", "STORED", 2, 3), (2, "get", "", "", "VALUE a", 4, 5),
+    ],
+    "a write of another connection during the own one": [
+        (1, "set", "a", "", "STORED", 0, 10), (2, "set", "b", "", "STORED", 0, 10), (1, "get", "", "", "VALUE b", 11, 12),
+        (2, "get", "", "", "VALUE a", 11, 12),
+    ],
+    "a write of unknown outcome": [
+        (1, "add", "0", "", "STORED", 0, 1), (2, "incr", "1", "", "", 2, None), (1, "get", "", "", "VALUE 1", 3, 4),
+        (1, "get", "", "", "VALUE 0", 5, 6),
+    ],
+}  # fmt: skip
+WRONG_OF_A_SESSION: dict[str, list[Step]] = {
+    "own write missed": [(1, "set", "a", "", "STORED", 0, 1), (1, "get", "", "", "END", 2, 3)],
+    "own second write missed": [
+        (1, "set", "a", "", "STORED", 0, 1), (1, "set", "b", "", "STORED", 2, 3), (1, "get", "", "", "VALUE a", 4, 5),
+    ],
+    "own delete missed": [
+        (1, "set", "a", "", "STORED", 0, 1), (1, "delete", "", "", "DELETED", 2, 3), (1, "get", "", "", "VALUE a", 4, 5),
+    ],
+    "own increment missed": [
+        (1, "add", "0", "", "STORED", 0, 1), (2, "incr", "1", "", "1", 2, 5), (1, "incr", "1", "", "2", 3, 4),
+        (1, "get", "", "", "VALUE 1", 6, 7),
+    ],
+    "own append missed": [
+        (1, "add", "", "", "STORED", 0, 1), (2, "append", ",2.1", "", "STORED", 2, 5), (1, "append", ",1.1", "", "STORED", 3, 4),
+        (1, "get", "", "", "VALUE ,2.1", 6, 7),
+    ],
+    "a value that nobody wrote": [(1, "set", "a", "", "STORED", 0, 1), (2, "get", "", "", "VALUE b", 2, 3)],
+    "a value that was refused": [
+        (1, "set", "a", "", "STORED", 0, 1), (1, "cas", "b", "c", "EXISTS", 2, 3), (2, "get", "", "", "VALUE b", 4, 5),
+    ],
+    "a value before it was written": [(2, "get", "", "", "VALUE a", 0, 1), (1, "set", "a", "", "STORED", 2, 3)],
+    "stale read with gets": [
+        (1, "set", "a", "", "STORED", 0, 1), (1, "set", "b", "", "STORED", 2, 3), (2, "gets", "", "", "VALUE a", 4, 5),
+    ],
+    "lost update": WRONG["lost update"],
+}  # fmt: skip
+
+
+def judged(folder: Path, steps: list[Step], *, session: bool = False) -> Verdict:
     with History(folder / "history.jsonl") as history:
         for client, kind, argument, expected, reply, called, returned in steps:
-            history.add(Operation(client, "k", kind, argument, expected, reply, called, returned))
+            history.add(Operation(client, 1, "k", kind, argument, expected, reply, called, returned))
     with missing_skips():
-        return check(history.file)
+        return check(history.file, session=session)
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -76,3 +118,24 @@ def test_a_right_history(tmp_path: Path, name: str) -> None:
 def test_an_anomaly(tmp_path: Path, name: str) -> None:
     assert judged(tmp_path, WRONG[name]).wrong == ["k"]
     assert (tmp_path / "history.jsonl.k.html").is_file()
+
+
+@pytest.mark.parametrize("name", RIGHT_OF_A_SESSION)
+def test_a_right_history_of_sessions(tmp_path: Path, name: str) -> None:
+    steps = RIGHT_OF_A_SESSION[name]
+    unknown = sum(each[-1] is None for each in steps)
+    stale = "missed" in name
+    assert judged(tmp_path, steps, session=True) == Verdict(1, len(steps), unknown, [], [], int(stale))
+
+
+@pytest.mark.parametrize("name", WRONG_OF_A_SESSION)
+def test_an_anomaly_of_sessions(tmp_path: Path, name: str) -> None:
+    assert judged(tmp_path, WRONG_OF_A_SESSION[name], session=True).wrong == ["k"]
+
+
+def test_a_connection_that_begins_anew_may_miss_what_the_previous_one_wrote(tmp_path: Path) -> None:
+    with History(tmp_path / "history.jsonl") as history:
+        history.add(Operation(1, 1, "k", "set", "a", "", "STORED", 0, 1))
+        history.add(Operation(1, 2, "k", "get", "", "", "END", 2, 3))
+    with missing_skips():
+        assert check(history.file, session=True) == Verdict(1, 2, 0, [], [], 1)

@@ -23,15 +23,16 @@ const limit = 60 * time.Second
 
 // Operation is a command for one key. Returned is null if its outcome is unknown: it takes effect later, or never.
 type Operation struct {
-	Client   int    `json:"client"`
-	Key      string `json:"key"`
-	Kind     string `json:"kind"`
-	Argument string `json:"argument"`
-	Expected string `json:"expected"` // the value that cas was based on
-	Reply    string `json:"reply"`
-	Called   int64  `json:"called"`
-	Returned *int64 `json:"returned"`
-	longest  string // the longest value that was read of a key that is only appended to
+	Client     int    `json:"client"`
+	Connection int    `json:"connection"` // of the client
+	Key        string `json:"key"`
+	Kind       string `json:"kind"`
+	Argument   string `json:"argument"`
+	Expected   string `json:"expected"` // the value that cas was based on
+	Reply      string `json:"reply"`
+	Called     int64  `json:"called"`
+	Returned   *int64 `json:"returned"`
+	longest    string // the longest value that was read of a key that is only appended to
 }
 
 // State is the item of a key.
@@ -50,7 +51,7 @@ type Outcome struct {
 func after(state State, do Operation) (string, State) {
 	stored := State{true, do.Argument}
 	switch do.Kind {
-	case "get":
+	case "get", "gets":
 		if state.Present {
 			return "VALUE " + state.Value, state
 		}
@@ -110,7 +111,7 @@ func longest(operations []porcupine.Operation) string {
 	for _, each := range operations {
 		switch each.Input.(Operation).Kind {
 		case "add", "append":
-		case "get":
+		case "get", "gets":
 			value := strings.TrimPrefix(each.Output.(Outcome).Text, "VALUE ")
 			if len(value) > len(found) && value != each.Output.(Outcome).Text {
 				found = value
@@ -174,14 +175,20 @@ type Verdict struct {
 	Unknown    int      `json:"unknown"`
 	Wrong      []string `json:"wrong"`
 	Undecided  []string `json:"undecided"`
+	Stale      int      `json:"stale"` // gets, see session
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: checker HISTORY.jsonl")
+	words := os.Args[1:]
+	sessions := len(words) > 0 && words[0] == "session"
+	if sessions {
+		words = words[1:]
+	}
+	if len(words) != 1 {
+		fmt.Fprintln(os.Stderr, "usage: checker [session] HISTORY.jsonl")
 		os.Exit(2)
 	}
-	keys, err := read(os.Args[1])
+	keys, err := read(words[0])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -194,10 +201,22 @@ func main() {
 				verdict.Unknown++
 			}
 		}
+		if sessions {
+			others, wrong, stale := session(operations)
+			operations = others
+			verdict.Stale += stale
+			for _, each := range wrong {
+				fmt.Fprintf(os.Stderr, "%s: %+v\n", key, each)
+			}
+			if len(wrong) > 0 {
+				verdict.Wrong = append(verdict.Wrong, key)
+				continue
+			}
+		}
 		switch result, info := porcupine.CheckOperationsVerbose(model, operations, limit); result {
 		case porcupine.Illegal:
 			verdict.Wrong = append(verdict.Wrong, key)
-			if err := porcupine.VisualizePath(model, info, os.Args[1]+"."+key+".html"); err != nil {
+			if err := porcupine.VisualizePath(model, info, words[0]+"."+key+".html"); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 			}
 		case porcupine.Unknown:
