@@ -11,6 +11,7 @@ import signal
 import tempfile
 import time
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -110,8 +111,10 @@ class Run:
         while self._leashes:
             os.close(self._leashes.pop())
         # A server may hold no file of it any more, so what refuses to go is worth a word.
-        if self.folder.exists():
-            shutil.rmtree(self.folder)
+        while self.folder.exists():
+            # On a busy machine a keeper removes the folder at the same time.
+            with suppress(FileNotFoundError):
+                shutil.rmtree(self.folder)
 
     def _raise_if_ended(self, what: str) -> None:
         gone = self.ended()
