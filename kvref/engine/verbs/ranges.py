@@ -76,7 +76,7 @@ def scan(
         RefusedError: the connection is closed: the plugin cannot send a key that is NULL (more:nullrange-003).
     """
     try:
-        low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
+        low, high, end = _ends(session, mapping, wanted)
     except RefusedError:
         return [], True
     lossy = session.rules.lossy_ranges
@@ -86,10 +86,6 @@ def scan(
     first_only = lossy and (first_only or (mapping.key.kind is Kind.INTEGER and None in (wanted.low, wanted.high)))
     low_inclusive = wanted.low is not None and wanted.low.inclusive
     high_inclusive = wanted.high is not None and wanted.high.inclusive
-    end: _ClusteredEnd | None = None
-    if lossy and mapping.secondary and wanted.high is not None:
-        end = _ClusteredEnd(mapping.key, mapping.clustered, _stored(mapping.key, high), high_inclusive)
-        high = None
     items: list[Item] = []
     size = 0
     while True:
@@ -117,6 +113,18 @@ def scan(
     if descending and mapping.secondary and not first_only:
         yield from _check_null_keys(session, mapping, now)
     return items, True
+
+
+def _ends(session: Session, mapping: Mapping, wanted: Range) -> tuple[Cell, Cell, _ClusteredEnd | None]:
+    """Return the ends of a range for a scan, and the upper one apart from it where the plugin compares it otherwise.
+
+    Raises:
+        RefusedError: no key of the column can be compared with an end.
+    """
+    low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
+    if wanted.high is None or not (session.rules.lossy_ranges and mapping.secondary):
+        return low, high, None
+    return low, None, _ClusteredEnd(mapping.key, mapping.clustered, _stored(mapping.key, high), wanted.high.inclusive)
 
 
 @dataclass(frozen=True, slots=True)
