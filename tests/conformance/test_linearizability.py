@@ -15,7 +15,7 @@ from kvref_conformance.stateful.concurrency.simultaneous import Done, Key, KeySp
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-RULES = Rules.of(profiles.load("kvref"))
+RULES = Rules(profiles.load("kvref"))
 STORED, NOT_STORED, END = "STORED\r\n", "NOT_STORED\r\n", "END\r\n"
 Command = s.Get | s.Store | s.Count | s.Delete
 SET_1, SET_2, ADD = s.Store("a", "set", "k", "1"), s.Store("b", "set", "k", "2"), s.Store("b", "add", "k", "7")

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from kvref_conformance.differential.configuration import Configuration
-    from kvref_conformance.strategies.commands import KeyCommand
     from kvref_conformance.strategies.world import Container, World
 
 KINDS: Final = {"get": 30.0, "store": 34, "count": 11, "delete": 7, "odd": 6}
@@ -147,7 +146,7 @@ class Commands:
             return f"keylen={pick(self._draw, (needed + 3, 250, 0xFFFF))}"
         return f"longer={between(self._draw, 0, needed - 1) - frame.lengths[2]}"
 
-    def _command(self, bound: Container, protocol: str, kinds: Mapping[str, float] | None = None) -> KeyCommand:
+    def _command(self, bound: Container, protocol: str, kinds: Mapping[str, float] | None = None) -> s.Locking:
         draw, world = self._draw, self._world
         target = bound if chance(draw, 0.5) else pick(draw, self.favourites)
 
@@ -220,7 +219,7 @@ class Commands:
             line = f"bget {line.partition(' ')[2]}"
         return line + end + data
 
-    def _with_fields(self, step: KeyCommand, bound: Container) -> list[str]:
+    def _with_fields(self, step: s.Locking, bound: Container) -> list[str]:
         """Return a frame, some with further fields of its header, and what has to follow it."""
         draw, words = self._draw, self._written(step)
         if isinstance(step, s.Count) and step.initial is not None and chance(draw, 0.4):

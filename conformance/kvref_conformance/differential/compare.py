@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kvref_conformance.corpus.holes import cas_spans
+from kvref_conformance.corpus.holes import CasNumbers, cas_spans
 from kvref_conformance.frames import BETWEEN, decode
 
 if TYPE_CHECKING:
@@ -32,28 +32,13 @@ LARGEST_COUNTED: Final = 1_000_000_000
 TOLERANCE: Final = 3
 
 
-class Counted:
-    """The cas numbers of one conversation, left and right paired one to one."""
-
-    def __init__(self) -> None:
-        self._left: dict[int, int] = {}
-        self._right: dict[int, int] = {}
+class Counted(CasNumbers):
+    """The cas numbers of one conversation, left and right paired one to one; those that SQL wrote are equal."""
 
     def agree(self, left: int, right: int) -> bool:
         """Pair two numbers; False where one of them has another partner already."""
-        if not self.would_agree(left, right):
-            return False
-        if 0 < left < LARGEST_COUNTED:
-            self._left[left], self._right[right] = right, left
-        return True
-
-    def would_agree(self, left: int, right: int) -> bool:
-        """Return the result of `agree` without pairing."""
-        if left == right and not 0 < left < LARGEST_COUNTED:
-            return True
-        if not (0 < left < LARGEST_COUNTED and 0 < right < LARGEST_COUNTED):
-            return False
-        return self._left.get(left, right) == right and self._right.get(right, left) == left
+        counted = [0 < number < LARGEST_COUNTED for number in (left, right)]
+        return super().agree(left, right) if all(counted) else left == right and not any(counted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,9 @@ class Batches:
         connection = self.open[on]
         if self._rules.first_write_renews and not connection.wrote:
             connection.snapshot = None
-        fixes = self._rules.writes_fix == "any" or (self._rules.writes_fix == "first" and not connection.has_written)
+        fixes = self._rules.writes_fix == "any-command" or (
+            self._rules.writes_fix == "first-write-too" and not connection.has_written
+        )
         if fixes and connection.snapshot is None:
             connection.snapshot = self._rows.now
         connection.wrote = connection.has_written = True

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.model.steps import BINARY
+from kvref_conformance.model.steps import BINARY, Count, Delete, Store, Touch
 
 if TYPE_CHECKING:
     from kvref_conformance.model.rules import Rules
-    from kvref_conformance.model.steps import Count, Store, Touch
 
 TWO_64: Final = 1 << 64
 THIRTY_DAYS: Final = 2592000
@@ -68,8 +67,8 @@ class Effect:
     total: int | None = None
 
 
-def store(rules: Rules, old: Item | None, step: Store, *, same: bool) -> Effect:
-    """Return the effect of a storage verb.
+def of(rules: Rules, old: Item | None, step: Store | Count | Delete | Touch, *, same: bool) -> Effect:
+    """Return the effect of a write.
 
     Args:
         rules: facts of the profile.
@@ -77,6 +76,24 @@ def store(rules: Rules, old: Item | None, step: Store, *, same: bool) -> Effect:
         step: the command.
         same: the cas number that it sends is that of the item.
     """
+    match step:
+        case Store():
+            return _store(rules, old, step, same=same)
+        case Count():
+            return _count(rules, old, step)
+    if old is None:
+        return Effect(Outcome.NOT_FOUND)
+    if isinstance(step, Delete):
+        return Effect(Outcome.DELETED, writes=True)
+    return Effect(Outcome.TOUCHED, writes=True, item=None if is_over(step.expiry) else old)
+
+
+def is_over(expiry: int) -> bool:
+    """Return whether an item with this expiry time, as sent, is gone at once."""
+    return expiry < 0 or THIRTY_DAYS < expiry < FAR_FUTURE
+
+
+def _store(rules: Rules, old: Item | None, step: Store, *, same: bool) -> Effect:
     if step.verb == "cas" and (old is None or not same):
         return Effect(Outcome.NOT_FOUND if old is None else Outcome.EXISTS)
     if step.verb not in {"set", "cas"} and (step.verb == "add") == (old is not None):
@@ -88,8 +105,7 @@ def store(rules: Rules, old: Item | None, step: Store, *, same: bool) -> Effect:
     return Effect(Outcome.STORED, writes=True, item=Item(value, old.flags if rules.row_keeps_flags else flags))
 
 
-def count(rules: Rules, old: Item | None, step: Count) -> Effect:
-    """Return the effect of `incr` or `decr`; see `store`."""
+def _count(rules: Rules, old: Item | None, step: Count) -> Effect:
     if not step.amount.isdigit() or int(step.amount) >= TWO_64:
         return Effect(Outcome.NO_AMOUNT)
     if old is None and step.initial is not None:
@@ -103,23 +119,6 @@ def count(rules: Rules, old: Item | None, step: Count) -> Effect:
     total = (number + amount) % TWO_64 if step.verb == "incr" else max(0, number - amount)
     item = Item(str(total).ljust(len(old.value)) if rules.decr_pads else str(total), old.flags)
     return Effect(Outcome.COUNTED, writes=True, item=item, total=total)
-
-
-def delete(old: Item | None) -> Effect:
-    """Return the effect of `delete`."""
-    return Effect(Outcome.DELETED, writes=True) if old is not None else Effect(Outcome.NOT_FOUND)
-
-
-def touch(old: Item | None, step: Touch) -> Effect:
-    """Return the effect of `touch`."""
-    if old is None:
-        return Effect(Outcome.NOT_FOUND)
-    return Effect(Outcome.TOUCHED, writes=True, item=None if is_over(step.expiry) else old)
-
-
-def is_over(expiry: int) -> bool:
-    """Return whether an item with this expiry time, as sent, is gone at once."""
-    return expiry < 0 or THIRTY_DAYS < expiry < FAR_FUTURE
 
 
 def _number(rules: Rules, text: str) -> int | None:

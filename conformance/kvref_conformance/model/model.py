@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kvref.profiles import Profile
-    from kvref_conformance.model.effects import Effect
     from kvref_conformance.sql.columns import Cell
 
 # Cas numbers that SQL writes: beyond what an endpoint counts to.
@@ -74,7 +73,7 @@ class Model:
     ) -> None:
         mappings = mappings or Mappings()
         self.profile, self.tables, self.limits, self.threads = profile, mappings.tables, limits, threads
-        self.rules = Rules.of(profile)
+        self.rules = Rules(profile)
         self.skipped = self.timeouts = 0
         self.rows = Rows()
         self.numbers = Numbers()
@@ -216,7 +215,8 @@ class Model:
         row = self.rows.own(step.on, place)
         if isinstance(step, s.Count) and row is None and step.initial is None:
             return self._count_missing(step, place)
-        effect = self._effect(step, row)
+        same = isinstance(step, s.Store) and row is not None and row.number.seen == self.number(step)
+        effect = effects.of(self.rules, row.item if row is not None else None, step, same=same)
         if isinstance(step, s.Store) and place[0] in self._schemas and effect.item is not None:
             return self._store_cells(step, place, row, effect.item)
         number = row.number if isinstance(step, s.Touch) and row is not None else Number()
@@ -243,20 +243,8 @@ class Model:
         self._batches.writes(step.on, place, Row(stored, Number(), (spelling, *cells)))
         return self._answer(step, Outcome.STORED)
 
-    def _effect(self, step: s.Store | s.Count | s.Delete | s.Touch, row: Row | None) -> Effect:
-        item = row.item if row is not None else None
-        match step:
-            case s.Store():
-                same = step.verb == "cas" and row is not None and row.number.seen == self.number(step)
-                return effects.store(self.rules, item, step, same=same)
-            case s.Count():
-                return effects.count(self.rules, item, step)
-            case s.Delete():
-                return effects.delete(item)
-        return effects.touch(item, step)
-
     def _count_missing(self, step: s.Count, place: RowId) -> Answer:
-        outcome = effects.count(self.rules, None, step).outcome
+        outcome = effects.of(self.rules, None, step, same=False).outcome
         if self.rules.failure_discards:
             # In the plugin it counts as a write (wbatch-034); what it locked, a gap or a dead row, is not seen.
             self.rows.lock(step.on, place, sure=False)

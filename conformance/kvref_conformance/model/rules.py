@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from kvref.profiles import Profile
 
 TIMEOUT: Final = "innodb_lock_wait_timeout"
-_FIXES: Final[dict[str, Literal["any", "first", "none"]]] = {
-    "any-command": "any",
-    "first-write-too": "first",
-    "first-read": "none",
-}
 _UNKNOWN: Final = {"empty": "0x81", "text": '0x81 "Unknown command"'}
 
 
@@ -55,74 +50,48 @@ class Limits:
 ONE_BY_ONE: Final = Limits(1, 1, 0, gives_up=False)
 
 
-@dataclass(frozen=True, slots=True)
 class Rules:
-    """Facts.
+    """What the facts of a profile mean to the model.
 
     Args:
-        failure_discards: a failed write takes the pending writes of its connection back.
-        switch_keeps_count: the commit before another mapping is bound leaves the counts.
-        counts_each_key: a get of several keys is that many reads.
-        counts_ended_gets: a get is a read if its last word is a key.
-        fresh_level_1: level 1 reads what is committed at each read.
-        sees_deletes: rows that others deleted are missing at once at every level.
-        first_write_renews: the first write behind reads ends the transaction of these, not their count.
-        writes_fix: a write that begins a transaction fixes its snapshot as a read does: any, or the first one of the
-            connection since it bound the mapping.
-        flush_commits: flush_all commits the batches of all connections.
-        wait_is_error: a lock not got in time is said so.
-        waits: a request that meets a lock waits for as long as is set.
-        row_keeps_flags: append and prepend leave the row's flags.
-        makes_up_numbers: incr of a missing key answers any number.
-        bound_named: the answer to a switch word names the table bound, not the default mapping's.
-        strict_numbers: incr and decr refuse a text that is no number.
-        decr_pads: a shorter number is filled up with blanks.
-        all_switch: delete, incr and decr read `@@` too.
-        full_stops: texts of some statuses of the binary protocol end in a full stop.
-        unknown_opcode: status and text of the reply to an unknown opcode.
+        profile: facts in force.
     """
 
-    failure_discards: bool
-    switch_keeps_count: bool
-    counts_each_key: bool
-    counts_ended_gets: bool
-    fresh_level_1: bool
-    sees_deletes: bool
-    first_write_renews: bool
-    writes_fix: Literal["any", "first", "none"]
-    flush_commits: bool
-    wait_is_error: bool
-    waits: bool
-    row_keeps_flags: bool
-    makes_up_numbers: bool
-    bound_named: bool
-    strict_numbers: bool
-    decr_pads: bool
-    all_switch: bool
-    full_stops: bool
-    unknown_opcode: str
-
-    @classmethod
-    def of(cls, profile: Profile) -> Rules:
-        """Return the rules of a profile."""
-        return cls(
-            failure_discards=profile["batch.failed_write"] == "discards",
-            switch_keeps_count=profile.flag("batch.switch_keeps_count"),
-            counts_each_key=profile["batch.multiget_counts"] == "keys",
-            counts_ended_gets=profile["batch.multiget_counts"] == "ended",
-            fresh_level_1=profile["isolation.level_1"] == "fresh",
-            sees_deletes=profile["isolation.deleted"] == "seen",
-            first_write_renews=profile["isolation.first_write"] == "renews",
-            writes_fix=_FIXES[str(profile["isolation.snapshot"])],
-            flush_commits=profile["flush.other_batches"] == "committed",
-            wait_is_error=profile["lock.wait_over"] == "error",
-            waits=profile["lock.wait"] == "setting",
-            row_keeps_flags=profile["append.flags_and_expiry"] == "row",
-            makes_up_numbers=profile["arith.missing_key"] == "garbage",
-            bound_named=profile["mapping.switch_word_names"] == "bound",
-            strict_numbers=profile["arith.text"] == "error",
-            decr_pads=profile.flag("arith.decr_pads"),
-            all_switch=profile["mapping.switching_verbs"] == "all",
-            full_stops=profile["binary.texts"] == "full-stop",
-            unknown_opcode=_UNKNOWN[str(profile["binary.unknown_opcode"])],
-        )
+    def __init__(self, profile: Profile) -> None:
+        # A failed write takes the pending writes of its connection back.
+        self.failure_discards = profile["batch.failed_write"] == "discards"
+        # The commit before another mapping is bound leaves the counts.
+        self.switch_keeps_count = profile.flag("batch.switch_keeps_count")
+        # A get of several keys is that many reads.
+        self.counts_each_key = profile["batch.multiget_counts"] == "keys"
+        # A get is a read if its last word is a key.
+        self.counts_ended_gets = profile["batch.multiget_counts"] == "ended"
+        # Level 1 reads what is committed at each read.
+        self.fresh_level_1 = profile["isolation.level_1"] == "fresh"
+        # Rows that others deleted are missing at once at every level.
+        self.sees_deletes = profile["isolation.deleted"] == "seen"
+        # The first write behind reads ends the transaction of these, not their count.
+        self.first_write_renews = profile["isolation.first_write"] == "renews"
+        # Which write fixes the snapshot of the transaction that it begins as a read does: any-command, first-write-too
+        # (the connection's first one since it bound the mapping) or first-read (none).
+        self.writes_fix = profile["isolation.snapshot"]
+        # `flush_all` commits the batches of all connections.
+        self.flush_commits = profile["flush.other_batches"] == "committed"
+        # A lock that is not acquired in time is reported as an error.
+        self.wait_is_error = profile["lock.wait_over"] == "error"
+        # A request that meets a lock waits for as long as is set.
+        self.waits = profile["lock.wait"] == "setting"
+        # `append` and `prepend` leave the row's flags.
+        self.row_keeps_flags = profile["append.flags_and_expiry"] == "row"
+        # `incr` of a missing key answers any number.
+        self.makes_up_numbers = profile["arith.missing_key"] == "garbage"
+        # `incr` and `decr` refuse a text that is no number.
+        self.strict_numbers = profile["arith.text"] == "error"
+        # A shorter number is filled up with blanks.
+        self.decr_pads = profile.flag("arith.decr_pads")
+        # `delete`, `incr` and `decr` read `@@` too.
+        self.all_switch = profile["mapping.switching_verbs"] == "all"
+        # Texts of some statuses of the binary protocol end in a full stop.
+        self.full_stops = profile["binary.texts"] == "full-stop"
+        # Status and text of the reply to an unknown opcode.
+        self.unknown_opcode = _UNKNOWN[str(profile["binary.unknown_opcode"])]

@@ -6,11 +6,10 @@ A connection that is closed behind a request leaves its outcome unknown. When al
 from __future__ import annotations
 
 import re
-import select
 import time
-from collections import deque
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -19,15 +18,15 @@ from kvref_conformance.findings import ShrinkLimit
 from kvref_conformance.model import effects, encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.rules import Rules
-from kvref_conformance.stateful.command_rules import PROTOCOLS, SELDOM
+from kvref_conformance.stateful.command_rules import PROTOCOLS
 from kvref_conformance.stateful.concurrency.linearizability import Operation, longest_order
 from kvref_conformance.stateful.player import counted
-from kvref_conformance.strategies.commands import Arguments, KeyCommand, draw_command
+from kvref_conformance.strategies.commands import Arguments, draw_command
 from kvref_conformance.strategies.draw import chance, pick
 from kvref_conformance.template import with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from hypothesis.strategies import DrawFn
 
@@ -45,11 +44,10 @@ PATIENCE: Final = 8.0
 WRONG_NUMBER: Final = (1 << 62) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(NamedTuple):
     """A command, and whether the connection is closed instead of reading the reply."""
 
-    command: KeyCommand
+    command: s.Locking
     lost: bool
 
 
@@ -84,7 +82,7 @@ def plans(draw: DrawFn, missing: Collection[str]) -> Plan:
 
     def planned(draw: DrawFn) -> Planned:
         on = pick(draw, CONNECTIONS)
-        meta = protocols[on] == s.TEXT and "meta" not in missing and draw(SELDOM)
+        meta = protocols[on] == s.TEXT and "meta" not in missing and chance(draw, 0.25)
         command = draw_command(draw, on, s.META if meta else protocols[on], arguments)
         return Planned(command, lost=chance(draw, 1 / 12))
 
@@ -102,7 +100,7 @@ class Done:
         reply: None: it is not known.
     """
 
-    command: KeyCommand
+    command: s.Locking
     number: int
     reply: str | None
 
@@ -132,15 +130,9 @@ class KeySpecification:
     def step(self, state: Key, done: Done) -> Key | None:
         """Return the state after a command; None if its reply is wrong in that state."""
         command, item = done.command, state.item
-        match command:
-            case s.Get():
-                return _read(state, encodings.got(command, item), done.reply)
-            case s.Store():
-                effect = effects.store(self._rules, item, command, same=state.number == done.number)
-            case s.Count():
-                effect = effects.count(self._rules, item, command)
-            case s.Delete():
-                effect = effects.delete(item)
+        if isinstance(command, s.Get):
+            return _read(state, encodings.got(command, item), done.reply)
+        effect = effects.of(self._rules, item, command, same=state.number == done.number)
         # The number that a missing key may count from is none of the key's.
         if self._rules.makes_up_numbers and item is None and (done.reply or "").strip().isdigit():
             return state if isinstance(command, s.Count) else None
@@ -159,16 +151,41 @@ def _read(state: Key, allowed: str, reply: str | None) -> Key | None:
     return replace(state, number=number) if state.number in {None, number} else None
 
 
-@dataclass(slots=True)
 class _Client:
-    """A connection, what it has yet to send, and the request that it waits for the reply of."""
+    """A connection that sends one command after another, with its replies; arguments as of `Clients`."""
 
-    line: Connection
-    protocol: str
-    queue: deque[Planned] = field(default_factory=deque)
-    sent: Done | None = None
-    called: float = 0.0
-    numbers: dict[str, int] = field(default_factory=dict)
+    def __init__(
+        self, connect: Callable[[str], Connection], protocol: str, names: Mapping[str, str], history: History
+    ) -> None:
+        self._connect, self._protocol, self._names, self._history = connect, protocol, names, history
+        self._numbers: dict[str, int] = {}
+        self.line = connect(protocol)
+
+    def run(self, commands: Iterable[Planned]) -> None:
+        """Send commands, and add each with its reply to the history.
+
+        Raises:
+            CaseFailed: no reply comes, or the connection is closed.
+        """
+        for command, lost in commands:
+            key = _key(command)
+            number = self._numbers.get(key, WRONG_NUMBER)
+            request = encodings.request(_named(command, self._names[key]), number)
+            called = time.monotonic()
+            self.line.send(encodings.sent(self._protocol, request), ask=not lost)
+            if lost:
+                self._history[key].append(Operation(Done(command, number, None), called, None))
+                self.line.close()
+                self.line = self._connect(self._protocol)
+                continue
+            reply = self.line.answer(PATIENCE)
+            if reply is None:
+                raise CaseFailed(f"{_described(self._history)}\nno reply came within {PATIENCE:g} s")
+            text = encodings.received(self._protocol, reply.data).replace(self._names[key], key)
+            self._history[key].append(Operation(Done(command, number, text), called, time.monotonic()))
+            if reply.closed:
+                raise CaseFailed(f"{_described(self._history)}\nthe endpoint closed the connection")
+            self._numbers[key] = encodings.number_in(text) or number
 
 
 class Clients:
@@ -183,7 +200,7 @@ class Clients:
     def __init__(self, judge: Judge) -> None:
         self.last = ""
         self._judge = judge
-        self._step = KeySpecification(Rules.of(judge.endpoint.profile)).step
+        self._step = KeySpecification(Rules(judge.endpoint.profile)).step
         self._limit = ShrinkLimit(judge.budget)
         self._open = counted(judge.endpoint, judge.exercised)
         judge.exercised.begin(judge.world.names if judge.world is not None else {})
@@ -215,23 +232,16 @@ class Clients:
     def _history(self, plan: Plan) -> History:
         """Run a plan with fresh keys; returns the operations on each key."""
         names = {key: self._judge.fresh_key(key) for key in KEYS}
-        clients = {on: _Client(self._connect(kind), kind) for on, kind in zip(CONNECTIONS, plan.protocols, strict=True)}
-        for planned in plan.commands:
-            clients[planned.command.on].queue.append(planned)
         history: History = {key: [] for key in KEYS}
+        clients = [_Client(self._connect, protocol, names, history) for protocol in plan.protocols]
         try:
-            for client in clients.values():
-                self._send_next(client, names, history)
-            while any(client.sent for client in clients.values()):
-                self._receive(clients, names, history)
-            reader = clients[CONNECTIONS[0]]
-            gets = (s.Get(CONNECTIONS[0], (key,), protocol=reader.protocol) for key in KEYS)
-            reader.queue.extend(Planned(get, lost=False) for get in gets)
-            self._send_next(reader, names, history)
-            while reader.sent:
-                self._receive(clients, names, history)
+            queues = [[each for each in plan.commands if each.command.on == on] for on in CONNECTIONS]
+            with ThreadPoolExecutor(len(CONNECTIONS)) as threads:
+                list(threads.map(_Client.run, clients, queues))
+            reads = (s.Get(CONNECTIONS[0], (key,), protocol=plan.protocols[0]) for key in KEYS)
+            clients[0].run(Planned(get, lost=False) for get in reads)
         finally:
-            for client in clients.values():
+            for client in clients:
                 client.line.close()
         return history
 
@@ -243,55 +253,12 @@ class Clients:
             line.answer(PATIENCE)
         return line
 
-    def _send_next(self, client: _Client, names: dict[str, str], history: History) -> None:
-        client.sent = None
-        while client.queue and client.sent is None:
-            planned = client.queue.popleft()
-            command = planned.command
-            key = _key(command)
-            number = client.numbers.get(key, WRONG_NUMBER)
-            done = Done(command, number, None)
-            client.called = time.monotonic()
-            request = encodings.request(_named(command, names[key]), number)
-            client.line.send(encodings.sent(client.protocol, request), ask=not planned.lost)
-            if planned.lost:
-                history[key].append(Operation(done, client.called, None))
-                client.line.close()
-                client.line = self._connect(client.protocol)
-            else:
-                client.sent = done
 
-    def _receive(self, clients: dict[str, _Client], names: dict[str, str], history: History) -> None:
-        """Take what comes next, and send the next command where a reply is whole."""
-        waiting = {client.line.fileno(): client for client in clients.values() if client.sent}
-        poll = select.poll()
-        for descriptor in waiting:
-            poll.register(descriptor, select.POLLIN)
-        ready = poll.poll(PATIENCE * 1000)
-        if not ready:
-            raise CaseFailed(f"{_described(history)}\nno reply came within {PATIENCE:g} s")
-        for descriptor, _ in ready:
-            client = waiting[descriptor]
-            client.line.receive()
-            reply = client.line.answer(0.0)
-            if reply is None:
-                continue
-            assert client.sent is not None, "it waits for a reply"
-            key = _key(client.sent.command)
-            done = replace(client.sent, reply=encodings.received(client.protocol, reply.data).replace(names[key], key))
-            history[key].append(Operation(done, client.called, time.monotonic()))
-            if reply.closed:
-                raise CaseFailed(f"{_described(history)}\nthe endpoint closed the connection")
-            if number := encodings.number_in(done.reply or ""):
-                client.numbers[key] = number
-            self._send_next(client, names, history)
-
-
-def _key(command: KeyCommand) -> str:
+def _key(command: s.Locking) -> str:
     return command.words[0] if isinstance(command, s.Get) else command.word
 
 
-def _named(command: KeyCommand, key: str) -> KeyCommand:
+def _named(command: s.Locking, key: str) -> s.Locking:
     return replace(command, words=(key,)) if isinstance(command, s.Get) else replace(command, word=key)
 
 
