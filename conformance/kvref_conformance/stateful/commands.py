@@ -19,32 +19,25 @@ from kvref_conformance.model.model import Model
 from kvref_conformance.model.words import Mappings
 from kvref_conformance.stateful.as_case import as_case
 from kvref_conformance.stateful.command_rules import (
-    EXPIRY,
-    MANNER,
-    MAPPED,
-    ON,
+    ANY,
+    EITHER,
     PLAIN,
     PROTOCOLS,
     SELDOM,
-    VERB,
-    WORDS,
     CommandRules,
-    has_cas,
-    has_mappings,
-    has_times,
     missing_in,
     real_names,
+    sends,
 )
 from kvref_conformance.stateful.examples import judge_examples, refused
 from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_machine
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kvref_conformance.case import Case
     from kvref_conformance.judge import Judge
-    from kvref_conformance.stateful.command_rules import Manner, Word
     from kvref_conformance.verdict import Verdict
 
 STEPS: Final = 50
@@ -98,7 +91,12 @@ class CommandMachine(CommandRules):
     keys: list[str]
     values: ClassVar[Sequence[str]] = ("x", "", "7", "12", "12ab", "99")
     # A row whose time is over is still a row over SQL.
-    expiries: ClassVar[Sequence[int]] = (0, 0, 1000)
+    expiries: ClassVar[Mapping[int, float]] = {0: 2.0, 1000: 1}
+
+    store_word = sends(("store", ANY))
+    get_words = sends(("get", ANY), most=5)
+    touch = sends(("touch", EITHER))
+    get_and_touch = sends(("gat", PLAIN), most=4)
 
     def __init__(self) -> None:
         self.search.patience.check()
@@ -127,45 +125,19 @@ class CommandMachine(CommandRules):
         """Send the next command in one packet with the command behind it."""
         self.joins = True
 
-    @precondition(has_mappings)
-    @rule(on=ON, verb=VERB, words=WORDS, manner=MANNER)
-    def store_words(self, *, on: int, verb: str, words: list[Word], manner: Manner) -> None:
-        """Store under a word of any kind."""
-        self.store(on=on, verb=verb, word=words[0], value=0, flags=0, expiry=0, manner=manner)
-
-    @precondition(has_mappings)
-    @rule(on=ON, words=WORDS, cas=st.booleans(), manner=MANNER)
-    def get_words(self, *, on: int, words: list[Word], cas: bool, manner: Manner) -> None:
-        """Get words of any kind in any order, perhaps with their numbers."""
-        self.read(on, words, manner, cas=cas and has_cas(self))
-
-    @precondition(has_times)
-    @rule(on=ON, word=PLAIN | MAPPED, expiry=EXPIRY, manner=MANNER)
-    def touch(self, *, on: int, word: Word, expiry: int, manner: Manner) -> None:
-        """Give an item another expiry time."""
-        name, protocol = self.place(on, meta=manner["meta"])
-        silent = manner["silent"] and protocol == s.TEXT
-        self.do(s.Touch(name, self.word(word), self.expiry(protocol, expiry), silent, protocol=protocol))
-
-    @precondition(has_times)
-    @rule(on=ON, words=st.lists(PLAIN, min_size=1, max_size=4), expiry=EXPIRY, manner=MANNER)
-    def get_and_touch(self, *, on: int, words: list[Word], expiry: int, manner: Manner) -> None:
-        """Get items and give them another expiry time."""
-        self.read(on, words, manner, expiry=expiry)
-
-    @rule(on=ON, really=SELDOM)
-    def unknown(self, *, on: int, really: bool) -> None:
+    @rule(on=st.sampled_from(CONNECTIONS), really=SELDOM)
+    def unknown(self, on: str, *, really: bool) -> None:
         """Send what is no command."""
-        name, protocol = self.place(on)
         if really:
-            self.do(s.Unknown(name, protocol=protocol))
+            self.do(s.Unknown(on, protocol=self.protocols[on]))
 
-    def do(self, *steps: s.Request) -> None:
-        """Send commands, where no cas number must be known first in one packet with others."""
-        number = isinstance(steps[0], s.Store) and steps[0].verb == "cas"
-        if self.packet and (number or self.packet[0].on != steps[0].on):
+    def do(self, step: s.Step) -> None:
+        """Send a command, where no cas number must be known first in one packet with others."""
+        assert isinstance(step, s.Request), "only commands are drawn"
+        number = isinstance(step, s.Store) and step.verb == "cas"
+        if self.packet and (number or self.packet[0].on != step.on):
             self.send()
-        self.packet += steps
+        self.packet.append(step)
         if not self.joins:
             self.send()
         self.joins = False
@@ -216,14 +188,15 @@ class CommandMachine(CommandRules):
 class ArgumentMachine(CommandMachine):
     """Usual and unusual arguments on plain memcached, as its protocol defines an item."""
 
-    # Not white space alone: memcached 1.6.18 counts what is in memory behind it.
+    # Not white space alone: memcached 1.6.18 counts what is in memory behind it. Not NUL first: it reads a number up to
+    # NUL, whatever is appended.
     values = (
         *("0", "7", "99", "100", "18446744073709551615", "9223372036854775807"),
-        *("x", "", "12ab", "a b", "a\r\nb", "END\r\n", "get x\r\n", "\0\xff\xfe", "v" * 20000),
+        *("x", "", "12ab", "a b", "a\r\nb", "END\r\n", "get x\r\n", "\xff\0\xfe", "v" * 20000),
     )
     flags = (0, 1, 65535, 65536, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
     # Seconds from now, up to thirty days; negative: gone at once; beyond thirty days a date, here one of 1970 or 2038.
-    expiries = (0, 1000, 2592000, -1, 2592001, (1 << 31) - 1)
+    expiries = dict.fromkeys((0, 1000, 2592000, -1, 2592001, (1 << 31) - 1), 1.0)
     amounts = (
         *("0", "1", "10", "18446744073709551615", "9223372036854775808"),
         *("18446744073709551616", "-1", "x", "1.5"),

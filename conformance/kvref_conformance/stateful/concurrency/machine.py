@@ -15,23 +15,21 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from kvref_conformance.model import steps as s
 from kvref_conformance.stateful.command_rules import (
-    BOTH,
-    KEY,
-    MANNER,
     MAPPING,
-    ON,
+    PLAIN,
     PROTOCOLS,
     SELDOM,
-    VALUE,
     CommandRules,
-    at,
+    does,
     real_names,
 )
+from kvref_conformance.strategies.draw import pick
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_conformance.stateful.command_rules import Manner
+    from hypothesis.strategies import DrawFn
+
     from kvref_conformance.stateful.player import Player
 
 CONNECTIONS: Final = ("a", "b", "c")
@@ -42,8 +40,9 @@ VALUES: Final = ("1", "22", "7", "305")
 # Rules of a history; what does nothing counts.
 STEPS: Final = 40
 
-TABLE = st.sampled_from(("t1", "t1", "t2"))
-CHANGES = st.sampled_from(("update", "delete", "insert"))
+CONNECTION: Final = st.sampled_from(CONNECTIONS)
+TABLE: Final = st.sampled_from(("t1", "t1", "t2"))
+VALUE: Final = st.sampled_from(VALUES)
 
 
 class Histories(Protocol):
@@ -59,14 +58,26 @@ class Histories(Protocol):
         """End everything that is open."""
 
 
-def has_closed(machine: HistoryMachine) -> bool:
-    """Return whether a connection is closed."""
-    return len(machine.player.model.open) < len(CONNECTIONS)
+@st.composite
+def changes(draw: DrawFn, *verbs: str, within: bool = False) -> list[s.Step]:
+    """Draw a change of a row over SQL."""
+    self: HistoryMachine = draw(st.runner())
+    verb, table, key = pick(draw, verbs or ("update", "delete", "insert")), self.names[draw(TABLE)], self.key(draw)
+    return [s.Change(verb, table, key, "" if verb == "delete" else draw(VALUE), within)]
 
 
-def has_transaction(machine: HistoryMachine) -> bool:
-    """Return whether a SQL transaction is open."""
-    return machine.player.model.sql_open
+@st.composite
+def reads_around_a_change(draw: DrawFn) -> list[s.Step]:
+    """Draw a get, a change of the row over SQL, and the get again; each may be left out."""
+    self: HistoryMachine = draw(st.runner())
+    on, key, model = draw(CONNECTION), self.key(draw), self.player.model
+    get = self.command(draw, on, "get", PLAIN, key)
+    steps: list[s.Step] = [get, get]
+    if on in model.open:
+        place = model.tables[model.open[on].mapping], key
+        verb = "insert" if model.rows.newest(place) is None else "update"
+        steps.insert(1, s.Change(verb, *place, draw(VALUE)))
+    return [step for step in steps if not draw(SELDOM)]
 
 
 class HistoryMachine(CommandRules):
@@ -85,37 +96,40 @@ class HistoryMachine(CommandRules):
     finished: bool = False
 
     @initialize(
-        rows=st.fixed_dictionaries({}, optional={(table, key): VALUE for table in ("t1", "t2") for key in KEYS}),
+        rows=st.dictionaries(st.tuples(TABLE, st.sampled_from(KEYS)), VALUE),
         mappings=st.tuples(MAPPING, MAPPING, MAPPING),
         protocols=PROTOCOLS,
     )
     def begin(
-        self, *, rows: dict[tuple[str, str], int], mappings: tuple[int, int, int], protocols: tuple[str, str, str]
+        self, *, rows: dict[tuple[str, str], str], mappings: tuple[int, int, int], protocols: tuple[str, str, str]
     ) -> None:
         """Fill the tables and open the connections."""
         self.mappings = real_names(self.names, TABLES)
         self.player = self.histories.begin(
-            tuple((self.names[table], key, at(VALUES, rows[table, key])) for table, key in sorted(rows))
+            tuple((self.names[table], key, value) for (table, key), value in sorted(rows.items()))
         )
         self.begin_with(protocols)
         for on, mapping in zip(CONNECTIONS, mappings, strict=True):
             self.do(s.Open(on, self.mappings[mapping], self.protocols[on]))
 
-    @rule(on=ON, quits=st.booleans())
-    def close(self, *, on: int, quits: bool) -> None:
-        """Close a connection."""
-        self.do(s.Close(at(CONNECTIONS, on), quits))
+    close = does("close", st.builds(s.Close, CONNECTION, st.booleans()).map(lambda step: [step]))
+    look = does("look", st.builds(s.Look, SELDOM).map(lambda step: [step]))
+    # May wait for a connection; in a transaction, connections wait for it.
+    change = does("change", changes())
+    change_in_transaction = does("change_in_transaction", changes(within=True))
+    update = does("update", changes("update"))
+    read_again = does("read_again", reads_around_a_change())
 
-    @rule(on=ON, commit=st.booleans(), really=SELDOM)
-    def flush(self, *, on: int, commit: bool, really: bool) -> None:
+    @rule(on=CONNECTION, commit=st.booleans(), really=SELDOM)
+    def flush(self, *, on: str, commit: bool, really: bool) -> None:
         """Let the others go first, which flush_all would wait for, and empty the table."""
-        model, name = self.player.model, at(CONNECTIONS, on)
-        if really and name in model.open:
+        model = self.player.model
+        if really and on in model.open:
             self.do(s.End(commit))
-            table = model.tables[model.open[name].mapping]
-            for other in [each for each in model.open if each != name and table in model.open[each].touched]:
+            table = model.tables[model.open[on].mapping]
+            for other in [each for each in model.open if each != on and table in model.open[each].touched]:
                 self.do(s.Close(other))
-            self.do(s.Flush(name, protocol=self.protocols[name]))
+            self.do(s.Flush(on, protocol=self.protocols[on]))
 
     @rule(ends=st.sampled_from((True, *(False,) * 19)))
     def close_all(self, *, ends: bool) -> None:
@@ -123,62 +137,22 @@ class HistoryMachine(CommandRules):
         if ends:
             self.finish()
 
-    @precondition(has_closed)
-    @rule(on=ON, mapping=MAPPING)
-    def connect(self, *, on: int, mapping: int) -> None:
+    @precondition(lambda self: len(self.player.model.open) < len(CONNECTIONS))
+    @rule(on=CONNECTION, mapping=MAPPING)
+    def connect(self, *, on: str, mapping: int) -> None:
         """Connect again."""
-        name = at(CONNECTIONS, on)
-        self.do(s.Open(name, self.mappings[mapping], self.protocols[name]))
+        self.do(s.Open(on, self.mappings[mapping], self.protocols[on]))
 
-    @rule(dirty=SELDOM)
-    def look(self, *, dirty: bool) -> None:
-        """Read all rows over SQL."""
-        self.do(s.Look(dirty))
-
-    @rule(verb=CHANGES, table=TABLE, key=KEY, value=VALUE)
-    def change(self, *, verb: str, table: str, key: int, value: int) -> None:
-        """Change a row over SQL, which may wait for a connection."""
-        self.do(self.changed(verb, table, key, value))
-
-    @rule(table=TABLE, key=KEY, value=VALUE)
-    def update(self, *, table: str, key: int, value: int) -> None:
-        """Change a row that is there."""
-        self.do(self.changed("update", table, key, value))
-
-    @rule(on=ON, key=KEY, value=VALUE, manner=MANNER, changed=st.sampled_from((False, True, True)), both=BOTH)
-    def read_again(
-        self, *, on: int, key: int, value: int, manner: Manner, changed: bool, both: tuple[bool, bool]
-    ) -> None:
-        """Read a row before and behind a change over SQL."""
-        model, name = self.player.model, at(CONNECTIONS, on)
-        if both[0]:
-            self.read(on, [(None, key)], manner)
-        if changed and name in model.open:
-            place = model.tables[model.open[name].mapping], self.keys[key]
-            self.do(s.Change("insert" if model.rows.newest(place) is None else "update", *place, at(VALUES, value)))
-        if both[1]:
-            self.read(on, [(None, key)], manner)
-
-    @rule(verb=CHANGES, table=TABLE, key=KEY, value=VALUE)
-    def change_in_transaction(self, *, verb: str, table: str, key: int, value: int) -> None:
-        """Change a row over SQL in a transaction, for which connections wait."""
-        self.do(replace(self.changed(verb, table, key, value), within=True))
-
-    @precondition(has_transaction)
+    @precondition(lambda self: self.player.model.sql_open)
     @rule(commit=st.booleans())
     def end(self, *, commit: bool) -> None:
         """End the SQL transaction."""
         self.do(s.End(commit))
 
-    def changed(self, verb: str, table: str, key: int, value: int) -> s.Change:
-        """Return a change of a row over SQL."""
-        return s.Change(verb, self.names[table], self.keys[key], "" if verb == "delete" else at(VALUES, value))
-
-    def do(self, *steps: s.Step) -> None:
-        """Do steps that may be done now, one after the other."""
-        for step in steps:
-            if not self.finished:
-                self.histories.take(self.player, self.safe(step))
+    def do(self, step: s.Step) -> None:
+        """Do a step that may be done now."""
+        if not self.finished:
+            self.histories.take(self.player, self.safe(step))
 
     def safe(self, step: s.Step) -> s.Step:
         """Return a step with the key alone where `@@mapping.key` is a key, which other keys would surround."""
