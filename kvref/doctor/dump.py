@@ -17,14 +17,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kvref.doctor.source import SQLiteSource, read_file
+from kvref.doctor.source import Source, SQLiteSource, read_file
 from kvref.documents import MAX_BYTES, DocumentError, read_bytes
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.translation.session import connect
 from kvref.translation.translate import Translator, Untranslatable
 
 if TYPE_CHECKING:
-    from kvref.engine.mapping import Mapping, Naming
+    from kvref.engine.mapping import Naming
     from kvref.profiles import Profile
     from kvref.storage.config.containers import Container, PolicyCell, Table, TableDetails
     from kvref.storage.sqlite.schema import SQLiteCatalog
@@ -338,16 +338,14 @@ class Loaded:
         return ""
 
 
-class DumpSource:
-    """The tables of a dump.
+class DumpSource(Source):
+    """The tables of a dump, which does not show how the server writes its log.
 
     Args:
         path: of the dump.
         source: the SQLite file made of it.
         loaded: what was made.
     """
-
-    log_refusal = ""  # a dump does not show how the server writes its log
 
     def __init__(self, path: Path, source: SQLiteSource, loaded: Loaded) -> None:
         self.name = str(path)
@@ -385,10 +383,6 @@ class DumpSource:
         if schema in self._loaded.whole:
             return ""
         return f"the dump has no table {schema}.{name}: dump its database too (mysqldump --databases … {schema})"
-
-    def not_cached(self, mapping: Mapping) -> str:  # noqa: ARG002
-        """Return "": a dump does not show what the server writes into its log."""
-        return ""
 
 
 class DumpCatalog:

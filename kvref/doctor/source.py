@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from kvref import collations
@@ -27,30 +28,34 @@ if TYPE_CHECKING:
 LOCK_WAIT: Final = 10.0  # seconds
 
 
-class Source(Protocol):
+class Source(ABC):
     """The tables that are looked at."""
 
     name: str
     """For people: the DSN without its password, or the file."""
     notes: list[str]
     """What could not be looked at, or was left out."""
-    log_refusal: str
+    log_refusal: str = ""
     """Why `row_cache_binlog=1` cannot follow the server's binary log, and what to change; "" if it can, or is not for
     this store."""
-    version: str
+    version: str = ""
     """Of the MySQL server, as in `8.0.33`; "" where it is none or not known."""
 
+    @abstractmethod
     def catalog(self, profile: Profile) -> Catalog:
         """Return the tables as a profile reads them."""
 
+    @abstractmethod
     def details(self, schema: str, name: str) -> TableDetails:
         """Return what else is known of a table that the catalog has."""
 
-    def unseen(self, schema: str, name: str) -> str:
+    def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - a default
         """Return why a table that the catalog lacks may be there all the same; "" when it is missing."""
+        return ""
 
-    def not_cached(self, mapping: Mapping) -> str:
+    def not_cached(self, mapping: Mapping) -> str:  # noqa: ARG002 - a default
         """Return why `row_cache_binlog=1` does not cache a mapping's rows; "" if it does, or is not for this store."""
+        return ""
 
 
 @contextmanager
@@ -93,7 +98,7 @@ def read_file(path: Path) -> Iterator[SQLiteSource]:
         raise StoreError(f"store {path}: {error}") from error
 
 
-class SQLiteSource:
+class SQLiteSource(Source):
     """A SQLite file.
 
     Args:
@@ -101,12 +106,9 @@ class SQLiteSource:
         connection: for reading, with the collations.
     """
 
-    log_refusal = ""
-
     def __init__(self, name: str, connection: sqlite3.Connection) -> None:
         self.name = name
-        self.notes: list[str] = []
-        self.version = ""
+        self.notes = []
         self._connection = connection
         self._names: SQLiteCatalog | None = None
 
@@ -121,14 +123,6 @@ class SQLiteSource:
         if self._names is None or source is None:
             return TableDetails()
         return table_details(self._connection, self._names, source)
-
-    def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - a file hides nothing
-        """Return "": a file hides no table."""
-        return ""
-
-    def not_cached(self, mapping: Mapping) -> str:  # noqa: ARG002
-        """Return "": there is no binary log."""
-        return ""
 
 
 @contextmanager
@@ -150,11 +144,11 @@ def _mysql(dsn: str) -> Iterator[Source]:
         raise StoreError(f"store {without_password(dsn)}: {cause(error)}") from error
 
 
-class _MySQLSource:
+class _MySQLSource(Source):
     def __init__(self, name: str, connection: Connection[Cursor], log_refusal: str) -> None:
         self.name = name
         self.log_refusal = log_refusal
-        self.notes: list[str] = []
+        self.notes = []
         with connection.cursor() as cursor:
             cursor.execute("SELECT VERSION()")
             said = "".join(str(row[0]) for row in cursor.fetchall())
@@ -170,9 +164,6 @@ class _MySQLSource:
         from kvref.storage.mysql.schema import table_details as mysql_details  # noqa: PLC0415 - an extra
 
         return mysql_details(self._connection, schema, name)
-
-    def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - the catalog says so
-        return ""
 
     def not_cached(self, mapping: Mapping) -> str:
         from kvref.storage.mysql.binlog.eligibility import terms  # noqa: PLC0415 - an extra
