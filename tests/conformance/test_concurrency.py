@@ -13,7 +13,7 @@ from kvref_conformance.model.expected import Answer, Closed, Seen, Served, Silen
 from kvref_conformance.model.model import Model
 from kvref_conformance.model.rules import Limits
 from kvref_conformance.model.words import Mappings
-from kvref_conformance.stateful.concurrency.exclusions import ObserverAbilities, refuses
+from kvref_conformance.stateful.concurrency.exclusions import refuses
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
 from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_machine
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 W, R, LEVEL = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size", "innodb_api_trx_level"
 WORDS = dict.fromkeys(TABLES, ("test/t1",))
-ABILITIES = ObserverAbilities(transactions=True)
 STORED, NOT_STORED, END = "STORED\r\n", "NOT_STORED\r\n", "END\r\n"
 WAITS, CLOSES, SERVED = None, "closed", "served"
 # What SQL sees: key of t1, value, cas number.
@@ -51,7 +50,7 @@ def connected(profile: str, *rows: tuple[str, str], **settings: int) -> Model:
 def allowed(model: Model, *conversation: tuple[s.Step, *tuple[Observed, ...]]) -> int:
     """Return how many steps were observed as the model allows before the first that was not."""
     for number, (step, *observed) in enumerate(conversation):
-        assert not refuses(model, step, ABILITIES)
+        assert not refuses(model, step, transactions=True)
         expected = model.take(step)
         assert len(expected) == len(observed), expected
         if not all(is_allowed(model, *pair) for pair in zip(expected, observed, strict=True)):
@@ -195,7 +194,7 @@ def test_sql_waits_for_a_pending_row_and_changes_what_was_committed() -> None:
     assert allowed(model, (LOOK, BOTH)) == 0
     over_sqlite = connected("kvref", **settings)
     over_sqlite.take(K1[0])
-    assert refuses(over_sqlite, update, ObserverAbilities(transactions=False))
+    assert refuses(over_sqlite, update, transactions=False)
 
 
 def test_a_cas_number_belongs_to_one_version() -> None:
@@ -215,7 +214,7 @@ def test_what_blocks_a_thread_of_others_is_not_sent(threads: int, reason: str) -
     model = begin("mysql-8.0", (), threads, **{W: 1000, R: 1000})
     for step in (s.Open("a", "m1"), s.Open("b", "m1"), K1[0]):
         model.take(step)
-    assert refuses(model, set_("b", "k1", "2"), ABILITIES) == reason
+    assert refuses(model, set_("b", "k1", "2"), transactions=True) == reason
 
 
 def test_nobody_connects_while_every_thread_waits() -> None:
@@ -223,18 +222,18 @@ def test_nobody_connects_while_every_thread_waits() -> None:
     model.take(s.Open("a", "m1"))
     model.take(s.Change("update", "t1", "k1", "2", within=True))
     assert allowed(model, (set_("a", "k1", "2"), WAITS)) == 1
-    assert refuses(model, s.Open("b", "m1"), ABILITIES) == "every thread of the endpoint waits"
+    assert refuses(model, s.Open("b", "m1"), transactions=True) == "every thread of the endpoint waits"
     assert allowed(model, (s.End(commit=True), STORED)) == 1
-    assert not refuses(model, s.Open("b", "m1"), ABILITIES)
+    assert not refuses(model, s.Open("b", "m1"), transactions=True)
 
 
 def test_a_deadlock_and_a_flush_that_hangs_are_not_sent() -> None:
     """lock-024, lock-109."""
     model = connected("mysql-8.0", **{W: 1000, R: 1000})
     assert allowed(model, K1, (set_("b", "k3", "2"), STORED), (set_("a", "k3", "2"), WAITS)) == 3
-    assert refuses(model, set_("b", "k1", "2"), ABILITIES) == "a deadlock is possible"
-    assert refuses(model, s.Flush("b"), ABILITIES)
-    assert refuses(model, s.Close("a", quits=True), ABILITIES) == "it waits"
+    assert refuses(model, set_("b", "k1", "2"), transactions=True) == "a deadlock is possible"
+    assert refuses(model, s.Flush("b"), transactions=True)
+    assert refuses(model, s.Close("a", quits=True), transactions=True) == "it waits"
 
 
 def no_connection(**_: object) -> Connection:
@@ -255,7 +254,7 @@ class Imagined:
         return player
 
     def take(self, player: Player, step: s.Step) -> None:
-        if refuses(player.model, step, ABILITIES):
+        if refuses(player.model, step, transactions=True):
             return
         player.steps.append(step)
         self.kinds[step.verb if isinstance(step, s.Store | s.Change) else type(step).__name__] += 1

@@ -24,10 +24,11 @@ NUMBERS: Final = (0, 1, 2, 5, 7, 9, 10, 99, -1, -5, 2020)
 def row_pool(draw: DrawFn, table: Table, palette: Palette) -> tuple[tuple[Cell, ...], ...]:
     """Draw rows for a table; their keys differ in every collation."""
     rows: list[tuple[Cell, ...]] = []
+    column = table.column("k")
     taken: set[str] = set()
     for number in range(between(draw, 0, 8)):
         row = draw_row(draw, table, palette, number)
-        key = _distinct(row[_place(table, "k")], table.column("k"))
+        key = _distinct(row[table.columns.index(column)], column)
         if key not in taken:
             taken.add(key)
             rows.append(row)
@@ -84,7 +85,3 @@ def _distinct(cell: Cell, column: Column) -> str:
     if collation.endswith("_bin"):
         return str(cell).rstrip(" ")
     return unicodedata.normalize("NFC", str(cell)).rstrip(" ") if collation.endswith("_cs") else folded(cell)
-
-
-def _place(table: Table, name: str) -> int:
-    return next(number for number, column in enumerate(table.columns) if column.name == name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvref_conformance.model import steps as s
@@ -15,24 +14,19 @@ if TYPE_CHECKING:
 DIGITS = 15
 
 
-@dataclass(frozen=True, slots=True)
-class ObserverAbilities:
-    """What the observer can do.
+def refuses(model: Model, step: s.Step, *, transactions: bool) -> str:
+    """Return why a step must not be done now; empty where it may.
 
     Args:
-        transactions: SQL transactions that hold rows, statements that wait for one, and READ UNCOMMITTED: not over
+        model: before the step.
+        step: the step.
+        transactions: SQL transactions hold rows, statements wait for one, and READ UNCOMMITTED is possible: not over
             SQLite, which has one writer.
     """
-
-    transactions: bool
-
-
-def refuses(model: Model, step: s.Step, abilities: ObserverAbilities) -> str:
-    """Return why a step must not be done now; empty where it may."""
     if isinstance(step, s.Open):
         return "it is open" if step.on in model.open else _refuses_connect(model)
     if isinstance(step, s.Look | s.Change | s.End):
-        return _refuses_statement(model, step, abilities)
+        return _refuses_statement(model, step, transactions=transactions)
     if step.on not in model.open:
         return "it is not open"
     if model.open[step.on].waits:
@@ -49,9 +43,9 @@ def _refuses_connect(model: Model) -> str:
     return "every thread of the endpoint waits" if len(blocked) == model.threads else ""
 
 
-def _refuses_statement(model: Model, step: s.Statement, abilities: ObserverAbilities) -> str:
+def _refuses_statement(model: Model, step: s.Statement, *, transactions: bool) -> str:
     needs_more = step.dirty if isinstance(step, s.Look) else isinstance(step, s.End) or step.within
-    if needs_more and not abilities.transactions:
+    if needs_more and not transactions:
         return "SQLite has one writer and shows what is committed"
     if isinstance(step, s.Look):
         return ""
@@ -63,7 +57,7 @@ def _refuses_statement(model: Model, step: s.Statement, abilities: ObserverAbili
         return "whether it waits, or for how long, varies"
     holder = model.rows.holder(place, owner)
     if holder:
-        may = abilities.transactions and not step.within and step.verb != "insert" and holder != s.SQL
+        may = transactions and not step.within and step.verb != "insert" and holder != s.SQL
         return "" if may and not model.sql_waits else "it would wait without end"
     there = model.rows.newest(place) is not None
     if there == (step.verb == "insert"):

@@ -129,7 +129,7 @@ class Histories:
 
     def take(self, player: Player, step: s.Step) -> None:
         """Do a step, unless it may not be done now."""
-        if player.wrong is None and not refuses(player.model, step, self._sql.abilities):
+        if player.wrong is None and not refuses(player.model, step, transactions=self._sql.transactions):
             player.take(step)
 
     def finish(self, player: Player) -> None:

@@ -12,7 +12,6 @@ import pymysql
 
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Cells, Seen, shown
-from kvref_conformance.stateful.concurrency.exclusions import ObserverAbilities
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -39,9 +38,9 @@ class SqlConnections:
     def __init__(self, database: Database) -> None:
         self._stack = ExitStack()
         self._committed = self._another(database, "READ COMMITTED")
-        self.abilities = ObserverAbilities(transactions=database.engine == "mysql")
+        self.transactions = database.engine == "mysql"
         self._transaction = self._waiter = self._dirty = self._committed
-        if self.abilities.transactions:
+        if self.transactions:
             self._transaction = self._another(database, "READ COMMITTED")
             self._waiter = self._another(database, "READ COMMITTED")
             self._dirty = self._another(database, "READ UNCOMMITTED")
@@ -117,7 +116,7 @@ class SqlConnections:
 
     def roll_back(self) -> None:
         """End the transaction that a history has left open."""
-        if self.abilities.transactions:
+        if self.transactions:
             with suppress(pymysql.MySQLError):  # the server may be what failed
                 self._transaction.execute("ROLLBACK")
 
