@@ -111,9 +111,11 @@ class CommandRules(RuleBasedStateMachine):
     # Most conversations need items.
     set_key = sends(("set", PLAIN))
     set_and_read = sends(("set", MAPPED), ("get", PLAIN))
+    set_and_read_again = set_and_read
     set_and_count = sends(("set", PLAIN), ("count", PLAIN))
     set_and_cas = sends(("set", PLAIN), ("cas", PLAIN))
     get = sends(("get", PLAIN), most=8)
+    get_again = get
     get_mapped = sends(("get", MAPPED))
     count = sends(("count", EITHER))
     delete = sends(("delete", EITHER))
