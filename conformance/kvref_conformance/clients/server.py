@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 1 << 16
 _BETWEEN_SEGMENTS: Final = 0.0003  # seconds
-APART: Final = 0.02  # seconds between a reply and a surplus one of `Fault.apart`
+_AFTER_APART: Final = 0.03  # seconds before each reply behind a segment of `Fault.apart`, which is read without it
 _RESET: Final = struct.pack("ii", 1, 0)
 RECEIVED: Final = "received"
 SENT: Final = "sent"
@@ -84,6 +84,8 @@ class ScriptedServer:
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._stopped = threading.Event()
+        self._returned = threading.Event()  # the client has the result of the call before a segment of `Fault.apart`
+        self._apart = threading.Event()  # this segment is sent, or the connection has ended
         self._connections: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
 
@@ -93,6 +95,7 @@ class ScriptedServer:
 
     def __exit__(self, *_: object) -> None:
         self._stopped.set()
+        self._returned.set()
         with self._lock:
             # A thread that is in accept or recv returns from it.
             for each in (self._listener, *self._connections):
@@ -113,6 +116,11 @@ class ScriptedServer:
             openssl()
         with self._lock:
             self._fault, self._left = fault, fault.times
+
+    def send_apart(self) -> None:
+        """Send the segment that `Fault.apart` holds back, and wait until it is sent; call it between two calls."""
+        self._returned.set()
+        self._apart.wait(self._timeout)
 
     def _due(self, verbs: set[str]) -> Fault | None:
         return self._fault if self._fault is not None and self._left and self._fault.on in verbs else None
@@ -238,6 +246,8 @@ class ScriptedServer:
         if fault is not None:
             return self._apply(connection, fault, units, send)
         data = b"".join(unit.render() for unit in units)
+        if self._apart.is_set():
+            time.sleep(_AFTER_APART)
         return send(data) if data else True
 
     def _apply(
@@ -247,13 +257,20 @@ class ScriptedServer:
         segments = fault.segments(units)
         if fault.wait and not fault.wait_at:
             self._stopped.wait(fault.wait * self._timeout)
-        for place, segment in enumerate(segments):
-            if place:
-                time.sleep(APART if fault.apart else _BETWEEN_SEGMENTS)
-                if fault.wait:
-                    self._stopped.wait(fault.wait * self._timeout)
-            if segment and send(segment) is False:
-                return False
+        try:
+            for place, segment in enumerate(segments):
+                if place and fault.apart:
+                    # A client that waits for more than its reply times out.
+                    self._returned.wait(2 * self._timeout)
+                elif place:
+                    time.sleep(_BETWEEN_SEGMENTS)
+                    if fault.wait:
+                        self._stopped.wait(fault.wait * self._timeout)
+                if segment and send(segment) is False:
+                    return False
+        finally:
+            if fault.apart:
+                self._apart.set()
         if fault.reset:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         return not fault.ends
