@@ -25,7 +25,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CR, ER
 from pymysql.cursors import Cursor
 
-from kvref.errors import StoreError
+from kvref.errors import KvrefError, StoreError
 from kvref.storage.mysql.errors import NOT_READY, ends_connection
 from kvref.storage.mysql.login import Login, cause, hangs
 
@@ -78,6 +78,10 @@ class Look(NamedTuple):
 
 class DownError(StoreError):
     """A server does not serve: another is to be used."""
+
+
+class NoSecondaryError(KvrefError):
+    """No secondary can be read: the primary has the answer, and no client receives this text."""
 
 
 @dataclass(eq=False, slots=True)
@@ -283,7 +287,7 @@ class Secondaries(Nodes):
             lock_wait: see `Login.connect`.
 
         Raises:
-            StoreError: none can be read; the text has each server's cause.
+            NoSecondaryError: none can be read; the text has each server's cause.
         """
         causes = []
         for login in random.sample(self._each, len(self._each)):
@@ -299,7 +303,7 @@ class Secondaries(Nodes):
                 return connection
             connection.close()
             causes.append(f"{login.text}: it is no secondary")
-        raise StoreError(f"none of {len(causes)} servers is a secondary that can be read: {'; '.join(causes)}")
+        raise NoSecondaryError(f"none of {len(causes)} servers is a secondary that can be read: {'; '.join(causes)}")
 
 
 def _state_or_close(connection: Connection[Cursor]) -> State:

@@ -25,7 +25,7 @@ from kvref.storage.config import catalog
 from kvref.storage.config.containers import checked
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import result_set
-from kvref.storage.mysql.cluster import State, state_of
+from kvref.storage.mysql.cluster import NoSecondaryError, State, state_of
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import (
     LOCKED,
@@ -226,10 +226,10 @@ class MySQLConnection:
             return self._say(sql)
 
     def require_secondary(self) -> None:
-        """Raise StoreError if the server is no secondary of a group any more; other errors as `say`."""
+        """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `say`."""
         with self._errors():
             if state_of(self._connection) is not State.FOLLOWS:
-                raise StoreError("the server is no secondary of its replication group")
+                raise NoSecondaryError("the server is no secondary of its replication group")
 
     def cells(self, sql: str) -> list[Cells]:
         """Return the rows of a statement as the server writes them; otherwise as `say`, and faster."""

@@ -48,7 +48,7 @@ class Replicas(Database):
         self._primary = primary
 
     def connect(self) -> MySQLConnection:
-        """Open a connection to a secondary; raises StoreError if none can be read."""
+        """Open a connection to a secondary; raises NoSecondaryError if none can be read."""
         return MySQLConnection(self, _COMMITTED, brief=True)
 
     def record_and_compare_columns(self, mapping: Mapping, part: str, shape: object) -> bool:

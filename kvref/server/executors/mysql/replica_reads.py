@@ -64,7 +64,7 @@ class Secondary:
         """Call what blocks with the connection, which must be there, and further arguments.
 
         Raises:
-            StoreError: the server is no secondary any more.
+            NoSecondaryError: the server is no secondary any more.
             KvrefError, LockWaitError: as `what` does.
         """
         connection, now = self.connection, self._loop.time()
