@@ -7,7 +7,7 @@ side and reading to the end: the server has then finished with it.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import SuiteError
 from kvref_conformance.connection import MAX_ANSWER_BYTES, Reply, beyond
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.player import ReplayTarget
-    from kvref_conformance.differential.generate import Script
     from kvref_conformance.steps import StartRequest, Step
     from kvref_conformance.strategies.world import Table, World
 
@@ -140,11 +139,9 @@ class Side:
         hidden = [column.kind != "integer" for column in table.columns]
         cells = ", ".join(f"HEX({c.name})" if hide else c.name for c, hide in zip(table.columns, hidden, strict=True))
         result = self.execute(f"SELECT {cells} FROM test.{table.name}")
-        rows = result.get("rows")
+        rows: Any = result.get("rows")
         assert isinstance(rows, list), f"{self.name}: {result}"
-        return [
-            [_plain(cell) if hide else cell for cell, hide in zip(_listed(row), hidden, strict=True)] for row in rows
-        ]
+        return [[_plain(cell) if hide else cell for cell, hide in zip(row, hidden, strict=True)] for row in rows]
 
     def execute(self, statement: str) -> dict[str, Json]:
         """Run a statement; see `ReplayTarget.execute`.
@@ -184,11 +181,6 @@ def take(step: Step, sides: tuple[Side, Side], patience: float) -> tuple[bytes |
     return None, None
 
 
-def _listed(row: Json) -> list[Json]:
-    assert isinstance(row, list), "a row is a list of cells"
-    return row
-
-
 def _plain(cell: Json) -> Json:
     return bytes.fromhex(cell).decode("latin-1") if isinstance(cell, str) else None
 
@@ -199,9 +191,3 @@ def _result(side: Side, statement: str) -> bytes:
     if isinstance(error, list) and not error[0]:
         raise SuiteError(f"{side.name}: {statement!r}: {error[1]}")  # not the database said so
     return b"<SQL error>" if error else b"<SQL done>"
-
-
-def begin(script: Script, sides: tuple[Side, Side]) -> None:
-    """Fill the tables of both sides."""
-    for side in sides:
-        side.begin(script.rows)

@@ -77,7 +77,8 @@ def run_script(script: Script, sides: Sides, known: Sequence[Known], patience: f
     outcome = Outcome()
     counted = Counted()
     try:
-        exchange.begin(script, sides)
+        for side in sides:
+            side.begin(script.rows)
         for number, step in enumerate(script.steps):
             left, right = exchange.take(step, sides, patience)
             outcome.answers.append((left, right))

@@ -53,7 +53,6 @@ class Palette:
         malformed: bytes that are not in the column's character set, and separators where no part ends.
     """
 
-    version: str
     key_types: Mapping[str, float]
     key_widths: Mapping[int, float]
     key_integers: Sequence[str]
@@ -67,9 +66,7 @@ class Palette:
     others: Mapping[int, float]
     indexes: Mapping[str, float]
     any_nullability: bool
-    signed_not_null: bool
     nullable_integer_keys: bool
-    max_index_bytes: int | None
     numbers: Mapping[str, Sequence[int]]
     letters: str
     odd_keys: Sequence[bytes]
@@ -77,6 +74,9 @@ class Palette:
     wide_letters: str
     keys: Mapping[str, float]
     malformed: bool
+    version: str = "8.0.33"
+    signed_not_null: bool = False
+    max_index_bytes: int | None = None
 
     def odd_keys_of(self, column: Column) -> Sequence[bytes]:
         """Return the unusual keys of a text column; latin1 has a character for each byte."""
@@ -88,7 +88,6 @@ class Palette:
 # ENUM, SET, YEAR; cas and expiry columns too narrow for a counter or a time, whose contents depend on the time of the
 # run.
 EVERYTHING: Final = Palette(
-    version="8.0.33",
     key_types={"VARCHAR": 5.0, "CHAR": 1},
     key_widths={32: 6.0, 1: 0.5, 2: 1, 3: 1, 4: 1, 5: 1, 8: 2, 16: 2, 64: 1, 100: 1, 191: 0.5, 250: 1},
     key_integers=INTEGERS,
@@ -105,9 +104,7 @@ EVERYTHING: Final = Palette(
     others={0: 6.0, 1: 2, 2: 1, 3: 0.5},
     indexes={"primary": 8.0, "both": 0.7, "unique": 0.9, "beside": 0.6, "beside, not null": 0.3},
     any_nullability=True,
-    signed_not_null=False,
     nullable_integer_keys=True,
-    max_index_bytes=None,
     numbers={"c": CAS, "e": TIMES},
     letters="",
     odd_keys=ODD_KEYS,
@@ -119,7 +116,6 @@ EVERYTHING: Final = Palette(
 # What the model knows: the collations that 5.6 and 8.0 both have, in which "e", "é" and "É" are one letter where they
 # end in _ci. Excluded is also what ends a plugin server or returns uninitialized memory (`deviations/defects.toml`).
 MODELLED: Final = Palette(
-    version="8.0.33",
     key_types={"VARCHAR": 1.0},
     key_widths={32: 1.0, 1: 1, 2: 1, 5: 1, 60: 1},
     key_integers=("TINYINT", "TINYINT UNSIGNED", "SMALLINT", "INT", "INT UNSIGNED", "BIGINT"),
@@ -137,9 +133,7 @@ MODELLED: Final = Palette(
     others={0: 1.0},
     indexes={"primary": 1.0},
     any_nullability=False,
-    signed_not_null=False,
     nullable_integer_keys=False,
-    max_index_bytes=None,
     numbers={"f": range(10)},
     letters="aAbeEéÉ1",
     # Not UTF-8: a key or value that the table cannot show.
