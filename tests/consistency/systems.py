@@ -339,7 +339,7 @@ SETUPS = (
     Setup("MariaDB, two processes", partial(over_database, "mariadb", ()), 102),
     Setup("Galera", over_galera, 102),
     Setup("replication group, two processes", partial(over_group, PRIMARY), 100),
+    Setup("replication group behind MySQL Router, two processes", over_router, 60),
     Setup("replication group, two processes with reads=session", partial(over_group, SESSION), 24, session=True),
     Setup("replication group in network namespaces, two processes", over_parted_group, 12),
-    Setup("replication group behind MySQL Router, two processes", over_router, 60),
 )

@@ -8,7 +8,7 @@ looked up, then contains no other odd key.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.stateful.concurrency.run import Histories
     from kvref_conformance.stateful.player import Player
 
 CONNECTIONS: Final = ("a", "b", "c")
@@ -44,6 +43,19 @@ STEPS: Final = 40
 CONNECTION: Final = st.sampled_from(CONNECTIONS)
 TABLE: Final = st.sampled_from(("t1", "t1", "t2"))
 VALUE: Final = st.sampled_from(VALUES)
+
+
+class Histories(Protocol):
+    """Runs histories; see `run.py` for the methods."""
+
+    def begin(self, rows: tuple[tuple[str, str, str], ...]) -> Player:
+        """Begin a history with rows."""
+
+    def take(self, player: Player, step: s.Step) -> None:
+        """Do a step, unless it may not be done now."""
+
+    def finish(self, player: Player) -> None:
+        """End everything that is open."""
 
 
 @st.composite
