@@ -80,7 +80,8 @@ def test_the_command_measures_a_row(tmp_path: Path, where: Split) -> None:
         with missing_skips():
             raise MissingError(made["skipped"][0]["reason"])
     [row] = made["rows"]
-    assert (row["name"], row["target"], row["unit"]) == ("mixed-memcached", ROWS["mixed-memcached"].target, "operations")
+    mixed = ROWS["mixed-memcached"]
+    assert (row["name"], row["target"], row["unit"]) == (mixed.name, mixed.target, "operations")
     for both in row["pairs"]:
         assert list(both) == ["ours", "theirs"]
         for side, process in (("ours", "kvref"), ("theirs", "memcached")):
