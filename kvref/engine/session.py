@@ -354,10 +354,10 @@ class Session:
 
     def finds_expired(self, expiry: int | None, now: int) -> bool:
         """Return what `expired` does, and count expired rows in `get_expired`."""
-        if not expiry or not self.expired(expiry, now):
-            return False
-        self.shared.counters.get_expired += 1
-        return True
+        expired = self.expired(expiry, now)
+        if expired:
+            self.shared.counters.get_expired += 1
+        return expired
 
     def is_another(self, cas: int | None, requested: int) -> bool:
         """Return whether the found item has another cas number than a binary request.

@@ -47,6 +47,7 @@ class Statements:
         self.columns = (mapping.key, *mapping.values, *options)
         self._quoted = {column.name: quote(column.name) for column in self.columns}
         self._literals = [(column.name, literals(column)) for column in self.columns]
+        self._key_literal = self._literals[0][1]
         self._mapped = tuple(column is not None for column in (mapping.flags, mapping.cas, mapping.expiry))
         self._plain = mapping.key not in mapping.values and all(
             column.codec is None or column.kind is Kind.TEXT for column in self.columns
@@ -69,7 +70,7 @@ class Statements:
     def lookup(self, key: Cell, lock: str = "") -> str:
         """Return the SELECT of one row, with the lock that it takes."""
         beginning = self.mapping.beginning
-        where = f" WHERE LEFT({self.key}, {beginning}) = {literal(self.mapping.key, key)}"
+        where = f" WHERE LEFT({self.key}, {beginning}) = {self._key_literal(key)}"
         return f"{self.select}{where if beginning else self._where(key)}{lock}"
 
     def along(self, key: Cell, columns: tuple[Column, ...]) -> str:
@@ -78,7 +79,7 @@ class Statements:
 
     def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int, *, descending: bool = False) -> str:
         """Return the SELECT of a range; `bounds` are comparisons of the key."""
-        where = " AND ".join(f"{self.key} {sign} {literal(self.mapping.key, cell)}" for sign, cell in bounds)
+        where = " AND ".join(f"{self.key} {sign} {self._key_literal(cell)}" for sign, cell in bounds)
         order = f"{self.key} DESC" if descending else self.key
         return f"{self.select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
 
@@ -86,7 +87,7 @@ class Statements:
         """Return the SELECT of a page of keys with what `listed` takes; `after`: the key before, None for none."""
         names = self._names(listed_columns(self.mapping))
         sizes = " + ".join(f"COALESCE(OCTET_LENGTH({quote(column.name)}), 0)" for column in self.mapping.values)
-        where = "IS NOT NULL" if after is None else f"> {literal(self.mapping.key, after)}"
+        where = "IS NOT NULL" if after is None else f"> {self._key_literal(after)}"
         return f"SELECT {names}, {sizes} FROM {self.indexed} WHERE {self.key} {where} ORDER BY {self.key} LIMIT {limit}"  # noqa: S608
 
     def listed(self, cells: tuple[Cell, ...], size: int) -> ListedRow:
@@ -142,8 +143,7 @@ class Statements:
 
         Only what MySQL puts into the column as it would put a literal: an expression has one type for all rows.
         """
-        column = self.mapping.key
-        return self._plain and (key == row.key or literal(column, key) == literal(column, row.key))
+        return self._plain and (key == row.key or self._key_literal(key) == self._key_literal(row.key))
 
     def update_all(self, rows: Sequence[Row], *, clear_unmapped: bool, keeps_value: bool) -> str:
         """Return the UPDATE of several rows that are found under the keys which they keep, see `takes_together`."""
@@ -200,10 +200,10 @@ class Statements:
         )
 
     def _where(self, key: Cell) -> str:
-        return f" WHERE {self.key} = {literal(self.mapping.key, key)}"
+        return f" WHERE {self.key} = {self._key_literal(key)}"
 
     def _among(self, keys: Iterable[Cell]) -> str:
-        return f" WHERE {self.key} IN ({', '.join(literal(self.mapping.key, key) for key in keys)})"
+        return f" WHERE {self.key} IN ({', '.join(map(self._key_literal, keys))})"
 
     def _cells(self, row: Row) -> dict[str, str]:
         return {name: text for name, [text] in self._texts((row,)).items()}

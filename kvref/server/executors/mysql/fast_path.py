@@ -146,23 +146,21 @@ class MySQLFastPath:
         else:
             Run(taken, later)
         for each in taken:
-            if isinstance(each, (PlainRead, PlainReads)):
-                self._batcher.add_read(table, each)
-            elif isinstance(each, PlainWrite):
+            if isinstance(each, PlainWrite):
                 self._batcher.add_write(table, each)
             elif isinstance(each, PlainGets):
                 for lookup in each.lookups:
                     self._add(table, lookup)
             else:
-                assert isinstance(each, PlainGet)
-                self._batcher.add_get(self._mapping, each)
+                assert isinstance(each, (PlainRead, PlainReads, PlainGet))
+                self._add(table, each)
         return size, Wait.ANSWER
 
-    def _add(self, table: PlainTable, lookup: PlainRead | PlainGet) -> None:
-        if isinstance(lookup, PlainRead):
-            self._batcher.add_read(table, lookup)
-        else:
+    def _add(self, table: PlainTable, lookup: PlainRead | PlainReads | PlainGet) -> None:
+        if isinstance(lookup, PlainGet):
             self._batcher.add_get(self._mapping, lookup)
+        else:
+            self._batcher.add_read(table, lookup)
 
     def _gets(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
         """Return the gets at the beginning of some input."""
