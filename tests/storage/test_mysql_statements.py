@@ -98,6 +98,12 @@ def test_sql_gets_no_padding() -> None:
     assert literal(column, "ab" + " " * 14) == "_utf8mb4 X'6162'"
 
 
+def test_sql_gets_no_padding_of_bytes() -> None:
+    latin1 = CHARSETS["latin1"]
+    padded, other = (Column("k", Kind.TEXT, charset=latin1, codec=codecs.text(latin1, width)) for width in (4, 0))
+    assert [literal(each, b"\xe9  ") for each in (padded, other)] == ["_latin1 X'e9'", "_latin1 X'e92020'"]
+
+
 def test_several_rows_are_updated_by_their_bytes_and_alike_columns_once() -> None:
     rows = [Row("a", (b"1",), 7, None, None), Row("b", (None,), 7, None, None)]
     assert statements().update_all(rows, clear_unmapped=False, keeps_value=False) == (
