@@ -37,8 +37,8 @@ def _folder(package: str, plugin: str, progress: Progress) -> Path:
     installed = Path("/") / _PLUGINS
     if (installed / f"{plugin}.so").exists():
         return installed
-    asked = [tool("dpkg-query"), "-W", "-f", "${Version}", "mariadb-server-core"]
-    version = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
+    command = [tool("dpkg-query"), "-W", "-f", "${Version}", "mariadb-server-core"]
+    version = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
     if not version:
         raise MissingError(
             f"the installed MariaDB version is unknown, so no version of {plugin} can be chosen: apt-get install"

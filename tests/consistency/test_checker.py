@@ -88,7 +88,7 @@ WRONG_OF_A_SESSION: dict[str, list[Step]] = {
         (1, "add", "", "", "STORED", 0, 1), (2, "append", ",2.1", "", "STORED", 2, 5), (1, "append", ",1.1", "", "STORED", 3, 4),
         (1, "get", "", "", "VALUE ,2.1", 6, 7),
     ],
-    "a value that nobody wrote": [(1, "set", "a", "", "STORED", 0, 1), (2, "get", "", "", "VALUE b", 2, 3)],
+    "a value that no command wrote": [(1, "set", "a", "", "STORED", 0, 1), (2, "get", "", "", "VALUE b", 2, 3)],
     "a value that was refused": [
         (1, "set", "a", "", "STORED", 0, 1), (1, "cas", "b", "c", "EXISTS", 2, 3), (2, "get", "", "", "VALUE b", 4, 5),
     ],

@@ -160,7 +160,7 @@ MEMCACHED_ROWS: Final = {
         Row(
             "memcached_commands_total", "counter",
             "Commands by result: hit, miss or badval. A set without cas counts as a hit.", "command",
-    ),
+        ),
         Row("memcached_current_connections", "gauge", "Client connections currently open."),
         Row("memcached_connections_total", "counter", "Client connections accepted."),
         Row("memcached_connections_rejected_total", "counter", "Connections rejected beyond maxconns."),
