@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from faulty import serving
 
@@ -34,7 +36,8 @@ def test_a_lost_update_is_found_and_shown_with_the_times_of_each_command() -> No
     history = [line for line in verdict.text.splitlines() if " ms  " in line]
     assert sum("incr" in line or "decr" in line for line in history) >= 1
     assert any(line.startswith("! ") for line in history)
-    assert len(history) < 12, verdict.text
+    # How short it becomes depends on the load: a race is not repeated. But only one key is shown.
+    assert len({re.search(r"k\d", line)[0] for line in history}) == 1, verdict.text
     assert "keeps real time" in verdict.text
 
 
