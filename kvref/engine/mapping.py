@@ -55,6 +55,7 @@ class Column:
         low: smallest integer it holds.
         high: largest integer it holds.
         charset: of its text. Cells are str where that is UTF-8, else the bytes in this character set.
+        surrogates: UTF-8 text in it may have the bytes of surrogates, as the plugin of 5.6 stores them.
         codec: between the wire and SQL; None if both have the same bytes.
         nullable: it may hold NULL.
         collation: how it compares, by the name that its store has for that; empty for what is no text.
@@ -71,6 +72,7 @@ class Column:
     low: int = 0
     high: int = 0
     charset: Charset = UTF8MB4
+    surrogates: bool = True
     codec: ColumnCodec | None = None
     nullable: bool = False
     collation: str = ""

@@ -206,6 +206,8 @@ def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
             # The replacement character has as many bytes, so places stay.
             end = charset.malformed_at(_SURROGATE.sub(b"\xef\xbf\xbd", data))
             if end is None:
+                if not column.surrogates:
+                    raise _no_text(column, start)
                 return data
             start = end
     else:
@@ -214,13 +216,16 @@ def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
             return data
         start = end
     if rules.malformed_text == "error":
-        raise RefusedError(
-            ServerError(f"column {column.name} holds {charset.name} text, byte {start} of the data is none")
-        )
+        raise _no_text(column, start)
     # Only CHAR and VARCHAR are looked at (coll-034).
     if rules.malformed_text == "kept" or not (column.cuts and charset.checked):
         return data
     return decoded(column, data[:start], rules)
+
+
+def _no_text(column: Column, start: int) -> RefusedError:
+    text = f"column {column.name} holds {column.charset.name} text, byte {start} of the data is none"
+    return RefusedError(ServerError(text))
 
 
 def too_wide(column: Column, cell: str | bytes) -> bool:

@@ -94,6 +94,22 @@ def test_foreign_keys_as_the_plugin_answers(database: SQLServer, profile: str, f
         assert sql(database, "SELECT k FROM test.parent ORDER BY k") == [(key,) for key in left]
 
 
+def test_no_key_with_the_bytes_of_a_surrogate_is_found(database: SQLServer) -> None:
+    # The plugin of 5.6 stores them as text; SQL servers refuse every statement that has them.
+    sql(database, "ALTER TABLE test.parent CONVERT TO CHARACTER SET utf8mb4")
+    key = b"\xed\xa0\x80"
+    with serving(database.dsn, "--profile", "mysql-5.6") as served, served.connect() as client:
+        assert ask(client, b"get @@parent.%s\r\nget a %s c\r\n" % (key, key)) == MISS + (
+            b"VALUE a 0 1\r\n1\r\nVALUE c 0 1\r\n3\r\nEND\r\n"
+        )
+        assert ask(client, b"delete %s\r\nincr %s 1\r\n" % (key, key)) == NOT_FOUND * 2
+        errors = [
+            b"SERVER_ERROR column %s holds utf8mb4 text, byte 0 of the data is none\r\n" % name for name in (b"k", b"v")
+        ]
+        assert ask(client, b"set %s 0 0 1\r\n1\r\nset a 0 0 3\r\n%s\r\n" % (key, key)) == b"".join(errors)
+        assert ask(client, b"get a\r\n") == b"VALUE a 0 1\r\n1\r\nEND\r\n"
+
+
 def test_foreign_keys_that_the_account_may_just_see(database: SQLServer) -> None:
     sql(
         database,

@@ -299,8 +299,10 @@ class MySQLCatalog:
         if known is None:
             return None
         column = column_of(name, declared, "", self._profile, known)
-        # MySQL holds the numbers that SQLite does not.
-        return replace(column, codec=None) if column is not None and column.codec is codecs.UNSIGNED else column
+        if column is None:
+            return None
+        # MySQL holds the numbers that SQLite does not. It refuses the bytes of surrogates in each statement.
+        return replace(column, surrogates=False, codec=None if column.codec is codecs.UNSIGNED else column.codec)
 
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         rows = self._rows(
