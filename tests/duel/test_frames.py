@@ -92,6 +92,7 @@ def test_a_failed_sum_of_5_6_may_be_any_number_where_the_other_side_says_0() -> 
         (exclusions.LONG_SWITCH_WORD, "set key=@@" + "x" * 247, True),
         (exclusions.VBUCKET_OF_GET, "get key=k vbucket=1; set key=k", False),
         (exclusions.VBUCKET_OF_GET, "get key=k vbucket=1; getk key=k", True),
+        (exclusions.VBUCKET_OF_GET, "get key=k vbucket=1; getk key=@@none", False),
         (exclusions.VBUCKET_OF_GET, "get key=@>k vbucket=1; getk key=k", False),
         (exclusions.VBUCKET_OF_GET, "set key=k vbucket=1", True),
         (exclusions.SHORT_APPEND, "append key=k keylen=5", False),

@@ -95,8 +95,9 @@ def are_frames_safe(data: bytes, rules: frozenset[str], *, secondary: bool = Fal
         if UPPER_BOUND in rules and secondary and frame.opcode in GETS and b"@<" in frame.key:
             return False
         if VBUCKET_OF_GET in rules and frame.opcode in GETS and frame.status:
-            ends = behind is not None and behind.opcode in GETS and not behind.status
-            if not ends or _RANGE.search(frame.key):
+            # Where a key names no mapping nothing is looked up, and the number stays.
+            looked_up = behind is not None and behind.opcode in GETS and not behind.key.startswith(b"@@")
+            if not looked_up or behind.status or _RANGE.search(frame.key):
                 return False
         if SLABS in rules and frame.opcode == OPCODES["stat"] and _may_be(frame, b"slabs"):
             return False
