@@ -355,4 +355,17 @@ def waits_behind_a_statement_that_hangs() -> None:
     put(Fallback, "hang", hang)
 
 
+@_defect
+def waits_behind_a_commit_that_hangs() -> None:
+    """Over a database server that hangs, writes that wait behind a COMMIT wait for a statement of their own too."""
+    commit = MySQLConnection.commit
+
+    def forgetful(self: Any) -> str | None:
+        reason = commit(self)
+        self.hang = None
+        return reason
+
+    put(MySQLConnection, "commit", forgetful)
+
+
 DEFECTS = {each.name: each for each in vars().copy().values() if isinstance(each, Mutant)}

@@ -24,7 +24,7 @@ _NUMBER: Final = re.compile(rb"\d+")
 _TWO_64: Final = 1 << 64
 _LOCK_WAIT: Final = b"lock wait timeout"
 _DEADLOCK: Final = re.compile(rb"SERVER_ERROR deadlock(?:: (\d+) pending writes are lost)?")
-_PATIENCES: Final = 2.25  # with a COMMIT and one more statement that hang, and time for others
+_PATIENCES: Final = 2.1  # with a wait for a lock, a statement that hangs, and time for others
 _READS: Final = frozenset({"get", "gets"})
 _START: Final = 1000.0  # `Clock.now` at the start
 
@@ -290,7 +290,7 @@ def _committed(plan: Plan, operations: Sequence[Operation], end: float, *, fault
 
 
 def _late(plan: Plan, operations: Sequence[Operation]) -> list[str]:
-    """Return commands that have waited for a database server longer than for two statements that hang.
+    """Return commands that have waited for a database server longer than for a row lock and one statement that hangs.
 
     A command waits from when it is sent, or the one before it of its client is answered.
     """

@@ -75,6 +75,11 @@ SHOWN_BY = {
         Conversation(0.05, Path(), (Command("prepend", "k0", "1000"),)),
         failed_commits=(1,),
     ),
+    # While the COMMIT of client 0 hangs, client 1 waits for another statement.
+    "waits_behind_a_commit_that_hangs": Plan(
+        0, "mysql", {"innodb_lock_wait_timeout": 1}, 0.0, (adds(0.0, "k0"), adds(0.05, "k1")),
+        statements=(0.1,), failures=((8, "hangs for long"),), connections=6, together=2,
+    ),
     # While the statement of client 0 hangs, the others wait for two more.
     "waits_behind_a_statement_that_hangs": Plan(
         0, "mysql", {"innodb_lock_wait_timeout": 1, "innodb_api_trx_level": 1}, 0.0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -58,6 +59,24 @@ def test_a_failed_commit_frees_the_locks_of_the_batches_that_it_takes_back() -> 
     replies = [line.split(" ", 1)[1] for line in outcome.events if "<-" in line][:2]
     lost = "SERVER_ERROR database or disk is full: 1 pending writes are lost"
     assert replies == [f"client 0 <- b'{lost}\\r\\n'", "client 1 <- b'STORED\\r\\n'"]
+
+
+@pytest.mark.parametrize("verb", ["add", "set"])  # a set is carried out by the fast path
+def test_what_waits_behind_a_statement_that_hangs_is_answered_with_it(verb: str) -> None:
+    def client(start: float, key: str) -> Conversation:
+        return Conversation(start, Path(), (Command("get", key), Command(verb, key, "100", gap=0.5)))
+
+    plan = Plan(
+        0, "mysql", {"innodb_lock_wait_timeout": 1}, 0.0, (client(0.0, "k0"), client(0.1, "k1"), client(0.1, "k1")),
+        statements=(0.1,), connections=6, together=2,
+    )  # fmt: skip
+    shown = set()
+    with simulation() as machine:
+        for number in range(8, 20):
+            outcome = machine.run(replace(plan, failures=((number, "hangs for long"),)))
+            assert not outcome.wrong, number
+            shown |= {word for word in ("commit: no answer", "b'SERVER_ERROR no answer") if word in str(outcome.events)}
+    assert len(shown) == 2
 
 
 def test_the_server_has_its_own_clock_again_afterwards() -> None:

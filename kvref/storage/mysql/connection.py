@@ -54,6 +54,9 @@ class MySQLConnection:
         isolation: isolation settings; a changed level applies from the next transaction.
         brief: it waits no longer than a second for any lock.
 
+    Attributes:
+        hang: the error of a server that has not answered the last statement in time, COMMIT included; None: it has.
+
     Raises:
         StoreError: the server is not reached.
     """
@@ -65,6 +68,7 @@ class MySQLConnection:
         self._connection = database.nodes.connect(database.lock_wait)
         self.in_transaction = False
         self.lost = False
+        self.hang: HangError | None = None
         try:
             self.longest = prepare(self._say, brief=brief, checks_act=database.profile.flag("store.checks_act"))
         except pymysql.err.MySQLError as error:
@@ -267,6 +271,7 @@ class MySQLConnection:
             self._connection.rollback()
         except (pymysql.err.MySQLError, OSError) as error:
             self.lost = True
+            self.hang = HangError(self._no_answer) if hangs(error) else None
             _log.warning("store %s: cannot roll back: %s", self._database.login.text, error)
 
     def look(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
@@ -352,9 +357,14 @@ class MySQLConnection:
             return list(cursor.fetchall())
 
     def _words(self, error: pymysql.err.MySQLError) -> str:
-        if hangs(error):
-            return f"no answer from the database within {self._database.patience:g} s"
-        return cause(error)
+        if not hangs(error):
+            return cause(error)
+        self.hang = HangError(self._no_answer)
+        return self._no_answer
+
+    @property
+    def _no_answer(self) -> str:
+        return f"no answer from the database within {self._database.patience:g} s"
 
     def _failure(self, error: pymysql.err.MySQLError) -> StoreError:
         failure = self._translated(error)
@@ -377,7 +387,7 @@ class MySQLConnection:
         text = self._words(error)
         if ends_connection(error) or not self._connection.open:
             self.lost, self.in_transaction = True, False
-            return HangError(text) if hangs(error) else LostError(text)
+            return self.hang or LostError(text)
         if number in READ_ONLY and self._database.nodes.writes_elsewhere(self._connection):
             self.lost, self.in_transaction = True, False
             return LostError(text)

@@ -30,6 +30,10 @@ _log = logging.getLogger("kvref.server")
 MAX_IN_TURN: Final = 8
 _UNDONE: Final = "the common transaction is undone"
 
+# Of a commit: why it is lost or in doubt, None if it is durable; and the error of what waits for a server that has not
+# replied to it in time.
+Outcome = tuple[str | None, HangError | None]
+
 
 class WriteGroup:
     """Commands that share a transaction.
@@ -68,7 +72,7 @@ class WriteGroup:
                 if not self._waiting:
                     break
                 await self._take_turn()
-            reason = await self._commit()
+            reason, hang = await self._end_transaction()
         except HangError as error:
             self._tell(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
@@ -85,8 +89,10 @@ class WriteGroup:
             for each in self._ended:
                 if reason is None:
                     self._runner.reply(each)
-                else:
+                elif hang is None:
                     self._begin_anew([each])
+            if hang is not None:
+                self._hang(hang)
         return self._waiting
 
     async def _take_turn(self) -> None:
@@ -182,13 +188,9 @@ class WriteGroup:
         del self._inside[command]
         self._begin_anew([command])
 
-    async def _commit(self) -> str | None:
-        """Commit the group; return why it is lost or in doubt, None if it is durable."""
-        if not self._dirty:
-            await self._roll_back()  # there are only locks
-            return None
-        reason: str | None = await self._connection.call(MySQLConnection.commit)
-        return reason
+    async def _end_transaction(self) -> Outcome:
+        outcome: Outcome = await self._connection.call(_commit if self._dirty else _free_locks)
+        return outcome
 
     async def _roll_back(self) -> None:
         if self._connection.in_transaction:
@@ -201,8 +203,17 @@ class WriteGroup:
                 self._runner.advance(each, str(error))
             else:
                 self._runner.stop(each, error)
-        self._begin_anew(self._ended)
-        self._fallback.hang((), error)
+        self._hang(error)
+
+    def _hang(self, error: HangError) -> None:
+        """Stop the commands that have written nothing: another statement would hang too."""
+        stopped, self._waiting = self._waiting, []
+        for each in self._ended:
+            if each.start():
+                stopped.append(each)
+            else:
+                self._runner.reply(each)
+        self._fallback.hang(stopped, error)
 
     def _begin_anew(self, commands: Iterable[Command]) -> None:
         for each in commands:
@@ -274,7 +285,9 @@ class WriteBatcher:
         }
         try:
             rows = {word: each.row() for word, each in taken.items()}
-            written, reason = (await self._connection.call(_write, table, rows, previous)) if rows else (set(), None)
+            written, (reason, hang) = (
+                (await self._connection.call(_write, table, rows, previous)) if rows else (set(), (None, None))
+            )
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             self._fallback.give_up(table.mapping, [*writes, *left_over], error)
             return []
@@ -285,6 +298,9 @@ class WriteBatcher:
                 each.answer(reason)
             else:
                 each.give_up()
+        if hang is not None:
+            self._fallback.hang([*left, *left_over], hang)
+            return []
         _give_up(left)
         return left_over[::-1]
 
@@ -294,7 +310,17 @@ def _give_up(writes: Iterable[PlainWrite]) -> None:
         each.give_up()
 
 
+def _commit(connection: MySQLConnection) -> Outcome:
+    return connection.commit(), connection.hang
+
+
+def _free_locks(connection: MySQLConnection) -> Outcome:
+    connection.roll_back()
+    return None, connection.hang
+
+
 def _write(
     connection: MySQLConnection, table: PlainTable, rows: dict[bytes, Row], previous: dict[bytes, bytes]
-) -> tuple[set[bytes | None], str | None]:
-    return table.write(connection, rows, previous)
+) -> tuple[set[bytes | None], Outcome]:
+    written, reason = table.write(connection, rows, previous)
+    return written, (reason, connection.hang)
