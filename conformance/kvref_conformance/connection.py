@@ -26,6 +26,8 @@ QUIET_SECONDS: Final = 0.1
 # Within which an endpoint answers that gets one request at a time.
 PACE_SECONDS: Final = 0.15
 CONNECT_SECONDS: Final = 5.0
+# Between two writes: the only way to make two packets of them.
+PACKET_SECONDS: Final = 0.01
 # Within which the sentinel's VERSION line follows one of the answer itself; in two packets it did, now and then.
 BEHIND_SECONDS: Final = 1.0
 # Bytes that one answer may have beyond those that the case allows; an item has 1 MiB.
@@ -158,10 +160,7 @@ class Connection:
             patience: seconds until silence is a hang.
         """
         if self._paced:
-            for piece in pieces[:-1]:
-                self.send(piece)
-                time.sleep(0.01)
-            self.send(pieces[-1], ask=True)
+            self._send_packets(pieces)
             return self.end(patience)
         return self._exchange((*pieces[:-1], pieces[-1] + self.request), versions + 1, patience)
 
@@ -174,9 +173,9 @@ class Connection:
         reply = self._exchange(pieces, 0, QUIET_SECONDS)
         return replace(reply, hang=False)
 
-    def begin(self, piece: bytes, silent: float) -> bytes:
-        """Send a packet and the sentinel, and return what comes within so many seconds: "" where it has to wait."""
-        self.send(piece, ask=True)
+    def begin(self, pieces: tuple[bytes, ...], silent: float) -> bytes:
+        """Send packets and the sentinel, and return what comes within so many seconds: "" where it has to wait."""
+        self._send_packets(pieces)
         self._read(lambda data: 0.0 if data else silent, silent)
         return self.take()
 
@@ -262,13 +261,19 @@ class Connection:
         self.close()
         return self.closed
 
+    def _send_packets(self, pieces: tuple[bytes, ...]) -> None:
+        for piece in pieces[:-1]:
+            self.send(piece)
+            time.sleep(PACKET_SECONDS)
+        self.send(pieces[-1], ask=True)
+
     def _exchange(self, pieces: tuple[bytes, ...], sentinels: int, patience: float) -> Reply:
         if self._flood is not None:
             return self._flood
         try:
             for number, piece in enumerate(pieces):
                 if number:
-                    time.sleep(0.01)  # the only way to make two packets of two writes
+                    time.sleep(PACKET_SECONDS)
                 self._socket.sendall(piece)
         except TimeoutError:
             return Reply(b"", hang=True)

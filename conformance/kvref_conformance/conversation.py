@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import Reply, beyond
+from kvref_conformance.connection import beyond
 from kvref_conformance.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.frames import decode
 from kvref_conformance.player import Player
+from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.steps import AwaitReply, AwaitSql, By, Logged, Mark, Reload, Send, Sql, StartRequest, innermost
 from kvref_conformance.triage.repeat import slowed
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.budget import Budget
     from kvref_conformance.case import Case
-    from kvref_conformance.connection import Connection
+    from kvref_conformance.connection import Connection, Reply
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.player import Shown
     from kvref_conformance.sql.world import World
@@ -51,7 +52,7 @@ class Exchange:
         written: what was sent and what came, as the case has them, with names and holes, so that runs can be compared;
             of an answer that is not allowed the names alone; empty where it is the same as `sent` or `got`.
         opening: no step of the case, but what binds its mapping on a new connection where the endpoint has mappings.
-        binary: both are frames in words; set for generated conversations, whose steps are made of exchanges.
+        step: what was done, where a case can repeat it.
     """
 
     on: str
@@ -62,11 +63,11 @@ class Exchange:
     kept: bool = True
     written: tuple[str, str] = ("", "")
     opening: bool = False
-    binary: bool = False
+    step: Step | None = field(default=None, compare=False)
 
 
 class Conversation:
-    """One case on fresh connections.
+    """The steps of a case, or those that are generated, on fresh connections.
 
     Args:
         endpoint: the endpoint.
@@ -82,7 +83,7 @@ class Conversation:
         self._endpoint = endpoint
         self._slower = slower
         self._target = EndpointTarget(endpoint, world)
-        self._player = Player(self._target, names, self)
+        self._player = Player(self._target, names, Sentinels(self._allowed))
         self._started: dict[str, tuple[str, str]] = {}
 
     def run(self, case: Case, budget: Budget) -> None:
@@ -104,27 +105,41 @@ class Conversation:
                     self._stop(budget)
                 self._take(case, slowed(step, self._slower))
         finally:
-            self._player.close()
-            self._target.close()
+            self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._player.close()
+        self._target.close()
+
+    @property
+    def connections(self) -> dict[str, Connection]:
+        """Return the memcached connections that are open, by name."""
+        return self._player.connections
 
     def _stop(self, budget: Budget) -> None:
         """End the conversation for the time that it takes."""
         if said := budget.spent():
             raise NotRun(said)
         note = f"hang: the case is not over within {budget.case_seconds:g} s"
-        self._judge(Exchange("", "", (), "", note, kept=False))
+        self.judge(Exchange("", "", (), "", note, kept=False))
 
     def _take(self, case: Case, step: Step) -> None:
+        inner = innermost(step)
+        if isinstance(inner, Send | StartRequest) and inner.on not in self.connections:
+            self.open(inner.on, self._binding(case, inner), binary=inner.binary)
+        self.take(step)
+
+    def take(self, step: Step) -> None:
+        """Take a step and judge what it shows; raises as `judge`."""
         if isinstance(step, Mark):
             self._target.mark()
             return
         if isinstance(step, Logged):
             got = self._target.logged(step.allow)
-            self._judge(Exchange("log", "(binary log)", step.allow, got, "", got in step.allow))
+            self.judge(Exchange("log", "(binary log)", step.allow, got, "", got in step.allow))
             return
         inner = innermost(step)
-        if isinstance(inner, Send | StartRequest):
-            self._open(case, inner)
         seen: list[Exchange] = []
 
         def is_allowed(shown: Shown) -> bool:
@@ -135,50 +150,33 @@ class Conversation:
         if isinstance(step, Reload):
             self.exchanges.append(Exchange("sql", "(configuration read again)", (), ""))
         elif shown is not None:
-            self._judge(seen[0] if seen else self._exchange(inner, shown))
+            self.judge(replace(seen[0] if seen else self._exchange(inner, shown), step=step))
 
-    def _open(self, case: Case, step: Send | StartRequest) -> None:
-        if step.on in self._player.connections:
-            return
-        self._player.connections[step.on] = self._endpoint.connect(binary=step.binary)
+    def open(self, on: str, bind: Send | None, *, binary: bool) -> None:
+        """Open a connection and send what binds a mapping, if there is one; raises as `judge`."""
+        self.connections[on] = self._endpoint.connect(binary=binary)
+        if bind is not None:
+            shown = self._player.take(bind)
+            assert shown is not None, "a request shows something"
+            self.judge(replace(self._exchange(bind, shown), opening=True, step=bind))
+
+    def _binding(self, case: Case, step: Send | StartRequest) -> Send | None:
         if case.bind not in self.names.texts:
-            return
-        bind = Send((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on)
+            return None
         if step.binary:
-            bind = Send((f"get key=@@{{{case.bind}}}",), ("get ok flags=0 value=<value>",), step.on, binary=True)
-        shown = self._player.take(bind)
-        assert shown is not None, "a request shows something"
-        self._judge(replace(self._exchange(bind, shown), opening=True))
+            return Send((f"get key=@@{{{case.bind}}}",), ("get ok flags=0 value=<value>",), step.on, binary=True)
+        return Send((f"bind {{{case.bind}}}\r\n",), ("SUCCEED\r\n",), step.on)
 
-    def _judge(self, exchange: Exchange) -> None:
+    def judge(self, exchange: Exchange) -> None:
+        """Add an exchange.
+
+        Raises:
+            CaseFailed: what came is not allowed.
+        """
         self.exchanges.append(exchange)
         if not exchange.kept:
             self.failed = exchange
             raise CaseFailed(render(self.exchanges))
-
-    def send(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
-        """Send packets and return the reply, see `player.Replies`."""
-        connection.allow(self._longest(step.allow))
-        if step.quiet:
-            return connection.send_quietly(packets)
-        if step.closes:
-            return connection.send_until_close(packets, step.patience)
-        return connection.ask(packets, _versions(self._texts(step.allow)), step.patience)
-
-    def start(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
-        """Send a packet and return what comes although the endpoint should wait."""
-        return Reply(connection.begin(b"".join(packets), step.silent))
-
-    def receive(self, connection: Connection, step: AwaitReply) -> Reply:
-        """Return the reply to what `start` sent."""
-        return connection.end(step.patience)
-
-    def disconnect(self, connection: Connection, how: str) -> None:
-        """Close a connection, half: and wait until the endpoint has."""
-        if how == "half":
-            connection.hang_up()
-        else:
-            connection.close(reset=how == "reset")
 
     def _exchange(self, step: Step, shown: Shown) -> Exchange:
         if isinstance(step, Sql | AwaitSql):
@@ -204,7 +202,7 @@ class Conversation:
     ) -> Exchange:
         template, sent = request
         texts = self._texts(allow)
-        allowed = tuple(self.names.render(text) for text in texts)
+        allowed = self._allowed(allow)
         got = self._text(on, reply.data)
         fits = None if note else next((text for text in texts if self.names.match(text, got)), None)
         if fits is None and len(got) > MAX_WRONG_CHARACTERS:
@@ -213,9 +211,8 @@ class Conversation:
         written = self.names.put_back(got) if fits is None else fits
         return Exchange(on, sent, allowed, got, note, fits is not None, (template, written))
 
-    def _longest(self, allow: tuple[str, ...] | By) -> int:
-        """Return the length of the longest answer that is allowed."""
-        return max((len(self.names.render(text)) for text in self._texts(allow)), default=0)
+    def _allowed(self, allow: tuple[str, ...] | By) -> tuple[str, ...]:
+        return tuple(self.names.render(text) for text in self._texts(allow))
 
     def _texts(self, allow: tuple[str, ...] | By) -> tuple[str, ...]:
         return allow.of(self._endpoint.profile) if isinstance(allow, By) else allow
@@ -242,10 +239,6 @@ class Conversation:
             kept = got.startswith(REFUSED) if step.refused else got == DONE
         written = written if kept else self.names.put_back(got)
         return Exchange(on, shown.sent, (wanted,), got, "", kept, (template, written))
-
-
-def _versions(texts: tuple[str, ...]) -> int:
-    return max((text.count("VERSION ") for text in texts), default=0)
 
 
 def _note(step: Send, reply: Reply) -> str:

@@ -1,8 +1,8 @@
 """Play steps on a target: literal cases, replay files and recordings have this one player.
 
 It opens connections at their first use, sends, runs statements, waits and acts on the server, and returns what each
-step showed. `Replies` decides where a reply ends: at the answer to a sentinel (`conversation.py`, which judges), or at
-a silence (`corpus/player.py`, which records and compares).
+step showed. `Replies` decides where a reply ends: at the answer to a sentinel (`sentinels.py`), at a silence
+(`corpus/silences.py`), or where the protocol says so (`traffic/replay.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from kvref_conformance.frames import encode
 from kvref_conformance.steps import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 # `{"rows": …}`, `{"affected": n}` or `{"error": [number, text]}`.
 Result: TypeAlias = dict[str, Any]
+Sending = TypeVar("Sending", bound=Send | StartRequest)
 
 
 class Target(Protocol):
@@ -61,8 +62,8 @@ class Replies(Protocol):
     def send(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return the reply."""
 
-    def start(self, connection: Connection, step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
-        """Send packets and return what comes although the server should wait."""
+    def start(self, connection: Connection, step: Send | StartRequest, packets: tuple[bytes, ...]) -> Reply:
+        """Send packets and return what comes although the server should wait; `receive` returns the reply."""
 
     def receive(self, connection: Connection, step: AwaitReply) -> Reply:
         """Return the reply to what `start` sent, or what has come meanwhile."""
@@ -160,15 +161,18 @@ class Player:
             self.connections[name] = self._target.connect()
         return self.connections[name]
 
+    def start(self, step: Send | StartRequest) -> Shown:
+        """Send what a step says; `AwaitReply` returns the reply."""
+        return self._send(step, self._replies.start)
+
     def _talk(self, step: Send | StartRequest | AwaitReply) -> Shown:
-        connection = self.open(step.on)
         if isinstance(step, AwaitReply):
-            return Shown("", self._replies.receive(connection, step))
+            return Shown("", self._replies.receive(self.open(step.on), step))
+        return self._send(step, self._replies.send) if isinstance(step, Send) else self.start(step)
+
+    def _send(self, step: Sending, send: Callable[[Connection, Sending, tuple[bytes, ...]], Reply]) -> Shown:
         texts = [self._names.render(packet) for packet in step.packets]
-        packets = packets_of(step, texts)
-        if isinstance(step, StartRequest):
-            return Shown("".join(texts), self._replies.start(connection, step, packets))
-        return Shown("".join(texts), self._replies.send(connection, step, packets))
+        return Shown("".join(texts), send(self.open(step.on), step, packets_of(step, texts)))
 
     def _hang_up(self, step: Disconnect) -> Shown | None:
         if step.on not in self.connections and step.how != "half":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STAT: Final = re.compile(r"STAT ([a-z_]+) ")
 NAME: Final = re.compile(r"\{(#?)([a-z][a-z0-9_]*)(?::(\d+))?\}")
 RUN: Final = re.compile(r"\{([a-z])~(\d+)\}")
-HOLE: Final = re.compile(r"<(?:(new )?(cas|number)(?: ([a-z]\d?))?|text|stats|value|key|pairs)>")
+HOLE: Final = re.compile(r"<(?:(new )?(cas|number)(?: ([a-z]\d*))?|text|stats|value|key|pairs)>")
 CAUGHT: Final = {
     "<text>": r"([^\r\n]*)",
     "<stats>": r"((?:STAT [^\r\n]+\r\n)*)",

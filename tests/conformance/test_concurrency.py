@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -19,7 +19,7 @@ from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_machine
 
 if TYPE_CHECKING:
-    from kvref_conformance.connection import Connection
+    from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.model.rows import RowId
     from kvref_conformance.stateful.concurrency.run import Rows
 
@@ -236,8 +236,8 @@ def test_a_deadlock_and_a_flush_that_hangs_are_not_sent() -> None:
     assert refuses(model, s.Close("a", quits=True), transactions=True) == "it waits"
 
 
-def no_connection(**_: object) -> Connection:
-    raise AssertionError("nothing is sent")
+class Nobody:
+    """An endpoint to which nothing is sent."""
 
 
 class Imagined:
@@ -249,7 +249,7 @@ class Imagined:
         self._profile, self._settings, self._numbers = profile, settings, 0
 
     def begin(self, rows: Rows) -> Player:
-        player = Player(no_connection, begin(self._profile, rows, **self._settings), lambda _: None)
+        player = Player(cast("Endpoint", Nobody()), begin(self._profile, rows, **self._settings), lambda _: None)
         self.histories.append(player.steps)
         return player
 

@@ -21,9 +21,9 @@ from kvref_conformance.connection import (
     version_line,
 )
 from kvref_conformance.corpus.silences import NORMAL, Silences
-from kvref_conformance.differential import exchange
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.frames import encode
+from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.steps import AwaitReply, Send
 
 VERSION = b"VERSION 9.9.9\r\n"
@@ -135,9 +135,11 @@ def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
     recording, silences = Connection(server.address), Silences(NORMAL)
     assert silences.send(recording, Send(("get a",), ()), (b"get a\r\n",)) == Reply(begin)
     assert silences.ending(recording) == f"<{said}>"
-    duelling, replies = Connection(server.address), exchange.Sentinels()
-    replies.send(duelling, Send(("get a",), ()), (b"get a\r\n",))
-    assert replies.receive(duelling, AwaitReply((), "a", 60)) == Reply(begin + b"<%s>" % said.encode())
+    duelling, replies = Connection(server.address), Sentinels()
+    duelling.expect_sentinel(binary=False)
+    replies.start(duelling, Send(("get a",), ()), (b"get a\r\n",))
+    reply = replies.receive(duelling, AwaitReply((), "a", 60))
+    assert (reply, reply.note(60)) == (Reply(begin, limit=MAX_ANSWER_BYTES), said)
 
 
 def test_a_late_answer_is_kept_until_it_is_whole() -> None:

@@ -80,7 +80,7 @@ class Silences:
         first = step.patience or (self._pace.quiet if step.quiet else self._pace.first)
         return self._read(connection, first, binary=step.binary)
 
-    def start(self, connection: Connection, _step: StartRequest, packets: tuple[bytes, ...]) -> Reply:
+    def start(self, connection: Connection, _step: Send | StartRequest, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and read nothing."""
         self._send(connection, b"".join(packets))
         return Reply(b"")

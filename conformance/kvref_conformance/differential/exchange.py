@@ -10,25 +10,23 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import MAX_ANSWER_BYTES, Reply, beyond
+from kvref_conformance.connection import MAX_ANSWER_BYTES, beyond
 from kvref_conformance.corpus.conversation import Conversation
 from kvref_conformance.corpus.templates import CasNames, plain
 from kvref_conformance.differential.compare import lines
 from kvref_conformance.player import Player
+from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.steps import AwaitReply, Disconnect, Send, Sql
 
 if TYPE_CHECKING:
-    from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.player import ReplayTarget
-    from kvref_conformance.steps import StartRequest, Step
+    from kvref_conformance.steps import Step
     from kvref_conformance.strategies.world import Table, World
 
 # flush_all of 8.0 may wait for the plugin's background thread, which wakes every five seconds.
 PATIENCE: Final = 8.0
 DYING: Final = 1.0
-# Between two packets, which are one otherwise.
-PACKET_SECONDS: Final = 0.01
 # Placeholders for an answer.
 SILENCE: Final = b"<silence>"
 CLOSED: Final = b"<EOF>"
@@ -36,37 +34,6 @@ FLOOD: Final = b"<%s>" % beyond(MAX_ANSWER_BYTES).encode()
 OWN: Final = "duel"
 # MySQL's client says so when the server is gone.
 GONE: Final = (2006, 2013)
-
-
-class Sentinels:
-    """The `player.Replies` of a run: a reply ends before that to the sentinel of its connection."""
-
-    def __init__(self) -> None:
-        self._begun: set[Connection] = set()
-
-    def send(self, connection: Connection, step: Send | StartRequest, packets: tuple[bytes, ...]) -> Reply:
-        """Send packets, the sentinel with the last one; `receive` returns the reply."""
-        if connection not in self._begun:
-            self._begun.add(connection)
-            connection.expect_sentinel(binary=step.binary)
-        for packet in packets[:-1]:
-            connection.send(packet)
-            time.sleep(PACKET_SECONDS)
-        connection.send(packets[-1], ask=True)
-        return Reply(b"")
-
-    start = send
-
-    def receive(self, connection: Connection, step: AwaitReply) -> Reply:
-        """Return the reply to what `send` sent, with a placeholder where it has no end."""
-        reply = connection.end(step.patience)
-        if reply.limit:
-            return Reply(reply.data + FLOOD)
-        return Reply(reply.data + (SILENCE if reply.hang else CLOSED if reply.closed else b""))
-
-    def disconnect(self, connection: Connection, _how: str) -> None:
-        """Close a connection, and wait until the server has."""
-        connection.hang_up(PATIENCE)
 
 
 class Side:
@@ -109,15 +76,20 @@ class Side:
         self.target.execute(OWN, "COMMIT")
 
     def send(self, step: Send) -> None:
-        """Send what a step says, and the sentinel."""
-        self._player.take(step)
+        """Send what a step says, and the sentinel of its connection."""
+        connections = self._player.connections
+        if step.on not in connections:
+            connections[step.on] = self.target.connect()
+            connections[step.on].expect_sentinel(binary=step.binary)
+        self._player.start(step)
 
     def receive(self, step: Send, patience: float) -> bytes:
         """Return the answer to what was sent."""
         shown = self._player.take(AwaitReply((), step.on, patience))
         assert shown is not None, "what waits has a reply"
         assert shown.reply is not None, "what waits has a reply"
-        answer = shown.reply.data
+        reply = shown.reply
+        answer = reply.data + (FLOOD if reply.limit else SILENCE if reply.hang else CLOSED if reply.closed else b"")
         for line in lines(answer, binary=step.binary):
             for number in line.numbers:
                 self._names.learn(number)
@@ -126,7 +98,7 @@ class Side:
     def close(self, name: str) -> None:
         """Close a connection, if it is open, and wait until the server has."""
         if name in self._player.connections:
-            self._player.take(Disconnect(name, "half"))
+            self._player.connections.pop(name).hang_up(PATIENCE)
 
     def end(self) -> None:
         """Close all connections, and wait for what they commit."""

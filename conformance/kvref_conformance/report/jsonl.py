@@ -17,6 +17,7 @@ from kvref_conformance.verdict import HOLDS, VERDICTS
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kvref_conformance.conversation import Exchange
     from kvref_conformance.report.header import Header
     from kvref_conformance.verdict import Tally, Verdict
 
@@ -57,7 +58,7 @@ def _line(verdict: Verdict) -> dict[str, Any]:
         "duration": verdict.duration,
     }
     if verdict.conversation or verdict.verdict != HOLDS:
-        line["conversation"] = [_shortened(asdict(exchange)) for exchange in verdict.conversation]
+        line["conversation"] = [_shortened(exchange) for exchange in verdict.conversation]
     if verdict.verdict != HOLDS:
         line["text"] = verdict.text
     if verdict.repeated:
@@ -65,11 +66,10 @@ def _line(verdict: Verdict) -> dict[str, Any]:
     return line
 
 
-def _shortened(exchange: dict[str, Any]) -> dict[str, Any]:
-    # The last exchange alone is not kept.
-    texts = {name: value for name, value in exchange.items() if name not in {"kept", "opening", "binary"}}
+def _shortened(exchange: Exchange) -> dict[str, Any]:
+    texts = {name: getattr(exchange, name) for name in ("on", "sent", "allowed", "got", "note", "written")}
     cut = {name: _cut(value) if isinstance(value, str) else tuple(map(_cut, value)) for name, value in texts.items()}
-    return cut | ({"opening": True} if exchange["opening"] else {})
+    return cut | ({"opening": True} if exchange.opening else {})
 
 
 def _cut(text: str) -> str:

@@ -114,8 +114,8 @@ class CommandMachine(CommandRules):
     def begin(self, *, protocols: Sequence[str]) -> None:
         """Open the connections."""
         self.begin_with(protocols)
-        connect, exercised = self.judge.endpoint.connect, self.judge.exercised
-        self.player = Player(connect, self._new_model(), self.report, exercised=exercised)
+        endpoint, exercised = self.judge.endpoint, self.judge.exercised
+        self.player = Player(endpoint, self._new_model(), self.report, exercised=exercised)
         for on, protocol in self.protocols.items():
             self.player.take(s.Open(on, self.names.get("m1", ""), protocol))
 

@@ -1,7 +1,8 @@
 """Take the steps of the model on an endpoint, and compare what comes with what the model allows.
 
-The conversations of `commands`, `schemas` and `concurrency` have this one player. The steps are those of `model.steps`:
-requests, of which several may be in a packet, connections that open and close, and statements over SQL.
+The conversations of `commands`, `schemas` and `concurrency` are cases that come into being step by step: each step of
+`model.steps`, such as a command, becomes one of `kvref_conformance.steps` with the replies that the model allows, and
+`conversation.py` takes and judges it. Cas numbers have names in it, so that it can be repeated as it is.
 """
 
 from __future__ import annotations
@@ -11,27 +12,29 @@ import re
 import sqlite3
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pymysql
 
-from kvref_conformance.conversation import Exchange
+from kvref_conformance.conversation import Conversation, Exchange
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.frames import BETWEEN
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer, Closed, Refill, Seen, Served, Silence
 from kvref_conformance.next_word import depends_on_address
-from kvref_conformance.template import with_numbers
+from kvref_conformance.steps import AwaitReply, Send, Sql, StartRequest
+from kvref_conformance.template import CAS, Names, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from kvref_conformance.connection import Connection
     from kvref_conformance.coverage import Exercised
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.model.expected import Expected
     from kvref_conformance.model.model import Model
+    from kvref_conformance.model.rows import Number
     from kvref_conformance.sql.base import Database
     from kvref_conformance.stateful.concurrency.sql import SqlConnections
 
@@ -58,21 +61,20 @@ class Player:
     """One conversation.
 
     Args:
-        connect: opens a memcached connection, as `Endpoint.connect`.
+        endpoint: the endpoint.
         model: gives what is allowed.
         report: called once, with the player, when something is not allowed.
-        exercised: counts the requests with their replies; None: they are not counted here.
+        exercised: counts the requests with their replies; None: they are not counted.
         sql: takes the steps over SQL; None: there are none.
         patience: seconds in which what has to come comes.
 
     steps: that were taken.
-    exchanges: what was sent and what came.
     wrong: what was not allowed; nothing is sent any more.
     """
 
     def __init__(
         self,
-        connect: Callable[..., Connection],
+        endpoint: Endpoint,
         model: Model,
         report: Callable[[Player], None],
         *,
@@ -82,20 +84,25 @@ class Player:
     ) -> None:
         self.model = model
         self.steps: list[s.Step] = []
-        self.exchanges: list[Exchange] = []
         self.wrong: Wrong | None = None
-        self._connect, self._report = connect, report
+        self._endpoint, self._report = endpoint, report
         self._exercised, self._sql, self._patience = exercised, sql, patience
-        self._connections: dict[str, Connection] = {}
-        self._asked: dict[str, str] = {}
+        self._names = Names({}, str)
+        self._conversation = Conversation(endpoint, self._names, None)
+        self._numbers: dict[Number, str] = {}
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """Return what was sent and what came."""
+        return self._conversation.exchanges
 
     @property
     def kinds(self) -> set[tuple[str, ...]]:
         """Return the verbs that were sent, with the first words of the replies."""
         return {
-            (each.sent.split(" ", 1)[0], *each.got.split()[: 2 if each.binary else 1])
+            (each.sent.split(" ", 1)[0], *each.got.split()[: 2 if each.step.binary else 1])
             for each in self.exchanges
-            if each.on != SQL
+            if isinstance(each.step, Send)
         }
 
     def fill(self) -> None:
@@ -118,7 +125,7 @@ class Player:
     def change(self, database: Database, statement: str) -> None:
         """Run a statement."""
         database.execute(statement)
-        self.exchanges.append(Exchange(SQL, statement, (), ""))
+        self._conversation.judge(Exchange(SQL, statement, (), "", step=Sql(statement)))
 
     def compare_rows(self, database: Database, table: str, columns: str, keys: Sequence[str] = ()) -> None:
         """Compare the rows of a table with the model's; an exchange shows what differs.
@@ -134,31 +141,38 @@ class Player:
 
     def close(self) -> None:
         """Close the connections; those of a history, which may commit, until the endpoint has closed them too."""
-        connections = list(self._connections.values())
         if self._sql is None:
-            for connection in connections:
-                connection.close()
+            self._conversation.close()
             return
         self._sql.roll_back()
         # All at once: a connection that waits for a lock of another one is not closed before that one.
+        connections = list(self._conversation.connections.values())
         for connection in connections:
             connection.send(b"", half=True)
         for connection in connections:
             connection.drain(CLOSE_SECONDS)
+        self._conversation.close()
         self._sql.end_waiting(self._patience)
 
     def _attempt(self, on: str, sent: str, do: Callable[[], None]) -> None:
         try:
             do()
         except BROKEN as error:
-            self._see(Exchange(on, sent, (), f"{type(error).__name__}: {error}", "", kept=False))
-        if self.wrong is not None:
-            self._report(self)
+            if self._conversation.failed is None:
+                broken = Exchange(on, sent, (), f"{type(error).__name__}: {error}", "", kept=False)
+                self.exchanges.append(broken)
+                self.wrong = Wrong(sent, (), broken.got)
+        else:
+            return
+        if self.wrong is None:
+            failed = self.exchanges[-1]
+            self.wrong = Wrong(failed.sent, failed.allowed, failed.got)
+        self._report(self)
 
     def _take(self, steps: Sequence[s.Step]) -> None:
         step = steps[0]
         if isinstance(step, s.Request):
-            self._request([each for each in steps if isinstance(each, s.Request)])
+            self._request(step.on, [each for each in steps if isinstance(each, s.Request)])
             return
         begins = not self.model.sql_open
         expected = self.model.take(step)
@@ -170,100 +184,126 @@ class Player:
             statement = str(step).removeprefix("SQL: ")
             if isinstance(step, s.Change | s.End):
                 self._over_sql().run(step, self.model, begins=begins)
-                self._see(Exchange(SQL, statement, (), ""))
+                self._conversation.judge(Exchange(SQL, statement, (), ""))
             self._observe(expected, statement)
 
     def _open(self, step: s.Open, expected: list[Expected]) -> None:
+        binary = step.protocol == s.BINARY
         # The endpoint deals connections to its threads in turn.
         for _ in range(self.model.skipped):
-            self._connect(binary=step.protocol == s.BINARY).close()
-        self._connections[step.on] = self._connect(binary=step.protocol == s.BINARY)
+            self._endpoint.connect(binary=binary).close()
         if step.mapping:
+            answer = expected.pop(0)
+            assert isinstance(answer, Answer), "bind does not wait"
             request = encodings.request(s.Bind(step.on, step.mapping, protocol=step.protocol))
-            self._send(step.on, [request], expected, opening=True)
+            bind = Send((request,), self._named(answer), step.on, patience=self._patience, binary=binary)
+            self._ask(partial(self._conversation.open, step.on, bind, binary=binary), answer, [request], [answer])
+        else:
+            self._conversation.open(step.on, None, binary=binary)
+        self._observe(expected)
 
-    def _request(self, steps: Sequence[s.Request]) -> None:
+    def _request(self, on: str, steps: Sequence[s.Request]) -> None:
+        binary = self._conversation.connections[on].binary
+        protocol = s.BINARY if binary else s.TEXT
         requests: list[str] = []
         expected: list[Expected] = []
         for step in steps:
             number = self.model.number(step) if isinstance(step, s.Store) and step.verb == "cas" else 0
-            requests.append(encodings.request(step, number))
+            requests.append(encodings.request(step, self._name_of(number)))
             expected += self.model.take(step)
-        self._send(steps[0].on, requests, expected)
-
-    def _send(self, on: str, requests: list[str], expected: list[Expected], *, opening: bool = False) -> None:
-        connection = self._connections[on]
-        protocol = s.BINARY if connection.binary else s.TEXT
         sent = encodings.joined(protocol, requests)
-        data = encodings.sent(protocol, sent)
-        connection.send(data, ask=True)
-        if len(requests) > 1:
-            answers = [each for each in expected if isinstance(each, Answer)]
+        first = expected.pop(0)
+        if isinstance(first, Silence):
+            self._conversation.take(StartRequest((sent,), on, SILENT, binary))
+            self._record()
+        else:
+            # Several requests in a packet have no other effect than their answers.
+            answers = [each for each in (first, *(expected if len(requests) > 1 else ())) if isinstance(each, Answer)]
             texts = itertools.product(*(answer.texts for answer in answers))
             numbers = tuple(number for answer in answers for number in answer.numbers)
-            expected = [Answer(on, tuple(encodings.joined(protocol, each) for each in texts), numbers)]
-        else:
-            answers = []
-        self._asked[on] = sent
-        self._observe(expected, opening=opening)
+            whole = Answer(on, tuple(encodings.joined(protocol, each) for each in texts), numbers)
+            asking = Send((sent,), self._named(whole), on, patience=self._patience, binary=binary)
+            self._ask(partial(self._conversation.take, asking), whole, requests, answers)
+            expected = expected if len(requests) == 1 else []
+        self._observe(expected)
+
+    def _ask(self, take: Callable[[], None], whole: Answer, requests: list[str], answers: list[Answer]) -> None:
+        """Take a step that has an answer, and learn its cas numbers."""
+        try:
+            take()
+        except CaseFailed:
+            if failed := self._conversation.failed:
+                self._record()
+                request, allowed, rest = _first_wrong(requests, answers, failed.got)
+                self.wrong = Wrong(request, allowed, f"{failed.note} {rest}" if failed.note else rest)
+            raise
+        self._record()
+        self.model.numbers.answers(whole, self.exchanges[-1].got)
+
+    def _record(self) -> None:
+        """Count the requests of the last exchange."""
         last = self.exchanges[-1]
-        if self._exercised is not None:
-            self._exercised.record(on, data, last.got, binary=connection.binary)
-        if answers and not last.kept:
-            request, allowed, rest = _first_wrong(requests, answers, last.got)
-            self.wrong = Wrong(request, allowed, f"{last.note} {rest}" if last.note else rest)
+        if self._exercised is not None and isinstance(last.step, Send | StartRequest):
+            binary = last.step.binary
+            data = encodings.sent(s.BINARY if binary else s.TEXT, last.sent)
+            self._exercised.record(last.on, data, last.got if isinstance(last.step, Send) else None, binary=binary)
 
     def _close(self, step: s.Close, expected: list[Expected]) -> None:
         # The rows before the connection ends.
         if isinstance(expected[0], Seen):
             self._observe([expected.pop(0)], "(before the close)")
-        if self.wrong is None:
-            connection = self._connections[step.on]
-            if step.quits:
-                connection.send(encodings.sent(s.BINARY, "quit") if connection.binary else b"quit\r\n")
-            self._observe(expected, f"({'quit' if step.quits else 'close'})")
+        if step.quits:
+            connection = self._conversation.connections[step.on]
+            connection.send(encodings.sent(s.BINARY, "quit") if connection.binary else b"quit\r\n")
+        self._observe(expected, f"({'quit' if step.quits else 'close'})")
 
-    def _observe(self, expected: list[Expected], sent: str = "", *, opening: bool = False) -> None:
-        """Look at what is expected, up to what is not allowed; `sent` is no request."""
+    def _observe(self, expected: list[Expected], sent: str = "") -> None:
+        """Look at what is expected; `sent` is no request."""
         for each in expected:
-            if self.wrong is None:
-                self._see(self._answer(each, opening=opening) if isinstance(each, Answer) else self._look(each, sent))
-                sent = ""
+            if isinstance(each, Answer):
+                step = AwaitReply(self._named(each), each.on, self._patience)
+                self._ask(partial(self._conversation.take, step), each, [""], [each])
+            else:
+                wrong, on = self._look(each), each.on if isinstance(each, Closed) else SQL
+                self._conversation.judge(Exchange(on, sent, (str(each),), wrong or str(each), kept=not wrong))
+            sent = ""
 
-    def _see(self, exchange: Exchange) -> None:
-        self.exchanges.append(exchange)
-        if not exchange.kept:
-            got = f"{exchange.note} {exchange.got}" if exchange.note else exchange.got
-            self.wrong = Wrong(exchange.sent, exchange.allowed, got)
-
-    def _answer(self, expected: Answer, *, opening: bool) -> Exchange:
-        on, connection = expected.on, self._connections[expected.on]
-        reply = connection.end(self._patience)
-        got = encodings.received(s.BINARY if connection.binary else s.TEXT, reply.data)
-        note = reply.note(self._patience)
-        kept = not note and self.model.numbers.answers(expected, got)
-        return Exchange(on, self._asked[on], expected.texts, got, note, kept, opening=opening, binary=connection.binary)
-
-    def _look(self, expected: Expected, sent: str) -> Exchange:
-        """Look at what is no answer."""
-        wrong = ""
+    def _look(self, expected: Expected) -> str:
+        """Look at what is no answer; return what is wrong."""
         match expected:
-            case Silence(s.AUTOCOMMIT):
-                wrong = "" if self._over_sql().is_waiting(SILENT) else "SQL does not wait"
-            case Served():
-                wrong = "SQL goes on waiting" if self._over_sql().is_waiting(self._patience) else ""
             case Silence():
-                reply = self._connections[expected.on].answer(SILENT)
-                sent = self._asked[expected.on]
-                wrong = "" if reply is None else f"it does not wait: {reply.data!r}"
+                return "" if self._over_sql().is_waiting(SILENT) else "SQL does not wait"
+            case Served():
+                return "SQL goes on waiting" if self._over_sql().is_waiting(self._patience) else ""
             case Closed():
-                wrong = "" if self._connections.pop(expected.on).hang_up(self._patience) else "it is not closed"
+                if self._exercised is not None:
+                    self._exercised.end(expected.on)
+                closes = self._conversation.connections.pop(expected.on).hang_up(self._patience)
+                return "" if closes else "it is not closed"
             case Refill():
                 self._over_sql().insert(expected.table, dict(expected.rows))
             case Seen():
-                wrong = self._over_sql().compare(self.model, expected, self._patience)
-        on = expected.on if isinstance(expected, Silence | Closed) and expected.on in self._asked else SQL
-        return Exchange(on, sent, (str(expected),), wrong or str(expected), kept=not wrong)
+                return self._over_sql().compare(self.model, expected, self._patience)
+        return ""
+
+    def _named(self, answer: Answer) -> tuple[str, ...]:
+        """Return the texts of an answer with names for its cas numbers; what was not seen yet must be a new number."""
+        if not answer.numbers:
+            return answer.texts
+        pieces = (text.split(CAS) for text in answer.texts)
+        holes = list(map(self._hole, answer.numbers))
+        return tuple(first + "".join(map("".join, zip(holes, rest, strict=True))) for first, *rest in pieces)
+
+    def _hole(self, number: Number) -> str:
+        name = self._numbers.setdefault(number, f"n{len(self._numbers)}")
+        if number.seen is None:
+            return f"<new cas {name}>"
+        self._names.texts[name] = str(number.seen)
+        return f"{{{name}}}"
+
+    def _name_of(self, seen: int) -> str:
+        """Return what is sent for a cas number: its name, or a number that none has."""
+        return next((f"{{{name}}}" for number, name in self._numbers.items() if number.seen == seen), str(seen))
 
     def _over_sql(self) -> SqlConnections:
         assert self._sql is not None, "steps over SQL need a database"
@@ -276,23 +316,8 @@ class Player:
         statement = f"SELECT {columns} FROM {table}{where} ORDER BY {key}"  # noqa: S608 - own names
         got = sorted((tuple(row) for row in database.query(statement)), key=str)
         if got != wanted:
-            self._see(Exchange(SQL, statement, (str(wanted),), str(got), kept=False))
-
-
-def counted(endpoint: Endpoint, exercised: Exercised | None) -> Callable[..., Connection]:
-    """Return what opens connections to an endpoint and counts the requests on each before they are sent."""
-    names = (f"connection {number}" for number in itertools.count())
-
-    def connect(*, binary: bool) -> Connection:
-        on = next(names)
-
-        def watch(sent: bytes) -> None:
-            if exercised is not None:
-                exercised.record(on, sent, binary=binary) if sent else exercised.end(on)
-
-        return endpoint.connect(binary=binary, watch=watch)
-
-    return connect
+            step = Sql(statement, tuple(wanted))
+            self._conversation.judge(Exchange(SQL, statement, (str(wanted),), str(got), kept=False, step=step))
 
 
 def _certain(step: s.Step) -> s.Step:

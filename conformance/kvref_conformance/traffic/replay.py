@@ -299,7 +299,7 @@ class _Traffic:
                 break
         return Reply(b"")
 
-    def start(self, _connection: Connection, _step: StartRequest, _packets: tuple[bytes, ...]) -> Reply:
+    def start(self, _connection: Connection, _step: Send | StartRequest, _packets: tuple[bytes, ...]) -> Reply:
         """Refuse: in traffic each command waits for its reply."""
         raise SuiteError(f"{self._now.where}: traffic has no such step")
 

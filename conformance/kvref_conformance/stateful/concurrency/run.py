@@ -19,7 +19,7 @@ from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.concurrency.exclusions import refuses
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
 from kvref_conformance.stateful.concurrency.sql import PATIENCE, SqlConnections
-from kvref_conformance.stateful.player import Player, counted
+from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_machine
 from kvref_conformance.triage.repeat import DEFAULT_TIMES, Repeated, Repeats
 
@@ -68,7 +68,7 @@ class Histories:
         self._threads = _threads(endpoint) if world.database.has_plugin() else MANY_THREADS
         if exercised is not None:
             exercised.begin(world.names, settings=settings)
-        self._connect = counted(endpoint, exercised)
+        self._exercised = exercised
         self._sql = SqlConnections(world.database)
         self._patience = PATIENCE
         self._limit = ShrinkLimit(Budget(0), SHORTENING_SECONDS)
@@ -159,7 +159,11 @@ class Histories:
             fences=FENCES,
             rows=rows,
         )
-        player = Player(self._connect, model, report, sql=self._sql, patience=self._patience)
+        if self._exercised is not None:
+            self._exercised.end("")
+        player = Player(
+            self._endpoint, model, report, exercised=self._exercised, sql=self._sql, patience=self._patience
+        )
         player.fill()
         return player
 

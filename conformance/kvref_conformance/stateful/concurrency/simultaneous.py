@@ -5,6 +5,7 @@ A connection that is closed behind a request leaves its outcome unknown. When al
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +21,6 @@ from kvref_conformance.model import steps as s
 from kvref_conformance.model.rules import Rules
 from kvref_conformance.stateful.command_rules import PROTOCOLS
 from kvref_conformance.stateful.concurrency.linearizability import Operation, longest_order
-from kvref_conformance.stateful.player import counted
 from kvref_conformance.strategies.commands import Arguments, draw_command
 from kvref_conformance.strategies.draw import chance, pick
 from kvref_conformance.template import with_numbers
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
     from kvref_conformance.connection import Connection
+    from kvref_conformance.coverage import Exercised
+    from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.judge import Judge
     from kvref_conformance.model.effects import Item
 
@@ -186,6 +188,22 @@ class _Client:
             if reply.closed:
                 raise CaseFailed(f"{_described(self._history)}\nthe endpoint closed the connection")
             self._numbers[key] = encodings.number_in(text) or number
+
+
+def counted(endpoint: Endpoint, exercised: Exercised | None) -> Callable[..., Connection]:
+    """Return what opens connections to an endpoint and counts the requests on each before they are sent."""
+    names = (f"connection {number}" for number in itertools.count())
+
+    def connect(*, binary: bool) -> Connection:
+        on = next(names)
+
+        def watch(sent: bytes) -> None:
+            if exercised is not None:
+                exercised.record(on, sent, binary=binary) if sent else exercised.end(on)
+
+        return endpoint.connect(binary=binary, watch=watch)
+
+    return connect
 
 
 class Clients:

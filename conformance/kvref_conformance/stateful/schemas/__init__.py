@@ -27,6 +27,7 @@ from kvref_conformance.stateful.examples import judge_examples, refused
 from kvref_conformance.stateful.player import Player
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.stateful.schemas import strategies
+from kvref_conformance.steps import Reload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -146,14 +147,14 @@ class _Tables:
         try:
             self._world.configure(setup)
         except CaseFailed as failure:
-            gone = Exchange("sql", RELOADED, (), str(failure), "", kept=False)
+            gone = Exchange("sql", RELOADED, (), str(failure), "", kept=False, step=Reload())
             self._fail((gone,), ("configuration", str(failure)))
         names = self._own = self._world.shaped(shape)
         self._judge.exercised.begin(names, setup, shape)
         return names
 
     def _player(self, model: Model) -> Player:
-        return Player(self._judge.endpoint.connect, model, self._report, exercised=self._judge.exercised)
+        return Player(self._judge.endpoint, model, self._report, exercised=self._judge.exercised)
 
     def _report(self, player: Player) -> None:
         assert player.wrong is not None, "something is not allowed"
