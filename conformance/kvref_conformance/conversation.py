@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import beyond
 from kvref_conformance.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.frames import decode
@@ -185,8 +184,8 @@ class Conversation:
         assert shown.reply is not None, "a request has a reply"
         if isinstance(step, AwaitReply):
             request = self._started.pop(step.on)
-            note = f"hang: no answer within {step.patience:g} s" if shown.reply.hang else ""
-            note = beyond(shown.reply.limit) if shown.reply.limit else note
+            late = f"hang: no answer within {step.patience:g} s"
+            note = late if shown.reply.hang else shown.reply.note(step.patience)
             return self._compared(step.on, request, step.allow, shown.reply, note)
         request = "".join(step.packets), shown.sent
         if isinstance(step, Send):

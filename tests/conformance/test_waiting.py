@@ -24,7 +24,10 @@ END_OF_FILE, RESET = "end of file", "reset"
 
 
 class Slow:
-    """A server that answers `wait` after a client sent `free`, counts at `count`, and records how connections end."""
+    """A server that answers `wait` after a client sent `free`, counts at `count`, and records how connections end.
+
+    Behind the answer to `wait and leave` it closes the connection.
+    """
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -52,13 +55,15 @@ class Slow:
             try:
                 for line in lines:
                     connection.sendall(self._answer(line))
+                    if line == b"wait and leave\r\n":
+                        return
             except ConnectionError:
                 self.ended.append(RESET)
             else:
                 self.ended.append(END_OF_FILE)
 
     def _answer(self, line: bytes) -> bytes:
-        if line == b"wait\r\n":
+        if line in (b"wait\r\n", b"wait and leave\r\n"):
             self.free.wait(10)
             return b"DONE\r\n"
         if line == b"free\r\n":
@@ -102,6 +107,11 @@ def test_what_should_wait_and_does_not_fails(judged: Callable[..., Verdict]) -> 
 def test_what_waits_for_ever_is_a_hang(judged: Callable[..., Verdict]) -> None:
     verdict = judged(start_request("wait\r\n", "a"), await_reply("DONE\r\n", "a", patience=0.2))
     assert "(hang: no answer within 0.2 s)" in verdict.text
+
+
+def test_an_endpoint_that_closes_the_connection_behind_the_wait_fails(judged: Callable[..., Verdict]) -> None:
+    steps = start_request("wait and leave\r\n", "a"), send("free\r\n", "OK\r\n", on="b"), await_reply("DONE\r\n", "a")
+    assert "(the endpoint closed the connection)" in judged(*steps).text
 
 
 def test_another_answer_behind_the_wait_fails(judged: Callable[..., Verdict]) -> None:
