@@ -158,6 +158,12 @@ def _collect(served: Served) -> None:
         served.log.append(line)
 
 
+def workers(served: Served) -> list[int]:
+    """Return the processes of a server that its parent has started."""
+    children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text()
+    return [int(pid) for pid in children.split()]
+
+
 def until_state(connect: Callable[[], socket.socket], state: str, count: int = 1) -> None:
     """Wait until so many connections of a process have a state of `stats conns`.
 

@@ -32,7 +32,7 @@ from kvref.server.workers.parent import Outside, Parent
 from kvref.server.workers.plan import Plan, refuse_settings
 from kvref.storage.base import Store, without_password
 from kvref.storage.config.catalog import DEFAULT_NAME
-from kvref.storage.several import Placement, SeveralStores
+from kvref.storage.several import Placement, tables_of
 from kvref.storage.sqlite.file import SCHEME, path_of
 from kvref.storage.sqlite.schema import refuse_foreign
 from kvref.storage.sqlite.store import SQLiteStore
@@ -332,8 +332,6 @@ def _serve(
     new = given is None
     placed = given or Placement({"": _new_file()}, {})
     dsns = list(placed.dsns.values())
-    if workers > 1 and len(dsns) > 1:
-        raise ConfigError(f"--workers {workers} and {len(dsns)} tables [[store]]: choose --workers 1, or one store")
     for dsn in dsns:
         refuse_settings(workers, facts, settings, scheme_of(dsn))
         if dsn.startswith(SCHEME):
@@ -348,20 +346,19 @@ def _serve(
             if scheme_of(dsn).volatile:
                 logging.getLogger("kvref").warning("store %s: all rows are lost when the server stops", dsn)
         if workers == 1:
-            tables = SeveralStores(placed, stores, facts) if len(stores) > 1 else stores[0]
-            server = Server(tables, facts, read_settings, where)
+            server = Server(tables_of(placed, stores, facts), facts, read_settings, where)
             if exporter is not None:
                 server.scope.tally.watched = True
                 exporter.serve(of_server(server, dsns))
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(server.run())
-    dsn = dsns[0]
     if workers > 1:
-        plan = Plan(dsn, facts, workers, read_settings, settings, where, os.getpid())
+        plan = Plan(placed, facts, workers, read_settings, settings, where, os.getpid())
         plan.tally.watched = exporter is not None
         Parent(plan, Outside(plan, exporter)).run()
     if new:
         # Its name is in a line at the start, far above by now.
+        (dsn,) = dsns
         logging.getLogger("kvref").info("the rows are in %s: to serve them again, give --store %s", path_of(dsn), dsn)
 
 

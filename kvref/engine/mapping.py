@@ -107,6 +107,7 @@ class Mapping:
         fault: why the table no longer fits, empty while it does.
         store: the name of its store, empty for the first or only one.
         identity: identifies the table among those of all stores; of the first or only store, it is `source`.
+        shards: if it is sharded over several stores, what `kvref.storage.several` knows of them.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Mapping:
     fault: str = ""
     store: str = ""
     identity: str = ""
+    shards: object = None
 
     def __post_init__(self) -> None:
         self.identity = self.identity or self.source
@@ -141,10 +143,11 @@ class Mapping:
         self.store, self.identity = store, f"{store}:{self.source}"
 
     def become(self, other: Mapping) -> None:
-        """Take over what a later check of the same row found; the store stays."""
-        store = self.store
+        """Take over what a later check of the same row found; store and shards stay."""
+        store, shards = self.store, self.shards
         for each in fields(self):
             setattr(self, each.name, getattr(other, each.name))
+        self.shards = shards
         if store:
             self.place_in(store)
 
@@ -185,6 +188,7 @@ class Directory:
         by_spelling: a mapping is found again only under its row's own spelling, not under any equal name.
         policies: what the table and the memory cache are each for.
         usable: the mappings of all usable rows as they were read, to be shown.
+        parts: of several stores, what each of them has read.
     """
 
     default: Mapping
@@ -196,6 +200,7 @@ class Directory:
     by_spelling: bool = False
     policies: Policies = field(default_factory=Policies)
     usable: tuple[Mapping, ...] = ()
+    parts: tuple[Directory, ...] = field(default=(), repr=False, compare=False)
 
     def find(self, name: str) -> Mapping | None:
         """Return a mapping that was read before and is kept under this name."""
@@ -212,7 +217,7 @@ class Directory:
         """Put a freshly read configuration in force for every session."""
         self.default, self.delimiter, self.separator = other.default, other.delimiter, other.separator
         self.naming, self.known, self.by_spelling = other.naming, other.known, other.by_spelling
-        self.policies, self.usable = other.policies, other.usable
+        self.policies, self.usable, self.parts = other.policies, other.usable, other.parts
         self.generation += 1
 
 

@@ -52,6 +52,9 @@ class MappedTables(Protocol):
             StoreError: the store is not reached, or refuses.
         """
 
+    def adopt(self, directory: Directory) -> Directory:
+        """Use a configuration that another process or thread has read, and return it."""
+
     def cas_numbers(self) -> Iterator[int]:
         """Return the counter of cas numbers, by the fact `cas.start`."""
 
@@ -78,6 +81,9 @@ class MappedTables(Protocol):
 
         With `follow_binary_log`, the numbers of `RowCache.numbers`; if secondaries are read, those of `ReplicaCounts`.
         """
+
+    def close(self) -> None:
+        """Commit what is open and release files and connections."""
 
 
 class Store(MappedTables, Protocol):
@@ -115,12 +121,6 @@ class Store(MappedTables, Protocol):
             ConfigError: no mapping can have this name, or another table has it.
             StoreError: the store is not reached, or refuses.
         """
-
-    def adopt(self, directory: Directory) -> Directory:
-        """Use a configuration that another process or thread has read, and return it."""
-
-    def close(self) -> None:
-        """Commit what is open and release files and connections."""
 
 
 def counted_cas_numbers(profile: Profile) -> Iterator[int]:

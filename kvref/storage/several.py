@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from kvref.engine.mapping import Column, Directory, Kind, Mapping
 from kvref.engine.operations import Cell
 from kvref.engine.values import to_bytes
 from kvref.errors import ConfigError, StoreError, suggestion
 from kvref.profiles import Profile
-from kvref.storage.base import Store, counted_cas_numbers, without_password
+from kvref.storage.base import MappedTables, Store, counted_cas_numbers, without_password
 from kvref.storage.sqlite.file import SCHEME as SQLITE
 from kvref.storage.sqlite.file import path_of
 from kvref.storage.stores import scheme_of
@@ -147,7 +146,7 @@ class Shards:
 
     numbers: tuple[int, ...]
     names: tuple[str, ...]
-    mappings: tuple[Mapping | None, ...]
+    mappings: tuple[Mapping | None, ...] = field(compare=False)
 
     def all_of(self, mapping: Mapping) -> list[tuple[int, Mapping]]:
         """Return the number of each store with its mapping; `mapping` is the session's."""
@@ -231,7 +230,6 @@ class SeveralStores:
         self._mappings = placement.mappings
         self._placed: dict[str, tuple[int, ...]] = {}  # numbers by the name of a mapping, as the first store folds it
         self._fold: Callable[[str], str] = str
-        self._shards: WeakKeyDictionary[Mapping, Shards] = WeakKeyDictionary()
         self._numbers = {"": FIRST} | {name: number for number, name in enumerate(self.names)}  # by `Mapping.store`
 
     @property
@@ -254,8 +252,9 @@ class SeveralStores:
         return self._numbers.get(mapping.store)
 
     def shards_of(self, mapping: Mapping) -> Shards:
-        """Return the shards of a mapping that `loaded` has returned."""
-        return self._shards[mapping]
+        """Return the shards of a mapping that `store_of` returns None for."""
+        assert isinstance(mapping.shards, Shards)
+        return mapping.shards
 
     def stores_named(self, name: str) -> tuple[int, ...]:
         """Return the numbers of the stores that have the mapping with a name, if there is such a mapping."""
@@ -274,7 +273,7 @@ class SeveralStores:
             return mapping
         names = tuple(self.names[number] for number in numbers)
         refuse_shards(names, found)
-        self._shards[mapping] = Shards(numbers, names, (None, *found[1:]))
+        mapping.shards = Shards(numbers, names, (None, *found[1:]))
         mapping.place_in(", ".join(names))
         return mapping
 
@@ -305,10 +304,7 @@ class SeveralStores:
             ConfigError: no mapping is usable.
         """
         first = found[FIRST]
-        fold = self._fold = first.naming.fold
-        self._placed = {
-            fold(name): tuple(self.names.index(each) for each in stores) for name, stores in self._mappings.items()
-        }
+        self._compare_names(first.naming.fold)
         self.problems = list(self.stores[FIRST].problems)
         usable = [self.loaded((FIRST,), [each]) for each in first.usable if self.stores_named(each.name) == (FIRST,)]
         for name in self._mappings:
@@ -317,9 +313,22 @@ class SeveralStores:
                 usable += self._usable(name, numbers, found)
         if not usable:
             raise ConfigError("\n  ".join(["no mapping is usable in its store:", *self.problems]))
-        first.usable = tuple(usable)
+        first.usable, first.parts = tuple(usable), tuple(found)
         self._choose_default(found)
-        return first
+        return self.adopt(first)
+
+    def adopt(self, directory: Directory) -> Directory:
+        """Use a configuration that `joined` has returned, here or in another process, and return it."""
+        self._compare_names(directory.naming.fold)
+        for store, part in zip(self.stores, directory.parts, strict=True):
+            store.adopt(part)
+        return directory
+
+    def _compare_names(self, fold: Callable[[str], str]) -> None:
+        self._fold = fold
+        self._placed = {
+            fold(name): tuple(self.names.index(each) for each in stores) for name, stores in self._mappings.items()
+        }
 
     def _choose_default(self, found: Sequence[Directory]) -> None:
         """Make the mapping with the name of the first store's default one that of all, wherever it is placed."""
@@ -330,7 +339,6 @@ class SeveralStores:
         parts = self.shards_of(default).all_of(default) if number is None else [(number, default)]
         for number, mapping in parts:
             found[number].default = mapping
-            self.stores[number].adopt(found[number])
         if default is not first.default:
             first.known.clear()
         first.default = default
@@ -382,3 +390,14 @@ class SeveralStores:
         for each in self.stores:
             numbers.update(each.numbers())
         return dict(numbers)
+
+    def close(self) -> None:
+        """Close each store, see `Store`."""
+        with ExitStack() as stack:
+            for each in self.stores:
+                stack.callback(each.close)
+
+
+def tables_of(placement: Placement, stores: Sequence[Store], profile: Profile) -> MappedTables:
+    """Return opened stores, at least one, as the server uses them; arguments as of `SeveralStores`."""
+    return SeveralStores(placement, stores, profile) if len(stores) > 1 else stores[0]

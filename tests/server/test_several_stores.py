@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from database import database_or_skip, sql
 from http_client import fetch
 from live import nightly
 from server.in_process import HERE, InProcess
-from serving import Served, ask, running
+from serving import Served, ask, running, workers
 from waiting import until, until_equal
 
 from kvref import profiles
@@ -402,11 +405,65 @@ def test_a_disk_that_fails_is_reported_to_the_clients_of_its_store(tmp_path: Pat
     asyncio.run(play())
 
 
+TWO = ("--workers", "2")
+
+
+@contextmanager
+def of_each_worker(served: Served) -> Iterator[list[socket.socket]]:
+    """Give two connections to each of two workers."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(served.connect()) for _ in range(4)]
+
+
+def test_two_workers_serve_the_mappings_of_both_stores(tmp_path: Path, pair: tuple[Database, Database]) -> None:
+    first, second = pair
+    if first.sql is None:
+        pytest.skip("processes cannot share the rows of memory://")
+    with serving(tmp_path, *pair, *TWO) as served, of_each_worker(served) as clients:
+        for number, client in enumerate(clients):
+            words = b"set @@second.k%d 0 0 1\r\n1\r\nset @@aaa.k%d 0 0 1\r\n2\r\n" % (number, number)
+            assert ask(client, words) == STORED * 2
+        ask(clients[0], b"set @@second.all 0 0 1\r\n0\r\n")
+        for number, client in enumerate(clients, 1):
+            assert ask(client, b"get @@second.k0 @@aaa.k3 @@aaa.none\r\n") == (
+                b"VALUE @@second.k0 0 1\r\n1\r\nVALUE @@aaa.k3 0 1\r\n2\r\nEND\r\n"
+            )
+            assert ask(client, b"get @@second\r\nincr all 1\r\n").endswith(b"END\r\n%d\r\n" % number)
+        replies = [ask(client, b"gets @@second.k%d @@aaa.k%d\r\n" % (n, n)) for n, client in enumerate(clients)]
+        assert len({cas for reply in replies for cas in re.findall(rb" 1 (\d+)\r", reply)}) == 8
+        served.wait_for("in store other")
+    assert keys(second) == ["AA", "all", "k0", "k1", "k2", "k3"]
+    assert keys(first) == ["AA", "k0", "k1", "k2", "k3"]
+
+
+def test_workers_agree_on_the_configuration_of_all_stores_or_keep_the_old_one(tmp_path: Path) -> None:
+    first, second = sqlite_database(tmp_path / "1"), sqlite_database(tmp_path / "2", RENAME)
+    assert second.sql is not None
+    with serving(tmp_path, first, second, *TWO) as served, of_each_worker(served) as clients:
+        before = b"VALUE @@second.AA 8 " + HELLO + b"END\r\n"
+        assert ask(clients[0], b"get @@second.AA\r\n") == before
+        second.sql("UPDATE containers SET flags = '0'")
+        assert [ask(client, b"get @@second.AA\r\n") for client in clients] == [before] * 4, "as the first has read it"
+        served.reload()
+        after = b"VALUE @@second.AA 0 " + HELLO + b"END\r\n"
+        assert [ask(client, b"get @@second.AA\r\n") for client in clients] == [after] * 4
+        second.sql("ALTER TABLE containers RENAME TO elsewhere")
+        served.reload()
+        served.wait_for("configuration not reloaded, the previous one stays active: store other: ")
+        os.kill(workers(served)[0], signal.SIGKILL)
+        served.wait_for("worker 1 restarted")
+        with of_each_worker(served) as later:
+            assert [ask(client, b"get @@second.AA @@aaa.AA\r\n").count(b"VALUE") for client in later] == [2] * 4
+        second.sql("ALTER TABLE elsewhere RENAME TO containers", "UPDATE containers SET flags = 'c3'")
+        served.reload()
+        with of_each_worker(served) as later:
+            assert [ask(client, b"get @@second.AA\r\n") for client in later] == [before] * 4
+
+
 @pytest.mark.programs
 @pytest.mark.parametrize(
     ("options", "code", "text"),
     [
-        (("--workers", "2"), 2, "--workers 2 and 2 tables [[store]]: choose --workers 1, or one store"),
         (("--store", "sqlite:///x"), 2, "has [[store]]: name the stores either there or by --store"),
         (("--set", "row_cache_binlog=1"), 2, "row_cache_binlog=1 and the stores first, other: rows are cached for one"),
     ],

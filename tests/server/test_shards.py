@@ -116,6 +116,32 @@ def test_every_verb_finds_its_key(files: list[Path]) -> None:
         assert b"STAT curr_items 12\r\n" in ask(client, b"stats\r\n")
 
 
+def test_workers_find_the_shard_of_a_key(files: list[Path]) -> None:
+    with (
+        serving(files[:3], "--workers", "2") as served,
+        served.connect() as one,
+        served.connect() as two,
+        closing(sqlite3.connect(files[1], isolation_level=None)) as file,
+    ):
+        assert ask(one, put(KEYS)) == b"STORED\r\n" * len(KEYS)
+        assert ask(two, b"get %b\r\n" % b" ".join(KEYS)) == shown(KEYS)
+        (lost, *_), (kept, *_) = of_shard(1, 3), of_shard(2, 3)
+        file.execute("ALTER TABLE cache RENAME COLUMN value TO other")
+        for client in (one, two):
+            assert ask(client, b"get @@cache.%b\r\n" % lost).startswith(b"SERVER_ERROR container 'cache': table cache")
+            assert ask(client, b"get %b\r\n" % kept) == shown([kept])
+        served.reload()
+        served.wait_for("store two: no usable row in containers")
+        file.execute("ALTER TABLE cache RENAME COLUMN other TO value")
+        served.reload()
+        assert ask(two, b"get @@cache.%b\r\n" % lost) == b"VALUE @@cache.%b 3 %d\r\n%b\r\nEND\r\n" % (
+            lost,
+            len(lost),
+            lost,
+        )
+    assert [rows(file) for file in files[:3]] == [of_shard(number, 3) for number in range(3)]
+
+
 def test_the_whole_table_is_listed_flushed_and_purged(files: list[Path]) -> None:
     with serving(files[:3], "--set", "expired_rows_purge_interval=1") as served, served.connect() as client:
         ask(client, put(KEYS))
@@ -215,7 +241,10 @@ def test_shards_in_two_databases(tmp_path: Path) -> None:
             ("--set", "daemon_memcached_w_batch_size=2"),
             "[[mapping]] 'cache' is sharded: a batch would need one commit in several stores: set",
         ),
-        (("--workers", "2"), "--workers 2 and 3 tables [[store]]"),
+        (
+            ("--workers", "2", "--set", "daemon_memcached_w_batch_size=2"),
+            "--workers 2 and daemon_memcached_w_batch_size=2: over SQLite, one process keeps",
+        ),
     ],
 )
 def test_what_shards_cannot_do_is_rejected(files: list[Path], options: Sequence[str], text: str) -> None:

@@ -18,16 +18,10 @@ from pathlib import Path
 import pytest
 from database import database_or_skip, sql
 from server.writers import SHARED, Writer, differences
-from serving import Served, ask, serving
+from serving import Served, ask, serving, workers
 from waiting import until
 
 TWO = ("--workers", "2")
-
-
-def workers(served: Served) -> list[int]:
-    """Return the processes of a server that its parent has started."""
-    children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text()
-    return [int(pid) for pid in children.split()]
 
 
 def open_files(pid: int) -> int:

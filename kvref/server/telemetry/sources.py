@@ -63,7 +63,7 @@ def of_workers(plan: Plan) -> Source:
     return Source(
         plan.tally,
         time.time() - (time.monotonic() - plan.since),
-        _info(plan.profile, [plan.dsn], plan.workers),
+        _info(plan.profile, plan.dsns, plan.workers),
         partial(totals, plan.memory),
         plan.memory.connections,
         lambda: [plan.pid, *(process.pid for process in plan.tally.processes if process.pid)],

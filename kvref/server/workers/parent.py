@@ -30,7 +30,6 @@ from kvref.server.workers.channel import Channel, Signals, ignore, pair
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.server.workers.worker import work
-from kvref.storage.base import without_password
 
 _log = logging.getLogger("kvref.server")
 
@@ -66,7 +65,7 @@ class Outside:
         self._plan = plan
         self._exporter = exporter
         self.lifecycle = Lifecycle(plan.tally)
-        self.served = Served(plan.profile, without_password(plan.dsn), plan.workers)
+        self.served = Served(plan.profile, plan.text, plan.workers)
 
     def ready(self, sockets: Mapping[socket.socket, int]) -> None:
         """Report that connections are accepted, on the sockets of each listener."""
@@ -375,7 +374,8 @@ class Parent:
         for listener, files in zip(self._plan.listeners, loaded, strict=True):
             listener.renew(files)  # a worker that is started again is forked with them
         self._plan.directory, self._plan.problems = directory, problems
-        self._plan.kept.clear()
+        for each in self._plan.kept:
+            each.clear()
         self._tell("take")
         self._await("taken", RELOAD_SECONDS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from kvref.engine.cache.memory import Policy
@@ -16,8 +17,9 @@ from kvref.server.server import lock_wait
 from kvref.server.telemetry.event_counters import EventCounters
 from kvref.server.workers.shared_memory import Memory
 from kvref.server.workers.shared_state import KeptMappings, MarkTables, SharedPrefixes
-from kvref.storage.base import Scheme, Store
+from kvref.storage.base import MappedTables, Scheme, without_password
 from kvref.storage.config.containers import Container
+from kvref.storage.several import Placement, tables_of
 from kvref.storage.sqlite.file import SCHEME, identity, path_of
 from kvref.storage.stores import open_store
 
@@ -72,7 +74,7 @@ class Plan:
     """What is served by several processes.
 
     Args:
-        dsn: names the store.
+        placement: of mappings in stores.
         profile: whose answers to give.
         workers: how many, 2 or more.
         read_settings: gives values by name, see `settings.parse`.
@@ -82,7 +84,7 @@ class Plan:
         since: monotonic time of the start.
     """
 
-    dsn: str
+    placement: Placement
     profile: Profile
     workers: int
     read_settings: Callable[[], dict[str, int]]
@@ -92,25 +94,40 @@ class Plan:
     since: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self._path = path_of(self.dsn) if self.dsn.startswith(SCHEME) else None
-        self._file = self._path and identity(self._path)
+        self.dsns = tuple(self.placement.dsns.values())
+        paths = [path_of(each) for each in self.dsns if each.startswith(SCHEME)]
+        self._files = {path: identity(path) for path in paths}
+        self.kept = [KeptMappings() for _ in self.dsns]
         self.directory, self.problems, first_cas = self._read_first()
         self.memory = Memory(self.workers, first_cas)
         VBuckets(self.memory.vbuckets).reset()
-        self.kept = KeptMappings(self.memory)
         self.prefixes = SharedPrefixes(self.workers)
         self.marks = MarkTables()
         self.tally = EventCounters(self.workers)
 
-    def open(self) -> Store:
-        """Open the store; no connection of it may live across a fork.
+    @property
+    def text(self) -> str:
+        """Return the DSNs for messages."""
+        return ", ".join(f"{name} {without_password(dsn)}".lstrip() for name, dsn in self.placement.dsns.items())
+
+    def open(self) -> MappedTables:
+        """Open the stores; no connection of them may live across a fork.
 
         Raises:
-            StoreError: as `open_store`, or the file is not the one that was there at the start.
+            StoreError: as `open_store`, or a file is not the one that was there at the start.
         """
-        if self._path is not None and identity(self._path) != self._file:
-            raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
-        return open_store(self.dsn, self.profile, lock_wait(self.profile, self.settings))
+        for path, before in self._files.items():
+            if identity(path) != before:
+                raise StoreError(f"store {path} was deleted or replaced: restart the server")
+        with ExitStack() as opened:
+            stores = []
+            for dsn, kept in zip(self.dsns, self.kept, strict=True):
+                store = open_store(dsn, self.profile, lock_wait(self.profile, self.settings))
+                opened.callback(store.close)
+                store.kept = kept
+                stores.append(store)
+            opened.pop_all()
+        return tables_of(self.placement, stores, self.profile)
 
     def read(self) -> tuple[Directory, list[str]]:
         """Read the configuration; return it with one sentence for each unusable row or mapping of a listener.
@@ -131,7 +148,7 @@ class Plan:
     @property
     def numbers_in_store(self) -> bool:
         """Return whether the store sees to it that no cas number comes twice."""
-        return self._path is not None and self.profile["cas.start"] != "one"
+        return len(self.dsns) == 1 and bool(self._files) and self.profile["cas.start"] != "one"
 
     def _read_first(self) -> tuple[Directory, list[str], int]:
         directory, problems = self.read()
@@ -146,7 +163,9 @@ class Plan:
 
 def print_of(directory: Directory) -> str:
     """Return a text that identifies a configuration in any process."""
-    row = directory.default.row
-    assert isinstance(row, Container)
-    naming = (directory.naming.charset.name, directory.naming.width)
-    return repr((row, directory.delimiter, directory.separator, directory.policies, naming))
+    found = []
+    for each in directory.parts or (directory,):
+        assert isinstance(each.default.row, Container)
+        naming = each.naming.charset.name, each.naming.width
+        found.append((each.default.row, each.delimiter, each.separator, each.policies, naming))
+    return repr(found)

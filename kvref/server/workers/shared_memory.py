@@ -26,7 +26,6 @@ class Lock(IntEnum):
 
     CAS = 0
     MARKS = 1
-    MAPPINGS = 2
 
 
 class WorkerSlot(IntEnum):

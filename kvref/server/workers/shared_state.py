@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -201,28 +202,24 @@ _OPTIONAL: Final = ("flags", "cas", "expiry")
 
 
 class KeptMappings:
-    """Mappings by name in an anonymous file; every thread of every worker can use it.
+    """Mappings of one store by name, in an anonymous file; every thread of every worker can use it.
 
     A row of `containers`, or its table, may change between two readings; then the later reader has to see what the
     earlier one made of it, faults included.
-
-    Args:
-        memory: memory with the lock.
     """
 
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
+    def __init__(self) -> None:
         self._file = os.memfd_create("kvref-containers")
         self._threads = ThreadLock()  # a lock of the file is one for all threads of a process
 
     def find(self, name: str) -> Mapping | None:
         """Return the stored mapping of a name, as it was read; of its columns it has only the names."""
-        with self._threads, self._memory.locked(Lock.MAPPINGS):
+        with self._locked():
             return self._read(name)
 
     def keep(self, name: str, mapping: Mapping) -> Mapping | None:
         """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
-        with self._threads, self._memory.locked(Lock.MAPPINGS):
+        with self._locked():
             found = self._read(name)
             if found is None:
                 line = json.dumps([name, _written(mapping)]).encode() + b"\n"
@@ -231,8 +228,17 @@ class KeptMappings:
 
     def clear(self) -> None:
         """Forget all of them: the configuration is read again."""
-        with self._threads, self._memory.locked(Lock.MAPPINGS):
+        with self._locked():
             os.ftruncate(self._file, 0)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._threads:
+            fcntl.lockf(self._file, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN)
 
     def _read(self, name: str) -> Mapping | None:
         text = os.pread(self._file, os.fstat(self._file).st_size, 0)

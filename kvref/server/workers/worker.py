@@ -25,7 +25,7 @@ from kvref.server.workers.channel import LOST, Channel, Handed
 from kvref.server.workers.plan import Plan, print_of
 from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.server.workers.shared_state import WorkerCounters, WorkerMarks, WorkerPrefixes
-from kvref.storage.base import MappedTables, Store
+from kvref.storage.base import MappedTables
 
 if TYPE_CHECKING:
     from kvref.server.listeners.listener import Loaded
@@ -100,7 +100,7 @@ class Worker:
         channel: to the parent.
     """
 
-    def __init__(self, server: Server, store: Store, channel: Channel) -> None:
+    def __init__(self, server: Server, store: MappedTables, channel: Channel) -> None:
         self._server = server
         self._store = store
         self._channel = channel
@@ -190,7 +190,6 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
     try:
         let_go()
         store = plan.open()
-        store.kept = plan.kept
         store.adopt(plan.directory)
         scope = WorkerScope(plan, number)
         server = Server(store, plan.profile, lambda: plan.settings, plan.listeners, scope, plan.directory)
@@ -206,7 +205,7 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         os._exit(status)
 
 
-async def _serve(server: Server, store: Store, channel: Channel) -> None:
+async def _serve(server: Server, store: MappedTables, channel: Channel) -> None:
     await Worker(server, store, channel).run()
 
 
