@@ -7,7 +7,6 @@ each operation gets the mapping of the store that has its key.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from kvref.engine.operations import Cell
 from kvref.engine.values import to_bytes
 from kvref.errors import ConfigError, StoreError, suggestion
 from kvref.profiles import Profile
-from kvref.storage.base import MappedTables, Store, counted_cas_numbers, without_password
+from kvref.storage.base import MYSQL, MappedTables, Store, counted_cas_numbers, without_password
 from kvref.storage.sqlite.file import SCHEME as SQLITE
 from kvref.storage.sqlite.file import path_of
 from kvref.storage.stores import scheme_of
@@ -224,6 +223,7 @@ class SeveralStores:
     def __init__(self, placement: Placement, stores: Sequence[Store], profile: Profile) -> None:
         self.names = tuple(placement.dsns)
         self.stores = tuple(stores)
+        self._dsns = tuple(placement.dsns.values())
         self.dsn = ", ".join(f"{name} {store.dsn}" for name, store in zip(self.names, stores, strict=True))
         self.problems: list[str] = []
         self._profile = profile
@@ -255,6 +255,11 @@ class SeveralStores:
         """Return the shards of a mapping that `store_of` returns None for."""
         assert isinstance(mapping.shards, Shards)
         return mapping.shards
+
+    def parts_of(self, mapping: Mapping) -> list[tuple[int, Mapping]]:
+        """Return the number of each store of a mapping, with the mapping that this store has."""
+        number = self.store_of(mapping)
+        return self.shards_of(mapping).all_of(mapping) if number is None else [(number, mapping)]
 
     def stores_named(self, name: str) -> tuple[int, ...]:
         """Return the numbers of the stores that have the mapping with a name, if there is such a mapping."""
@@ -335,9 +340,7 @@ class SeveralStores:
         first = found[FIRST]
         name = self._fold(first.default.name)
         default = next((each for each in first.usable if self._fold(each.name) == name), first.usable[0])
-        number = self.store_of(default)
-        parts = self.shards_of(default).all_of(default) if number is None else [(number, default)]
-        for number, mapping in parts:
+        for number, mapping in self.parts_of(default):
             found[number].default = mapping
         if default is not first.default:
             first.known.clear()
@@ -377,19 +380,31 @@ class SeveralStores:
         for each in self.stores:
             each.limit_row_cache(size)
 
-    def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
-        """Raise ConfigError: the binary logs of several databases are not followed."""
-        raise ConfigError(
-            f"row_cache_binlog=1 and the stores {', '.join(self.names)}: rows are cached for one store mysql:// only:"
-            " leave out row_cache_binlog, or serve this database alone"
-        )
+    def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
+        """Cache the rows of each store mysql://, see `MappedTables`; raises ConfigError if there is none."""
+        parts = [part for mapping in mappings for part in self.parts_of(mapping)]
+        followed = [number for number, dsn in enumerate(self._dsns) if dsn.startswith(MYSQL)]
+        if not followed:
+            raise ConfigError(
+                f"row_cache_binlog=1 and the stores {', '.join(self.names)}: none of them is mysql://, which has a"
+                " binary log: leave it out"
+            )
+        found: list[str] = []
+        for number in followed:
+            own = [mapping for of, mapping in parts if of == number]
+            with self.errors_of(number):
+                sentences = self.stores[number].follow_binary_log(staleness, own)
+            found += [f"store {self.names[number]}: {each}" for each in sentences]
+        return found
 
     def numbers(self) -> dict[str, int]:
-        """Return the sums of all stores."""
-        numbers: Counter[str] = Counter()
+        """Return the sums of all stores, and of times the longest."""
+        numbers: dict[str, int] = {}
         for each in self.stores:
-            numbers.update(each.numbers())
-        return dict(numbers)
+            for name, number in each.numbers().items():
+                before = numbers.get(name, 0)
+                numbers[name] = max(before, number) if name.endswith("_us") else before + number
+        return numbers
 
     def close(self) -> None:
         """Close each store, see `Store`."""

@@ -61,6 +61,36 @@ def test_no_get_is_older_than_a_commit_before_it(database: SQLServer, cached: Se
     assert found["hits"] > 300
 
 
+TWO_STORES = """
+[[store]]
+name = "files"
+dsn = "sqlite:///{}"
+[[store]]
+name = "shop"
+dsn = "{}"
+[[mapping]]
+name = "aaa"
+store = "shop"
+"""
+
+
+def test_of_several_stores_each_with_a_binary_log_is_cached(database: SQLServer, tmp_path: Path) -> None:
+    assert run("init", "--cache", "cache", "--store", f"sqlite:///{tmp_path / 'x'}").exit_code == 0
+    file = tmp_path / "kvref.toml"
+    file.write_text(TWO_STORES.format(tmp_path / "x", database.dsn))
+    words = [sys.executable, "-m", "kvref", "serve", "--config", str(file), "--listen", "127.0.0.1:0", *SERVE]
+    with running(words, str(file)) as served, served.connect() as client:
+        served.wait_for("following the binary log")
+        assert ask(client, b"set @@cache.k 0 0 1\r\n1\r\nget k\r\nbind aaa\r\n").startswith(
+            b"STORED\r\nVALUE k 0 1\r\n1\r\nEND\r\n"
+        )
+        for value in ("one", "two"):
+            sql(database, f"UPDATE test.demo_test SET c2 = '{value}' WHERE c1 = 'AA'")
+            assert f"\r\n{value}\r\n".encode() in ask(client, b"get AA\r\n")
+            fill(client, "AA")
+    sql(database, "UPDATE test.demo_test SET c2 = 'HELLO, HELLO' WHERE c1 = 'AA'")
+
+
 COLUMNS = (
     "i TINYINT UNSIGNED DEFAULT 200, j MEDIUMINT DEFAULT -5, l BIGINT UNSIGNED DEFAULT 9, f FLOAT DEFAULT 1.5,"
     " d DOUBLE DEFAULT 2.5, n DECIMAL(23, 11) DEFAULT -123.5, z DECIMAL(5, 0) DEFAULT 7, b BIT(11) DEFAULT b'101',"
