@@ -119,7 +119,7 @@ class Connection:
         self._parser: Parser = TextParser(host.wire_rules)
         self._heard = False  # the client has said something
         self._session = Session(host.shared, listener.access)
-        self._transaction = host.executor.begin()
+        self._transaction = host.executor.begin(listener.reads)
         self._loop = asyncio.get_running_loop()
         self.heard_at = self._loop.time()  # when the client sent its last bytes (loop time)
         self._generation = host.shared.directory.generation

@@ -31,7 +31,13 @@ from kvref.server.connection_rows import Shown, State, rows_of
 from kvref.server.executors import executor_for
 from kvref.server.executors.base import Executor
 from kvref.server.expired_rows import ExpiredRows
-from kvref.server.listeners.listener import Listener, Loaded, refuse_shared_cache, unknown_mappings
+from kvref.server.listeners.listener import (
+    Listener,
+    Loaded,
+    refuse_reads,
+    refuse_shared_cache,
+    unknown_mappings,
+)
 from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
 from kvref.server.settings import changed, warn_of_waiting
@@ -157,6 +163,7 @@ class Server:
             cache, scope.vbuckets, scope.marks, crawler=scope.crawler, clients=self.client_rows,
         )  # fmt: skip
         refuse_shared_cache(listeners, self.shared.directory)
+        refuse_reads(listeners, store)
         self.wire_rules = self._grammar()
         self._bound()
         self.executor: Executor

@@ -17,6 +17,11 @@ from kvref.profiles import Profile
 from kvref.storage.config.catalog import Kept
 
 MYSQL: Final = "mysql://"
+# Which servers of a replication group answer plain gets, see `kvref.storage.mysql.login.Login.reads`.
+PRIMARY: Final = "primary"
+REPLICA: Final = "replica"
+SESSION: Final = "session"
+READS: Final = (PRIMARY, REPLICA, SESSION)
 _IN_QUERY: Final = re.compile(r"([?&](?:password|passwd|pwd)=)[^&]*", re.IGNORECASE)
 
 
@@ -36,11 +41,13 @@ class MappedTables(Protocol):
 
     Attributes:
         dsn: its DSN without a password, for messages.
+        reads: the values of `reads` that a listener may have, of READS.
         problems: one sentence for each configuration row that the last `read_directory` could not use.
         when_committed: called with the duration of each commit in seconds, in any thread.
     """
 
     dsn: str
+    reads: frozenset[str]
     problems: list[str]
     when_committed: Callable[[float], None] | None
 
@@ -138,6 +145,7 @@ class DirectStore(ABC):
     """
 
     dsn: str
+    reads: frozenset[str] = frozenset((PRIMARY,))
 
     def __init__(self) -> None:
         self.problems: list[str] = []

@@ -225,6 +225,7 @@ class SeveralStores:
         self.stores = tuple(stores)
         self._dsns = tuple(placement.dsns.values())
         self.dsn = ", ".join(f"{name} {store.dsn}" for name, store in zip(self.names, stores, strict=True))
+        self.reads = frozenset[str]().union(*[each.reads for each in stores])
         self.problems: list[str] = []
         self._profile = profile
         self._mappings = placement.mappings

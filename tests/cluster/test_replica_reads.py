@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from socket import socket
+from socket import create_connection, socket
 
 import pytest
 from cluster.generator import writing
@@ -37,6 +37,16 @@ dsn = "{}"
 [[mapping]]
 name = "no_cas"
 store = "spread"
+"""
+LISTENERS = """store = "{}"
+[[listener]]
+address = "127.0.0.1:0"
+[[listener]]
+address = "127.0.0.1:0"
+reads = "replica"
+[[listener]]
+address = "127.0.0.1:0"
+reads = "primary"
 """
 # Sets, gets and commands of the slow path; each reply shows whether the connection sees what it has written.
 CONVERSATION = (
@@ -237,6 +247,31 @@ def test_a_mapping_has_the_reads_of_its_store(group: Group, table_without_cas: N
                 assert ask(client, b"get @@%b.mine\r\n" % mapping) == b"VALUE @@%b.mine 0 1\r\n1\r\nEND\r\n" % mapping
             assert ask(other, b"get @@aaa.mine\r\n") == b"VALUE @@aaa.mine 0 1\r\n1\r\nEND\r\n"
             assert ask(other, b"get @@no_cas.mine\r\n") == b"END\r\n", "the secondary is not in use"
+
+
+def test_a_listener_has_its_own_reads(group: Group, tmp_path: Path) -> None:
+    secondary = next(each for each in group.members if each is not group.primary())
+    file = tmp_path / "kvref.toml"
+    file.write_text(LISTENERS.format(dsn(group.primary(), secondary, options="?timeout=3&reads=session")))
+    words = [sys.executable, "-m", "kvref", "serve", "--config", str(file)]
+    with running(words, str(file)) as served, ExitStack() as stack:
+        clients = [
+            [stack.enter_context(create_connection(("127.0.0.1", port), timeout=60)) for _ in range(2)]
+            for port in served.ports(3)
+        ]
+        (session, other_session), (replica, _), (primary, other_primary) = clients
+        until_read_from_secondary(served)
+        shown = b"VALUE k 0 1\r\n1\r\nVALUE \xc3\xa4 0 1\r\n1\r\nEND\r\n"
+        with held_back(secondary):
+            for writer, reader in ((session, other_session), (replica, replica), (primary, other_primary)):
+                assert ask(writer, b"set k 0 0 1\r\n1\r\nset \xc3\xa4 0 0 1\r\n1\r\n") == b"STORED\r\n" * 2
+                assert ask(writer, b"get k \xc3\xa4\r\n") == (b"END\r\n" if writer is replica else shown)
+                assert ask(reader, b"get k\r\n") == (
+                    b"VALUE k 0 1\r\n1\r\nEND\r\n" if reader is other_primary else b"END\r\n"
+                )
+            before = counts(primary)
+            assert ask(primary, b"get k\r\nget \xc3\xa4\r\n").count(b"VALUE") == 2
+            assert counts(primary) == before
 
 
 def test_metrics_count_what_stats_count(group: Group) -> None:

@@ -25,8 +25,8 @@ from serving import Served, serving
 from waiting import until
 
 from kvref.errors import TargetError
+from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.mysql.cluster import SECONDARY_SECONDS
-from kvref.storage.mysql.login import PRIMARY, SESSION
 from kvref_testbed import targets
 from kvref_testbed.targets import Group
 from kvref_testbed.targets.group import MEMBERS, Member

@@ -57,8 +57,8 @@ class Executor:
         self.left: Callable[[], object] = lambda: None  # what happens between its part of a command and the reply
         self.change: Callable[[], None] = lambda: None  # what another program does before a command is there
 
-    def begin(self) -> str:
-        self._log.append(f"{self._name}: begin")
+    def begin(self, reads: str = "") -> str:
+        self._log.append(f"{self._name}: begin {reads}".rstrip())
         return self._name
 
     def commits_of(self, transaction: object) -> Commits:

@@ -465,7 +465,11 @@ def test_workers_agree_on_the_configuration_of_all_stores_or_keep_the_old_one(tm
     ("options", "code", "text"),
     [
         (("--store", "sqlite:///x"), 2, "has [[store]]: name the stores either there or by --store"),
-        (("--set", "row_cache_binlog=1"), 2, "row_cache_binlog=1 and the stores first, other: none of them is mysql://"),
+        (
+            ("--set", "row_cache_binlog=1"),
+            2,
+            "row_cache_binlog=1 and the stores first, other: none of them is mysql://",
+        ),
     ],
 )
 def test_what_several_stores_cannot_do_is_rejected(

@@ -40,7 +40,7 @@ class DirectExecutor:
         self._store = store
         self._loop = asyncio.get_running_loop()
 
-    def begin(self) -> None:
+    def begin(self, reads: str = "") -> None:
         """Return None: there are no transactions."""
 
     def run(

@@ -59,6 +59,7 @@ class Transactions:
 
     Args:
         executors: of the stores.
+        reads: see `Executor.begin`.
 
     Attributes:
         current: number of the store that the connection has used last.
@@ -67,8 +68,9 @@ class Transactions:
         plain: number of the store of the fast path that is in force, None without one.
     """
 
-    def __init__(self, executors: Sequence[Executor]) -> None:
+    def __init__(self, executors: Sequence[Executor], reads: str) -> None:
         self._executors = executors
+        self._reads = reads
         self._begun: dict[int, Any] = {}
         self.current = FIRST
         self.open: dict[int, bool] = {}
@@ -85,7 +87,7 @@ class Transactions:
 
     def _of(self, store: int) -> Any:
         if store not in self._begun:
-            self._begun[store] = self._executors[store].begin()
+            self._begun[store] = self._executors[store].begin(self._reads)
         return self._begun[store]
 
     def leave_fast_path(self) -> None:
@@ -391,9 +393,9 @@ class RoutingExecutor:
         self.stores = stores
         self.executors = executors
 
-    def begin(self) -> Transactions:
-        """Return the transactions of a new connection."""
-        return Transactions(self.executors)
+    def begin(self, reads: str = "") -> Transactions:
+        """Return the transactions of a new connection, see `Executor`."""
+        return Transactions(self.executors, reads)
 
     def run(
         self, transaction: Transactions, begin: Callable[[], OperationGen], done: Callable[[Reply], None]

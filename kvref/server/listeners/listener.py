@@ -26,6 +26,7 @@ from kvref.server.listeners.sockets import (
     permissions,
     where,
 )
+from kvref.storage.base import READS, MappedTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Listener:
         open: allow a non-loopback address without authentication.
         passed: a listening socket from the service manager; the address is the socket's.
         permissions: mode and owner of a unix socket that is not passed.
+        reads: which servers answer plain gets, see `MappedTables.reads`; empty: as each store says.
 
     Raises:
         ConfigError: a file is invalid, or the listener needs `open`.
@@ -106,6 +108,7 @@ class Listener:
     open: bool = False
     passed: socket.socket | None = None
     permissions: Permissions = DEFAULT
+    reads: str = ""
     _files: list[SocketFile] = field(default_factory=list, init=False)
     users: Users | None = field(default=None, init=False)
     tls: ssl.SSLContext | None = field(default=None, init=False)
@@ -167,6 +170,7 @@ class Listener:
             "read-only" if self.access.read_only else "",
             "" if self.access.flush else "no flush_all",
             {True: "metadump", False: "no metadump", None: ""}[self.access.list_keys],
+            self.reads and f"reads={self.reads}",
         ]
         words = "; ".join(filter(None, said))
         return f" ({words})" if words else ""
@@ -190,6 +194,7 @@ NAMES: Final[dict[str, tuple[type, str]]] = {
     "flush_all": (bool, "true or false"),
     "metadump": (bool, "true or false"),
     "open": (bool, "true or false"),
+    "reads": (str, f"one of {', '.join(READS)}"),
 }
 _SHOWN: Final = 10  # names in a message
 
@@ -217,6 +222,9 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
     mappings = table.get("mappings", [])
     if "mappings" in table and not (mappings and all(isinstance(each, str) and each for each in mappings)):
         raise ConfigError(f"listener: mappings = {mappings!r}: write {NAMES['mappings'][1]}")
+    reads = table.get("reads", "")
+    if "reads" in table and reads not in READS:
+        raise ConfigError(f"listener: reads = {reads!r}: write {NAMES['reads'][1]}")
     address = parse_address(table["address"]) if passed is None else _address(passed)
     return Listener(
         address,
@@ -231,6 +239,7 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
         open=table.get("open", False),
         passed=passed,
         permissions=_permissions(table, address, passed),
+        reads=reads,
     )
 
 
@@ -306,3 +315,21 @@ def refuse_shared_cache(listeners: list[Listener], directory: Directory) -> None
             f"listener {limited} is limited to mappings, but cache_policies sets {kind} to {policy.value!r}:"
             f" all mappings share the memory cache: set it to {Policy.TABLE.value!r}, or remove mappings"
         )
+
+
+def refuse_reads(listeners: list[Listener], tables: MappedTables) -> None:
+    """Refuse a listener with a value of `reads` that no store can have.
+
+    Args:
+        listeners: of the server.
+        tables: what it serves.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    for each in listeners:
+        if each.reads and each.reads not in tables.reads:
+            raise ConfigError(
+                f"listener {each}: reads = {each.reads!r}: no store has it: set reads={each.reads} in a DSN mysql://,"
+                " or leave it out here"
+            )

@@ -116,7 +116,7 @@ ROWS: Final = {
             "Time by which the last replies with cached rows may have been out of date, in seconds; the longest of all"
             " processes.",
         ),
-        Row("kvref_row_cache_following", "gauge", "Binary logs that are followed: one for each process and store, if rows are cached."),
+        Row("kvref_row_cache_following", "gauge", "Binary logs that are followed, of each process and store."),
         Row(
             "kvref_replica_gets_total", "counter",
             "Keys of gets answered by a secondary (`reads=replica` or `reads=session` in the DSN); like the next two,"

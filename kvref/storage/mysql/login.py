@@ -18,7 +18,7 @@ from pymysql.constants import CLIENT, COMMAND, CR, FIELD_TYPE
 from pymysql.cursors import Cursor
 
 from kvref.errors import ConfigError, StoreError
-from kvref.storage.base import MYSQL, without_password
+from kvref.storage.base import MYSQL, PRIMARY, READS, SESSION, without_password
 from kvref.storage.mysql.errors import HangError
 from kvref.storage.mysql.result_set import SHORT, WIDTHS
 
@@ -36,9 +36,6 @@ _NAMES: Final = (
     "coalesce", "handlersocket", "handlersocket_level", "handlersocket_secret_file", "wsrep_sync_wait",
     "reads",
 )  # fmt: skip
-PRIMARY: Final = "primary"
-SESSION: Final = "session"
-_READS: Final = (PRIMARY, "replica", SESSION)
 _LEVELS: Final = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
 _FORM: Final = f"write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
 _MAX_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
@@ -229,8 +226,8 @@ def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
 
 def _reads(shown: str, given: dict[str, str], *, several: bool) -> str:
     reads = given.get("reads", PRIMARY)
-    if reads not in _READS:
-        raise ConfigError(f"store {shown!r}: reads={reads}: one of {', '.join(_READS)}")
+    if reads not in READS:
+        raise ConfigError(f"store {shown!r}: reads={reads}: one of {', '.join(READS)}")
     if reads != PRIMARY and not several:
         raise ConfigError(f"store {shown!r}: reads={reads}: name the other members of the group too, HOST,HOST,HOST")
     return reads

@@ -13,7 +13,7 @@ from kvref.engine.operations import LoadMapping, Operation, Recheck
 from kvref.engine.rules import rules
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.storage.base import counted_cas_numbers
+from kvref.storage.base import PRIMARY, READS, counted_cas_numbers
 from kvref.storage.config.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.binlog.eligibility import terms
@@ -23,7 +23,7 @@ from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.fast_path import PlainTable, Version
 from kvref.storage.mysql.handlersocket import connection
-from kvref.storage.mysql.login import PRIMARY, Login
+from kvref.storage.mysql.login import Login
 from kvref.storage.mysql.replicas import ReplicaCounts, require_group
 from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.rows import PerMapping
@@ -43,6 +43,8 @@ class MySQLStore(Database):
     def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
         super().__init__(login, profile, lock_wait)
         self.dsn = login.text
+        # Only with reads=session, servers report GTIDs.
+        self.reads = frozenset(READS[: READS.index(login.reads) + 1])
         self.problems: list[str] = []
         self.identities = PerMapping(RowIdentities)
         self.plain = PerMapping(self._plain)

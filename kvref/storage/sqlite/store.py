@@ -20,6 +20,7 @@ from kvref.engine import operations
 from kvref.engine.mapping import Directory, Mapping, Naming
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.profiles import Profile
+from kvref.storage.base import PRIMARY
 from kvref.storage.config import catalog
 from kvref.storage.config.containers import check_again
 from kvref.storage.rows import PerMapping
@@ -49,6 +50,7 @@ class SQLiteStore:
         self.path = path
         self.dsn = f"{SCHEME}{path}"
         self.profile = profile
+        self.reads = frozenset((PRIMARY,))
         self.problems: list[str] = []
         self.cache = RowCache(0)
         self.kept: catalog.Kept | None = None

@@ -256,3 +256,13 @@ def test_what_is_too_large_removes_no_row_of_a_reader(tmp_path: Path) -> None:
     with listening(tmp_path, "--profile", "mysql-5.6") as (_, found):
         for port, left in ((found[READING], ROW), (found[ALL], b"END\r\n")):
             assert say(port, too_large, b"get AA\r\n") == b"SERVER_ERROR object too large for cache\r\n" + left
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_reads_that_no_store_has_are_refused(tmp_path: Path, workers: str) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text('[[listener]]\naddress = "127.0.0.1:0"\nreads = "session"\n')
+    store = f"sqlite:///{tmp_path / 'x.sqlite'}"
+    refused = kvref("serve", "--config", str(file), "--create", "--store", store, "--workers", workers)
+    text = "reads = 'session': no store has it: set reads=session in a DSN mysql://, or leave it out here"
+    assert (refused.returncode, text in refused.stderr) == (2, True), refused.stderr

@@ -23,10 +23,10 @@ from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
 from kvref.server.executors.mysql.replica_reads import ReplicaReads
 from kvref.server.executors.mysql.writes import WriteBatcher
+from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.fast_path import PlainTable
-from kvref.storage.mysql.login import PRIMARY
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
 
@@ -126,7 +126,8 @@ class Batching:
         if not isinstance(operation, ports.Lookup) or not self._goes_together(command, operation):
             return False
         command.turn = self._reader.turn
-        work = self._writes if operation.for_update else self._plain_reads if operation.plain else self._reads
+        plain = operation.plain and not command.transaction.primary_only
+        work = self._writes if operation.for_update else self._plain_reads if plain else self._reads
         work.add(self._store.alike(operation.mapping), command)
         return True
 
@@ -152,12 +153,14 @@ class Batching:
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""
         get.turn = self._reader.turn
-        (self._reads if get.with_cas else self._plain_reads).add(self._store.alike(mapping), get)
+        primary = get.with_cas or get.origin.primary_only
+        (self._reads if primary else self._plain_reads).add(self._store.alike(mapping), get)
 
     def add_read(self, table: PlainTable, read: PlainLone | PlainRead | PlainReads) -> None:
         """Queue a get of a plain word, or of several."""
         read.turn = self._reader.turn
-        self._plain_reads.add(table, read, read.weight)
+        work = self._reads if read.origin.primary_only else self._plain_reads
+        work.add(table, read, read.weight)
 
     def together(self, table: PlainTable) -> int:
         """Return how many words one `PlainReads` may have."""

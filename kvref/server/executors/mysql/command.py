@@ -29,12 +29,14 @@ class Transaction:
         written: something is written in it.
         acknowledged: by a command that was answered.
         last_write: of the connection, None unless reads=session.
+        primary_only: no secondary answers its gets.
     """
 
     connection: MySQLConnection | None = None
     written: bool = False
     acknowledged: bool = False
     last_write: LastWrite | None = None
+    primary_only: bool = False
 
     @property
     def open(self) -> bool:

@@ -39,10 +39,10 @@ from kvref.server.executors.mysql.last_write import LastWrite
 from kvref.server.executors.mysql.plain_commands import Origin
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.reads import without_deleted
+from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, CycleError, LostError
-from kvref.storage.mysql.login import SESSION
 from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
@@ -83,7 +83,7 @@ class MySQLExecutor:
         self._checker = self._connect()
         self._batching = Batching(store, isolation, self._connect, self) if together else None
         self._plain = None if isolation.batches else self._batching  # of plain commands, which begin no transaction
-        self._fast_paths: dict[tuple[Mapping, bool, bool], MySQLFastPath] = {}
+        self._fast_paths: dict[tuple[Mapping, bool, bool, bool], MySQLFastPath] = {}
         if not isolation.row_locks:
             _log.warning(
                 "innodb_api_disable_rowlock=1 has no effect with mysql://: the database makes writes wait for row locks"
@@ -92,9 +92,11 @@ class MySQLExecutor:
     def _connect(self) -> DedicatedConnection:
         return DedicatedConnection(self.store, self._isolation, self._pool)
 
-    def begin(self) -> Transaction:
-        """Return the transaction of a new connection."""
-        transaction = Transaction(last_write=LastWrite() if self.store.login.reads == SESSION else None)
+    def begin(self, reads: str = "") -> Transaction:
+        """Return the transaction of a new connection, see `Executor`."""
+        reads = reads if reads in self.store.reads else self.store.login.reads
+        last_write = LastWrite() if reads == SESSION else None
+        transaction = Transaction(last_write=last_write, primary_only=reads == PRIMARY)
         self._transactions.add(transaction)
         return transaction
 
@@ -135,12 +137,12 @@ class MySQLExecutor:
         mapping = None if self._plain is None else ordinary_mapping(session)
         if mapping is None or self._plain is None:
             return None
-        kind = mapping, session.access.read_only, session.bound
+        kind = mapping, session.access.read_only, session.bound, transaction.primary_only
         found = self._fast_paths.get(kind)
         if found is None or not found.live:
             self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}
-            verbs, lines = PlainVerbs(session, mapping), PlainLines(wire_rules)
-            found = self._fast_paths[kind] = MySQLFastPath(Origin(verbs), lines, self._plain)
+            origin = Origin(PlainVerbs(session, mapping), primary_only=transaction.primary_only)
+            found = self._fast_paths[kind] = MySQLFastPath(origin, PlainLines(wire_rules), self._plain)
         return found if transaction.last_write is None else found.of(transaction.last_write)
 
     def up_to_date(self, now: float) -> bool:

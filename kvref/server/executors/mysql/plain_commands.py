@@ -26,11 +26,13 @@ MAX_CHARACTER: Final = 4  # bytes
 class Origin:
     """The connections of plain commands: all with the same mapping in force and the same rights, or one of them.
 
-    verbs: what their commands mean. last_write: of the only connection, with reads=session.
+    verbs: what their commands mean. last_write: of the only connection, with reads=session. primary_only: no secondary
+    answers their gets.
     """
 
     verbs: PlainVerbs
     last_write: LastWrite | None = None
+    primary_only: bool = False
 
 
 class Plain:

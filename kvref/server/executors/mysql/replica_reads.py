@@ -22,7 +22,6 @@ from kvref.server.executors.mysql.threads import Threads
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.fast_path import PlainTable
-from kvref.storage.mysql.login import SESSION
 from kvref.storage.mysql.replicas import Replicas, has_executed
 from kvref.storage.mysql.store import MySQLStore
 
@@ -119,7 +118,6 @@ class ReplicaReads:
     ) -> None:
         assert store.replica_counts is not None, "the store counts what secondaries answer"
         self._counts = store.replica_counts
-        self._waits = store.login.reads == SESSION
         self._to_primary = to_primary
         self._secondary = Secondary(Replicas(store))
         self._batcher = ReadBatcher(store, SQLReader(store, self._secondary), fallback)
@@ -136,8 +134,7 @@ class ReplicaReads:
             return
         waiting = gets
         try:
-            if self._waits:
-                gets = await self._without_late(about, gets)
+            gets = await self._without_late(about, gets)
             waiting = gets
             if not gets:
                 return

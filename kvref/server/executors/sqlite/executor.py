@@ -85,7 +85,7 @@ class SQLiteExecutor:
         self._fast_paths: dict[tuple[CachedTable, bool, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
 
-    def begin(self) -> Transaction:
+    def begin(self, reads: str = "") -> Transaction:  # noqa: ARG002 - see `Executor`
         """Return the transaction of a new connection."""
         return self._common or Transaction()
 
