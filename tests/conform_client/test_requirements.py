@@ -168,3 +168,8 @@ def test_opaques_are_exchanged_only_between_frames_with_keys() -> None:
         units = [Frame(0x0D, each, key=key) for each, key in zip((b"1111", b"2222"), keys, strict=True)]
         sent = b"".join(fault.segments(units))
         assert [frame.opaque for frame in frames(sent)] == opaques
+
+
+def test_opaques_of_missing_frames_leave_a_reply_honest() -> None:
+    fault = Fault(change=({"unit": 0, "opaque_of": 1},))
+    assert not fault.fits([Frame(0x0D, b"1111", key=b"a")])

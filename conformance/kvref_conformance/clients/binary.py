@@ -29,7 +29,7 @@ _NEVER: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A reply; `total`, `key_length` and `extras_length` are added to the actual lengths in the header."""
+    """A reply; `total`, `key_length` and `extras_length` are added to the actual lengths in the header, down to 0."""
 
     opcode: int
     opaque: bytes
@@ -55,7 +55,7 @@ class Frame:
                 len(self.extras) + self.extras_length,
                 self.datatype,
                 self.status,
-                len(body) + self.total,
+                max(0, len(body) + self.total),
                 self.opaque,
                 self.cas,
             )
@@ -105,7 +105,7 @@ def answer(command: Command, store: Store) -> list[Frame]:
         missed = {"add": EXISTS, "replace": NOT_FOUND}.get(verb, status) if status == NOT_STORED else status
         return _done(frame, missed, store.get(key), quiet=quiet)
     if verb in {"incr", "decr"}:
-        return _counted(frame, store, command, extras)
+        return _counted(frame, store, command, key, extras)
     if verb == "delete":
         return _done(frame, store.delete(key, cas), None, quiet=quiet)
     if verb == "touch":
@@ -149,13 +149,13 @@ def _done(frame: Frame, status: str, item: Item | None, *, quiet: bool) -> list[
     return [] if quiet else [Frame(frame.opcode, frame.opaque, cas=0 if item is None else item.cas)]
 
 
-def _counted(frame: Frame, store: Store, command: Command, extras: bytes) -> list[Frame]:
+def _counted(frame: Frame, store: Store, command: Command, key: bytes, extras: bytes) -> list[Frame]:
     delta, initial, expiry = struct.unpack(">QQI", extras[:20].ljust(20, b"\0"))
     sign = 1 if command.verb == "incr" else -1
-    result = store.count(command.keys[0], sign * delta, None if expiry == _NEVER else initial)
+    result = store.count(key, sign * delta, None if expiry == _NEVER else initial)
     if isinstance(result, str):
         return [_failed(frame, _STATUS[result])]
     if command.quiet:
         return []
-    item = store.get(command.keys[0])
+    item = store.get(key)
     return [Frame(frame.opcode, frame.opaque, cas=item.cas if item else 0, value=struct.pack(">Q", result))]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref_conformance.clients.binary import Frame
 from kvref_conformance.clients.text import Meta, Raw, Row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from kvref_conformance.clients.binary import Frame
 
     Unit = Raw | Row | Meta | Frame
 
@@ -70,13 +69,24 @@ class Fault:
     at_once: bool = False
     records: str = ""
 
+    def fits(self, units: Sequence[Unit]) -> bool:
+        """Return whether a reply has the units that are changed, copied or moved."""
+        named = [*self.order, *(row[name] for row in self.change for name in ("unit", "opaque_of") if name in row)]
+        if self.copy:
+            named.append(self.copy["unit"])
+        return all(-len(units) <= place < len(units) for place in named)
+
     @property
     def early(self) -> bool:
         """Return whether it belongs to what a client may do when it connects."""
         return self.on in EARLY
 
     def segments(self, units: Sequence[Unit]) -> list[bytes]:
-        """Return the changed reply of these units in the segments that are sent."""
+        """Return the changed reply in the segments that are sent.
+
+        Args:
+            units: of the honest reply; it `fits`.
+        """
         data = self._bytes(units)
         if self.keep is not None:
             data = data[: self.keep]
@@ -106,12 +116,10 @@ class Fault:
     def _edited(self, units: list[Unit]) -> list[Unit]:
         honest = list(units)
         for row in self.change:
-            place = row["unit"]
-            if -len(units) <= place < len(units):
-                units[place] = _changed(units[place], row | _opaque(honest, row))
-        if self.copy and units:
+            units[row["unit"]] = _changed(units[row["unit"]], row | _opaque(honest, row))
+        if self.copy:
             units.insert(self.copy["at"], _changed(units[self.copy["unit"]], self.copy))
-        if self.order and len(units) >= len(self.order):
+        if self.order:
             units[: len(self.order)] = [units[place] for place in self.order]
         units = [unit for place, unit in enumerate(units) if place not in self.remove]
         if self.put:
@@ -122,9 +130,8 @@ class Fault:
 
 def _opaque(units: Sequence[Unit], row: dict[str, Any]) -> dict[str, Any]:
     """Return the opaque of another frame; none for a frame without a key, which only its opaque names."""
-    unit: Any = units[row["unit"]]
-    other: Any = units[row["opaque_of"]] if row.get("opaque_of", len(units)) < len(units) else None
-    return {} if other is None or not getattr(unit, "key", b"") else {"opaque": other.opaque}
+    unit, other = units[row["unit"]], units[row.get("opaque_of", row["unit"])]
+    return {"opaque": other.opaque} if isinstance(unit, Frame) and unit.key and isinstance(other, Frame) else {}
 
 
 def _changed(unit: Unit, row: dict[str, Any]) -> Unit:
@@ -132,10 +139,11 @@ def _changed(unit: Unit, row: dict[str, Any]) -> Unit:
         flags = unit.flags.split()
         row = row | {"flags": row.get("flags", "{flags}").replace("{flags}", unit.flags.decode("latin-1"))}
         row = row | ({"flags": b" ".join(reversed(flags))} if row.get("reversed") else {})
-    known = {each.name for each in fields(unit)}
-    values = {name: value for name, value in row.items() if name in known}
+    known = {each.name: each.type for each in fields(unit)}
+    values = {name: v.encode("latin-1") if isinstance(v, str) else v for name, v in row.items() if name in known}
     unit_of_any_kind: Any = unit
+    # A field such as `status` has another type in another protocol, which the fault is not made for.
     changed: Unit = replace(
-        unit_of_any_kind, **{name: v.encode("latin-1") if isinstance(v, str) else v for name, v in values.items()}
+        unit_of_any_kind, **{name: v for name, v in values.items() if type(v).__name__ in str(known[name])}
     )
     return changed

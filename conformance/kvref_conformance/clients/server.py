@@ -7,17 +7,15 @@ import struct
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from kvref_conformance.clients import binary, text
+from kvref_conformance.clients.exchange import Exchange
 from kvref_conformance.clients.login import Gate
 from kvref_conformance.clients.text import Raw
 from kvref_conformance.clients.tls import OF_LIBRARY, LibraryTls, MemoryTls, Plain, openssl
-from kvref_conformance.frames import REQUEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kvref_conformance.clients.faults import Fault, Unit
     from kvref_conformance.clients.store import Store
@@ -87,6 +85,7 @@ class ScriptedServer:
         self._returned = threading.Event()  # the client has the result of the call before a segment of `Fault.apart`
         self._apart = threading.Event()  # this segment is sent, or the connection has ended
         self._connections: list[socket.socket] = []
+        self._defect: Exception | None = None  # of this class; a verdict is none of the client's then
         self._threads = [threading.Thread(target=self._accept)]
 
     def __enter__(self) -> Self:
@@ -103,6 +102,8 @@ class ScriptedServer:
         for thread in self._threads:
             thread.join()
         self._listener.close()
+        if self._defect is not None:
+            raise self._defect
 
     @property
     def port(self) -> int:
@@ -125,11 +126,12 @@ class ScriptedServer:
     def _due(self, verbs: set[str]) -> Fault | None:
         return self._fault if self._fault is not None and self._left and self._fault.on in verbs else None
 
-    def _taken(self, verbs: set[str]) -> Fault | None:
+    def _taken(self, verbs: set[str], units: Sequence[Unit] = ()) -> Fault | None:
         with self._lock:
             fault = self._due(verbs)
-            if fault is not None:
-                self._left -= 1
+            if fault is None or not fault.fits(units):
+                return None
+            self._left -= 1
             return fault
 
     def _accept(self) -> None:
@@ -162,6 +164,8 @@ class ScriptedServer:
                 _wait_for_end(connection)
         except OSError:
             pass  # the client has closed the connection
+        except Exception as error:  # noqa: BLE001 - `__exit__` raises it
+            self._defect = error
         finally:
             self.events.append(Event(number, CLOSED))
             with self._lock:
@@ -179,7 +183,7 @@ class ScriptedServer:
 
     def _handshake(self, connection: socket.socket, transport: Transport, number: int) -> bool:
         def send(flight: bytes) -> bool:
-            fault = self._taken({"handshake"})
+            fault = self._taken({"handshake"}, [Raw(flight)])
             if fault is None:
                 connection.sendall(flight)
                 return True
@@ -200,42 +204,17 @@ class ScriptedServer:
         return done
 
     def _converse(self, connection: socket.socket, transport: Transport, number: int) -> None:
-        buffer = bytearray()
-        units: list[Unit] = []
-        verbs: set[str] = set()
-        gate = Gate(self._entry.credentials)
-        while data := transport.recv():
+        exchange = Exchange(self._store, Gate(self._entry.credentials), self._due, self.commands)
+        while not exchange.ended and (data := transport.recv()):
             self.events.append(Event(number, RECEIVED, data))
-            buffer += data
-            # The replies to the commands of one segment are one reply for a fault, as are those to quiet commands.
-            complete = False
-            while buffer:
-                is_binary = buffer[0] == REQUEST
-                command = (binary if is_binary else text).take(buffer)
-                if command is None:
-                    break
-                verbs |= {command.verb}
-                due = self._due(verbs)
-                if command.quiet and due is not None and due.loud:
-                    words = tuple(word for word in command.words if word != b"noreply")
-                    command = replace(command, quiet=False, words=words)
-                command, answered = gate.answer(command, self._store, is_binary=is_binary)
-                self.commands.append(command)
-                verbs |= {command.verb, "key"} if command.keys else {command.verb}
-                units += answered
-                complete = not command.quiet or (due is not None and due.at_once)
-                if command.verb == "quit":
-                    return
-            if complete:
-                if not self._reply(connection, transport, number, units, verbs):
-                    return
-                units, verbs = [], set()
+            if exchange.receive(data) and not self._reply(connection, transport, number, *exchange.reply()):
+                return
 
     def _reply(
         self, connection: socket.socket, transport: Transport, number: int, units: list[Unit], verbs: set[str]
     ) -> bool:
         """Send a reply; return whether the connection remains."""
-        fault = self._taken(verbs)
+        fault = self._taken(verbs, units)
         records = "" if fault is None else fault.records
 
         def send(data: bytes) -> bool:

@@ -11,7 +11,8 @@ EXISTS: Final = "EXISTS"
 NOT_FOUND: Final = "NOT_FOUND"
 NOT_A_NUMBER: Final = "NOT_A_NUMBER"
 MAX_KEY: Final = 250  # bytes
-_NUMBERS: Final = 1 << 64
+NUMBERS: Final = 1 << 64
+_DIGITS: Final = 20  # of the greatest number
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,12 @@ class Item:
     value: bytes
     flags: int = 0
     cas: int = 1
+
+
+def number_of(digits: bytes) -> int | None:
+    """Return the number below 2^64 that decimal digits are, None for other bytes."""
+    number = int(digits) if digits.isdigit() and len(digits) <= _DIGITS else NUMBERS
+    return number if number < NUMBERS else None
 
 
 class Store:
@@ -84,10 +91,10 @@ class Store:
                 return NOT_FOUND
             self.store("set", key, b"%d" % initial)
             return initial
-        digits = old.value.strip()
-        if not digits.isdigit():
+        present = number_of(old.value.strip())
+        if present is None:
             return NOT_A_NUMBER
-        number = max(0, int(digits) + by) % _NUMBERS
+        number = max(0, present + by) % NUMBERS
         self._cas += 1
         self._items[key] = replace(old, value=b"%d" % number, cas=self._cas)
         return number

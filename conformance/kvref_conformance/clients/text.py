@@ -9,7 +9,7 @@ import base64
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED
+from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED, number_of
 from kvref_conformance.coverage.verbs import CR_LF, VERBS
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ _META_VERBS: Final = {"mg": "get", "ms": "set", "md": "delete", "ma": "incr", "m
 _META_STATUS: Final = {STORED: "HD", NOT_STORED: "NS", EXISTS: "EX", NOT_FOUND: "NF"}
 _TOO_LONG: Final = b"CLIENT_ERROR line too long\r\n"
 _BAD: Final = b"CLIENT_ERROR bad command line format\r\n"
+_BAD_DELTA: Final = b"CLIENT_ERROR invalid numeric delta argument\r\n"
+_BAD_TOKEN: Final = b"CLIENT_ERROR bad token in command line format\r\n"
+_NUMBERS: Final = frozenset({b"C", b"F", b"D", b"J"})  # meta flags
+_MAX_FLAGS: Final = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +182,9 @@ def _line(command: Command, store: Store) -> bytes:
         return _TOO_LONG
     if verb in _STORES and len(words) - command.quiet == (6 if verb == "cas" else 5):
         return _stored(command, store)
-    if verb in {"incr", "decr"} and len(words) - command.quiet == 3 and words[2].isdigit():
-        by = int(words[2])
-        return _counted(store.count(words[1], by if verb == "incr" else -by))
+    if verb in {"incr", "decr"} and len(words) - command.quiet == 3:
+        by = number_of(words[2])
+        return _BAD_DELTA if by is None else _counted(store.count(words[1], by if verb == "incr" else -by))
     if verb == "delete" and len(words) > 1:
         return b"DELETED\r\n" if store.delete(words[1]) == STORED else b"NOT_FOUND\r\n"
     if verb == "touch" and len(words) > 2:
@@ -195,10 +199,10 @@ def _line(command: Command, store: Store) -> bytes:
 
 def _stored(command: Command, store: Store) -> bytes:
     words = command.words
-    numbers = (words[2], words[5] if command.verb == "cas" else b"0")
-    if not all(word.isdigit() for word in numbers):
+    flags, cas = number_of(words[2]), number_of(words[5] if command.verb == "cas" else b"0")
+    if flags is None or flags > _MAX_FLAGS or cas is None:
         return _BAD
-    status = store.store(command.verb, words[1], command.data, int(numbers[0]), int(numbers[1]))
+    status = store.store(command.verb, words[1], command.data, flags, cas)
     return status.encode() + b"\r\n"
 
 
@@ -219,6 +223,9 @@ def _meta(command: Command, store: Store) -> list[Raw | Row | Meta]:
         return [Raw(_BAD)]
     flags = command.words[3 if name == b"ms" else 2 :]
     given = {flag[:1]: flag[1:] for flag in flags}
+    numbers = _numbers(given)
+    if numbers is None:
+        return [Raw(_BAD_TOKEN)]
     if name == b"mg":
         item = store.get(key)
         if item is None:
@@ -226,12 +233,12 @@ def _meta(command: Command, store: Store) -> list[Raw | Row | Meta]:
         value = item.value if b"v" in given else None
         return [Meta(b"HD" if value is None else b"VA", _returned(command, flags, item), value)]
     if name == b"ma":
-        return _meta_counted(command, store, given, flags)
-    cas = int(given.get(b"C", b"0") or 0)
+        return _meta_counted(command, store, numbers, flags)
+    cas = numbers.get(b"C", 0)
     if name == b"md":
         status = store.delete(key, cas)
     elif name == b"ms":
-        status = store.store(command.verb, key, command.data, int(given.get(b"F", b"0") or 0), cas)
+        status = store.store(command.verb, key, command.data, numbers.get(b"F", 0), cas)
     else:
         return [Meta(b"EN")]
     if command.quiet and status == STORED:
@@ -239,11 +246,22 @@ def _meta(command: Command, store: Store) -> list[Raw | Row | Meta]:
     return [Meta(_META_STATUS[status].encode(), _returned(command, flags, store.get(key)))]
 
 
+def _numbers(given: dict[bytes, bytes]) -> dict[bytes, int] | None:
+    """Return the numbers that flags of a meta command have; None if one of them is none."""
+    found = {}
+    for sign in _NUMBERS & given.keys():
+        number = number_of(given[sign] or b"0")
+        if number is None or (sign == b"F" and number > _MAX_FLAGS):
+            return None
+        found[sign] = number
+    return found
+
+
 def _meta_counted(
-    command: Command, store: Store, given: dict[bytes, bytes], flags: tuple[bytes, ...]
+    command: Command, store: Store, numbers: dict[bytes, int], flags: tuple[bytes, ...]
 ) -> list[Raw | Row | Meta]:
-    by = int(given.get(b"D", b"1") or 1)
-    initial = int(given.get(b"J", b"0") or 0) if b"N" in given else None
+    by = numbers.get(b"D", 1)
+    initial = numbers.get(b"J", 0) if any(flag[:1] == b"N" for flag in flags) else None
     key = command.keys[0]
     result = store.count(key, -by if command.verb == "decr" else by, initial)
     if result == NOT_A_NUMBER:
@@ -251,7 +269,7 @@ def _meta_counted(
     returned = _returned(command, flags, store.get(key))
     if isinstance(result, str):
         return [] if command.quiet else [Meta(b"NF", returned)]
-    if b"v" in given:
+    if b"v" in flags:
         return [Meta(b"VA", returned, b"%d" % result)]
     return [] if command.quiet else [Meta(b"HD", returned)]
 
