@@ -14,6 +14,7 @@ def connect(host, port, _protocol, timeout, ca=None, credentials=(None, None)):
             [emcache.MemcachedHostAddress(host, port)],
             max_connections=1,
             timeout=timeout,
+            connection_timeout=timeout,
             ssl=ca is not None,
             ssl_extra_ca=ca,
             username=credentials[0],
