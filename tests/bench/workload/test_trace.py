@@ -115,6 +115,57 @@ def test_items_of_memtier_are_sent_in_their_order(tmp_path: Path) -> None:
     assert [each.split()[0] for each in both] == [b"set", b"get"] * 3
 
 
+COMMANDS = rb"""OK
+1460100081.165665 [0 127.0.0.1:51706] "set" "alpha" "sorting"
+[ proxy49 ] 1764031576.604009 [0 172.16.10.147:51682] "SET" "be\"a" "\x00\xff\r\n\\" "EX" "60" "nx"
++1460100083.053365 [0 [::1]:51707] "get" "alpha"
+1460100083.1 [3 lua] "MGET" "be\"a" "alpha"
+1460100083.2 [0 unix:/run/redis.sock] "SETEX" "alpha" "60" "xy"
+1460100083.3 [0 127.0.0.1:1] "DEL" "alpha" "c"
+1460100083.4 [0 127.0.0.1:1] "INCRBY" "c" "4"
+1460100083.5 [0 127.0.0.1:1] "EXPIRE" "c" "4"
+"""
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
+def test_a_command_of_memtier_is_a_request_for_each_key(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"monitor{suffix}"
+    path.write_bytes(gzip.compress(COMMANDS) if suffix.endswith(".gz") else COMMANDS)
+    found = read_trace(str(path))
+    assert found.keys == (b"alpha", b'be"a', b"c")
+    assert found.sizes == {b"alpha": 7, b'be"a': 5, b"c": 0}
+    assert found.verbs == ("set", "add", "get", "get", "get", "set", "delete", "delete", "incr", "touch")
+    assert found.numbers.tolist() == [0, 1, 0, 1, 0, 0, 0, 2, 2, 2]
+
+
+def test_commands_of_memtier_are_sent_in_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "monitor.txt"
+    path.write_bytes(COMMANDS)
+    both = sent(work(path, verbs={"get": 1, "delete": 1}, pool=5), 5)
+    assert both == [b"get alpha\r\n", b'get be"a\r\n', b"get alpha\r\n", b"delete alpha\r\n", b"delete c\r\n"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"", "it is empty"),
+        (b"0,alpha,5,10,1,get,0\n", "line 2: b'0,alpha,5,10,1,get,0\\n' is no command; write TIME"),
+        (b'1.0 [0 a:1] "PING"\n', "is no request that memcached has"),
+        (b'1.0 [0 a:1] "HSET" "a" "b" "c"\n', "keep lines of APPEND, DECR, DECRBY, DEL,"),
+        (b'1.0 [0 a:1] "SET" "a"\n', "is no request that memcached has"),
+        (b'1.0 [0 a:1] "SET" "a" "%s"\n' % (b"v" * 1048577), "of at most 1048576 bytes"),
+        (b'1.0 [0 a:1] "GET" "a b"\n', "line 2: b'a b' is no key"),
+    ],
+)
+def test_what_is_no_command_is_named(tmp_path: Path, line: bytes, words: str) -> None:
+    path = tmp_path / "monitor.txt"
+    path.write_bytes(b"OK\n" + line)
+    with pytest.raises(BenchError) as error:
+        read_trace(str(path))
+    assert words in str(error.value)
+    assert str(path) in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
@@ -139,7 +190,7 @@ def test_what_is_no_item_is_named(tmp_path: Path, row: bytes, words: str) -> Non
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "No such file or directory; name a CSV file in Twitter's format"),
+        (None, "No such file or directory; name a file in Twitter's format"),
         (b"", "it is empty"),
         (b"0,a,1,1,1,get,0\n0,b,1\n", "line 2: b'0,b,1\\n' is no request; write time,key,"),
         (b"x,a,1,1,1,get,0\n", "line 1: "),
