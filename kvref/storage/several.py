@@ -202,7 +202,7 @@ def _columns(mapping: Mapping) -> list[Column | None]:
     """Return the mapped columns, without what only their store needs."""
     columns = mapping.key, *mapping.values, mapping.flags, mapping.cas, mapping.expiry
     return [
-        each and replace(each, codec=None, collation=each.collation if each.kind is Kind.TEXT else "")
+        each and replace(each, codec=None, surrogates=True, collation=each.collation if each.kind is Kind.TEXT else "")
         for each in columns
     ]
 
