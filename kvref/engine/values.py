@@ -224,8 +224,10 @@ def decoded(column: Column, data: bytes, rules: Rules) -> str | bytes:
 
 
 def _no_text(column: Column, start: int) -> RefusedError:
-    text = f"column {column.name} holds {column.charset.name} text, byte {start} of the data is none"
-    return RefusedError(ServerError(text))
+    charset = column.charset
+    return RefusedError(
+        ServerError(f"column {column.name} holds {charset.name} text, byte {start} of the data is none")
+    )
 
 
 def too_wide(column: Column, cell: str | bytes) -> bool:
