@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -177,6 +178,10 @@ def counts_below_zero() -> None:
     )
 
 
+def _of_each_word_once(found: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda self, words, **options: found(self, list(dict.fromkeys(words)), **options)
+
+
 @breaks("KV-MGET-003")
 def answers_a_repeated_key_once() -> None:
     """A key requested twice in one get is answered once."""
@@ -186,12 +191,8 @@ def answers_a_repeated_key_once() -> None:
         return (yield from get(session, replace(command, words=list(dict.fromkeys(command.words))), now))
 
     dispatch.HANDLERS[commands.Get] = once
-    found = SQLiteFastPath._found
-    put(
-        SQLiteFastPath,
-        "_found",
-        lambda self, words, *, with_cas: found(self, list(dict.fromkeys(words)), with_cas=with_cas),
-    )
+    for name in ("_cached", "_found"):
+        put(SQLiteFastPath, name, _of_each_word_once(getattr(SQLiteFastPath, name)))
 
 
 @breaks("KV-CORE-047")

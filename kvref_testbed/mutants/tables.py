@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -11,6 +12,7 @@ from kvref.engine import session, values
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
 from kvref.engine.verbs import store
+from kvref.protocol.replies import Status
 from kvref.storage.config import containers
 from kvref.storage.sqlite import statements as sqlite_statements
 from kvref.storage.sqlite.store import SQLiteStore
@@ -118,7 +120,13 @@ def stores_nothing_as_null() -> None:
 
     def reader(column: Any, rules: Any) -> Any:
         read = value_reader(column, rules)
-        return lambda data: read(data) if data else None
+
+        def of(data: bytes) -> Any:
+            if data:
+                return read(data)
+            raise values.RefusedError(Status.NOT_STORED)  # the fast path leaves it to the verb
+
+        return of
 
     put(values, "value_reader", reader)
 
@@ -258,6 +266,7 @@ def starts_cas_numbers_again_at_a_reload() -> None:
 
     put(SQLiteStore, "read_directory", resetting)
     put(session.Session, "next_cas", lambda _: next(latest[0]))
+    put(store, "cas_numbers", lambda session, mapping: partial(store.new_cas, session, mapping))
 
 
 @breaks("KV-NULL-008")

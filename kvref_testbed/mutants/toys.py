@@ -139,7 +139,7 @@ def finds_nothing_in_a_range() -> None:
 
     def empty(*_: Any, **__: Any) -> OperationGen:
         yield from ()
-        return []
+        return [], False
 
     put(retrieve, "scan", empty)
 
