@@ -31,7 +31,7 @@ def test_what_is_generated_over_sql_can_be_replayed(
             assert store is not None
             behind = ("--sql", store, "--reload", f"kill -HUP {instance.target.pid}")
             if code:
-                done = in_folder(address, *behind, "--only", requirement)
+                done = in_folder(address, *behind, "--only", requirement, "--examples", "240")
                 assert done.returncode == 1, done.stdout
                 assert judged(tmp_path)[drawn]["repeated"] == "deterministic (5/5)"
             again = in_folder(f"out/replays/{drawn}.json", address, *behind, command="replay")
