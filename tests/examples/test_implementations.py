@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -47,6 +46,7 @@ def test_an_independent_implementation_conforms(tmp_path: Path, built: object) -
         finally:
             server.terminate()
     lines = (tmp_path / "report" / "report.jsonl").read_text(encoding="utf-8").splitlines()
-    counts = Counter(json.loads(line).get("verdict") for line in lines)
-    assert counts["holds"] > 780
-    assert counts["fails"] <= MOST_FAILURES
+    verdicts = [line for line in map(json.loads, lines) if "verdict" in line]
+    assert sum(line["verdict"] == "holds" for line in verdicts) > 780
+    # A generated case has a line for each thing that it found.
+    assert len({line["case"].split("~")[0] for line in verdicts if line["verdict"] == "fails"}) <= MOST_FAILURES
