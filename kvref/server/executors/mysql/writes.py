@@ -86,13 +86,13 @@ class WriteGroup:
                     each.last_write.note(self._connection.last_gtid)
                 each.written = False
                 self._runner.advance(each, reason)
-            for each in self._ended:
-                if reason is None:
-                    self._runner.reply(each)
-                elif hang is None:
-                    self._begin_anew([each])
             if hang is not None:
                 self._hang(hang)
+            elif reason is not None:
+                self._begin_anew(self._ended)
+            else:
+                for each in self._ended:
+                    self._runner.reply(each)
         return self._waiting
 
     async def _take_turn(self) -> None:
