@@ -177,7 +177,9 @@ bind_ip = 127.0.0.2
 port = {port}
 repl_port = {replication}
 temp_dir = "{folder}"
+workers = {workers}
 """
+_YRMCDS_WORKERS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +199,23 @@ class Yrmcds:
         port, replication = free_ports(2)
         folder = run.folder / "objects"
         folder.mkdir()
-        lines = _YRMCDS_CONFIGURATION.format(host=LOOPBACK, port=port, replication=replication, folder=folder)
+        lines = _YRMCDS_CONFIGURATION.format(
+            host=LOOPBACK, port=port, replication=replication, folder=folder, workers=_YRMCDS_WORKERS
+        )
         mine = [each.replace("{mc_port}", str(port)) for each in options]
         configuration = run.folder / "yrmcds.conf"
         configuration.write_text("\n".join([lines, *mine, ""]))
-        return started(run, "yrmcdsd", [tool("yrmcdsd"), "-f", str(configuration)], f"{LOOPBACK}:{port}")
+        command = [tool("yrmcdsd"), "-f", str(configuration)]
+        return started(run, "yrmcdsd", command, f"{LOOPBACK}:{port}", _ask_every_worker)
+
+
+def _ask_every_worker(port: int) -> str:
+    """Return the version once each worker thread of yrmcds had its turn, or raise NotYetError.
+
+    A request that yrmcds hands to a worker thread which has not begun to wait is never answered; the thread stays busy for
+    good and gets no further one.
+    """
+    return [ask_version(port, seconds=0.5) for _ in range(_YRMCDS_WORKERS)][-1]
 
 
 OF_SERVER = "--server="
