@@ -35,6 +35,8 @@ KEY: Final = st.sampled_from((0,) * 5 + (1,) * 3 + (2,) * 2)
 MAPPING: Final = st.sampled_from((0, 2, 1, 2))
 ON: Final = st.integers(0, 2)
 SELDOM: Final = st.sampled_from((False, False, False, True))
+# The simplest one comes first: hypothesis leaves out what it can.
+MOSTLY: Final = st.sampled_from((False, True, True, True))
 PROTOCOLS: Final = st.tuples(*[st.sampled_from((s.TEXT, s.TEXT, s.BINARY))] * 3)
 VERBS: Final = dict.fromkeys(s.STORES, 1.0)
 INITIALS: Final = (None, None, 0, 1, 2, 3)
@@ -62,8 +64,8 @@ def sends(*commands: tuple[str, Forms], most: int = 1) -> Any:
     """Return a rule that draws commands, one after the other on one connection.
 
     Args:
-        commands: kind of each, as `draw_command` has it, or set or cas, and the forms of its words. Several have
-            the same key, and each of them may be left out.
+        commands: kind of each, as `draw_command` has it, or set, cas, or number for a set of a number, and the forms of
+            its words. Several have the same key, and each of them may be left out.
         most: words of a get.
     """
 
@@ -78,7 +80,7 @@ def sends(*commands: tuple[str, Forms], most: int = 1) -> Any:
         self: CommandRules = draw(st.runner())
         on = self.connections[draw(ON) % len(self.connections)]
         key = self.key(draw) if len(commands) > 1 else ""
-        taken = [each for each in commands if len(commands) == 1 or not draw(SELDOM)]
+        taken = [each for each in commands if len(commands) == 1 or draw(MOSTLY)]
         return [self.command(draw, on, kind, forms, key, most) for kind, forms in taken]
 
     name = "_and_".join("_".join((kind, *forms)) for kind, forms in commands).replace(" ", "_")
@@ -100,7 +102,8 @@ class CommandRules(RuleBasedStateMachine):
     values: ClassVar[Sequence[str]]
     flags: ClassVar[Sequence[int]] = (0, 1, 2, 3)
     expiries: ClassVar[Mapping[int, float]] = {0: 1.0}
-    amounts: ClassVar[Sequence[str]] = (*map(str, range(21)), "100")
+    # More than each of the values, too.
+    amounts: ClassVar[Sequence[str]] = ("0", "1", "2", "3", "7", "10", "13", "20", *("100",) * 3)
     keys: Sequence[str]
     mappings: Sequence[str]
     missing: Collection[str] = ()
@@ -112,7 +115,7 @@ class CommandRules(RuleBasedStateMachine):
     set_key = sends(("set", PLAIN))
     set_and_read = sends(("set", MAPPED), ("get", PLAIN))
     set_and_read_again = set_and_read
-    set_and_count = sends(("set", PLAIN), ("count", PLAIN))
+    set_and_count = sends(("number", PLAIN), ("count", PLAIN))
     set_and_cas = sends(("set", PLAIN), ("cas", PLAIN))
     get = sends(("get", PLAIN), most=8)
     get_again = get
@@ -140,11 +143,12 @@ class CommandRules(RuleBasedStateMachine):
         protocol = self.protocols[on]
         if protocol == s.TEXT and "meta" not in self.missing and draw(SELDOM):
             protocol = s.META
+        values = [value for value in self.values if value.isdigit()] if kind == "number" else self.values
         arguments = Arguments(
             lambda _: self._word(draw, forms, key or self.key(draw)),
-            lambda: pick(draw, self.values),
-            {"store" if kind in {"set", "cas"} else kind: 1.0},
-            VERBS if kind == "store" else {kind: 1.0},
+            lambda: pick(draw, values),
+            {"store" if kind in {"set", "cas", "number"} else kind: 1.0},
+            VERBS if kind == "store" else {"set" if kind == "number" else kind: 1.0},
             dict.fromkeys(range(1, most + 1), 1.0),
             self.flags,
             self.expiries,

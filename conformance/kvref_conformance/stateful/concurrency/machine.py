@@ -18,6 +18,7 @@ from kvref_conformance.stateful.command_rules import (
     MAPPING,
     PLAIN,
     PROTOCOLS,
+    MOSTLY,
     SELDOM,
     CommandRules,
     does,
@@ -77,7 +78,7 @@ def reads_around_a_change(draw: DrawFn) -> list[s.Step]:
         place = model.tables[model.open[on].mapping], key
         verb = "insert" if model.rows.newest(place) is None else "update"
         steps.insert(1, s.Change(verb, *place, draw(VALUE)))
-    return [step for step in steps if not draw(SELDOM)]
+    return [step for step in steps if draw(MOSTLY)]
 
 
 class HistoryMachine(CommandRules):
