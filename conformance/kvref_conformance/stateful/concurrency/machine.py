@@ -16,9 +16,9 @@ from hypothesis.stateful import initialize, precondition, rule
 from kvref_conformance.model import steps as s
 from kvref_conformance.stateful.command_rules import (
     MAPPING,
+    MOSTLY,
     PLAIN,
     PROTOCOLS,
-    MOSTLY,
     SELDOM,
     CommandRules,
     does,
