@@ -212,8 +212,8 @@ class Yrmcds:
 def _ask_every_worker(port: int) -> str:
     """Return the version once each worker thread of yrmcds had its turn, or raise NotYetError.
 
-    A request that yrmcds hands to a worker thread which has not begun to wait is never answered; the thread counts as busy
-    from then on and gets no further request.
+    A request that yrmcds hands to a worker thread which has not begun to wait is never answered; the thread counts as
+    busy from then on and gets no further request.
     """
     return [ask_version(port, seconds=0.5) for _ in range(_YRMCDS_WORKERS)][-1]
 
