@@ -16,6 +16,7 @@ from kvref_conformance.differential.known_differences import Known
 from kvref_conformance.differential.player import kind_of_frames
 from kvref_conformance.frames import OPCODES, REPLY, encode, frames, split
 from kvref_conformance.steps import Send
+from kvref_conformance.strategies import pools
 
 
 def reply(name: str, status: int = 0, key: str = "", value: str = "", cas: int = 0) -> bytes:
@@ -147,10 +148,10 @@ def test_every_opcode_and_every_fault_is_drawn(plugin: str) -> None:
     assert all(step.binary for step in steps)
     drawn = [frame for step in steps for frame in frames(templates.bytes_of(step))]
     opcodes = Counter(frame.opcode for frame in drawn)
-    assert not OPCODES.values() - opcodes.keys()
-    assert {0x83, 0x84, 0x85} <= opcodes.keys()
-    # One of them may not be drawn: draws depend on constants of the modules that are loaded.
-    assert len(opcodes.keys() - OPCODES.values()) > 20
+    # One of those that no plugin knows may not be drawn: draws depend on constants of the modules that are loaded.
+    unknown = {frame.opcode for words in pools.ODD_OPCODES for frame in frames(encode(words))}
+    assert not {*OPCODES.values(), 0x83, 0x84, 0x85} - unknown - opcodes.keys()
+    assert len(opcodes.keys() & unknown) > len(unknown) / 2
     assert any(isinstance(templates.sent(step), list) for step in steps)
     assert any(step.cuts for step in steps)
     assert {len(frame.key) > 250 for frame in drawn} == {True, False}
