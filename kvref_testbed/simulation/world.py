@@ -25,7 +25,6 @@ from kvref.profiles import Profile
 from kvref.server.connection import Connection
 from kvref.server.executors.mysql import pool
 from kvref.server.executors.mysql.executor import MySQLExecutor
-from kvref.server.executors.mysql.threads import Threads
 from kvref.server.executors.sqlite import group_commit
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.server.listeners.listener import Listener
@@ -86,7 +85,7 @@ class _Faults(logging.Handler):
             self.found.append(f"logged: {record.getMessage()}: {self.format(record).splitlines()[-1]}")
 
 
-class _Threads(Threads):
+class _Threads(pool.Threads):
     """Threads of the simulated loop."""
 
     def call(self, what: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:

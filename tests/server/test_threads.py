@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from kvref.server.executors.mysql.threads import Threads
+from kvref.server.executors.mysql.pool import Threads
 
 SECONDS = 10.0
 

@@ -17,8 +17,8 @@ from kvref.errors import KvrefError
 from kvref.log_throttle import LogThrottle
 from kvref.server.executors.mysql.command import Command, Fallback
 from kvref.server.executors.mysql.plain_commands import PlainGet, PlainLone, PlainRead, PlainReads
+from kvref.server.executors.mysql.pool import Threads
 from kvref.server.executors.mysql.reads import ReadBatcher, SQLReader
-from kvref.server.executors.mysql.threads import Threads
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.fast_path import PlainTable
