@@ -1,4 +1,4 @@
-"""Reads from the secondaries of the replication group that a store uses: connections, and waiting for a write."""
+"""Reads from the secondaries of a replication group: connections, and what a client has written last and waits for."""
 
 from __future__ import annotations
 
@@ -54,6 +54,30 @@ class Replicas(Database):
     def record_and_compare_columns(self, mapping: Mapping, part: str, shape: object) -> bool:
         """Return whether the primary has described the columns in the same way; a secondary may lag behind its DDL."""
         return self._primary.columns(mapping, part) == shape
+
+
+class LastWrite:
+    """The last write of one client connection, with reads=session: a secondary that answers its gets must have it.
+
+    A secondary of a group executes transactions in the order of their commits (`replica_preserve_commit_order`, which
+    Group Replication requires): the last write is there after all earlier ones.
+
+    Attributes:
+        gtid: of its commit; None: the connection has written nothing; "": not known, so that only the primary is
+            certain to have it. A write that leaves every column as it is has no GTID, and its row may be younger than
+            what a secondary has.
+        reached: the connection to a secondary that has executed it.
+    """
+
+    __slots__ = ("gtid", "reached")
+
+    def __init__(self) -> None:
+        self.gtid: str | None = None
+        self.reached: object = None
+
+    def note(self, gtid: str) -> None:
+        """Record a commit, or one whose outcome is not known."""
+        self.gtid, self.reached = gtid, None
 
 
 def has_executed(connection: MySQLConnection, gtids: str) -> bool:

@@ -12,11 +12,11 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Commit, LockWaitError, Lookup, OperationGen, RollBack
 from kvref.protocol.replies import Reply
 from kvref.server.executors.execution import Execution
-from kvref.server.executors.mysql.last_write import LastWrite
 from kvref.server.executors.mysql.plain_commands import Plain
 from kvref.server.executors.mysql.pool import Pool
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, CycleError, HangError, LostError
+from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.row_identity import Spelling
 
 

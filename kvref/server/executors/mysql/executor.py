@@ -35,7 +35,6 @@ from kvref.server.executors.base import SETTLED, Commits
 from kvref.server.executors.mysql.batching import Batching, dedicated_connections
 from kvref.server.executors.mysql.command import Command, Transaction
 from kvref.server.executors.mysql.fast_path import MySQLFastPath
-from kvref.server.executors.mysql.last_write import LastWrite
 from kvref.server.executors.mysql.plain_commands import Origin
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.reads import without_deleted
@@ -43,6 +42,7 @@ from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, CycleError, LostError
+from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")

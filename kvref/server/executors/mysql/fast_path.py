@@ -16,7 +16,6 @@ from kvref.engine.values import RefusedError
 from kvref.protocol.fast_path import END, PlainLines
 from kvref.protocol.rules import MAX_KEY
 from kvref.server.executors.base import Later, Wait
-from kvref.server.executors.mysql.last_write import LastWrite
 from kvref.server.executors.mysql.plain_commands import (
     Origin,
     PlainBurst,
@@ -31,6 +30,7 @@ from kvref.server.executors.mysql.plain_commands import (
     reply_alone,
 )
 from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_VALUE
 

@@ -13,8 +13,8 @@ from kvref.engine.values import to_bytes
 from kvref.protocol.fast_path import END, STORED
 from kvref.protocol.replies import ServerError
 from kvref.server.executors.base import Later
-from kvref.server.executors.mysql.last_write import LastWrite
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
+from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 
