@@ -16,7 +16,7 @@ from serving import Served, ask, serving
 
 from kvref import profiles
 from kvref.engine.operations import LoadMapping
-from kvref.storage.mysql.handlersocket.reads import HandlerReads
+from kvref.storage.mysql.handlersocket import HandlerReads
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.stores import open_store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref.storage.mysql.handlersocket.connection import (
+from kvref.storage.mysql.handlersocket import (
     RefusedError,
     RefusedNameError,
     done,

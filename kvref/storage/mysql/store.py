@@ -16,13 +16,13 @@ from kvref.profiles import Profile
 from kvref.storage.base import PRIMARY, READS, counted_cas_numbers
 from kvref.storage.config.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
+from kvref.storage.mysql import handlersocket
 from kvref.storage.mysql.binlog.eligibility import terms
 from kvref.storage.mysql.binlog.follower import refusal
 from kvref.storage.mysql.binlog.row_cache import RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.fast_path import PlainTable, Version
-from kvref.storage.mysql.handlersocket import connection
 from kvref.storage.mysql.login import Login
 from kvref.storage.mysql.replicas import ReplicaCounts, require_group
 from kvref.storage.mysql.row_identity import RowIdentities
@@ -105,7 +105,7 @@ class MySQLStore(Database):
     def read_directory(self) -> Directory:
         """See `Store`."""
         if self.login.handlersocket:
-            connection.check(self.login, self.connect)
+            handlersocket.check(self.login, self.connect)
         if self.login.reads != PRIMARY:
             with closing(self.connect()) as opened:
                 require_group(opened, self)

@@ -18,7 +18,7 @@ from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
-from kvref.storage.mysql.handlersocket.reads import HELD, HandlerReads, Opened
+from kvref.storage.mysql.handlersocket import HELD, HandlerReads, Opened
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore

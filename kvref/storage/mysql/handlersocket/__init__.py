@@ -1,1 +1,0 @@
-"""Rows read through the HandlerSocket of MariaDB. Start reading at `reads.py`."""
