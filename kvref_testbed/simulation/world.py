@@ -12,7 +12,7 @@ import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, MutableSet
+from collections.abc import Callable, Coroutine, Iterable, Iterator, MutableSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -271,8 +271,8 @@ class _World:
         self._syncs = 0
         self._left = 0  # clients that have something to do
         self._end: asyncio.Future[None]
+        self._course: asyncio.Task[None]
         self._dead = False  # the machine has crashed
-        self._ended = 0.0  # loop time when it had crashed, or the server had stopped
         self._read: dict[int, int] | None = None  # bytes read of each client when the server began to stop
         self._lines: dict[int, Line] = {}
         self._outside: set[Program] = set()
@@ -342,7 +342,7 @@ class _World:
             self.disk.crash_at_sync = self._crash_at_sync
         self._conversations = plan.conversations
         self._finish(self._first())
-        ended = self._ended or self.loop.time()
+        ended = self.loop.time()
         operations, after = self.operations, []
         faults = self._database.failed or (self.disk is not None and self.disk.failed)
         if plan.store != "memory":
@@ -399,10 +399,13 @@ class _World:
         loop.set_exception_handler(self._raised)
         return loop
 
-    def _finish(self, course: Any) -> None:
+    def _finish(self, course: Coroutine[Any, Any, None]) -> None:
         """Run a part of the world, and stop what it has left."""
+        self._course = self.loop.create_task(course)
         try:
-            self.loop.run_until_complete(course)
+            self.loop.run_until_complete(self._course)
+        except asyncio.CancelledError:
+            assert self._dead
         except StuckError as error:
             self.wrong(str(error))
         except Exception as error:  # noqa: BLE001 - whatever the server raises is a finding
@@ -432,10 +435,10 @@ class _World:
         if plan.stop is not None:
             self.loop.call_later(plan.stop, self._stop)
         limit = self.loop.call_later(PATIENCE, self._too_late)
-        await self._end
-        limit.cancel()
-        if self._dead:
-            return
+        try:
+            await self._end
+        finally:
+            limit.cancel()
         self.log("the server stops")
         self._read = {number: line.read for number, line in self._lines.items()}
         self._server.hurried = plan.hurried
@@ -444,8 +447,7 @@ class _World:
         await self._server.drain()
         self.log("the server has stopped")
         await asyncio.sleep(1)  # the last replies are on their way
-        if not self._dead:
-            self._check_drained()
+        self._check_drained()
 
     def _start_clients(self) -> None:
         self._left = len(self._conversations)
@@ -501,13 +503,14 @@ class _World:
             self._crash()
 
     def _crash(self) -> None:
+        """Crash the machine; the server does nothing more, also if it is stopping."""
         if self._dead or self._plan.crash is None:
             return
+        self.log("the machine crashes")
         if self.disk is not None:
             self.disk.survive(self._path.with_name("after"), self._plan.crash.kept)
         self._dead = self.outcome.crashed = True
-        self._ended = self.loop.time()
-        self._stop()
+        self._course.cancel()
 
     def _lock(self, writer: Writer, tries: int = 50) -> None:
         """Take the file's write lock, or a row's, as another program does."""

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from kvref.server import connection
-from kvref_testbed.simulation.plan import Command, Conversation, Path, Plan, draw, from_json
+from kvref_testbed.simulation.plan import Command, Conversation, Crash, Path, Plan, draw, from_json
 from kvref_testbed.simulation.world import Outcome, simulation
 
 SEEDS = range(300)  # `.ci/nightly` runs others
@@ -77,6 +77,17 @@ def test_what_waits_behind_a_statement_that_hangs_is_answered_with_it(verb: str)
             assert not outcome.wrong, number
             shown |= {word for word in ("commit: no answer", "b'SERVER_ERROR no answer") if word in str(outcome.events)}
     assert len(shown) == 2
+
+
+def test_a_server_that_stops_does_nothing_more_after_a_crash() -> None:
+    talk = Conversation(0.0, Path(), (Command("set", "k0", "100"),))
+    plan = Plan(0, "mysql", {}, 0.0, (talk,), statements=(0.1,), connections=6, stop=0.05, crash=Crash(0.06))
+    (outcome,) = run_all([plan])
+    events = [line.split(" ", 1)[1] for line in outcome.events]
+    began = events.index("the server stops")
+    assert not outcome.wrong
+    assert events[began + 1 : began + 3] == ["the machine crashes", "client 0 -> b'gets k0\\r\\n'"]
+    assert sum("VALUE" in line for line in events) == 0
 
 
 def test_the_server_has_its_own_clock_again_afterwards() -> None:
