@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvref.errors import ConfigError
+from kvref.storage.mysql.errors import HangError
 from kvref.storage.mysql.login import PASSWORD, SECRET, parse
 
 
@@ -44,6 +45,13 @@ def test_the_patience_fits_a_socket() -> None:
     login = parse("mysql://root@db/?timeout=86400", {})
     with socket.socket() as some:
         some.settimeout(login.patience(1 << 30))
+
+
+def test_the_lock_wait_does_not_prolong_the_wait_for_a_silent_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        login = parse(f"mysql://root@127.0.0.1:{silent.getsockname()[1]}/?timeout=1", {})
+        with pytest.raises(HangError, match="no answer within 1 s"):
+            login.connect(lock_wait=50)
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,7 @@ def _look_at_member(connection: Connection[Cursor]) -> Look:
 
 def _opened(login: Login, lock_wait: float) -> Connection[Cursor]:
     try:
-        return login.connect(lock_wait, hurry=True)
+        return login.connect(lock_wait)
     except StoreError as error:
         of_server = error.__cause__
         if of_server is not None and _is_down(of_server):

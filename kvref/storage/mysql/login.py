@@ -117,12 +117,12 @@ class Login:
         """Return how many connections there may be at once."""
         return self.connections or (MAX_WITH_BATCHES if batches else MAX_CONNECTIONS)
 
-    def connect(self, lock_wait: float, *, hurry: bool = False) -> Connection[Cursor]:
+    def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection in the state that every statement of the store expects.
 
         Args:
-            lock_wait: seconds that a statement waits for a row lock, at least 1.
-            hurry: `timeout` also limits the wait for the server's first packet, without the lock wait.
+            lock_wait: seconds that a statement waits for a row lock, at least 1. No packet of the handshake waits for a
+                lock, so that `timeout` alone limits the wait for each.
 
         Raises:
             HangError: the server does not reply.
@@ -130,7 +130,6 @@ class Login:
         """
         where: dict[str, Any] = {"unix_socket": self.socket} if self.socket else {}
         patience, locks = self.patience(lock_wait), max(1, round(lock_wait))
-        wait = min(self.timeout, patience) if hurry else patience
         sync = "" if self.sync_wait is None else f", wsrep_sync_wait = {self.sync_wait}"
         tracks = self.reads == SESSION
         session = _SESSION.format(
@@ -140,14 +139,14 @@ class Login:
             opened: Any = (TrackingConnection if tracks else pymysql.connect)(
                 host=self.host or None, port=self.port,
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
-                client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=wait,
+                client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=self.timeout,
                 write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
                 init_command=session,
                 **where,
             )  # fmt: skip
         except pymysql.err.MySQLError as error:
             if hangs(error):
-                raise HangError(f"store {self.text}: no answer within {wait:g} s") from error
+                raise HangError(f"store {self.text}: no answer within {self.timeout} s") from error
             raise StoreError(f"store {self.text}: {cause(error)}") from error
         except OSError as error:
             raise StoreError(f"store {self.text}: {error}") from error
