@@ -55,8 +55,10 @@ class SQLiteStore:
         self.cache = RowCache(0)
         self.kept: catalog.Kept | None = None
         self.when_committed: Callable[[float], None] | None = None  # called by `sync`, in its thread, with its seconds
-        self._sql = PerMapping(Statements)
-        self._rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
+        # The SQL of a mapping as its table is now, and how the file compares its keys.
+        self.statements = PerMapping(Statements)
+        # Whether a table can refuse a row for more than its key, or does something of its own with it.
+        self.has_rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
         self._rolls_back: bool | None = None  # see `can_roll_back`; None: not looked yet
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._naming = Naming()
@@ -73,7 +75,7 @@ class SQLiteStore:
         except sqlite3.Error as error:
             raise StoreError(f"store {path}: {error}") from error
         self._catalog = SQLiteCatalog(self._connection, profile)
-        self._rows = Rows(self._connection, self._sql, self._catalog.referenced)
+        self._rows = Rows(self._connection, self.statements, self._catalog.referenced)
 
     def initialise(self, *, demo: bool = True) -> bool:
         """See `Store`."""
@@ -167,8 +169,8 @@ class SQLiteStore:
 
     def _forget_tables(self) -> None:
         self.cache.retire()
-        self._sql.clear()
-        self._rules.clear()
+        self.statements.clear()
+        self.has_rules.clear()
         self._rolls_back = None
 
     def cas_numbers(self) -> Iterator[int]:
@@ -213,7 +215,7 @@ class SQLiteStore:
         self._holds_writes = True
         removed = self._rows.purge(operation)
         if removed:
-            self.cache.wrote(operation, elsewhere=self._rules(operation.mapping))
+            self.cache.wrote(operation, elsewhere=self.has_rules(operation.mapping))
         return removed
 
     def _write(
@@ -267,18 +269,10 @@ class SQLiteStore:
         """Read the rows of a range; `rows` as for `lookup`, raises as `execute`."""
         return (rows or self._rows).scan(operation)
 
-    def statements(self, mapping: Mapping) -> Statements:
-        """Return the SQL of a mapping as its table is now, and how the file compares its keys."""
-        return self._sql(mapping)
-
     @translating
     def bind(self, operation: operations.Insert | operations.Update | operations.Remove) -> None:
         """Refuse what SQLite cannot hold, before it is acknowledged; raises as `execute`."""
         self._rows.bind(operation)
-
-    def has_rules(self, mapping: Mapping) -> bool:
-        """Return whether a table can refuse a row for more than its key, or does something of its own with it."""
-        return self._rules(mapping)
 
     def has_rules_for_sets(self, mapping: Mapping, *, clear_unmapped: bool) -> bool:
         """Return what `has_rules` does for sets, which fill all mapped columns.
@@ -349,7 +343,7 @@ class SQLiteStore:
         Raises:
             StoreError: SQLite failed.
         """
-        rows = kept or Rows(opened(self.path, self.profile), self._sql, self._catalog.referenced)
+        rows = kept or Rows(opened(self.path, self.profile), self.statements, self._catalog.referenced)
         rows.connection.execute("BEGIN")
         rows.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the first read fixes the moment
         return rows
