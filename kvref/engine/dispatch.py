@@ -11,7 +11,7 @@ from kvref.engine.cache.memory import Policy
 from kvref.engine.operations import LockWaitError, OperationGen, RollBack, TransactionLostError
 from kvref.engine.session import LOCK_WAIT, Session, UnfitError, conflict
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs import arithmetic, delete, listing, meta, retrieve, stats, store
+from kvref.engine.verbs import arithmetic, crawler, delete, meta, retrieve, stats, store
 from kvref.errors import StoreError
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
@@ -31,7 +31,7 @@ HANDLERS: Final[dict[type, Verb]] = {
     c.Bind: delete.bind,
     c.Refused: delete.refused,
     c.Stats: stats.stats,
-    c.KeyDump: listing.dump,
+    c.KeyDump: crawler.dump,
     **meta.VERBS,
 }
 # What answers the others at once, whatever the store does.
@@ -40,8 +40,8 @@ ANSWERS: Final[dict[type, Callable[[Session, Any], r.Reply]]] = {
     c.Verbosity: stats.verbosity,
     **dict.fromkeys((c.CacheMemlimit, c.TuneCrawler, c.Noop), lambda _session, _command: r.Status.OK),
     c.MetaNoop: lambda _session, _command: r.Status.NOOP,
-    c.SwitchCrawler: listing.switch,
-    c.Crawl: listing.crawl,
+    c.SwitchCrawler: crawler.switch,
+    c.Crawl: crawler.crawl,
     c.VBucket: lambda session, command: session.shared.vbuckets.answer(command),
     **dict.fromkeys((c.Quit, c.Foreign), lambda _session, _command: r.Closed()),
 }

@@ -11,7 +11,8 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Lookup, Remove, Update
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Crawler
-from kvref.engine.verbs import arithmetic, delete, listing, ranges, retrieve, store
+from kvref.engine.verbs import arithmetic, delete, ranges, retrieve, store
+from kvref.engine.verbs import crawler as crawler_verb
 from kvref.engine.verbs import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
 from kvref.server import connection, connection_rows, server
@@ -348,7 +349,7 @@ def lists_keys_as_they_are() -> None:
 @breaks("KV-CRAWL-003")
 def lists_expired_items() -> None:
     """`lru_crawler metadump` lists expired items too."""
-    put(listing, "_is_listed", lambda session, row, now: True)
+    put(crawler_verb, "_is_listed", lambda session, row, now: True)
 
 
 @breaks("KV-CRAWL-004")
@@ -392,7 +393,7 @@ def never_disables_the_crawler() -> None:
 @breaks("KV-CRAWL-009")
 def has_nothing_to_crawl() -> None:
     """`lru_crawler crawl` answers that there are no items."""
-    dispatch.ANSWERS[commands.Crawl] = lambda session, command: listing.NOTHING
+    dispatch.ANSWERS[commands.Crawl] = lambda session, command: crawler_verb.NOTHING
 
 
 @breaks("KV-CRAWL-010")

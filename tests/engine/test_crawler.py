@@ -10,7 +10,7 @@ from desk import Desk
 
 from kvref.engine.dispatch import execute
 from kvref.engine.session import Session
-from kvref.engine.verbs import listing
+from kvref.engine.verbs import crawler
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Keys
 
@@ -53,7 +53,7 @@ def test_a_row_is_listed_with_what_its_table_has(desk: Make) -> None:
 
 
 def test_pages_follow_each_other_by_key(desk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "PAGE", 3)
+    monkeypatch.setattr(crawler, "PAGE", 3)
     rows = ", ".join(f"('k{number}', 'v', 0, 0, 0)" for number in range(7))
     endpoint = desk("kvref", "DELETE FROM demo_test", f"INSERT INTO demo_test VALUES {rows}")
     assert pages(endpoint) == [[b"k0", b"k1", b"k2"], [b"k3", b"k4", b"k5"], [b"k6"], []]
@@ -66,7 +66,7 @@ def test_a_page_of_large_values_is_shorter(desk: Make) -> None:
 
 
 def test_keys_that_no_client_can_send_are_left_out_and_end_nothing(desk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "PAGE", 1)
+    monkeypatch.setattr(crawler, "PAGE", 1)
     rows = "('', 'v', 0, 0, 0), ('a b', 'v', 0, 0, 0), ('c', 'v', 0, 0, 0)"
     endpoint = desk("kvref", "DELETE FROM demo_test", f"INSERT INTO demo_test VALUES {rows}")
     assert pages(endpoint) == [[], [], [b"c"], []]
@@ -81,7 +81,7 @@ def test_rows_without_a_key_are_left_out(desk: Make) -> None:
 
 
 def test_integer_keys(desk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "PAGE", 2)
+    monkeypatch.setattr(crawler, "PAGE", 2)
     table = ("DROP TABLE demo_test", "CREATE TABLE demo_test (c1 INTEGER PRIMARY KEY, c2 TEXT, c3 INT, c4 INT, c5 INT)")
     rows = "INSERT INTO demo_test VALUES (-3, 'v', 0, 0, 0), (10, 'v', 0, 0, 0), (9, 'v', 0, 0, 0)"
     assert pages(desk("kvref", *table, rows)) == [[b"-3", b"9"], [b"10"], []]
@@ -110,7 +110,7 @@ def test_the_switch_is_for_all_connections(desk: Make) -> None:
 def test_the_policy_of_get_decides_where_keys_are(
     desk: Make, monkeypatch: pytest.MonkeyPatch, policy: str, keys: list[bytes]
 ) -> None:
-    monkeypatch.setattr(listing, "PAGE", 1)
+    monkeypatch.setattr(crawler, "PAGE", 1)
     policies = f"UPDATE cache_policies SET get_policy = '{policy}', set_policy = 'cache_only'"
     rows = ("DELETE FROM demo_test", "INSERT INTO demo_test VALUES ('sql', 'x', 0, 0, 0)")
     endpoint = desk("kvref", *rows, policies)
