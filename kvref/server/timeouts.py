@@ -29,7 +29,7 @@ LOOK_EVERY: Final = 1.0  # seconds
 AT_ONCE: Final = 256  # connections: half a millisecond
 
 
-class Stage(Enum):
+class WaitReason(Enum):
     """What a connection waits for; each has a setting of seconds that this may take, 0 for any time."""
 
     COMMAND = "idle_timeout"
@@ -41,7 +41,7 @@ class Stage(Enum):
 class _Watch:
     """Since when a connection waits for the same: progress changes the mark."""
 
-    stage: Stage
+    reason: WaitReason
     mark: float
     since: float
 
@@ -78,12 +78,12 @@ class Timeouts:
     def _tick(self) -> None:
         self._timer = self._loop.call_later(LOOK_EVERY, self._tick)
         settings = self._settings()
-        limits = {stage: settings[stage.value] for stage in Stage}
+        limits = {reason: settings[reason.value] for reason in WaitReason}
         self._seen = {}
         self._left = iter(list(self._clients())) if any(limits.values()) else iter(())
         self._look(limits)
 
-    def _look(self, limits: Mapping[Stage, int]) -> None:
+    def _look(self, limits: Mapping[WaitReason, int]) -> None:
         """Look at some connections, so that no command has to wait for a look at thousands, and then at the others."""
         some = list(islice(self._left, AT_ONCE))
         for client in some:
@@ -93,40 +93,40 @@ class Timeouts:
         else:
             self._watched = self._seen
 
-    def _look_at(self, client: Connection, limits: Mapping[Stage, int]) -> None:
+    def _look_at(self, client: Connection, limits: Mapping[WaitReason, int]) -> None:
         found = self._found(client)
         if found is None:
             return
-        stage, mark, transport = found
+        reason, mark, transport = found
         now, watch = self._loop.time(), self._watched.get(client)
-        if watch is None or watch.stage is not stage or watch.mark != mark:
-            watch = _Watch(stage, mark, now)
+        if watch is None or watch.reason is not reason or watch.mark != mark:
+            watch = _Watch(reason, mark, now)
         self._seen[client] = watch
-        limit = limits[stage]
+        limit = limits[reason]
         if limit and now - watch.since >= limit:
-            self._send_away(client, transport, stage, limit)
+            self._send_away(client, transport, reason, limit)
 
-    def _found(self, client: Connection) -> tuple[Stage, float, asyncio.Transport] | None:
+    def _found(self, client: Connection) -> tuple[WaitReason, float, asyncio.Transport] | None:
         seen = client.waited_for()
         if seen is None:
             return None
         transport, speech, busy = seen
         unsent = transport.get_write_buffer_size()
         if unsent:
-            return Stage.READER, unsent + _on_the_way(transport), transport
+            return WaitReason.READER, unsent + _on_the_way(transport), transport
         if busy:
             return None
         if speech.halfway:
             # There was no reply since: it is the same command, or the client is not authenticated yet.
-            return Stage.REST, client.quiet_since, transport
-        return Stage.COMMAND, client.heard_at, transport
+            return WaitReason.REST, client.quiet_since, transport
+        return WaitReason.COMMAND, client.heard_at, transport
 
-    def _send_away(self, client: Connection, transport: asyncio.Transport, stage: Stage, limit: int) -> None:
-        if stage is Stage.READER:
+    def _send_away(self, client: Connection, transport: asyncio.Transport, reason: WaitReason, limit: int) -> None:
+        if reason is WaitReason.READER:
             _log.warning("connection closed: the client read no reply for %d s (send_timeout)", limit)
             transport.abort()
             return
-        if stage is Stage.REST:
+        if reason is WaitReason.REST:
             transport.write(_not_whole(client, limit))
         else:
             self._counters.idle_kicks += 1

@@ -44,7 +44,7 @@ COUNTING: Final = 1
 FORGOTTEN: Final = 2
 _CRAWLER_DISABLED: Final = 3
 _RESET: Final = 4  # sums at the last `stats reset`
-_SEATS: Final = _RESET + len(COUNTED)
+_FIRST_SLOT: Final = _RESET + len(COUNTED)
 _SLOT: Final = len(WorkerSlot) + len(COUNTED)
 
 
@@ -59,7 +59,7 @@ class Memory:
     def __init__(self, workers: int, first_cas: int) -> None:
         self.workers = workers
         # After the slots of the workers there is one for the parent's counters.
-        self._cells = anonymous((_SEATS + (workers + 1) * _SLOT) * CELL).cast("Q")
+        self._cells = anonymous((_FIRST_SLOT + (workers + 1) * _SLOT) * CELL).cast("Q")
         self._cells[NEXT_CAS] = first_cas
         self.vbuckets = anonymous(VBUCKETS)
         self.crawler = self._cells[_CRAWLER_DISABLED : _CRAWLER_DISABLED + 1]
@@ -74,14 +74,14 @@ class Memory:
         self._cells[cell] = number & MASK
 
     def slot(self, worker: int) -> memoryview:
-        """Return the cells of one worker: those of Seat, then its counters."""
-        at = _SEATS + worker * _SLOT
+        """Return the cells of one worker: those of WorkerSlot, then its counters."""
+        at = _FIRST_SLOT + worker * _SLOT
         return self._cells[at : at + _SLOT]
 
     @property
     def reset(self) -> memoryview:
         """Return what the counters were at the last `stats reset`."""
-        return self._cells[_RESET:_SEATS]
+        return self._cells[_RESET:_FIRST_SLOT]
 
     def connections(self) -> int:
         """Return how many connections there are."""

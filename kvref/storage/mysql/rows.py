@@ -156,7 +156,7 @@ class Rows:
         sql = self._database.statements(mapping)
         keeps_value = isinstance(first, operations.Update) and first.keeps_value
         if clear_unmapped and not keeps_value:
-            self._look_beside(mapping, sql)
+            self._check_unmapped(mapping, sql)
         if isinstance(first, operations.Insert):
             text = sql.insert_all(rows, clear_unmapped=clear_unmapped)
         else:
@@ -185,17 +185,16 @@ class Rows:
     def _refusal(self, mapping: Mapping, row: operations.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._database.statements(mapping)
         if clear_unmapped:
-            self._look_beside(mapping, sql)
+            self._check_unmapped(mapping, sql)
         return sql.refusal(row, clear_unmapped=clear_unmapped)
 
-    def _look_beside(self, mapping: Mapping, sql: Statements) -> None:
+    def _check_unmapped(self, mapping: Mapping, sql: Statements) -> None:
         # Until the transaction ends the table's columns stay; invisible ones are not in the description.
         with self._connection.cursor() as cursor:
-            cursor.execute(sql.beside)
+            cursor.execute(sql.every_column)
             names = [each[0] for each in cursor.description or ()]
-        if not self._database.record_and_compare_columns(mapping, "beside", names) or not mapping.columns.issuperset(
-            names
-        ):
+        unchanged = self._database.record_and_compare_columns(mapping, "all", names)
+        if not unchanged or not mapping.columns.issuperset(names):
             raise AgainError(f"the columns of {mapping.source} changed")
 
     def _write(self, sql: str) -> str | None:

@@ -61,7 +61,7 @@ class Statements:
         self.indexed = f"{mapping.source} FORCE INDEX ({quote(mapping.row.unique_idx_name_on_key or '')})"
         self.select = f"SELECT {self._names(self.columns)} FROM {self.indexed}"  # noqa: S608 - identifiers are quoted
         self.clear = f"DELETE FROM {mapping.source}"  # noqa: S608
-        self.beside = f"SELECT * FROM {mapping.source} LIMIT 0"  # noqa: S608
+        self.every_column = f"SELECT * FROM {mapping.source} LIMIT 0"  # noqa: S608
         self.count = f"SELECT COUNT(*) FROM (SELECT 1 FROM {mapping.source} LIMIT {EXACT + 1}) AS some"  # noqa: S608
         self.explain = f"EXPLAIN SELECT 1 FROM {mapping.source}"  # noqa: S608
         self.truncate = f"TRUNCATE TABLE {mapping.source}"

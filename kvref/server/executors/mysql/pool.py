@@ -112,7 +112,7 @@ class Pool:
         self._permits = asyncio.Semaphore(self.most)
         self._idle: list[MySQLConnection] = []
         self._outside: MySQLConnection | None = None
-        self._beside_in_use = asyncio.Lock()
+        self._outside_in_use = asyncio.Lock()
 
     async def in_thread(self, call: Callable[..., Any], *arguments: object) -> Any:
         """Call what blocks."""
@@ -170,7 +170,7 @@ class Pool:
             finally:
                 await self.give_back(connection)
             return
-        async with self._beside_in_use:
+        async with self._outside_in_use:
             connection = self._outside = self._outside or await self._open()
             try:
                 yield connection
