@@ -76,7 +76,6 @@ class Connection:
             empty where the end is seen in another way.
         paced: the sentinel's request is not sent before the answer has come, for an endpoint that answers the first
             request of a packet only.
-        watch: called with each request before it is sent, and with nothing at the end of the connection.
 
     Attributes:
         closed: the other side closed the connection, or this one after an answer beyond its limit.
@@ -91,12 +90,10 @@ class Connection:
         sentinel: bytes = b"",
         *,
         paced: bool = False,
-        watch: Callable[[bytes], None] | None = None,
     ) -> None:
         self._socket = where if isinstance(where, socket.socket) else connect(where, CONNECT_SECONDS)
         self._sentinel = sentinel
         self._paced = paced
-        self._watch = watch
         self._limit = MAX_ANSWER_BYTES
         self._flood: Reply | None = None
         self._data = bytearray()
@@ -115,12 +112,14 @@ class Connection:
         return self._socket.fileno()
 
     def expect_sentinel(self, *, binary: bool) -> None:
-        """Give a connection that was opened without a sentinel one: what it answers now, at its first request."""
-        self.binary = binary
-        self.request = BINARY_ASK if binary else self.request
-        self.send(self.request)
-        reply = self.read(lambda data: 0.0 if data.endswith((b"\n", BINARY_ANSWER)) else inf, CONNECT_SECONDS)
-        self._sentinel = reply.data or self.request
+        """Set the protocol, and with it the sentinel: if the connection was opened without one, what it answers now."""
+        if binary and not self.binary:
+            self.binary, self.request = True, BINARY_ASK
+            self._sentinel = BINARY_ANSWER if self._sentinel else b""
+        if not self._sentinel:
+            self.send(self.request)
+            reply = self.read(lambda data: 0.0 if data.endswith((b"\n", BINARY_ANSWER)) else inf, CONNECT_SECONDS)
+            self._sentinel = reply.data or self.request
 
     def allow(self, size: int) -> None:
         """Set the limit of the answers that follow to MAX_ANSWER_BYTES more than so many bytes."""
@@ -131,14 +130,12 @@ class Connection:
 
         Args:
             data: may be empty.
-            ask: the sentinel's request follows, so that `answer` sees the end of the answer.
+            ask: the sentinel's request follows, so that `end` sees the end of the answer.
             half: nothing more will be sent; the other side sees the end.
 
         Returns:
             Whether they were sent. What was answered before the other side closed can be read in any case.
         """
-        if self._watch is not None and data:
-            self._watch(data)
         try:
             if ask and self._paced:
                 self._socket.sendall(data)
@@ -183,18 +180,6 @@ class Connection:
         """Read the answer to what `begin` sent; `patience` in seconds."""
         return self._answer(1, patience)
 
-    def answer(self, patience: float) -> Reply | None:
-        """Return the answer to what `send` sent with the sentinel's request.
-
-        Args:
-            patience: in seconds.
-
-        Returns:
-            None where it is not there in time; what has come of it is kept.
-        """
-        self._read(lambda data: 0.0 if self._ends(data, 1) else inf, patience)
-        return self._reply(1) if self.closed or self._ends(self._data, 1) else None
-
     def read(self, silence: Callable[[bytearray], float], patience: float) -> Reply:
         """Read without a sentinel.
 
@@ -234,8 +219,6 @@ class Connection:
 
     def close(self, *, reset: bool = False) -> None:
         """Close the connection at once; with a reset the other side gets no end of file but an error."""
-        if self._watch is not None:
-            self._watch(b"")
         if reset and self.fileno() >= 0:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()

@@ -153,7 +153,7 @@ class Conversation:
 
     def open(self, on: str, bind: Send | None, *, binary: bool) -> None:
         """Open a connection and send what binds a mapping, if there is one; raises as `judge`."""
-        self.connections[on] = self._endpoint.connect(binary=binary)
+        self._player.open(on).expect_sentinel(binary=binary)
         if bind is not None:
             shown = self._player.take(bind)
             assert shown is not None, "a request shows something"

@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvref import addresses, profiles
 from kvref.addresses import SocketAddress
 from kvref.errors import ConfigError, printable
-from kvref_conformance.connection import BINARY_ANSWER, Connection, version_line
+from kvref_conformance.connection import Connection, version_line
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.probe import EVERY, Features
 from kvref_conformance.probe import read as read_profile_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Which plugin answers `VERSION x.y.z`: that release, or the nearest one that was recorded.
 PLUGIN_VERSIONS: Final = ((re.compile(r"5\.6\.\d+"), "mysql-5.6"), (re.compile(r"(5\.7|8\.\d+)\.\d+"), "mysql-8.0"))
@@ -50,20 +47,15 @@ class Endpoint:
         """Return HOST:PORT or unix:PATH."""
         return addresses.shown(self.address)
 
-    def connect(self, *, binary: bool = False, watch: Callable[[bytes], None] | None = None) -> Connection:
+    def connect(self) -> Connection:
         """Open a connection.
-
-        Args:
-            binary: requests on it are frames of the binary protocol.
-            watch: as of `Connection`.
 
         Raises:
             CaseFailed: the endpoint, which answered before, cannot be reached any more.
         """
         try:
             paced = bool(self.features.missing(["pipelining"]))
-            sentinel = BINARY_ANSWER if binary else self.sentinel
-            return Connection(self.address, sentinel, paced=paced, watch=watch)
+            return Connection(self.address, self.sentinel, paced=paced)
         except OSError as error:
             raise CaseFailed(f"cannot connect to {self.where} any more: {error.strerror or error}") from error
 

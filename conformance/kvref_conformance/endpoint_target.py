@@ -41,7 +41,7 @@ class EndpointTarget:
         return self._world
 
     def connect(self) -> Connection:
-        """Open a connection for the text protocol."""
+        """Open a connection."""
         return self._endpoint.connect()
 
     def execute(self, name: str, statement: str) -> Result:

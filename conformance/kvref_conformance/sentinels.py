@@ -29,6 +29,7 @@ class Sentinels:
 
     def send(self, connection: Connection, step: Send, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return the reply, see `player.Replies`."""
+        connection.expect_sentinel(binary=step.binary)
         allowed = self._allowed(step.allow)
         connection.allow(max(map(len, allowed), default=0))
         if step.quiet:
@@ -40,6 +41,7 @@ class Sentinels:
 
     def start(self, connection: Connection, step: Send | StartRequest, packets: tuple[bytes, ...]) -> Reply:
         """Send packets and return what comes although the endpoint should wait."""
+        connection.expect_sentinel(binary=step.binary)
         return Reply(connection.begin(packets, step.silent if isinstance(step, StartRequest) else 0.0))
 
     def receive(self, connection: Connection, step: AwaitReply) -> Reply:

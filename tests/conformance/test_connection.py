@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kvref_conformance import endpoint
 from kvref_conformance.connection import (
     BINARY_ANSWER,
     BINARY_ASK,
@@ -125,34 +124,17 @@ def test_a_version_line_byte_by_byte_is_waited_for_once(monkeypatch: pytest.Monk
 
 
 def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
-    """Histories, duels and recordings read connections of their own."""
+    """Recordings read without sentinels, and duels learn theirs from the server."""
     server = scripted({b"get a": FLOOD})
     said = f"more than {MAX_ANSWER_BYTES} bytes without the end of a reply: the suite closed the connection"
     begin = FLOOD[:KEPT_BYTES]
-    connection = endpoint.find(server.where, "memcached").connect()
-    connection.send(b"get a\r\n", ask=True)
-    assert connection.answer(60) == Reply(FLOOD[:KEPT_BYTES], limit=MAX_ANSWER_BYTES)
     recording, silences = Connection(server.address), Silences(NORMAL)
     assert silences.send(recording, Send(("get a",), ()), (b"get a\r\n",)) == Reply(begin)
     assert silences.ending(recording) == f"<{said}>"
     duelling, replies = Connection(server.address), Sentinels()
-    duelling.expect_sentinel(binary=False)
     replies.start(duelling, Send(("get a",), ()), (b"get a\r\n",))
     reply = replies.receive(duelling, AwaitReply((), "a", 60))
     assert (reply, reply.note(60)) == (Reply(begin, limit=MAX_ANSWER_BYTES), said)
-
-
-def test_a_late_answer_is_kept_until_it_is_whole() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        connection = Connection(listener.getsockname(), VERSION)
-        peer, _ = listener.accept()
-        with peer, connection:
-            connection.send(b"get a\r\n", ask=True)
-            peer.sendall(b"EN")
-            assert connection.answer(0.05) is None
-            peer.sendall(b"D\r\n" + VERSION)
-            assert connection.answer(60) == Reply(b"END\r\n")
-            assert not connection.hang_up(0.05)
 
 
 def test_draining_ends_at_its_limit() -> None:

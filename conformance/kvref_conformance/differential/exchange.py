@@ -77,10 +77,6 @@ class Side:
 
     def send(self, step: Send) -> None:
         """Send what a step says, and the sentinel of its connection."""
-        connections = self._player.connections
-        if step.on not in connections:
-            connections[step.on] = self.target.connect()
-            connections[step.on].expect_sentinel(binary=step.binary)
         self._player.start(step)
 
     def receive(self, step: Send, patience: float) -> bytes:

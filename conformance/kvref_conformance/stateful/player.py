@@ -191,7 +191,7 @@ class Player:
         binary = step.protocol == s.BINARY
         # The endpoint deals connections to its threads in turn.
         for _ in range(self.model.skipped):
-            self._endpoint.connect(binary=binary).close()
+            self._endpoint.connect().close()
         if step.mapping:
             answer = expected.pop(0)
             assert isinstance(answer, Answer), "bind does not wait"

@@ -5,7 +5,6 @@ A connection that is closed behind a request leaves its outcome unknown. When al
 
 from __future__ import annotations
 
-import itertools
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,25 +13,27 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 
+from kvref_conformance.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import ShrinkLimit
 from kvref_conformance.model import effects, encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.rules import Rules
+from kvref_conformance.player import Player
+from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.stateful.command_rules import PROTOCOLS
 from kvref_conformance.stateful.concurrency.linearizability import Operation, longest_order
+from kvref_conformance.steps import Disconnect, Send
 from kvref_conformance.strategies.commands import Arguments, draw_command
 from kvref_conformance.strategies.draw import chance, pick
-from kvref_conformance.template import with_numbers
+from kvref_conformance.template import Names, with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.connection import Connection
-    from kvref_conformance.coverage import Exercised
-    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.connection import Reply
     from kvref_conformance.judge import Judge
     from kvref_conformance.model.effects import Item
 
@@ -153,59 +154,6 @@ def _read(state: Key, allowed: str, reply: str | None) -> Key | None:
     return replace(state, number=number) if state.number in {None, number} else None
 
 
-class _Client:
-    """A connection that sends one command after another, with its replies; arguments as of `Clients`."""
-
-    def __init__(
-        self, connect: Callable[[str], Connection], protocol: str, names: Mapping[str, str], history: History
-    ) -> None:
-        self._connect, self._protocol, self._names, self._history = connect, protocol, names, history
-        self._numbers: dict[str, int] = {}
-        self.line = connect(protocol)
-
-    def run(self, commands: Iterable[Planned]) -> None:
-        """Send commands, and add each with its reply to the history.
-
-        Raises:
-            CaseFailed: no reply comes, or the connection is closed.
-        """
-        for command, lost in commands:
-            key = _key(command)
-            number = self._numbers.get(key, WRONG_NUMBER)
-            request = encodings.request(_named(command, self._names[key]), number)
-            called = time.monotonic()
-            self.line.send(encodings.sent(self._protocol, request), ask=not lost)
-            if lost:
-                self._history[key].append(Operation(Done(command, number, None), called, None))
-                self.line.close()
-                self.line = self._connect(self._protocol)
-                continue
-            reply = self.line.answer(PATIENCE)
-            if reply is None:
-                raise CaseFailed(f"{_described(self._history)}\nno reply came within {PATIENCE:g} s")
-            text = encodings.received(self._protocol, reply.data).replace(self._names[key], key)
-            self._history[key].append(Operation(Done(command, number, text), called, time.monotonic()))
-            if reply.closed:
-                raise CaseFailed(f"{_described(self._history)}\nthe endpoint closed the connection")
-            self._numbers[key] = encodings.number_in(text) or number
-
-
-def counted(endpoint: Endpoint, exercised: Exercised | None) -> Callable[..., Connection]:
-    """Return what opens connections to an endpoint and counts the requests on each before they are sent."""
-    names = (f"connection {number}" for number in itertools.count())
-
-    def connect(*, binary: bool) -> Connection:
-        on = next(names)
-
-        def watch(sent: bytes) -> None:
-            if exercised is not None:
-                exercised.record(on, sent, binary=binary) if sent else exercised.end(on)
-
-        return endpoint.connect(binary=binary, watch=watch)
-
-    return connect
-
-
 class Clients:
     """Runs plans; once one has failed each is tried several times, since the next race may end otherwise.
 
@@ -220,9 +168,7 @@ class Clients:
         self._judge = judge
         self._step = KeySpecification(Rules(judge.endpoint.profile)).step
         self._limit = ShrinkLimit(judge.budget)
-        self._open = counted(judge.endpoint, judge.exercised)
         judge.exercised.begin(judge.world.names if judge.world is not None else {})
-        self._mapping = judge.world.names["m1"] if judge.world is not None else ""
 
     def run(self, plan: Plan) -> None:
         """Run a plan, with fresh keys each time.
@@ -241,35 +187,85 @@ class Clients:
             raise
 
     def _judge_once(self, plan: Plan) -> None:
-        for key, operations in self._history(plan).items():
+        for key, operations in _Run(self._judge, plan).history().items():
             order = longest_order(operations, Key(), self._step)
             if len(order) < len(operations):
                 text = _described({key: operations}, order)
                 raise CaseFailed(f"{text}\nnot allowed: no order of them has these replies and keeps real time")
 
-    def _history(self, plan: Plan) -> History:
-        """Run a plan with fresh keys; returns the operations on each key."""
-        names = {key: self._judge.fresh_key(key) for key in KEYS}
-        history: History = {key: [] for key in KEYS}
-        clients = [_Client(self._connect, protocol, names, history) for protocol in plan.protocols]
-        try:
-            queues = [[each for each in plan.commands if each.command.on == on] for on in CONNECTIONS]
-            with ThreadPoolExecutor(len(CONNECTIONS)) as threads:
-                list(threads.map(_Client.run, clients, queues))
-            reads = (s.Get(CONNECTIONS[0], (key,), protocol=plan.protocols[0]) for key in KEYS)
-            clients[0].run(Planned(get, lost=False) for get in reads)
-        finally:
-            for client in clients:
-                client.line.close()
-        return history
 
-    def _connect(self, protocol: str) -> Connection:
-        line = self._open(binary=protocol == s.BINARY)
+class _Run:
+    """A plan that is run once, with fresh keys; arguments as of `Clients`."""
+
+    def __init__(self, judge: Judge, plan: Plan) -> None:
+        self._plan, self._exercised = plan, judge.exercised
+        self._protocols = dict(zip(CONNECTIONS, plan.protocols, strict=True))
+        self._names = {key: judge.fresh_key(key) for key in KEYS}
+        self._history: History = {key: [] for key in KEYS}
+        self._mapping = judge.world.names["m1"] if judge.world is not None else ""
+        self._player = Player(EndpointTarget(judge.endpoint, None), Names({}, str), Sentinels())
+
+    def history(self) -> History:
+        """Run the plan; returns the operations on each key.
+
+        Raises:
+            CaseFailed: no reply comes, or a connection is closed.
+        """
+        try:
+            for on in CONNECTIONS:
+                self._open(on)
+            queues = [[each for each in self._plan.commands if each.command.on == on] for on in CONNECTIONS]
+            with ThreadPoolExecutor(len(CONNECTIONS)) as threads:
+                list(threads.map(self._send_all, queues))
+            reads = (s.Get(CONNECTIONS[0], (key,), protocol=self._plan.protocols[0]) for key in KEYS)
+            self._send_all(Planned(get, lost=False) for get in reads)
+        finally:
+            self._player.close()
+            self._exercised.end("")
+        return self._history
+
+    def _open(self, on: str) -> None:
+        self._player.open(on)
         if self._mapping:
-            bind = s.Bind("", self._mapping, protocol=protocol)
-            line.send(encodings.sent(protocol, encodings.request(bind)), ask=True)
-            line.answer(PATIENCE)
-        return line
+            self._send(on, encodings.request(s.Bind(on, self._mapping, protocol=self._protocols[on])))
+
+    def _send_all(self, commands: Iterable[Planned]) -> None:
+        """Send the commands of a connection, and add each with its reply to the history."""
+        numbers: dict[str, int] = {}
+        for command, lost in commands:
+            key, on = _key(command), command.on
+            number = numbers.get(key, WRONG_NUMBER)
+            request = encodings.request(_named(command, self._names[key]), number)
+            called = time.monotonic()
+            if lost:
+                self._player.open(on).send(self._counted(on, request))
+                self._history[key].append(Operation(Done(command, number, None), called, None))
+                self._player.take(Disconnect(on, "close"))
+                self._exercised.end(on)
+                self._open(on)
+                continue
+            reply = self._send(on, request)
+            if reply.hang:
+                raise CaseFailed(f"{_described(self._history)}\nno reply came within {PATIENCE:g} s")
+            text = encodings.received(self._protocols[on], reply.data).replace(self._names[key], key)
+            self._history[key].append(Operation(Done(command, number, text), called, time.monotonic()))
+            if reply.closed:
+                raise CaseFailed(f"{_described(self._history)}\nthe endpoint closed the connection")
+            numbers[key] = encodings.number_in(text) or number
+
+    def _send(self, on: str, request: str) -> Reply:
+        self._counted(on, request)
+        binary = self._protocols[on] == s.BINARY
+        shown = self._player.take(Send((request,), (), on, patience=PATIENCE, binary=binary))
+        assert shown is not None, "a request has a reply"
+        assert shown.reply is not None, "a request has a reply"
+        return shown.reply
+
+    def _counted(self, on: str, request: str) -> bytes:
+        """Return the bytes of a request, which counts before it is sent."""
+        data = encodings.sent(self._protocols[on], request)
+        self._exercised.record(on, data, binary=self._protocols[on] == s.BINARY)
+        return data
 
 
 def _key(command: s.Locking) -> str:
