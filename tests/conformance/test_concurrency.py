@@ -15,7 +15,7 @@ from kvref_conformance.model.rules import Limits
 from kvref_conformance.model.words import Mappings
 from kvref_conformance.stateful.concurrency.exclusions import refuses
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
-from kvref_conformance.stateful.player import Player
+from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_machine
 
 if TYPE_CHECKING:
@@ -248,17 +248,19 @@ class Imagined:
         self.histories: list[list[s.Step]] = []
         self._profile, self._settings, self._numbers = profile, settings, 0
 
-    def begin(self, rows: Rows) -> Player:
-        player = Player(cast("Endpoint", Nobody()), begin(self._profile, rows, **self._settings), lambda _: None)
-        self.histories.append(player.steps)
-        return player
+    def begin(self, rows: Rows) -> ModelledConversation:
+        conversation = ModelledConversation(
+            cast("Endpoint", Nobody()), begin(self._profile, rows, **self._settings), lambda _: None
+        )
+        self.histories.append(conversation.steps)
+        return conversation
 
-    def take(self, player: Player, step: s.Step) -> None:
-        if refuses(player.model, step, transactions=True):
+    def take(self, conversation: ModelledConversation, step: s.Step) -> None:
+        if refuses(conversation.model, step, transactions=True):
             return
-        player.steps.append(step)
+        conversation.steps.append(step)
         self.kinds[step.verb if isinstance(step, s.Store | s.Change) else type(step).__name__] += 1
-        for each in player.model.take(step):
+        for each in conversation.model.take(step):
             if isinstance(each, Silence):
                 self.kinds["SQL waits" if each.on == s.AUTOCOMMIT else "waits"] += 1
             numbers = each.numbers if isinstance(each, Answer) else ()
@@ -266,7 +268,7 @@ class Imagined:
                 self._numbers += 1
                 number.seen = self._numbers
 
-    def finish(self, player: Player) -> None:
+    def finish(self, conversation: ModelledConversation) -> None:
         """Nothing is open."""
 
 

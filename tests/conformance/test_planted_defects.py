@@ -26,7 +26,7 @@ from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES
 from kvref_conformance.stateful.commands import STEPS, CommandMachine
 from kvref_conformance.stateful.concurrency import Histories, run
 from kvref_conformance.stateful.concurrency.machine import CONNECTIONS
-from kvref_conformance.stateful.player import Player
+from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_machine
 from kvref_conformance.trial import judging
 from kvref_testbed import targets
@@ -63,13 +63,13 @@ class Recorder(CommandMachine):
     @property
     def sent(self) -> list[s.Request]:
         """Return the commands of the conversation."""
-        return [step for step in self.player.steps if not isinstance(step, s.Open)]
+        return [step for step in self.conversation.steps if not isinstance(step, s.Open)]
 
-    def report(self, player: Player) -> None:
+    def report(self, conversation: ModelledConversation) -> None:
         """Keep it, and report it as ever."""
         if self.shortest is None or len(self.sent) <= len(self.shortest.sent):
             Recorder.shortest = self
-        super().report(player)
+        super().report(conversation)
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def fails(machine: type[CommandMachine], steps: list[s.Request], found: Recorder
     except CaseFailed:
         return True
     finally:
-        run.player.close()
+        run.conversation.close()
     return False
 
 

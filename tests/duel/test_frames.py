@@ -12,8 +12,8 @@ from kvref_conformance.differential import exclusions, known_differences
 from kvref_conformance.differential.compare import Counted, explained, lines, same
 from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import script_of, world_of
+from kvref_conformance.differential.kinds import kind_of_frames
 from kvref_conformance.differential.known_differences import Known
-from kvref_conformance.differential.player import kind_of_frames
 from kvref_conformance.frames import OPCODES, REPLY, encode, frames, split
 from kvref_conformance.steps import Send
 from kvref_conformance.strategies import pools

@@ -9,8 +9,8 @@ from kvref_conformance.corpus import conversation
 from kvref_conformance.corpus.templates import request
 from kvref_conformance.differential import report
 from kvref_conformance.differential.configuration import Configuration
+from kvref_conformance.differential.exchange import Difference, Outcome
 from kvref_conformance.differential.generate import Script, world_of
-from kvref_conformance.differential.player import Difference, Outcome
 from kvref_conformance.differential.run import Found, Tally
 from kvref_conformance.steps import Sql
 

@@ -8,7 +8,7 @@ import pytest
 
 from kvref_conformance.corpus.compare import Difference, ServerKind, differences
 from kvref_conformance.corpus.conversation import Conversation, Recorded
-from kvref_conformance.corpus.player import Observed, Played
+from kvref_conformance.corpus.observe import Observed, Played
 from kvref_conformance.corpus.templates import request
 from kvref_conformance.steps import Pause, Restart, Sql
 

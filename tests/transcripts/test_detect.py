@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kvref_conformance.corpus.conversation import Conversation, Recorded
 from kvref_conformance.corpus.detect import RACE, answers, unexplained
 from kvref_conformance.corpus.holes import CasNumbers, Clock, Json, matches
-from kvref_conformance.corpus.player import Observed, Played
+from kvref_conformance.corpus.observe import Observed, Played
 from kvref_conformance.corpus.templates import request
 from kvref_conformance.steps import AwaitReply, Sql
 

@@ -13,7 +13,7 @@ import pytest
 
 from kvref_conformance.connection import Connection
 from kvref_conformance.corpus.conversation import Conversation, Recorded
-from kvref_conformance.corpus.player import Played, play
+from kvref_conformance.corpus.observe import Played, play
 from kvref_conformance.corpus.silences import Pace
 from kvref_conformance.corpus.templates import request
 from kvref_conformance.steps import AwaitReply, AwaitSql, Crowd, Disconnect, Eventually, Pause, Sql, StartSql, Watch

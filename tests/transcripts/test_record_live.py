@@ -19,7 +19,7 @@ from waiting import until
 from kvref.errors import SuiteError, TargetError
 from kvref_conformance import corpus
 from kvref_conformance.corpus.conversation import from_json, to_json
-from kvref_conformance.corpus.player import play
+from kvref_conformance.corpus.observe import play
 from kvref_conformance.corpus.record import record
 from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_testbed import targets

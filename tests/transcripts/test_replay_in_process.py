@@ -16,7 +16,7 @@ from transcripts.desk_target import AT_ONCE, DeskTarget, Machine
 from kvref.translation import session
 from kvref_conformance import corpus
 from kvref_conformance import player as steps_player
-from kvref_conformance.corpus import listing, player, silences
+from kvref_conformance.corpus import listing, observe, silences
 from kvref_conformance.corpus.compare import ServerKind, differences
 from kvref_conformance.corpus.conversation import Conversation, Recorded
 from kvref_conformance.corpus.targets.kvref_process import SETTINGS
@@ -65,14 +65,14 @@ def test_recordings_replay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, profile: str, name: str, part: int
 ) -> None:
     machine, rows = Machine(tmp_path, profile), listing.load()
-    for module in (player, steps_player, silences, session):
+    for module in (observe, steps_player, silences, session):
         monkeypatch.setattr(module, "time", machine)
     target, replayed, different = DeskTarget(machine, version), 0, {}
     for key, conversation in list(corpus.load(name).items())[part::PARTS]:
         citation = f"{name}:{key}"
         listed = citation in OF_A_SERVER or listing.find(rows, citation, version) is not None
         if version in conversation.versions() and not listed and not needs_a_server(conversation):
-            played = player.play(conversation, target, AT_ONCE)
+            played = observe.play(conversation, target, AT_ONCE)
             replayed += 1
             if found := differences(conversation, played, version, ServerKind.KVREF_OVER_OTHER_SQL):
                 different[citation] = found

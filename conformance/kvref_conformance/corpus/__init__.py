@@ -8,7 +8,7 @@ The `.jsonl` files of this package are the sets; `core:map-001` cites a conversa
     corpus.load("core")["map-001"]
     corpus.find("core:map-001")
 
-Reading path: `conversation.py` (what a line is), `holes.py` (what may differ), `player.py` over `connection.py`
+Reading path: `conversation.py` (what a line is), `holes.py` (what may differ), `observe.py` over `player.py`
 (replay), `targets/` (the servers), `record.py` over `detect.py` (recording).
 """
 

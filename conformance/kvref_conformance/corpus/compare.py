@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.conversation import Conversation
     from kvref_conformance.corpus.holes import Json
-    from kvref_conformance.corpus.player import Played
+    from kvref_conformance.corpus.observe import Played
 
 
 DIED: Final = "server died"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.conversation import Conversation, Recorded
     from kvref_conformance.corpus.holes import Hole, Json
-    from kvref_conformance.corpus.player import Observed, Played
+    from kvref_conformance.corpus.observe import Observed, Played
     from kvref_conformance.corpus.tokens import Token
 
 RACE: Final[Hole] = {"bytes": "differs from run to run"}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.compare import ServerKind
     from kvref_conformance.corpus.listing import Row
-    from kvref_conformance.corpus.player import ReplayTarget
+    from kvref_conformance.corpus.observe import ReplayTarget
     from kvref_conformance.corpus.replay import Outcome, Script
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kvref_conformance.corpus.detect import answers, unexplained
-from kvref_conformance.corpus.player import play
+from kvref_conformance.corpus.observe import play
 from kvref_conformance.corpus.silences import NORMAL, PATIENT
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.conversation import Conversation, Recorded
     from kvref_conformance.corpus.holes import Json
-    from kvref_conformance.corpus.player import Played, ReplayTarget
+    from kvref_conformance.corpus.observe import Played, ReplayTarget
     from kvref_conformance.corpus.silences import Pace
 
 T = TypeVar("T")

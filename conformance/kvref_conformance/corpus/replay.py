@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvref.errors import SuiteError
 from kvref_conformance.corpus import listing
 from kvref_conformance.corpus.compare import Difference, ServerKind, differences
-from kvref_conformance.corpus.player import play
+from kvref_conformance.corpus.observe import play
 from kvref_conformance.corpus.silences import NORMAL, PATIENT, Pace
 from kvref_conformance.steps import AwaitReply, Pause, Send
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kvref_conformance.corpus.conversation import Conversation
     from kvref_conformance.corpus.listing import Row
-    from kvref_conformance.corpus.player import ReplayTarget
+    from kvref_conformance.corpus.observe import ReplayTarget
 
 SAME: Final = "same"
 LISTED: Final = "listed"

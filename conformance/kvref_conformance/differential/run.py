@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from hypothesis.errors import Flaky
 
 from kvref_conformance.differential import exchange
+from kvref_conformance.differential.exchange import Difference, Outcome, run_script
 from kvref_conformance.differential.generate import (
     IN_ONE_WORLD,
     Script,
@@ -20,7 +21,6 @@ from kvref_conformance.differential.generate import (
     start_of,
     world_of,
 )
-from kvref_conformance.differential.player import Difference, Outcome, run_script
 from kvref_conformance.findings import ShrinkLimitReached
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from hypothesis.database import ExampleDatabase
 
     from kvref_conformance.differential.configuration import Configuration
+    from kvref_conformance.differential.exchange import Sides
     from kvref_conformance.differential.known_differences import Known
-    from kvref_conformance.differential.player import Sides
     from kvref_conformance.strategies.world import World
 
 # A difference counts when it comes again so often.

@@ -30,7 +30,7 @@ from kvref_conformance.stateful.command_rules import (
     sends,
 )
 from kvref_conformance.stateful.examples import judge_examples, refused
-from kvref_conformance.stateful.player import Player
+from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_machine
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ class CommandMachine(CommandRules):
         """Open the connections."""
         self.begin_with(protocols)
         endpoint, exercised = self.judge.endpoint, self.judge.exercised
-        self.player = Player(endpoint, self._new_model(), self.report, exercised=exercised)
+        self.conversation = ModelledConversation(endpoint, self._new_model(), self.report, exercised=exercised)
         for on, protocol in self.protocols.items():
-            self.player.take(s.Open(on, self.names.get("m1", ""), protocol))
+            self.conversation.take(s.Open(on, self.names.get("m1", ""), protocol))
 
     @precondition(may_join)
     @rule()
@@ -146,30 +146,30 @@ class CommandMachine(CommandRules):
         """Send what waits to be sent, and compare the rows behind a write."""
         steps, self.packet = self.packet, []
         if steps:
-            self.player.take(*steps)
+            self.conversation.take(*steps)
         if any(not isinstance(step, s.Get | s.Bind) for step in steps):
             self.compare_rows()
 
     def compare_rows(self) -> None:
         """Compare the rows with the model's: behind each write, since what follows a failure cannot be shrunk away."""
         if self.judge.world is not None and self.names:
-            for table in self.player.model.all_tables():
-                self.player.compare_rows(self.judge.world.database, table, "c1, c2, c3", self.keys)
+            for table in self.conversation.model.all_tables():
+                self.conversation.compare_rows(self.judge.world.database, table, "c1, c2, c3", self.keys)
 
-    def report(self, player: Player) -> None:
+    def report(self, conversation: ModelledConversation) -> None:
         """Take what is not allowed to the search."""
-        assert player.wrong is not None, "something is not allowed"
-        self.search.fail(self.case, tuple(player.exchanges), signature(*player.wrong, self.keys))
+        assert conversation.wrong is not None, "something is not allowed"
+        self.search.fail(self.case, tuple(conversation.exchanges), signature(*conversation.wrong, self.keys))
 
     def teardown(self) -> None:
         """Close the connections and compare the rows."""
-        if hasattr(self, "player"):
+        if hasattr(self, "conversation"):
             try:
                 self.send()
             finally:
-                self.player.close()
+                self.conversation.close()
             self.compare_rows()
-            target(len(self.player.kinds), label="kinds of requests and replies")
+            target(len(self.conversation.kinds), label="kinds of requests and replies")
 
     def _new_model(self) -> Model:
         profile, world = self.judge.endpoint.profile, self.judge.world

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kvref_conformance.corpus.conversation import Conversation
-    from kvref_conformance.corpus.player import ReplayTarget
+    from kvref_conformance.corpus.observe import ReplayTarget
     from kvref_conformance.corpus.record import Recording
 
 MEMCACHED: Final = "memcached"

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import ExitStack
 
-    from kvref_conformance.corpus.player import ReplayTarget
+    from kvref_conformance.corpus.observe import ReplayTarget
     from kvref_conformance.corpus.replay import Outcome
 
 PROFILES: Final = ("mysql-8.0", "mysql-5.6")

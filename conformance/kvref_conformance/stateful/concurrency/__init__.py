@@ -1,7 +1,7 @@
 """Concurrent connections: histories with batches, isolation levels and locks, and commands sent at the same time.
 
 In a history three memcached connections and a SQL observer take their steps one after another: `machine.py` draws it,
-`run.py` runs it with the player of all generated conversations, `sql.py` has the SQL connections. After each step the
+`run.py` runs it as all generated conversations are run, `sql.py` has the SQL connections. After each step the
 model (`kvref_conformance.model`) returns what may be observed: replies, no reply while a command waits, rows over SQL.
 Steps whose outcome is undefined, or that freeze the plugin, are excluded (`exclusions.py`). hypothesis shrinks a
 history with a failure.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.stateful.player import Player
+    from kvref_conformance.stateful.modelled import ModelledConversation
 
 CONNECTIONS: Final = ("a", "b", "c")
 TABLES: Final = {"m1": "t1", "m1b": "t1", "m2": "t2"}
@@ -49,13 +49,13 @@ VALUE: Final = st.sampled_from(VALUES)
 class Histories(Protocol):
     """Runs histories; see `run.py` for the methods."""
 
-    def begin(self, rows: tuple[tuple[str, str, str], ...]) -> Player:
+    def begin(self, rows: tuple[tuple[str, str, str], ...]) -> ModelledConversation:
         """Begin a history with rows."""
 
-    def take(self, player: Player, step: s.Step) -> None:
+    def take(self, conversation: ModelledConversation, step: s.Step) -> None:
         """Do a step, unless it may not be done now."""
 
-    def finish(self, player: Player) -> None:
+    def finish(self, conversation: ModelledConversation) -> None:
         """End everything that is open."""
 
 
@@ -71,7 +71,7 @@ def changes(draw: DrawFn, *verbs: str, within: bool = False) -> list[s.Step]:
 def reads_around_a_change(draw: DrawFn) -> list[s.Step]:
     """Draw a get, a change of the row over SQL, and the get again; each may be left out."""
     self: HistoryMachine = draw(st.runner())
-    on, key, model = draw(CONNECTION), self.key(draw), self.player.model
+    on, key, model = draw(CONNECTION), self.key(draw), self.conversation.model
     get = self.command(draw, on, "get", PLAIN, key)
     steps: list[s.Step] = [get, get]
     if on in model.open:
@@ -92,7 +92,7 @@ class HistoryMachine(CommandRules):
 
     histories: ClassVar[Histories]
     names: ClassVar[Mapping[str, str]]
-    player: Player
+    conversation: ModelledConversation
     connections, keys, values = CONNECTIONS, KEYS, VALUES
     finished: bool = False
 
@@ -106,7 +106,7 @@ class HistoryMachine(CommandRules):
     ) -> None:
         """Fill the tables and open the connections."""
         self.mappings = real_names(self.names, TABLES)
-        self.player = self.histories.begin(
+        self.conversation = self.histories.begin(
             tuple((self.names[table], key, value) for (table, key), value in sorted(rows.items()))
         )
         self.begin_with(protocols)
@@ -124,7 +124,7 @@ class HistoryMachine(CommandRules):
     @rule(on=CONNECTION, commit=st.booleans(), really=SELDOM)
     def flush(self, *, on: str, commit: bool, really: bool) -> None:
         """Let the others go first, which flush_all would wait for, and empty the table."""
-        model = self.player.model
+        model = self.conversation.model
         if really and on in model.open:
             self.do(s.End(commit))
             table = model.tables[model.open[on].mapping]
@@ -138,13 +138,13 @@ class HistoryMachine(CommandRules):
         if ends:
             self.finish()
 
-    @precondition(lambda self: len(self.player.model.open) < len(CONNECTIONS))
+    @precondition(lambda self: len(self.conversation.model.open) < len(CONNECTIONS))
     @rule(on=CONNECTION, mapping=MAPPING)
     def connect(self, *, on: str, mapping: int) -> None:
         """Connect again."""
         self.do(s.Open(on, self.mappings[mapping], self.protocols[on]))
 
-    @precondition(lambda self: self.player.model.sql_open)
+    @precondition(lambda self: self.conversation.model.sql_open)
     @rule(commit=st.booleans())
     def end(self, *, commit: bool) -> None:
         """End the SQL transaction."""
@@ -153,21 +153,21 @@ class HistoryMachine(CommandRules):
     def do(self, step: s.Step) -> None:
         """Do a step that may be done now."""
         if not self.finished:
-            self.histories.take(self.player, self.safe(step))
+            self.histories.take(self.conversation, self.safe(step))
 
     def safe(self, step: s.Step) -> s.Step:
         """Return a step with the key alone where `@@mapping.key` is a key, which other keys would surround."""
-        if isinstance(step, s.Count | s.Delete) and not self.player.model.rules.all_switch:
+        if isinstance(step, s.Count | s.Delete) and not self.conversation.model.rules.all_switch:
             return replace(step, word=step.word.rpartition(".")[2])
         return step
 
     def teardown(self) -> None:
         """End the history, unless the endpoint could not be reached."""
-        if hasattr(self, "player"):
+        if hasattr(self, "conversation"):
             self.finish()
 
     def finish(self) -> None:
         """End what is open, and look at the rows."""
         if not self.finished:
             self.finished = True
-            self.histories.finish(self.player)
+            self.histories.finish(self.conversation)

@@ -19,7 +19,7 @@ from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.concurrency.exclusions import refuses
 from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
 from kvref_conformance.stateful.concurrency.sql import PATIENCE, SqlConnections
-from kvref_conformance.stateful.player import Player
+from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_machine
 from kvref_conformance.triage.repeat import DEFAULT_TIMES, Repeated, Repeats
 
@@ -59,7 +59,7 @@ class Histories:
         settings: Mapping[str, int],
         exercised: Exercised | None = None,
     ) -> None:
-        self.failed: tuple[Rows, Player] | None = None
+        self.failed: tuple[Rows, ModelledConversation] | None = None
         self.repeated = Repeated(0, 0)
         self.limits = Limits.of(settings)
         self._endpoint, self._names = endpoint, world.names
@@ -104,13 +104,13 @@ class Histories:
             run_machine(machine, example_settings(examples, database, stateful_step_count=STEPS), start)
         except (CaseFailed, ShrinkLimitReached, Flaky):
             assert self.failed is not None, "a history has failed"
-            rows, player = self.failed
+            rows, conversation = self.failed
             self._patience = PATIENCE
-            self.repeated = Repeats(DEFAULT_TIMES).of(lambda _: self.fails(rows, player.steps), waits=False)
-            return _described(rows, player)
+            self.repeated = Repeats(DEFAULT_TIMES).of(lambda _: self.fails(rows, conversation.steps), waits=False)
+            return _described(rows, conversation)
         return ""
 
-    def begin(self, rows: Rows) -> Player:
+    def begin(self, rows: Rows) -> ModelledConversation:
         """Begin a history with these rows.
 
         Raises:
@@ -119,38 +119,38 @@ class Histories:
         """
         self._limit.check()
 
-        def report(player: Player) -> None:
-            self.failed = rows, player
+        def report(conversation: ModelledConversation) -> None:
+            self.failed = rows, conversation
             self._limit.found()
             self._patience = SHORT_PATIENCE[self.limits.gives_up]
-            raise CaseFailed(_described(rows, player))
+            raise CaseFailed(_described(rows, conversation))
 
         return self._begin(rows, report)
 
-    def take(self, player: Player, step: s.Step) -> None:
+    def take(self, conversation: ModelledConversation, step: s.Step) -> None:
         """Do a step, unless it may not be done now."""
-        if player.wrong is None and not refuses(player.model, step, transactions=self._sql.transactions):
-            player.take(step)
+        if conversation.wrong is None and not refuses(conversation.model, step, transactions=self._sql.transactions):
+            conversation.take(step)
 
-    def finish(self, player: Player) -> None:
+    def finish(self, conversation: ModelledConversation) -> None:
         """End everything that is open, in turn: a command that waits ends after the one that it waits for."""
-        done = len(player.steps)
+        done = len(conversation.steps)
         try:
-            for step in _ending(player.model):
-                self.take(player, step)
+            for step in _ending(conversation.model):
+                self.take(conversation, step)
         finally:
-            del player.steps[done:]
-            player.close()
+            del conversation.steps[done:]
+            conversation.close()
 
     def fails(self, rows: Rows, steps: Iterable[s.Step]) -> bool:
         """Run a history again, and return whether something is not allowed."""
-        player = self._begin(rows, lambda _: None)
+        conversation = self._begin(rows, lambda _: None)
         for step in steps:
-            self.take(player, step)
-        self.finish(player)
-        return player.wrong is not None
+            self.take(conversation, step)
+        self.finish(conversation)
+        return conversation.wrong is not None
 
-    def _begin(self, rows: Rows, report: Callable[[Player], None]) -> Player:
+    def _begin(self, rows: Rows, report: Callable[[ModelledConversation], None]) -> ModelledConversation:
         model = Model(
             self._endpoint.profile,
             self._mappings,
@@ -161,16 +161,16 @@ class Histories:
         )
         if self._exercised is not None:
             self._exercised.end("")
-        player = Player(
+        conversation = ModelledConversation(
             self._endpoint, model, report, exercised=self._exercised, sql=self._sql, patience=self._patience
         )
-        player.fill()
-        return player
+        conversation.fill()
+        return conversation
 
 
-def _described(rows: Rows, player: Player) -> str:
+def _described(rows: Rows, conversation: ModelledConversation) -> str:
     """Write a history for a reader."""
-    return f"at the beginning: {', '.join(map(' '.join, rows)) or 'no row'}\n{render(player.exchanges)}"
+    return f"at the beginning: {', '.join(map(' '.join, rows)) or 'no row'}\n{render(conversation.exchanges)}"
 
 
 def _ending(model: Model) -> Iterator[s.Step]:

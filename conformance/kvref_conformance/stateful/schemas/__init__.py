@@ -24,7 +24,7 @@ from kvref_conformance.stateful.as_case import RELOADED, as_case
 from kvref_conformance.stateful.case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
 from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.examples import judge_examples, refused
-from kvref_conformance.stateful.player import Player
+from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.stateful.schemas import strategies
 from kvref_conformance.steps import Reload
@@ -88,7 +88,7 @@ class _Tables:
         self._failed: tuple[Setup | None, Shape, dict[str, str]] = None, PLAIN, {}
 
     def kinds(self) -> dict[str, tuple[SearchStrategy[Example], Callable[[Example], None]]]:
-        """Return for each case what is drawn, and what runs it and raises CaseFailed and Enough as the player does."""
+        """Return for each case what is drawn, and what runs it and raises CaseFailed."""
         tables = strategies.tables()
         any_table = tables.flatmap(lambda table: st.tuples(st.just(table), strategies.commands(table)))
         return {
@@ -125,19 +125,19 @@ class _Tables:
         row = (name, *(given.get(part, getattr(PLAIN, part, None)) for part in PARTS))
         known = {mapping: names["t"]} | ({name: names["t"]} if usable else {})
         containers = self._world.database.containers
-        player = self._player(Model(self._judge.endpoint.profile, Mappings(known)))
+        conversation = self._conversation(Model(self._judge.endpoint.profile, Mappings(known)))
         try:
-            player.change(
+            conversation.change(
                 self._world.database,
                 f"INSERT INTO {containers} ({CONTAINER_COLUMNS}) VALUES ({', '.join(map(literal, row))})",  # noqa: S608
             )
-            player.take(s.Open(ON, mapping))
-            player.take(s.Store(ON, "set", "a", "x"))
-            player.take(s.Get(ON, (f"@@{name}.a",)))
-            player.take(s.Bind(ON, name))
-            player.take(s.Get(ON, ("a",)))
+            conversation.take(s.Open(ON, mapping))
+            conversation.take(s.Store(ON, "set", "a", "x"))
+            conversation.take(s.Get(ON, (f"@@{name}.a",)))
+            conversation.take(s.Bind(ON, name))
+            conversation.take(s.Get(ON, ("a",)))
         finally:
-            player.close()
+            conversation.close()
             self._world.database.execute(f"DELETE FROM {containers} WHERE name = '{name}'")  # noqa: S608 - own names
 
     def _begin(self, setup: Setup | None, shape: Shape) -> Mapping[str, str]:
@@ -153,13 +153,13 @@ class _Tables:
         self._judge.exercised.begin(names, setup, shape)
         return names
 
-    def _player(self, model: Model) -> Player:
-        return Player(self._judge.endpoint, model, self._report, exercised=self._judge.exercised)
+    def _conversation(self, model: Model) -> ModelledConversation:
+        return ModelledConversation(self._judge.endpoint, model, self._report, exercised=self._judge.exercised)
 
-    def _report(self, player: Player) -> None:
-        assert player.wrong is not None, "something is not allowed"
+    def _report(self, conversation: ModelledConversation) -> None:
+        assert conversation.wrong is not None, "something is not allowed"
         # Keys are drawn too: what is wrong looks different in each conversation.
-        self._fail(tuple(player.exchanges), (player.wrong.request.split(maxsplit=1)[0],))
+        self._fail(tuple(conversation.exchanges), (conversation.wrong.request.split(maxsplit=1)[0],))
 
     def _fail(self, exchanges: tuple[Exchange, ...], found: Signature) -> None:
         try:
@@ -187,7 +187,7 @@ class _Tables:
         default = self._world.default_words()
         mappings = Mappings.of(profile, {mapping: name}, default, schemas=schemas, delimiter=delimiter or ".")
         model = Model(profile, mappings)
-        player = self._player(model)
+        conversation = self._conversation(model)
         try:
             for row in table.table.rows:
                 cells = dict(zip((column.name for column in table.table.columns), row, strict=True))
@@ -197,17 +197,17 @@ class _Tables:
                 if model.insert(name, given[0], tuple(given[1:-1]), flags):
                     literals = ", ".join(map(literal, given))
                     statement = f"INSERT INTO {name} ({columns}) VALUES ({literals})"  # noqa: S608 - own names
-                    player.change(database, statement)
+                    conversation.change(database, statement)
             for on in dict.fromkeys((ON, *(command.on for command in commands))):
                 protocol = s.BINARY if on == "b" and "binary" not in self._missing else s.TEXT
-                player.take(s.Open(on, "" if delimiter else mapping, protocol))
+                conversation.take(s.Open(on, "" if delimiter else mapping, protocol))
                 if delimiter:
-                    player.take(s.Get(on, (f"@@{mapping}{delimiter}",), protocol=protocol))
+                    conversation.take(s.Get(on, (f"@@{mapping}{delimiter}",), protocol=protocol))
             for command in map(self._supported, commands):
-                player.take(command)
-            player.compare_rows(database, name, columns)
+                conversation.take(command)
+            conversation.compare_rows(database, name, columns)
         finally:
-            player.close()
+            conversation.close()
 
 
 def _shape(table: MappedTable) -> Shape:

@@ -57,13 +57,13 @@ class Wrong(NamedTuple):
     got: str
 
 
-class Player:
+class ModelledConversation:
     """One conversation.
 
     Args:
         endpoint: the endpoint.
         model: gives what is allowed.
-        report: called once, with the player, when something is not allowed.
+        report: called once, with the conversation, when something is not allowed.
         exercised: counts the requests with their replies; None: they are not counted.
         sql: takes the steps over SQL; None: there are none.
         patience: seconds in which what has to come comes.
@@ -76,7 +76,7 @@ class Player:
         self,
         endpoint: Endpoint,
         model: Model,
-        report: Callable[[Player], None],
+        report: Callable[[ModelledConversation], None],
         *,
         exercised: Exercised | None = None,
         sql: SqlConnections | None = None,
