@@ -94,6 +94,9 @@ class Player:
         target: server and database.
         names: values of the names in the templates.
         replies: reads replies.
+
+    connections: the memcached connections that are open, by name.
+    running: the statements whose end was not awaited, by name of their connection.
     """
 
     def __init__(self, target: Target, names: Names, replies: Replies) -> None:
@@ -101,7 +104,7 @@ class Player:
         self._target = target
         self._names = names
         self._replies = replies
-        self._running: dict[str, tuple[str, Future[Result]]] = {}
+        self.running: dict[str, tuple[str, Future[Result]]] = {}
         self._threads = ThreadPoolExecutor(thread_name_prefix="sql")
 
     def take(self, step: Step, is_allowed: Callable[[Shown], bool] = lambda _: True) -> Shown | None:
@@ -122,7 +125,7 @@ class Player:
                 return Shown(statement, result=self._target.execute(step.on, statement))
             case StartSql():
                 statement = self._names.render(step.statement)
-                self._running[step.on] = statement, self._threads.submit(self._target.execute, step.on, statement)
+                self.running[step.on] = statement, self._threads.submit(self._target.execute, step.on, statement)
             case AwaitSql():
                 return self._end(step)
             case Eventually():
@@ -151,7 +154,7 @@ class Player:
     def close(self, patience: float = 0.0) -> list[str]:
         """Close all connections; return the statements that still run after so many seconds."""
         self.hang_up_all()
-        late = [statement for statement, running in self._running.values() if not _ended(running, patience)]
+        late = [statement for statement, running in self.running.values() if not _ended(running, patience)]
         self._threads.shutdown(wait=False, cancel_futures=True)
         return late
 
@@ -183,8 +186,11 @@ class Player:
         return None if reply is None else Shown("", reply)
 
     def _end(self, step: AwaitSql) -> Shown:
-        statement, running = self._running.pop(step.on)
-        return Shown(statement, result=running.result() if _ended(running, step.patience) else None)
+        statement, running = self.running[step.on]
+        if not _ended(running, step.patience):
+            return Shown(statement)
+        del self.running[step.on]
+        return Shown(statement, result=running.result())
 
     def _repeat(self, step: Eventually, is_allowed: Callable[[Shown], bool]) -> Shown:
         deadline = time.monotonic() + step.within

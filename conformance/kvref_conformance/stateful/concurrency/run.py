@@ -69,7 +69,7 @@ class Histories:
         if exercised is not None:
             exercised.begin(world.names, settings=settings)
         self._exercised = exercised
-        self._sql = SqlConnections(world.database)
+        self._sql = SqlConnections(endpoint, world)
         self._patience = PATIENCE
         self._limit = ShrinkLimit(Budget(0), SHORTENING_SECONDS)
 

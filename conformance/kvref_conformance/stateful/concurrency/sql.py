@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-import pymysql
-
+from kvref_conformance.endpoint_target import EndpointTarget
+from kvref_conformance.errors import CaseFailed
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Cells, Seen, shown
+from kvref_conformance.player import Player
+from kvref_conformance.sentinels import Sentinels
+from kvref_conformance.steps import AwaitSql, Sql, StartSql
+from kvref_conformance.template import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.model.model import Model
     from kvref_conformance.model.rows import Row, RowId
-    from kvref_conformance.sql.base import Database
+    from kvref_conformance.player import Result
+    from kvref_conformance.sql.world import World
 
+# Names of connections: without a transaction, in the open one, with the statement that waits, at READ UNCOMMITTED.
+COMMITTED: Final = "committed"
+TRANSACTION: Final = "transaction"
+WAITER: Final = "waiter"
+DIRTY: Final = "dirty"
+LEVELS: Final = {**dict.fromkeys((COMMITTED, TRANSACTION, WAITER), "READ COMMITTED"), DIRTY: "READ UNCOMMITTED"}
 # Seconds for which a statement waits for a lock, and in which the tables can be filled.
 PATIENCE: Final = 8.0
 # Between two looks at what follows soon.
@@ -32,25 +42,23 @@ class SqlConnections:
     """What the steps of a history do over SQL.
 
     Args:
-        database: has the tables; over SQLite, which has one writer, no transaction is open and no statement waits.
+        endpoint: the endpoint.
+        world: its tables; over SQLite, which has one writer, no transaction is open and no statement waits.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._stack = ExitStack()
-        self._committed = self._another(database, "READ COMMITTED")
-        self.transactions = database.engine == "mysql"
-        self._transaction = self._waiter = self._dirty = self._committed
-        if self.transactions:
-            self._transaction = self._another(database, "READ COMMITTED")
-            self._waiter = self._another(database, "READ COMMITTED")
-            self._dirty = self._another(database, "READ UNCOMMITTED")
-        self._thread = self._stack.enter_context(ThreadPoolExecutor(1))
-        self._waiting: Future[None] | None = None
+    def __init__(self, endpoint: Endpoint, world: World) -> None:
+        self._target = EndpointTarget(endpoint, world)
+        self._player = Player(self._target, Names({}, str), Sentinels())
+        self.transactions = world.database.engine == "mysql"
         self._settled = False
+        for name, level in LEVELS.items() if self.transactions else ():
+            self._execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}", name)
+            self._execute(f"SET SESSION innodb_lock_wait_timeout = {PATIENCE:g}", name)
 
     def close(self) -> None:
         """Close the connections."""
-        self._stack.close()
+        self._player.close()
+        self._target.close()
 
     def fill(self, model: Model) -> None:
         """Give the tables the rows of a model; what a history before left open may still be committed meanwhile."""
@@ -59,11 +67,11 @@ class SqlConnections:
         deadline = time.monotonic() + PATIENCE
         while True:
             for table in model.all_tables():
-                self._committed.execute(f"DELETE FROM {table}")
+                self._execute(f"DELETE FROM {table}")
             try:
                 for table in model.all_tables():
                     self.insert(table, {place: model.rows.newest(place) for place in model.rows.places(table)})
-            except (pymysql.MySQLError, sqlite3.Error):
+            except CaseFailed:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(PAUSE)
@@ -79,29 +87,23 @@ class SqlConnections:
             begins: no transaction was open before it.
         """
         if isinstance(step, s.End):
-            self._transaction.execute("COMMIT" if step.commit else "ROLLBACK")
+            self._execute("COMMIT" if step.commit else "ROLLBACK", TRANSACTION)
             return
         if step.within and begins:
-            self._transaction.execute("BEGIN")
+            self._execute("BEGIN", TRANSACTION)
         statement = _statement(step, model)
         if _waits(step, model):
-            self._waiting = self._thread.submit(self._waiter.execute, statement)
+            self._player.take(StartSql(statement, WAITER))
         else:
-            (self._transaction if step.within else self._committed).execute(statement)
+            self._execute(statement, TRANSACTION if step.within else COMMITTED)
 
     def insert(self, table: str, rows: Mapping[RowId, Row | None]) -> None:
         """Insert rows."""
-        self._committed.execute(_insert(table, rows))
+        self._execute(_insert(table, rows))
 
     def is_waiting(self, patience: float) -> bool:
-        """Return whether the statement that waits still does so after some seconds; raises what it raised."""
-        if self._waiting is None:
-            return False
-        try:
-            self._waiting.result(patience)
-        except TimeoutError:
-            return True
-        return False
+        """Return whether the statement that waits still does so after some seconds; raises CaseFailed if it failed."""
+        return self._take(AwaitSql(WAITER, patience=patience)) is None
 
     def compare(self, model: Model, expected: Seen, patience: float) -> str:
         """Return what SQL sees if these are not the rows; what is expected soon is waited for."""
@@ -117,31 +119,35 @@ class SqlConnections:
     def roll_back(self) -> None:
         """End the transaction that a history has left open."""
         if self.transactions:
-            with suppress(pymysql.MySQLError):  # the server may be what failed
-                self._transaction.execute("ROLLBACK")
+            self._target.execute(TRANSACTION, "ROLLBACK")  # the server may be what failed: an error is none here
 
     def end_waiting(self, patience: float) -> None:
-        """Forget the statement that waits, once it has ended or after some seconds."""
-        with suppress(pymysql.MySQLError):
-            self.is_waiting(patience)
-        self._waiting = None
+        """Wait until the statement that waits has ended, at most for some seconds."""
+        if WAITER in self._player.running:
+            with suppress(CaseFailed):
+                self.is_waiting(patience)
 
-    def _another(self, database: Database, level: str) -> Database:
-        """Open another SQL connection; it has a short lock wait timeout."""
-        another = database.another()
-        self._stack.callback(another.close)
-        if database.engine == "mysql":
-            another.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
-            another.execute(f"SET SESSION innodb_lock_wait_timeout = {PATIENCE:g}")
-        return another
+    def _execute(self, statement: str, on: str = COMMITTED) -> Result:
+        result = self._take(Sql(statement, on=on))
+        assert result is not None, "nothing is waited for"
+        return result
+
+    def _take(self, step: Sql | AwaitSql) -> Result | None:
+        """Return the result of a statement, None if it still runs; raises CaseFailed if it failed."""
+        shown = self._player.take(step)
+        assert shown is not None, "a statement has a result"
+        result: Result | None = shown.result
+        if result is not None and "error" in result:
+            raise CaseFailed(result["error"][1])
+        return result
 
     def _cells(self, model: Model, *, dirty: bool) -> Iterator[Cells]:
-        for table, (key, value, flags, cas) in self._rows(model, self._dirty if dirty else self._committed):
+        for table, (key, value, flags, cas) in self._rows(model, DIRTY if dirty else COMMITTED):
             yield table, str(key), str(value), int(str(flags)), int(str(cas))
 
-    def _rows(self, model: Model, observer: Database) -> Iterator[tuple[str, Sequence[object]]]:
+    def _rows(self, model: Model, on: str) -> Iterator[tuple[str, Sequence[object]]]:
         for table in model.all_tables():
-            for row in observer.query(f"SELECT c1, c2, c3, c4 FROM {table}"):
+            for row in self._execute(f"SELECT c1, c2, c3, c4 FROM {table}", on)["rows"]:
                 yield table, row
 
     def _settle(self, model: Model) -> None:
@@ -150,7 +156,7 @@ class SqlConnections:
         seen: list[tuple[str, Sequence[object]]] = []
         until = time.monotonic() + SETTLED
         while time.monotonic() < until:
-            before, seen = seen, list(self._rows(model, self._committed))
+            before, seen = seen, list(self._rows(model, COMMITTED))
             if seen != before:
                 until = time.monotonic() + SETTLED
             time.sleep(PAUSE)
