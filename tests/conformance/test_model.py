@@ -11,9 +11,9 @@ from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer
 from kvref_conformance.model.model import WRONG_NUMBER, Model
-from kvref_conformance.model.words import Mappings, Resolved, resolve, resolve_all
+from kvref_conformance.model.words import Mappings, Resolved
 
-KNOWN = {"m1", "m2", "q"}
+KNOWN = Mappings({"m1": "t1", "m2": "t2", "q": "t3"})
 TABLES = {"m1": "t1", "m1b": "t1", "q": "t3"}
 STORED, NOT_STORED, NOT_FOUND, END = "STORED\r\n", "NOT_STORED\r\n", "NOT_FOUND\r\n", "END\r\n"
 
@@ -162,19 +162,19 @@ def test_an_item_whose_time_is_over_is_gone(expiry: int, there: bool) -> None:
     ],
 )
 def test_a_word_leads_to_a_mapping(profile: str, word: str, found: Resolved) -> None:
-    assert resolve(profiles.load(profile), KNOWN, "m1", word, switching=True) == found
+    assert KNOWN.resolve(profiles.load(profile), "m1", [word]) == [found]
 
 
 def test_words_of_one_get() -> None:
     words = ["k", "@@m2.k", "@@nope.k", "@@q"]
-    each = resolve_all(profiles.load("kvref"), KNOWN, "m1", words)
+    each = KNOWN.resolve(profiles.load("kvref"), "m1", words)
     assert each == [
         Resolved("key", "m1", "k"),
         Resolved("key", "m2", "k"),
         Resolved("unknown", "m2", ""),
         Resolved("switch", "q", ""),
     ]
-    first = resolve_all(profiles.load("mysql-8.0"), KNOWN, "m1", words)
+    first = KNOWN.resolve(profiles.load("mysql-8.0"), "m1", words)
     assert first == [
         Resolved("key", "m1", "k"),
         Resolved("key", "m1", "k"),

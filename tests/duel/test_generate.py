@@ -72,7 +72,7 @@ def test_a_world_can_be_made_on_sqlite_and_has_a_mapping(seed: int, number: int,
     world = world_of(seed, number, configuration)
     assert world.usable
     translator = Translator(configuration.version)
-    for statement in (*world.set_up(), *world.fill()):
+    for statement in (*world.set_up(), *(each for table in world.mapped for each in table.fill())):
         if "demo_test" not in statement:
             translator.translate(statement)
     names = [each.name.lower() for each in world.containers]

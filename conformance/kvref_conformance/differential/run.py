@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from hypothesis.errors import Flaky
 
+from kvref_conformance.budget import Budget
 from kvref_conformance.differential import exchange
 from kvref_conformance.differential.exchange import Difference, Outcome, run_script
 from kvref_conformance.differential.generate import (
@@ -21,7 +22,7 @@ from kvref_conformance.differential.generate import (
     start_of,
     world_of,
 )
-from kvref_conformance.findings import ShrinkLimitReached
+from kvref_conformance.findings import ShrinkLimit, ShrinkLimitReached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -196,18 +197,17 @@ class Run:
         """Run a conversation; if it differs, smaller ones in its world and then in parts of it."""
         small: Found | None = None
         same: set[str] = set()
-        until = 0.0
+        limit = ShrinkLimit(Budget(0), SHRINKING_SECONDS)
 
         def test(script: Script) -> None:
-            nonlocal small, until
+            nonlocal small
             if small is None:
                 small = self._first(script) if script.steps else None  # the simplest example has no steps
-                until = time.monotonic() + SHRINKING_SECONDS
+                limit.found()
             else:
                 # Several choices of hypothesis may be the same conversation.
                 content = repr((script.steps, script.rows))
-                if time.monotonic() > until:
-                    raise ShrinkLimitReached
+                limit.check()
                 if content in same or not self._try(script, small):
                     same.add(content)
                     return

@@ -28,7 +28,7 @@ from kvref_conformance.model.expected import (
 from kvref_conformance.model.rows import Number, Row, RowId, Rows
 from kvref_conformance.model.rules import ONE_BY_ONE, Limits, Rules
 from kvref_conformance.model.schema import RefusedError
-from kvref_conformance.model.words import Mappings, Resolved, resolve, resolve_all
+from kvref_conformance.model.words import Mappings, Resolved
 from kvref_conformance.template import CAS
 
 if TYPE_CHECKING:
@@ -117,11 +117,9 @@ class Model:
 
     def resolved(self, step: s.Locking) -> list[Resolved]:
         """Return where each word of a command leads."""
-        bound = self.open[step.on].mapping
-        if isinstance(step, s.Get):
-            return resolve_all(self.profile, self.tables, bound, list(step.words), self._mappings.delimiter)
-        switching = isinstance(step, s.Store) or self.rules.all_switch
-        return [resolve(self.profile, self.tables, bound, step.word, self._mappings.delimiter, switching=switching)]
+        words = step.words if isinstance(step, s.Get) else (step.word,)
+        switching = isinstance(step, s.Get | s.Store) or self.rules.all_switch
+        return self._mappings.resolve(self.profile, self.open[step.on].mapping, words, switching=switching)
 
     def places(self, step: s.Locking) -> list[RowId]:
         """Return where a command looks for its keys, but those that their column does not take."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from kvref.profiles import Profile
     from kvref_conformance.model.schema import Schema
@@ -58,51 +58,37 @@ class Mappings:
             return cls(tables, bound, **more)
         return cls(tables, dict.fromkeys(tables, default or {word for (word,) in bound.values()}), **more)
 
+    def resolve(self, profile: Profile, bound: str, words: Iterable[str], *, switching: bool = True) -> list[Resolved]:
+        """Resolve the words of a command, in order; the last one's mapping stays bound.
 
-def resolve(
-    profile: Profile, known: Collection[str], bound: str, word: str, delimiter: str = ".", *, switching: bool
-) -> Resolved:
-    """Resolve one word.
+        Args:
+            profile: facts.
+            bound: mapping of the connection.
+            words: as sent; several of a get only.
+            switching: the verb reads `@@`.
+        """
+        found: list[Resolved] = []
+        looked_up = False
+        for word in words:
+            step = Resolved("key", bound, word)
+            if switching and _is_word(profile, word):
+                name, _, key = word[2:].partition(self.delimiter)
+                kind: Literal["key", "switch"] = "key" if key else "switch"
+                if looked_up and profile["mapping.words_in_one_get"] == "until-looked-up":
+                    # Once a key was looked up the prefix is only cut off, whatever it names (core:mget-002, mget-011).
+                    step = Resolved(kind, bound, key)
+                else:
+                    step = Resolved(kind, name, key) if name in self.tables else Resolved("unknown", bound, "")
+            looked_up = looked_up or step.kind == "key"
+            bound = step.mapping
+            found.append(step)
+        return found
 
-    Args:
-        profile: facts.
-        known: names of the mappings.
-        bound: mapping of the connection.
-        word: as sent.
-        delimiter: in force.
-        switching: the verb reads `@@`.
-    """
-    if not switching or not is_word(profile, word):
-        return Resolved("key", bound, word)
-    name, _, key = word[2:].partition(delimiter)
-    if name not in known:
-        return Resolved("unknown", bound, "")
-    return Resolved("key" if key else "switch", name, key)
 
-
-def is_word(profile: Profile, word: str) -> bool:
+def _is_word(profile: Profile, word: str) -> bool:
     """Return whether a word is read as `@@mapping` at all."""
     return (
         profile.flag("mapping.supported")
         and word.startswith("@@")
         and len(word) >= profile.number("mapping.shortest_word")
     )
-
-
-def resolve_all(
-    profile: Profile, known: Collection[str], bound: str, words: list[str], delimiter: str = "."
-) -> list[Resolved]:
-    """Resolve the words of one get, in order; the last one's mapping stays bound."""
-    found: list[Resolved] = []
-    looked_up = False
-    for word in words:
-        if looked_up and is_word(profile, word) and profile["mapping.words_in_one_get"] == "until-looked-up":
-            # Once a key was looked up the prefix is only cut off, whatever it names (core:mget-002, mget-011).
-            key = word[2:].partition(delimiter)[2]
-            step = Resolved("key" if key else "switch", bound, key)
-        else:
-            step = resolve(profile, known, bound, word, delimiter, switching=True)
-        looked_up = looked_up or step.kind == "key"
-        bound = step.mapping
-        found.append(step)
-    return found

@@ -38,9 +38,9 @@ def weighted(draw: DrawFn, weights: Mapping[T, float]) -> T:
     return key
 
 
-def some(draw: DrawFn, pool: Sequence[T], most: int, least: int = 1) -> list[T]:
-    """Return `least` to `most` different members of a pool that is not empty."""
-    places = st.lists(st.integers(0, len(pool) - 1), min_size=least, max_size=min(most, len(pool)), unique=True)
+def some(draw: DrawFn, pool: Sequence[T], most: int) -> list[T]:
+    """Return one to `most` different members of a pool that is not empty."""
+    places = st.lists(st.integers(0, len(pool) - 1), min_size=1, max_size=min(most, len(pool)), unique=True)
     return [pool[place] for place in draw(places)]
 
 

@@ -189,7 +189,3 @@ class World:
             for name, value in self.options.items()
         ]
         return tuple(statements)
-
-    def fill(self) -> tuple[str, ...]:
-        """Return what gives every mapped table its rows again."""
-        return tuple(statement for table in self.mapped for statement in table.fill())

@@ -13,10 +13,9 @@ import threading
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
-from urllib.parse import unquote_to_bytes
 
 from kvref.errors import SuiteError
-from kvref_conformance.frames import HEADER, REPLY, frames
+from kvref_conformance.frames import REPLY, encode, frames
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.effects import THIRTY_DAYS
@@ -38,7 +37,6 @@ BEYOND: Final = b"beyond the model"
 MAX_KEY: Final = 250
 MAX_VALUE: Final = 1 << 20
 _CHUNK: Final = 1 << 16
-_NOT_SUPPORTED: Final = 0x83
 _OPAQUE: Final = slice(12, 16)
 _OPEN: Final = re.compile("<(text|number)>")
 
@@ -183,7 +181,7 @@ def _beyond(command: Command, *, binary: bool) -> bytes:
         return b""
     if not binary:
         return b"SERVER_ERROR %s\r\n" % BEYOND
-    return _packed(command.data, _NOT_SUPPORTED, value=BEYOND)
+    return _frame(command.data, f'beyond 0x83 "{BEYOND.decode()}"')
 
 
 def _step(on: str, command: Command, *, binary: bool) -> tuple[str, s.Request | None, int]:
@@ -289,20 +287,16 @@ def _frame(request: bytes, words: str) -> bytes:
     fields, _, value = f" {rest}".partition(" value=")
     named = dict(each.split("=", 1) for each in fields.split() if "=" in each)
     text = rest.removeprefix('"').removesuffix('"') if rest.startswith('"') else value
-    raw = _of_words(text) if "number" not in named else int(named["number"]).to_bytes(8, "big")
-    extras = int(named["flags"]).to_bytes(4, "big") if "flags" in named else b""
-    code = 0 if status == "ok" else int(status, 16)
-    return _packed(request, code, extras, _of_words(named.get("key", "")), raw, int(named.get("cas", "0")))
-
-
-def _packed(
-    request: bytes, status: int, extras: bytes = b"", key: bytes = b"", value: bytes = b"", cas: int = 0
-) -> bytes:
-    total = len(extras) + len(key) + len(value)
-    head = HEADER.pack(REPLY, request[1], len(key), len(extras), 0, status, total, request[_OPAQUE], cas)
-    return head + extras + key + value
-
-
-def _of_words(text: str) -> bytes:
-    """Return the bytes of a key or value in words, see `frames.py`."""
-    return unquote_to_bytes(text.encode("latin-1"))
+    if "number" in named:
+        text = "".join(f"%{byte:02x}" for byte in int(named["number"]).to_bytes(8, "big"))
+    given = {
+        "magic": REPLY,
+        "vbucket": 0 if status == "ok" else int(status, 16),
+        "opaque": int.from_bytes(request[_OPAQUE], "big"),
+        "cas": named.get("cas", 0),
+        "extras": int(named["flags"]).to_bytes(4, "big").hex() if "flags" in named else "",
+        "key": named.get("key", ""),
+    }
+    return encode(
+        " ".join((f"0x{request[1]:02x}", *(f"{name}={each}" for name, each in given.items()), f"value={text}"))
+    )

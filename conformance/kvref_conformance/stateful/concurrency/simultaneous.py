@@ -29,7 +29,7 @@ from kvref_conformance.strategies.draw import chance, pick
 from kvref_conformance.template import Names, with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from hypothesis.strategies import DrawFn
 
@@ -58,7 +58,7 @@ class Planned(NamedTuple):
 class Plan:
     """The protocols of the connections, and the commands of all of them; each sends its own in order."""
 
-    protocols: tuple[str, ...]
+    protocols: Mapping[str, str]
     commands: tuple[Planned, ...]
 
 
@@ -90,7 +90,7 @@ def plans(draw: DrawFn, missing: Collection[str]) -> Plan:
         return Planned(command, lost=chance(draw, 1 / 12))
 
     commands = draw(st.lists(st.composite(planned)(), min_size=1, max_size=40))
-    return Plan(tuple(protocols.values()), tuple(commands))
+    return Plan(protocols, tuple(commands))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +198,7 @@ class _Run:
     """A plan that is run once, with fresh keys; arguments as of `Clients`."""
 
     def __init__(self, judge: Judge, plan: Plan) -> None:
-        self._plan, self._exercised = plan, judge.exercised
-        self._protocols = dict(zip(CONNECTIONS, plan.protocols, strict=True))
+        self._commands, self._protocols, self._exercised = plan.commands, plan.protocols, judge.exercised
         self._names = {key: judge.fresh_key(key) for key in KEYS}
         self._history: History = {key: [] for key in KEYS}
         self._mapping = judge.world.names["m1"] if judge.world is not None else ""
@@ -214,10 +213,10 @@ class _Run:
         try:
             for on in CONNECTIONS:
                 self._open(on)
-            queues = [[each for each in self._plan.commands if each.command.on == on] for on in CONNECTIONS]
+            queues = [[each for each in self._commands if each.command.on == on] for on in CONNECTIONS]
             with ThreadPoolExecutor(len(CONNECTIONS)) as threads:
                 list(threads.map(self._send_all, queues))
-            reads = (s.Get(CONNECTIONS[0], (key,), protocol=self._plan.protocols[0]) for key in KEYS)
+            reads = (s.Get(CONNECTIONS[0], (key,), protocol=self._protocols[CONNECTIONS[0]]) for key in KEYS)
             self._send_all(Planned(get, lost=False) for get in reads)
         finally:
             self._player.close()
