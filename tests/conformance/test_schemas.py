@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from kvref import profiles
 from kvref_conformance.model import steps as s
@@ -13,6 +12,7 @@ from kvref_conformance.model.model import Model
 from kvref_conformance.model.schema import Schema
 from kvref_conformance.model.words import Mappings
 from kvref_conformance.sql.columns import Column
+from kvref_conformance.stateful.case_names import ANY_TABLE
 from kvref_conformance.stateful.schemas import strategies
 from kvref_conformance.strategies.tables import MappedTable
 
@@ -103,7 +103,7 @@ def test_null_is_an_empty_part() -> None:
 
 
 @settings(max_examples=50, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(strategies.tables().flatmap(lambda drawn: st.tuples(st.just(drawn), strategies.commands(drawn))))
+@given(strategies.DRAWN[ANY_TABLE])
 def test_what_is_drawn_can_be_sent(example: tuple[MappedTable, list[s.Request]]) -> None:
     drawn, commands = example
     assert sorted(column.name for column in drawn.table.columns) == sorted(["k", "f", *drawn.values])

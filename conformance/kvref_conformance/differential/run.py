@@ -22,6 +22,7 @@ from kvref_conformance.differential.generate import (
     start_of,
     world_of,
 )
+from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import ShrinkLimit, ShrinkLimitReached
 
 if TYPE_CHECKING:
@@ -45,10 +46,6 @@ IMPATIENCE: Final = 0.6
 # Seconds in which a difference is made small in its world, and tries of parts of this world, which cost seconds each.
 SHRINKING_SECONDS: Final = 40.0
 PARTS_TRIED: Final = 12
-
-
-class _DifferenceFoundError(Exception):
-    """A try differs, in the way that is looked for."""
 
 
 @dataclass(slots=True)
@@ -212,12 +209,12 @@ class Run:
                     same.add(content)
                     return
             if small is not None:
-                raise _DifferenceFoundError
+                raise CaseFailed
 
         try:
             draws = conversations(number, self._steps, self._configuration, world)
             run_one(draws, start_of(seed, number), test, self._database, self._kept_under)
-        except (_DifferenceFoundError, ShrinkLimitReached, Flaky):
+        except (CaseFailed, ShrinkLimitReached, Flaky):
             assert small is not None, "something differs"
             self._in_part_of_world(small)
             again = self._run(small.script)
@@ -260,11 +257,11 @@ class Run:
             if tries > PARTS_TRIED:
                 raise ShrinkLimitReached
             if part.usable and part != script.world and self._try(in_world(script, part), small):
-                raise _DifferenceFoundError
+                raise CaseFailed
 
         try:
             run_one(parts_of(script.world), f"parts of {script.number}", test)
-        except (_DifferenceFoundError, ShrinkLimitReached, Flaky):
+        except (CaseFailed, ShrinkLimitReached, Flaky):
             return  # the smallest is in `small`
 
     def _try(self, script: Script, small: Found) -> bool:

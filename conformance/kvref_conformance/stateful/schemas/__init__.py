@@ -7,9 +7,7 @@ delimiter and separator. A failure shrinks to the smallest table and the fewest 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
-
-from hypothesis import strategies as st
+from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import Setup, Shape
 from kvref_conformance.conversation import Exchange
@@ -30,9 +28,7 @@ from kvref_conformance.stateful.schemas import strategies
 from kvref_conformance.steps import Reload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from hypothesis.strategies import SearchStrategy
+    from collections.abc import Mapping, Sequence
 
     from kvref_conformance.case import Case
     from kvref_conformance.findings import Signature
@@ -42,7 +38,6 @@ if TYPE_CHECKING:
     from kvref_conformance.strategies.tables import MappedTable
     from kvref_conformance.verdict import Verdict
 
-Example = Any
 ON: Final = "a"
 # Divisors of the number of examples of each case; a configuration costs a reload, so few are tried.
 SHARE: Final = {ANY_TABLE: 1, ANY_ROW: 2, ANY_CONFIGURATION: 12}
@@ -67,11 +62,11 @@ def judge_schemas(judge: Judge, case: Case, chapter: str, examples: int, start: 
     assert judge.world is not None, "without --sql it is not run"
     search = Search(judge)
     tables = _Tables(judge, judge.world, search, case)
-    draws, run_one = tables.kinds()[case.id]
+    run_one = tables.run_row if case.id == ANY_ROW else tables.run_table
     settings = example_settings(max(2, examples // SHARE[case.id]), judge.database)
 
     def run() -> None:
-        run_examples(case.id, draws, run_one, settings, start)
+        run_examples(case.id, strategies.DRAWN[case.id], lambda drawn: run_one(*drawn), settings, start)
 
     return judge_examples(search, judge, case, chapter, start, run, tables.script)
 
@@ -87,35 +82,54 @@ class _Tables:
         self._own: dict[str, str] = {}
         self._failed: tuple[Setup | None, Shape, dict[str, str]] = None, PLAIN, {}
 
-    def kinds(self) -> dict[str, tuple[SearchStrategy[Example], Callable[[Example], None]]]:
-        """Return for each case what is drawn, and what runs it and raises CaseFailed."""
-        tables = strategies.tables()
-        any_table = tables.flatmap(lambda table: st.tuples(st.just(table), strategies.commands(table)))
-        return {
-            ANY_TABLE: (any_table, lambda drawn: self._run_table(*drawn)),
-            ANY_ROW: (strategies.container_rows(), lambda drawn: self._run_row(*drawn)),
-            ANY_CONFIGURATION: (strategies.configurations(), lambda drawn: self._run_configuration(*drawn)),
-        }
-
     def script(self) -> Case:
         """Return the conversation that is shown as a case, on a table of its own."""
         setup, shape, own = self._failed
         return replace(as_case(self._case, self._search.last, self._judge, own), setup=setup, shape=shape)
 
-    def _run_table(self, table: MappedTable, commands: Sequence[s.Request]) -> None:
-        """Create the table, insert its rows, send the commands, compare the rows."""
-        names = self._begin(None, _shape(table))
-        self._converse(table, commands, names)
-
-    def _run_configuration(
-        self, delimiter: str, separator: str, table: MappedTable, commands: Sequence[s.Request]
+    def run_table(
+        self, table: MappedTable, commands: Sequence[s.Request], delimiter: str = "", separator: str = "|"
     ) -> None:
-        """Apply the options, name the table by `@@`, send the commands."""
-        names = self._begin(Setup(delimiter, separator=separator), _shape(table))
-        self._converse(table, commands, names, delimiter, separator)
+        """Create the table, insert its rows, send the commands, compare the rows; raises CaseFailed.
 
-    def _run_row(self, cells: Cells, usable: bool) -> None:
-        """Insert a row of `containers` next to a valid one, and require that it is known or unknown."""
+        Args:
+            table: with its rows.
+            commands: on its keys.
+            delimiter: with the separator, options in force, and then the table is named by `@@`; empty: those of a run.
+            separator: of the values.
+        """
+        names = self._begin(Setup(delimiter, separator=separator) if delimiter else None, _shape(table))
+        mapping, name, key, values = names["m"], names["t"], table.key_column, table.value_columns
+        database = self._world.database
+        profile, columns = self._judge.endpoint.profile, ", ".join((key.name, *table.values, table.flags))
+        schemas = {name: Schema(profile, key, values, separator)}
+        default = self._world.default_words()
+        mappings = Mappings.of(profile, {mapping: name}, default, schemas=schemas, delimiter=delimiter or ".")
+        model = Model(profile, mappings)
+        conversation = self._conversation(model)
+        try:
+            for row in table.table.rows:
+                cells = dict(zip((column.name for column in table.table.columns), row, strict=True))
+                given = [cells[part] for part in (table.key, *table.values, table.flags)]
+                flags = given[-1]
+                assert flags is None or isinstance(flags, int), "its column is an integer"
+                if model.insert(name, given[0], tuple(given[1:-1]), flags):
+                    literals = ", ".join(map(literal, given))
+                    statement = f"INSERT INTO {name} ({columns}) VALUES ({literals})"  # noqa: S608 - own names
+                    conversation.change(database, statement)
+            for on in dict.fromkeys((ON, *(command.on for command in commands))):
+                protocol = s.BINARY if on == "b" and "binary" not in self._missing else s.TEXT
+                conversation.take(s.Open(on, "" if delimiter else mapping, protocol))
+                if delimiter:
+                    conversation.take(s.Get(on, (f"@@{mapping}{delimiter}",), protocol=protocol))
+            for command in map(self._supported, commands):
+                conversation.take(command)
+            conversation.compare_rows(database, name, columns)
+        finally:
+            conversation.close()
+
+    def run_row(self, cells: Cells, usable: bool) -> None:
+        """Insert a row of `containers` next to a valid one, and compare whether it is known; raises CaseFailed."""
         names = self._begin(None, PLAIN)
         mapping, name = names["m"], self._judge.fresh_key("r")
         if usable:
@@ -171,43 +185,6 @@ class _Tables:
     def _supported(self, command: s.Request) -> s.Request:
         """Return a command as text if the endpoint has not its protocol."""
         return replace(command, protocol=s.TEXT) if command.protocol in self._missing else command
-
-    def _converse(
-        self,
-        table: MappedTable,
-        commands: Sequence[s.Request],
-        names: Mapping[str, str],
-        delimiter: str = "",
-        separator: str = "|",
-    ) -> None:
-        mapping, name, key, values = names["m"], names["t"], table.key_column, table.value_columns
-        database = self._world.database
-        profile, columns = self._judge.endpoint.profile, ", ".join((key.name, *table.values, table.flags))
-        schemas = {name: Schema(profile, key, values, separator)}
-        default = self._world.default_words()
-        mappings = Mappings.of(profile, {mapping: name}, default, schemas=schemas, delimiter=delimiter or ".")
-        model = Model(profile, mappings)
-        conversation = self._conversation(model)
-        try:
-            for row in table.table.rows:
-                cells = dict(zip((column.name for column in table.table.columns), row, strict=True))
-                given = [cells[part] for part in (table.key, *table.values, table.flags)]
-                flags = given[-1]
-                assert flags is None or isinstance(flags, int), "its column is an integer"
-                if model.insert(name, given[0], tuple(given[1:-1]), flags):
-                    literals = ", ".join(map(literal, given))
-                    statement = f"INSERT INTO {name} ({columns}) VALUES ({literals})"  # noqa: S608 - own names
-                    conversation.change(database, statement)
-            for on in dict.fromkeys((ON, *(command.on for command in commands))):
-                protocol = s.BINARY if on == "b" and "binary" not in self._missing else s.TEXT
-                conversation.take(s.Open(on, "" if delimiter else mapping, protocol))
-                if delimiter:
-                    conversation.take(s.Get(on, (f"@@{mapping}{delimiter}",), protocol=protocol))
-            for command in map(self._supported, commands):
-                conversation.take(command)
-            conversation.compare_rows(database, name, columns)
-        finally:
-            conversation.close()
 
 
 def _shape(table: MappedTable) -> Shape:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hypothesis import strategies as st
 
 from kvref_conformance.model import steps as s
+from kvref_conformance.stateful.case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
 from kvref_conformance.strategies.commands import Arguments, draw_command
 from kvref_conformance.strategies.draw import chance, pick
 from kvref_conformance.strategies.palette import MODELLED
@@ -88,8 +89,17 @@ SEPARATORS: Final = st.text(",;|/ #", min_size=1, max_size=3)
 
 
 @st.composite
-def configurations(draw: st.DrawFn) -> tuple[str, str, MappedTable, list[s.Request]]:
-    """Draw delimiter, separator, a table and commands whose values are joined by that separator."""
+def configurations(draw: st.DrawFn) -> tuple[MappedTable, list[s.Request], str, str]:
+    """Draw a table, commands, and the delimiter and the separator, by which their values are joined."""
     separator = draw(SEPARATORS)
     table = draw(tables().filter(lambda mapped: len(mapped.values) > 1))
-    return draw(DELIMITERS), separator, table, draw(commands(table, separator))
+    delimiter = draw(DELIMITERS)
+    return table, draw(commands(table, separator)), delimiter, separator
+
+
+# What is drawn in each case.
+DRAWN: Final[dict[str, SearchStrategy[tuple[Any, ...]]]] = {
+    ANY_TABLE: tables().flatmap(lambda table: st.tuples(st.just(table), commands(table))),
+    ANY_ROW: container_rows(),
+    ANY_CONFIGURATION: configurations(),
+}
