@@ -47,6 +47,8 @@ ANSWERS: Final[dict[type, Callable[[Session, Any], r.Reply]]] = {
 }
 if HANDLERS.keys() & ANSWERS.keys() or ROWS.keys() ^ (HANDLERS.keys() | ANSWERS.keys()):
     raise TypeError("each command of the table needs exactly one handler")
+if any(ROWS[command].policies for command in ANSWERS):
+    raise TypeError("a command that is answered at once cannot have policies: give it a handler of HANDLERS")
 
 
 def execute(session: Session, command: c.Command, now: int) -> OperationGen:
@@ -65,13 +67,11 @@ def execute(session: Session, command: c.Command, now: int) -> OperationGen:
         command = session.access.cleared(command)
     answer = ANSWERS.get(type(command))
     if answer is not None:
-        return answer(session, command)
-    verb = HANDLERS[type(command)]
-    policy = session.shared.directory.policies.of(command)
-    if policy is Policy.TABLE:
-        reply = yield from _in_table(verb, session, command, now)
+        reply = answer(session, command)
+    elif (policy := session.shared.directory.policies.of(command)) is Policy.TABLE:
+        reply = yield from _in_table(HANDLERS[type(command)], session, command, now)
     else:
-        reply = yield from through(session, command, now, verb, _in_table, policy)
+        reply = yield from through(session, command, now, HANDLERS[type(command)], _in_table, policy)
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
     return reply
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import fields, replace
+from importlib.util import find_spec, module_from_spec
 from itertools import product
 from typing import get_args
 
 import pytest
+from desk import Desk
 
 from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.dispatch import ANSWERS, HANDLERS
@@ -41,6 +44,26 @@ def test_a_row_without_an_attribute_is_an_error(attribute: str) -> None:
 def test_each_command_has_one_row_and_one_handler() -> None:
     assert len(table.TABLE) == len(table.ROWS)
     assert table.ROWS.keys() == set(get_args(c.Command)) == HANDLERS.keys() | ANSWERS.keys()
+
+
+@pytest.mark.parametrize(("command", "line"), [(c.Version, b"version\r\n"), (c.Bind, b"bind aaa\r\n")])
+def test_a_row_decides_what_any_command_counts(
+    monkeypatch: pytest.MonkeyPatch, desk: Callable[..., Desk], command: type, line: bytes
+) -> None:
+    row = replace(table.ROWS[command], counters=lambda command, reply, missing_counted: ("cmd_touch",))
+    monkeypatch.setitem(table.ROWS, command, row)
+    endpoint = desk("kvref")
+    endpoint.say(line * 2)
+    assert endpoint.shared.counters.cmd_touch == 2
+
+
+def test_no_command_that_is_answered_at_once_has_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(table.ROWS, c.Noop, replace(table.ROWS[c.Noop], policies=(table.PolicyKind.GET,)))
+    spec = find_spec("kvref.engine.dispatch")
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(TypeError, match="cannot have policies"):
+        spec.loader.exec_module(module_from_spec(spec))
 
 
 def test_no_verb_and_no_opcode_has_two_rows() -> None:
