@@ -22,7 +22,7 @@ class Seen:
 
 NOW = 100.0
 NONE = Seen(None, 0.0)
-YOUNG = Seen(99.9, 99.9)
+YOUNG = Seen(95.1, 95.1)
 OLD_AND_BUSY = Seen(90.0, 99.9)
 OLD_AND_QUIET = Seen(90.0, 94.0)
 CLIENTS = [NONE, YOUNG, OLD_AND_BUSY, OLD_AND_QUIET]
