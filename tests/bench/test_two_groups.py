@@ -1,0 +1,33 @@
+"""The script that compares a mapping sharded over two databases with one database."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from live import missing_skips
+
+from kvref_testbed.targets.needs import tool
+
+SCRIPT = Path(__file__).parents[2] / "bench" / "two_groups.py"
+
+pytestmark = [pytest.mark.live, pytest.mark.nightly, pytest.mark.timeout(300)]
+
+
+def test_each_database_does_a_part_of_the_work(tmp_path: Path) -> None:
+    with missing_skips():
+        tool("mariadbd")
+    file = tmp_path / "points.json"
+    words = ["--server", "mariadb", "--shares", "0.1", "--seconds", "3", "--turns", "1", "--json", str(file)]
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "gain" in done.stdout
+    one, two = json.loads(file.read_text())["points"]
+    assert (one["databases"], two["databases"]) == (1, 2)
+    assert one["primary"] == one["servers"]
+    assert 0 < two["primary"] < two["servers"], "the other server has rows too"
