@@ -1,9 +1,9 @@
 """Generated conversations of touch and meta commands with native memcached and with kvref over a table, side by side.
 
-`KVREF_BESIDE=5000 pytest -rP tests/beside` runs that many (default 250). Intended differences are not generated: times
-below zero; numbers of another length than before (memcached pads shorter ones, and with longer ones 1.6.18 loses T); marks
-of numbers (any write ends one here); h and l, which memcached also answers after other verbs than mg; ma with N and q, whose
-success 1.6.18 answers where it has stored; ma with C of an empty value, which is not a number before the comparison.
+`KVREF_CONVERSATIONS=5000 pytest -rP tests/peers/test_memcached.py` runs that many (default 250). Intended differences are not
+generated: times below zero; numbers of another length than before (memcached pads shorter ones, and with longer ones 1.6.18 loses
+T); marks of numbers (any write ends one here); h and l, which memcached also answers after other verbs than mg; ma with N and q,
+whose success 1.6.18 answers where it has stored; ma with C of an empty value, which is not a number before the comparison.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from live import target_or_skip
 from serving import ask, serving
 
 pytestmark = pytest.mark.live
-CONVERSATIONS = int(os.environ.get("KVREF_BESIDE", "250"))
+CONVERSATIONS = int(os.environ.get("KVREF_CONVERSATIONS", "250"))
 CAS = re.compile(rb"((?:HD|VA \d+)(?: [^ \r\n]+)*? c|VALUE \S+ \d+ \d+ )(\d+)")
 TIME = re.compile(rb"( t| exp=-)(\d{2,})")
 DEBUG = re.compile(rb" (la|cas|fetch|cls|size)=\S+")
