@@ -6,6 +6,7 @@
     faults.py           changes of a reply's units and of its transport
     login.py            authentication of both protocols
     tls.py              handshakes and records of TLS; with the files of `certificates`
+    unread.py           bytes that an end of a connection has received and not read
     server.py           the sockets; it records what is received and sent
     adapter.py          the process of the client under test: one JSON array per call, one JSON object per result
     judge.py            verdicts, each failure with its conversation

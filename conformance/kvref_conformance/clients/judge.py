@@ -113,6 +113,7 @@ class _Conversation:
             each | {"ca": str(AUTHORITY)} if isinstance(each, dict) and each.get("ca") == CA else each for each in shown
         ]
         time.sleep(self._pause)
+        self._server.settle()
         try:
             result = self._adapter.call(sent, self._patience)
         except AdapterError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 import threading
@@ -13,6 +14,7 @@ from kvref_conformance.clients.exchange import Exchange
 from kvref_conformance.clients.login import Gate
 from kvref_conformance.clients.text import Raw
 from kvref_conformance.clients.tls import OF_LIBRARY, LibraryTls, MemoryTls, Plain, openssl
+from kvref_conformance.clients.unread import unread_at_client, unread_at_server, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,6 +87,7 @@ class ScriptedServer:
         self._returned = threading.Event()  # the client has the result of the call before a segment of `Fault.apart`
         self._apart = threading.Event()  # this segment is sent, or the connection has ended
         self._connections: list[socket.socket] = []
+        self._replying: set[socket.socket] = set()  # connections with a request that is read and not yet replied to
         self._defect: Exception | None = None  # of this class; a verdict is none of the client's then
         self._threads = [threading.Thread(target=self._accept)]
 
@@ -123,6 +126,23 @@ class ScriptedServer:
         self._returned.set()
         self._apart.wait(self._timeout)
 
+    def settle(self) -> bool:
+        """Wait until all requests that have arrived are replied to, except those whose reply a fault delays.
+
+        The client's next call then finds the same bytes, however busy the machine is.
+
+        Returns:
+            False if a request remains without a reply after the client's timeout.
+        """
+        return wait_until(self._is_settled, self._timeout)
+
+    def _is_settled(self) -> bool:
+        with self._lock:
+            if select.select([self._listener], [], [], 0)[0]:
+                return False
+            # In this order: a request is marked as one without a reply before it is read.
+            return not any(unread_at_server(each) or each in self._replying for each in self._connections)
+
     def _due(self, verbs: set[str]) -> Fault | None:
         return self._fault if self._fault is not None and self._left and self._fault.on in verbs else None
 
@@ -137,15 +157,16 @@ class ScriptedServer:
     def _accept(self) -> None:
         number = 0
         while not self._stopped.is_set():
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return
-            number += 1
+            select.select([self._listener], [], [])
             with self._lock:
+                try:
+                    connection, _ = self._listener.accept()
+                except OSError:
+                    return
                 self._connections.append(connection)
                 if self._stopped.is_set():
                     _shut(connection)
+            number += 1
             thread = threading.Thread(target=self._serve, args=(connection, number))
             self._threads.append(thread)
             thread.start()
@@ -170,6 +191,7 @@ class ScriptedServer:
             self.events.append(Event(number, CLOSED))
             with self._lock:
                 self._connections.remove(connection)
+                self._replying.discard(connection)
                 connection.close()
 
     def _transport(self, connection: socket.socket) -> Transport:
@@ -205,10 +227,19 @@ class ScriptedServer:
 
     def _converse(self, connection: socket.socket, transport: Transport, number: int) -> None:
         exchange = Exchange(self._store, Gate(self._entry.credentials), self._due, self.commands)
-        while not exchange.ended and (data := transport.recv()):
+        while not exchange.ended and (data := self._request(connection, transport)):
             self.events.append(Event(number, RECEIVED, data))
             if exchange.receive(data) and not self._reply(connection, transport, number, *exchange.reply()):
                 return
+            self._replying.discard(connection)
+
+    def _request(self, connection: socket.socket, transport: Transport) -> bytes:
+        if isinstance(transport, Plain):
+            connection.recv(1, socket.MSG_PEEK)
+            self._replying.add(connection)
+        data = transport.recv()
+        self._replying.add(connection)
+        return data
 
     def _reply(
         self, connection: socket.socket, transport: Transport, number: int, units: list[Unit], verbs: set[str]
@@ -234,6 +265,9 @@ class ScriptedServer:
     ) -> bool:
         """Send a changed reply; return whether the connection remains."""
         segments = fault.segments(units)
+        slow = time.monotonic() + self._timeout / 4  # later segments are sent whether the client has read or not
+        if fault.wait or fault.apart:
+            self._replying.discard(connection)
         if fault.wait and not fault.wait_at:
             self._stopped.wait(fault.wait * self._timeout)
         try:
@@ -241,10 +275,11 @@ class ScriptedServer:
                 if place and fault.apart:
                     # A client that waits for more than its reply times out.
                     self._returned.wait(2 * self._timeout)
-                elif place:
+                elif place and fault.wait:
+                    self._stopped.wait(fault.wait * self._timeout)
+                elif place and time.monotonic() < slow:
                     time.sleep(_BETWEEN_SEGMENTS)
-                    if fault.wait:
-                        self._stopped.wait(fault.wait * self._timeout)
+                    wait_until(lambda: not unread_at_client(connection), slow - time.monotonic())
                 if segment and send(segment) is False:
                     return False
         finally:

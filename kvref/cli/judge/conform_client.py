@@ -10,9 +10,11 @@ import datetime
 import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -28,13 +30,13 @@ from kvref_conformance.interop import kits
 from kvref_testbed import targets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from kvref_conformance.interop.rows import Client
     from kvref_testbed.targets.progress import Progress
 
 # Clients wait for timeouts more than they work.
-AT_ONCE: Final = 6
+JOBS: Final = 12
 COMMAND: Final = "command"
 
 
@@ -64,6 +66,14 @@ COMMAND: Final = "command"
     show_default=True,
     help="Timeout of the client for each reply, in seconds.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="COUNT",
+    default=JOBS,
+    show_default=True,
+    help="Number of processes of clients that are judged at the same time.",
+)
 @click.option("--conversations", is_flag=True, help="Show the conversation of each failure.")
 @click.option("--list", "listed", is_flag=True, help="List clients and requirements, without judging.")
 @output.json_option
@@ -78,6 +88,7 @@ def command(  # noqa: PLR0913, PLR0917 - an argument for each option
     level: str,
     only: tuple[str, ...],
     timeout: float,
+    jobs: int,
     conversations: bool,
     listed: bool,
     file: Path | None,
@@ -100,9 +111,9 @@ def command(  # noqa: PLR0913, PLR0917 - an argument for each option
     with targets.Terminal() as progress:
         run = _Run(chosen, timeout, progress)
         if words is not None:
-            run.judge(COMMAND, shlex.split(words), protocol, {})
+            run.judge([_Adapter(COMMAND, shlex.split(words), protocol)], jobs)
         else:
-            run.judge_all(matching(judged_clients(), globs))
+            run.judge(run.adapters(matching(judged_clients(), globs)), jobs)
     results = report.record(run.judged, run.skipped, datetime.datetime.now(datetime.UTC).date().isoformat(), timeout)
     if file is not None:
         output.write(str(file), report.dumped(results))
@@ -126,6 +137,15 @@ def _list(chosen: Sequence[Requirement]) -> None:
         click.echo(f"{each.id:16} {each.level:6} {'/'.join(each.protocols):16} {each.statement}")
 
 
+class _Adapter(NamedTuple):
+    """A client to judge: name, command line of its adapter, protocol, and additional environment variables."""
+
+    name: str
+    words: Sequence[str]
+    protocol: str
+    environment: Mapping[str, str] = {}
+
+
 class _Run:
     """Judges clients.
 
@@ -144,41 +164,60 @@ class _Run:
         self.skipped: dict[str, str] = {}
         self._requirements, self._timeout, self._progress = requirements, timeout, progress
 
-    def judge_all(self, chosen: Sequence[Client]) -> None:
-        """Judge clients by name; install their kits first."""
+    def adapters(self, chosen: Sequence[Client]) -> list[_Adapter]:
+        """Return the adapters of clients, whose kits it installs; a client whose kit is missing is skipped."""
         all_kits = kits.load()
         needed = {each.kit for each in chosen if each.id not in OWN}
         installed = {name: install(all_kits[name], self._progress) for name in sorted(needed)}
-
-        def one(client: Client) -> None:
+        found = []
+        for client in chosen:
             words, environment = [sys.executable, str(client.path)], dict[str, str]()
             if client.id not in OWN:
                 folder, lack = installed[client.kit]
                 if folder is None or lack:
                     self.skipped[client.id] = lack
-                    return
+                    continue
                 words, environment = all_kits[client.kit].command(folder, client.path)
-            self.judge(client.id, words, client.protocol, environment)
+            found.append(_Adapter(client.id, words, client.protocol, environment))
+        return found
 
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            for done in [pool.submit(one, client) for client in chosen]:
-                done.result()
-        order = [each.id for each in chosen]
-        self.judged = {name: self.judged[name] for name in order if name in self.judged}
+    def judge(self, adapters: Sequence[_Adapter], jobs: int) -> None:
+        """Judge clients, each group of requirements in a process of its own.
 
-    def judge(self, name: str, words: Sequence[str], protocol: str, environment: dict[str, str]) -> None:
-        """Judge one client."""
-        try:
-            self.judged[name] = judge_client(
-                words,
-                protocol,
-                self._requirements,
-                self._timeout,
-                environment,
-                lambda line: self._progress.step(f"{name}: {line}"),
-            )
-        except AdapterError as error:
-            self.skipped[name] = str(error)
+        What a call leaves in a process, such as a damaged heap, affects its group alone, so that no verdict depends on
+        which groups are judged, or on when.
+
+        Args:
+            adapters: the clients.
+            jobs: number of groups that are judged at the same time.
+        """
+        groups = [list(group) for _, group in groupby(self._requirements, lambda each: each.group)]
+        with ThreadPoolExecutor(jobs) as pool:
+            parts = {
+                (one.name, place): pool.submit(self._judge_group, one, group)
+                for place, group in enumerate(groups)
+                for one in adapters
+                if not place or any(one.protocol in each.protocols for each in group)
+            }
+        for one in adapters:
+            try:
+                found = [part.result() for (name, _), part in parts.items() if name == one.name]
+            except AdapterError as error:
+                self.skipped[one.name] = str(error)
+                continue
+            if found:
+                verdicts = {key: each for part in found for key, each in part.verdicts.items()}
+                self.judged[one.name] = replace(found[0], verdicts=verdicts)
+
+    def _judge_group(self, one: _Adapter, group: Sequence[Requirement]) -> Judged:
+        return judge_client(
+            one.words,
+            one.protocol,
+            group,
+            self._timeout,
+            one.environment,
+            lambda line: self._progress.step(f"{one.name}: {line}"),
+        )
 
 
 def _write(page: Path, results: report.Record) -> None:
