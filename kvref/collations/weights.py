@@ -24,8 +24,6 @@ from kvref.collations.names import Collation
 
 Levels = tuple[tuple[int, ...], ...]
 
-# A language with more characters of its own than this moves whole scripts: only its Latin letters are kept.
-LARGEST_TAILORING: Final = 400
 _REPLACEMENT: Final = 0xFFFD
 HANGUL: Final = range(0xAC00, 0xD7A4)
 # Ideographs by version of the Unicode Collation Algorithm, and the base their weights count from.

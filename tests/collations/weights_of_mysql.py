@@ -33,6 +33,8 @@ CODE_POINTS = [
     if not 0xD800 <= point < 0xE000
 ]  # fmt: skip
 BATCH = 4000
+# A language with more characters of its own than this moves whole scripts: only its Latin letters are kept.
+MAX_TAILORING = 400
 # Letters that some language counts as one with its neighbour are among these.
 LETTERS = [*string.ascii_letters, *(chr(point) for point in range(0xC0, 0x180))]
 SECOND = [*string.ascii_letters, "ž", "Ž", *(chr(point) for point in range(0x300, 0x346))]
@@ -111,7 +113,7 @@ def expected(rule: weights.Rule, table: dict[str, Levels], character: str) -> Le
 def language(cursor: Cursor, collation: str, base: dict[str, Levels]) -> dict[str, Levels]:
     """Return the characters and pairs of letters that a language weighs otherwise than its family."""
     single = {text: w for text, w in ask(cursor, collation, base).items() if w != base[text]}
-    if len(single) > weights.LARGEST_TAILORING:  # whole scripts moved or case turned over: their letters only
+    if len(single) > MAX_TAILORING:  # whole scripts moved or case turned over: their letters only
         single = {text: w for text, w in single.items() if latin_letter(text)}
     joined = base | single
     pairs = ask(cursor, collation, (a + b for a in LETTERS for b in SECOND))
