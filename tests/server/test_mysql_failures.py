@@ -16,6 +16,7 @@ from live import MYSQL_8
 from proxy import proxy_to
 from server.writers import UNKNOWN
 from serving import Served, ask, serving
+from waiting import until
 
 from kvref_testbed.targets import SQLServer
 
@@ -60,6 +61,21 @@ def together(served: Served, clients: int, data: bytes) -> list[bytes]:
 
     with ThreadPoolExecutor(clients) as pool:
         return list(pool.map(one, [served.connect() for _ in range(clients)]))
+
+
+def test_a_connection_that_was_refused_a_write_is_replaced(database: SQLServer, served: Served) -> None:
+    connections = "SELECT id FROM information_schema.processlist WHERE user = 'kv'"
+    with served.connect() as client:
+        assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
+        before = {*sql(database, connections)}
+        sql(database, "SET GLOBAL read_only = 1")
+        try:
+            assert ask(client, b"set n 0 0 1\r\n1\r\n").startswith(b"SERVER_ERROR 1290 ")
+        finally:
+            sql(database, "SET GLOBAL read_only = 0")
+        assert ask(client, b"set n 0 0 1\r\n1\r\n") == b"STORED\r\n"
+        # The address may lead to another server by now.
+        until(lambda: before - {*sql(database, connections)}, seconds=20)
 
 
 @pytest.mark.parametrize("how", ["killed", "idle for too long"])

@@ -116,7 +116,9 @@ def test_who_is_refused_a_write_goes_to_one_that_takes_it(first: SQLServer, seco
             assert not nodes.writes_elsewhere(now)
             assert not nodes.left(now)
     with nodes_of(first.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection, read_only(first):
+        assert not nodes.left(connection)
         assert not nodes.writes_elsewhere(connection)
+        assert nodes.left(connection)
 
 
 def test_one_that_becomes_read_only_is_left(first: SQLServer, second: SQLServer) -> None:

@@ -107,6 +107,7 @@ class Nodes:
         self._choosing = threading.Lock()
         self._closed = threading.Event()
         self._watching: threading.Thread | None = None
+        self._refused: WeakSet[Connection[Cursor]] = WeakSet()  # connections to the only server when it was read-only
 
     def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection to the server in use, or to another where that one does not serve.
@@ -126,8 +127,11 @@ class Nodes:
             return self._enter(self._another(use, str(error)), lock_wait)
 
     def left(self, connection: Connection[Cursor]) -> bool:
-        """Return whether a connection leads to a server that is not the one in use any more."""
-        return self._use is not None and connection not in self._use.open
+        """Return whether a connection leads to a server that is not the one in use any more, or may do so.
+
+        The address of the only server can lead to another one after a failover, through a router or by DNS.
+        """
+        return connection in self._refused or (self._use is not None and connection not in self._use.open)
 
     def writes_elsewhere(self, connection: Connection[Cursor]) -> bool:
         """Return whether a server that refuses writes has a successor, which is in use from then on.
@@ -137,8 +141,11 @@ class Nodes:
                 chosen, and this waits for it.
         """
         use = self._use
-        if use is None or self.left(connection):
-            return use is not None
+        if use is None:
+            self._refused.add(connection)
+            return False
+        if self.left(connection):
+            return True
         deadline = use.served + _SWITCH_SECONDS
         while True:
             self._judge(use, State.READS)
