@@ -67,3 +67,12 @@ def test_each_segment_is_read_before_the_next_is_sent() -> None:
             time.sleep(0.005)
             found.append(client.recv(1 << 16))
         assert {len(each) for each in found} == {1}
+
+
+def test_a_quiet_command_in_the_segment_of_another_has_a_reply_of_its_own() -> None:
+    with ScriptedServer(load()[0].store(), TIMEOUT) as server, connected(server) as client:
+        server.arm(Fault(on="set", text="ERROR\r\n", at_once=True))
+        client.sendall(b"set first 0 0 3 noreply\r\none\r\nget first\r\n")
+        assert server.settle()
+        client.settimeout(0)
+        assert client.recv(1 << 16) == b"ERROR\r\n" + REPLY

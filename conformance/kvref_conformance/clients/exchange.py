@@ -43,7 +43,10 @@ class Exchange:
     _buffer: bytearray = field(default_factory=bytearray)
 
     def receive(self, data: bytes) -> bool:
-        """Execute the commands that a segment completes; return whether a reply is due."""
+        """Execute the commands that a segment completes; return whether a reply is due.
+
+        Commands behind one with `Fault.at_once` remain: call this again, without bytes, once the reply is sent.
+        """
         self._buffer += data
         complete = False
         while self._buffer and not self.ended:
@@ -59,8 +62,10 @@ class Exchange:
             self.commands.append(command)
             self.verbs |= {command.verb, "key"} if command.keys else {command.verb}
             self.units += answered
-            complete = complete or not command.quiet or (due is not None and due.at_once)
+            complete = complete or not command.quiet
             self.ended = command.verb == "quit"
+            if due is not None and due.at_once:
+                return not self.ended
         return complete and not self.ended
 
     def reply(self) -> tuple[list[Unit], set[str]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref_conformance.clients.judge import FAILS, HOLDS, UNSUPPORTED, Judged, Verdict
+from kvref_conformance.clients.judge import FAILS, HOLDS, Judged, Verdict
 from kvref_conformance.clients.requirements import load
 from kvref_conformance.clients.rows import judged_clients
 from kvref_conformance.marks import between
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PATH: Final = Path(__file__).with_name("result.json")
+VARIES: Final = "varies"
+VARYING: Final = Path(__file__).with_name("varies.toml")
 MARKS: Final = ("<!-- verdicts: written by kvref conform-client -->\n", "<!-- end of verdicts -->\n")
 Record = dict[str, Any]
 
@@ -39,6 +42,15 @@ def record(judged: Mapping[str, Judged], skipped: Mapping[str, str], date: str, 
         for name, one in judged.items()
     }
     return {"date": date, "timeout": timeout, "clients": rows, "skipped": dict(skipped)}
+
+
+def marked(one: Record) -> Record:
+    """Return the results with the outcome VARIES, and the reason, for each verdict that varies.toml lists."""
+    clients = {name: dict(row, verdicts=dict(row["verdicts"])) for name, row in one["clients"].items()}
+    for name, listed in tomllib.loads(VARYING.read_text(encoding="utf-8")).items():
+        for key in listed["requirements"]:
+            clients[name]["verdicts"][key] = {"outcome": VARIES, "why": listed["reason"]}
+    return one | {"clients": clients}
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -97,7 +109,7 @@ def table(one: Record) -> str:
     for name, row in one["clients"].items():
         holding, tried = Counter[str](), Counter[str]()
         for key, verdict in row["verdicts"].items():
-            if verdict["outcome"] != UNSUPPORTED:
+            if verdict["outcome"] in {HOLDS, FAILS}:
                 for kind in (levels[key], key.split("-")[1]):
                     tried[kind] += 1
                     holding[kind] += verdict["outcome"] == HOLDS
@@ -107,6 +119,11 @@ def table(one: Record) -> str:
     for name, row in one["clients"].items():
         failed = [key for key, verdict in row["verdicts"].items() if verdict["outcome"] == FAILS]
         lines.append(f"* {rows[name].title}: {', '.join(f'{key}' for key in failed) or 'none'}")
+    lines += ["", "Requirements that hold in some runs and fail in others, counted in no cell:", ""]
+    for name, row in one["clients"].items():
+        varying = [(key, each["why"]) for key, each in row["verdicts"].items() if each["outcome"] == VARIES]
+        if varying:
+            lines.append(f"* {rows[name].title}: {', '.join(key for key, _ in varying)}. {varying[0][1]}")
     return "\n".join(lines) + "\n"
 
 

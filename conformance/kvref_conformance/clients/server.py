@@ -229,8 +229,10 @@ class ScriptedServer:
         exchange = Exchange(self._store, Gate(self._entry.credentials), self._due, self.commands)
         while not exchange.ended and (data := self._request(connection, transport)):
             self.events.append(Event(number, RECEIVED, data))
-            if exchange.receive(data) and not self._reply(connection, transport, number, *exchange.reply()):
-                return
+            while exchange.receive(data):
+                if not self._reply(connection, transport, number, *exchange.reply()):
+                    return
+                data = b""
             self._replying.discard(connection)
 
     def _request(self, connection: socket.socket, transport: Transport) -> bytes:

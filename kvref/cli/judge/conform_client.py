@@ -223,6 +223,7 @@ class _Run:
 def _write(page: Path, results: report.Record) -> None:
     if results["skipped"]:
         raise KvrefError(f"not written, as clients are missing: {', '.join(results['skipped'])}")
+    results = report.marked(results)
     try:
         text = report.filled(page.read_text(encoding="utf-8"), results)
     except SuiteError as error:
