@@ -69,9 +69,9 @@ def start_sql(statement: str, on: str) -> StartSql:
     return StartSql(statement, on)
 
 
-def await_sql(on: str, *, fails: bool = False, patience: float = PATIENCE) -> AwaitSql:
+def await_sql(on: str, *, fails: bool = False) -> AwaitSql:
     """Wait for a statement that was started."""
-    return AwaitSql(on, refused=fails, patience=patience)
+    return AwaitSql(on, refused=fails)
 
 
 def eventually(step: Send | Sql, within: float = PATIENCE) -> Eventually:
@@ -199,14 +199,14 @@ def frames(send: str, allow: str | tuple[str, ...] | By, **how: Any) -> Send:
     return Send((send,), (allow,) if isinstance(allow, str) else allow, binary=True, **how)
 
 
-def frames_unanswered(send: str, on: str = "a", cuts: tuple[int, ...] = ()) -> Send:
+def frames_unanswered(send: str) -> Send:
     """Send binary frames to which nothing may be answered yet."""
-    return Send((send,), ("",), on, quiet=True, binary=True, cuts=cuts)
+    return Send((send,), ("",), quiet=True, binary=True)
 
 
-def send_unanswered(send: str, on: str = "a") -> Send:
+def send_unanswered(send: str) -> Send:
     """Send a text to which nothing may be answered yet."""
-    return Send((send,), ("",), on, quiet=True)
+    return Send((send,), ("",), quiet=True)
 
 
 def by_fact(fact: str, **answers: str | tuple[str, ...]) -> By:

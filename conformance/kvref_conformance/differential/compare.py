@@ -56,18 +56,19 @@ class Line:
 
 def lines(answer: bytes, *, binary: bool = False) -> list[Line]:
     """Cut an answer into lines or frames; how its connection ended is the last one."""
-    if binary:
-        data, end = ended(answer)
-        text = BETWEEN.join(filter(None, (decode(data), end)))
-        spans = [found.span("cas") for found in _FRAME_CAS.finditer(text)]
-    else:
-        text = answer.decode("latin-1")
-        spans = list(cas_spans(text))
+    text = in_words(answer) if binary else answer.decode("latin-1")
+    spans = [found.span("cas") for found in _FRAME_CAS.finditer(text)] if binary else list(cas_spans(text))
     numbers = iter([int(text[begin:end]) for begin, end in spans])
     for begin, until in reversed(spans):
         text = text[:begin] + _NUMBER + text[until:]
     each = text.split(BETWEEN if binary else "\r\n") if text else []
     return [Line(line, tuple(itertools.islice(numbers, line.count(_NUMBER)))) for line in each]
+
+
+def in_words(answer: bytes) -> str:
+    """Return an answer of frames in words, with how its connection ended."""
+    data, end = ended(answer)
+    return BETWEEN.join(filter(None, (decode(data), end)))
 
 
 def ended(answer: bytes) -> tuple[bytes, str]:

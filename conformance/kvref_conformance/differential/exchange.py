@@ -58,8 +58,7 @@ class Side:
         self.name = name
         self.target = target
         self._options = options
-        self._names = CasNames()
-        self._player = Player(target, self._names, Sentinels())
+        self._begin()
 
     def prepare(self, world: World) -> str:
         """Make a world; returns "", "closed" or "server died"."""
@@ -73,9 +72,12 @@ class Side:
 
     def begin(self, statements: tuple[str, ...]) -> None:
         """Fill the tables for the next conversation."""
-        self._names = CasNames()
-        self._player = Player(self.target, self._names, Sentinels())
+        self._begin()
         self._change(statements)
+
+    def _begin(self) -> None:
+        self._names = CasNames()
+        self.player = Player(self.target, self._names, Sentinels())
 
     def _change(self, statements: tuple[str, ...]) -> None:
         self.target.execute(OWN, "BEGIN")
@@ -84,13 +86,9 @@ class Side:
                 raise SuiteError(f"{self.name}: {statement!r} failed: {error}")
         self.target.execute(OWN, "COMMIT")
 
-    def send(self, step: Send) -> None:
-        """Send what a step says, and the sentinel of its connection."""
-        self._player.start(step)
-
     def receive(self, step: Send, patience: float) -> bytes:
-        """Return the answer to what was sent."""
-        shown = self._player.take(AwaitReply((), step.on, patience))
+        """Return the answer to what `player` was started with."""
+        shown = self.player.take(AwaitReply((), step.on, patience))
         assert shown is not None, "what waits has a reply"
         assert shown.reply is not None, "what waits has a reply"
         reply = shown.reply
@@ -102,12 +100,12 @@ class Side:
 
     def close(self, name: str) -> None:
         """Close a connection, if it is open, and wait until the server has."""
-        if name in self._player.connections:
-            self._player.connections.pop(name).hang_up(PATIENCE)
+        if name in self.player.connections:
+            self.player.connections.pop(name).hang_up(PATIENCE)
 
     def end(self) -> None:
         """Close all connections, and wait for what they commit."""
-        for name in list(self._player.connections):
+        for name in list(self.player.connections):
             self.close(name)
         self.target.settle()
 
@@ -222,7 +220,7 @@ def _take(step: Step, sides: Sides, patience: float) -> tuple[bytes | None, byte
                 side.close(step.on)
         case Send():
             for side in sides:
-                side.send(step)
+                side.player.start(step)
             return sides[0].receive(step, patience), sides[1].receive(step, patience)
         case Sql():
             statement = plain(step.statement)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -12,8 +13,7 @@ from rich.table import Table
 from kvref_conformance.corpus.conversation import Conversation, Recorded, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.corpus.templates import plain, sent
-from kvref_conformance.differential.compare import LARGEST_COUNTED, ended
-from kvref_conformance.frames import BETWEEN, decode
+from kvref_conformance.differential.compare import LARGEST_COUNTED, ended, in_words
 from kvref_conformance.steps import Disconnect, Send, Sql
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def describe(found: Found, names: tuple[str, str]) -> str:
     for number, step in enumerate(found.script.steps):
         answers = found.outcome.answers[number] if number < len(found.outcome.answers) else (None, None)
         lines.append(f"{number + 1:3}. {_shown(step)}")
-        text = _frames if isinstance(step, Send) and step.binary else _text
+        text = partial(_text, binary=isinstance(step, Send) and step.binary)
         if answers[0] == answers[1]:
             lines += [f"     = {text(answers[0])}"] if answers[0] is not None else []
         else:
@@ -63,13 +63,8 @@ def _shown(step: Step) -> str:
     return f"{step.on}> {plain(step.statement)}" if isinstance(step, Sql) else str(step)
 
 
-def _text(answer: bytes) -> str:
-    return ascii(answer.decode("latin-1"))
-
-
-def _frames(answer: bytes) -> str:
-    data, end = ended(answer)
-    return BETWEEN.join(filter(None, (decode(data), end))) or "''"
+def _text(answer: bytes, *, binary: bool) -> str:
+    return in_words(answer) or "''" if binary else ascii(answer.decode("latin-1"))
 
 
 def save(found: Found, folder: Path, version: str, options: tuple[str, ...] = ()) -> Path:
