@@ -155,9 +155,7 @@ class Conversation:
         """Open a connection and send what binds a mapping, if there is one; raises as `judge`."""
         self._player.open(on).expect_sentinel(binary=binary)
         if bind is not None:
-            shown = self._player.take(bind)
-            assert shown is not None, "a request shows something"
-            self.judge(replace(self._exchange(bind, shown), opening=True, step=bind))
+            self.judge(replace(self._exchange(bind, self._player.take(bind)), opening=True, step=bind))
 
     def _binding(self, case: Case, step: Send | StartRequest) -> Send | None:
         if case.bind not in self.names.texts:
@@ -181,7 +179,6 @@ class Conversation:
         if isinstance(step, Sql | AwaitSql):
             return self._of_sql(step, shown)
         assert isinstance(step, Send | StartRequest | AwaitReply), f"{step} shows nothing"
-        assert shown.reply is not None, "a request has a reply"
         if isinstance(step, AwaitReply):
             request = self._started.pop(step.on)
             late = f"hang: no answer within {step.patience:g} s"

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as Overdue
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, overload
 
+from kvref_conformance.connection import Reply
 from kvref_conformance.frames import encode
 from kvref_conformance.steps import (
     AwaitReply,
@@ -31,12 +32,13 @@ from kvref_conformance.steps import (
 )
 
 if TYPE_CHECKING:
-    from kvref_conformance.connection import Connection, Reply
+    from kvref_conformance.connection import Connection
     from kvref_conformance.steps import Step
     from kvref_conformance.template import Names
 
 # `{"rows": …}`, `{"affected": n}` or `{"error": [number, text]}`.
 Result: TypeAlias = dict[str, Any]
+NO_REPLY: Final = Reply(b"")
 Sending = TypeVar("Sending", bound=Send | StartRequest)
 
 
@@ -78,12 +80,12 @@ class Shown:
 
     Args:
         sent: request or statement without names in braces.
-        reply: the reply, of a step on a memcached connection.
+        reply: the reply, of a step on a memcached connection; else empty.
         result: the result of a statement, or of an action on the server; None if it still runs.
     """
 
     sent: str
-    reply: Reply | None = None
+    reply: Reply = NO_REPLY
     result: Any = None
 
 
@@ -106,6 +108,12 @@ class Player:
         self._replies = replies
         self.running: dict[str, tuple[str, Future[Result]]] = {}
         self._threads = ThreadPoolExecutor(thread_name_prefix="sql")
+
+    @overload
+    def take(self, step: Send | StartRequest | AwaitReply | Sql | AwaitSql) -> Shown: ...
+
+    @overload
+    def take(self, step: Step, is_allowed: Callable[[Shown], bool] = ...) -> Shown | None: ...
 
     def take(self, step: Step, is_allowed: Callable[[Shown], bool] = lambda _: True) -> Shown | None:
         """Take a step.
@@ -196,7 +204,6 @@ class Player:
         deadline = time.monotonic() + step.within
         while True:
             shown = self.take(step.step)
-            assert shown is not None, "a request or a SELECT shows something"
             if is_allowed(shown) or time.monotonic() > deadline:
                 return shown
             time.sleep(step.every)

@@ -152,7 +152,7 @@ class _Recorder:
             shown = self.player.take(recorded.step)
         except OSError as error:
             return self._ended(f"<{type(error).__name__}>")
-        if shown is None or shown.reply is None:
+        if shown is None:
             return None
         data, hexadecimal = shown.reply.data, recorded.binary
         answer = data.hex() if hexadecimal else data.decode("latin-1")

@@ -88,10 +88,7 @@ class Side:
 
     def receive(self, step: Send, patience: float) -> bytes:
         """Return the answer to what `player` was started with."""
-        shown = self.player.take(AwaitReply((), step.on, patience))
-        assert shown is not None, "what waits has a reply"
-        assert shown.reply is not None, "what waits has a reply"
-        reply = shown.reply
+        reply = self.player.take(AwaitReply((), step.on, patience)).reply
         answer = reply.data + (FLOOD if reply.limit else SILENCE if reply.hang else CLOSED if reply.closed else b"")
         for line in lines(answer, binary=step.binary):
             for number in line.numbers:

@@ -255,10 +255,7 @@ class _Run:
     def _send(self, on: str, request: str) -> Reply:
         self._counted(on, request)
         binary = self._protocols[on] == s.BINARY
-        shown = self._player.take(Send((request,), (), on, patience=PATIENCE, binary=binary))
-        assert shown is not None, "a request has a reply"
-        assert shown.reply is not None, "a request has a reply"
-        return shown.reply
+        return self._player.take(Send((request,), (), on, patience=PATIENCE, binary=binary)).reply
 
     def _counted(self, on: str, request: str) -> bytes:
         """Return the bytes of a request, which counts before it is sent."""

@@ -134,9 +134,7 @@ class SqlConnections:
 
     def _take(self, step: Sql | AwaitSql) -> Result | None:
         """Return the result of a statement, None if it still runs; raises CaseFailed if it failed."""
-        shown = self._player.take(step)
-        assert shown is not None, "a statement has a result"
-        result: Result | None = shown.result
+        result: Result | None = self._player.take(step).result
         if result is not None and "error" in result:
             raise CaseFailed(result["error"][1])
         return result
