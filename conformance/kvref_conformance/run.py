@@ -27,6 +27,7 @@ from kvref_conformance.report.header import Header
 from kvref_conformance.sql import layout, reload
 from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
+from kvref_conformance.stateful.generated import judge_generated
 from kvref_conformance.triage.follow_up import Aftermath
 from kvref_conformance.triage.repeat import Repeats
 from kvref_conformance.verdict import (
@@ -205,6 +206,12 @@ class Run:
             pytest.xfail(kept[0].reason)
         if kept[0].verdict not in KEPT:
             pytest.skip(f"{kept[0].verdict}: {kept[0].reason}")
+
+    def end_generated_test(self, case: Case, chapter: str) -> None:
+        """Judge a case without steps, and end its test."""
+        __tracebackhide__ = True
+        examples = self.histories if chapter == "concurrency" else self.examples
+        self.end_test(*judge_generated(self.judge, case, chapter, examples, self.seed))
 
     def count(self, record: Verdict) -> Verdict:
         """Count a verdict, and return it in the light of its level and of the user's deviations."""

@@ -19,9 +19,7 @@ from kvref_conformance.run import NEWEST
 from kvref_conformance.sql.reload import wait_for_port
 from kvref_conformance.sql.settings import Settings
 from kvref_conformance.sql.world import World
-from kvref_conformance.stateful.commands import judge_commands
-from kvref_conformance.stateful.concurrency import judge_concurrency
-from kvref_conformance.stateful.schemas import judge_schemas
+from kvref_conformance.stateful.generated import judge_generated
 from kvref_conformance.verdict import FAILS
 
 if TYPE_CHECKING:
@@ -31,12 +29,6 @@ if TYPE_CHECKING:
     from kvref_conformance.sql.settings import Restart
     from kvref_conformance.verdict import Verdict
 
-# Chapters whose cases without steps are generated, with what judges them and how many examples it draws.
-GENERATED: Final = {
-    "commands": (judge_commands, DEFAULT_EXAMPLES),
-    "schemas": (judge_schemas, DEFAULT_EXAMPLES),
-    "concurrency": (judge_concurrency, DEFAULT_HISTORIES),
-}
 # Chance must not decide whether a mutant is found: one run in six of a default length found none in four columns.
 TIMES: Final = 4
 # A failure need not become small here.
@@ -95,7 +87,7 @@ def _up_to_a_failure(judge: Judge, wanted: Collection[str]) -> Iterator[Verdict]
 
 
 def _verdicts(judge: Judge, case: Case, chapter: str) -> list[Verdict]:
-    if case.steps or chapter not in GENERATED:
+    if case.steps:
         return [judge.judge(case, chapter)]
-    generated, examples = GENERATED[chapter]
-    return generated(judge, case, chapter, TIMES * examples, DEFAULT_SEED)
+    examples = DEFAULT_HISTORIES if chapter == "concurrency" else DEFAULT_EXAMPLES
+    return judge_generated(judge, case, chapter, TIMES * examples, DEFAULT_SEED)

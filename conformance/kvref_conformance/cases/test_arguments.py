@@ -14,6 +14,4 @@ CASES = (case("any-arguments", "KV-SEQ-005"),)
 
 
 def test_arguments(case: Case, run: Run) -> None:
-    from kvref_conformance.stateful.commands import judge_commands  # noqa: PLC0415 - the catalogue of cases is read without it
-
-    run.end_test(*judge_commands(run.judge, case, "arguments", run.examples, run.seed))
+    run.end_generated_test(case, "arguments")

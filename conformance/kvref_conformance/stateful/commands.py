@@ -29,7 +29,7 @@ from kvref_conformance.stateful.command_rules import (
     real_names,
     sends,
 )
-from kvref_conformance.stateful.examples import judge_examples, refused
+from kvref_conformance.stateful.examples import judge_examples
 from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_machine
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 STEPS: Final = 50
 CONNECTIONS: Final = ("a", "b")
-NEEDS: Final = "generated commands use three mappings of the suite"
 TABLES: Final = {"m1": "t1", "m1b": "t1", "q": "t3"}
 ARGUMENTS: Final = "any-arguments"
 # The maximum length of a key.
@@ -50,18 +49,7 @@ LONGEST: Final = 250
 
 
 def judge_commands(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
-    """Run drawn conversations on the endpoint until nothing new is found, or MOST things are.
-
-    Args:
-        judge: of the run; gives endpoint, tables and keys.
-        case: names the requirement, and by its id what is drawn.
-        chapter: for the verdict.
-        examples: how many conversations, of at most STEPS commands each, for each thing found.
-        start: seed; the same seed, endpoint and suite give the same conversations.
-    """
-    needs = NEEDS if judge.endpoint.profile.flag("mapping.supported") else ""
-    if verdicts := refused(judge, case, chapter, needs):
-        return verdicts
+    """Run conversations of at most STEPS commands until nothing new is found; arguments as of `judge_generated`."""
     if judge.world is not None:
         judge.world.configure(None)
     search = Search(judge)

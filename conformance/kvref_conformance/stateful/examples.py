@@ -26,21 +26,6 @@ MOST: Final = 12
 SECONDS: Final = 120.0
 
 
-def refused(judge: Judge, case: Case, chapter: str, needs_sql: str) -> list[Verdict]:
-    """Return the verdict of a case that is not run on this endpoint, else none.
-
-    Args:
-        judge: of the run.
-        case: names the requirement.
-        chapter: for the verdict.
-        needs_sql: what the case needs --sql for; empty where it does not.
-    """
-    reason = judge.refuse(case)
-    if reason is None and needs_sql and judge.world is None:
-        reason = NOT_RUN, f"needs --sql DSN: {needs_sql}"
-    return [Verdict(case.id, chapter, case.requirements, *reason)] if reason is not None else []
-
-
 def judge_examples(
     search: Search,
     judge: Judge,

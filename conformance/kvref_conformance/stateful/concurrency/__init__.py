@@ -24,7 +24,6 @@ from kvref_conformance.stateful.case_names import SIMULTANEOUS
 from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.concurrency.run import Histories
 from kvref_conformance.stateful.concurrency.simultaneous import Clients, plans
-from kvref_conformance.stateful.examples import refused
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.verdict import FAILS, FLAKY, HOLDS, NOT_RUN, Verdict
 
@@ -40,15 +39,7 @@ SLOW: Final = 5
 
 
 def judge_concurrency(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
-    """Run histories under the settings of a case, or the case of simultaneous commands.
-
-    Args:
-        judge: of the run; gives endpoint and tables.
-        case: gives the settings.
-        chapter: for the verdict.
-        examples: how many histories, where none waits for a timeout.
-        start: seed; the same seed, profile, settings and suite give the same histories.
-    """
+    """Run histories under the settings of a case, or simultaneous commands; arguments as of `judge_generated`."""
     began = time.monotonic()
     simultaneous = case.id == SIMULTANEOUS
 
@@ -56,10 +47,6 @@ def judge_concurrency(judge: Judge, case: Case, chapter: str, examples: int, sta
         about = (word, reason, round(time.monotonic() - began, 4))
         return [Verdict(case.id, chapter, case.requirements, *about, text=text, repeated=repeated)]
 
-    alone = simultaneous and not judge.endpoint.profile.flag("mapping.supported")
-    needs = "" if alone else "the suite creates its own tables and reads them"
-    if verdicts := refused(judge, case, chapter, needs):
-        return verdicts
     try:
         if judge.settings is not None:
             judge.settings.bring(case.settings)

@@ -21,7 +21,7 @@ from kvref_conformance.sql.base import CONTAINER_COLUMNS, literal
 from kvref_conformance.stateful.as_case import RELOADED, as_case
 from kvref_conformance.stateful.case_names import ANY_CONFIGURATION, ANY_ROW, ANY_TABLE
 from kvref_conformance.stateful.command_rules import missing_in
-from kvref_conformance.stateful.examples import judge_examples, refused
+from kvref_conformance.stateful.examples import judge_examples
 from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.stateful.schemas import strategies
@@ -48,17 +48,7 @@ PARTS: Final = ("schema", "table", "key", "values", "flags", "cas", "expiry", "i
 
 
 def judge_schemas(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
-    """Run generated conversations of one kind on the endpoint.
-
-    Args:
-        judge: of the run; gives endpoint, tables and keys.
-        case: its id says what is generated.
-        chapter: for the verdict.
-        examples: of the run; each kind takes its share of them.
-        start: seed; the same seed, endpoint and suite give the same conversations.
-    """
-    if verdicts := refused(judge, case, chapter, "the suite creates its own tables and reads them"):
-        return verdicts
+    """Run conversations of one kind, its share of the examples; arguments as of `judge_generated`."""
     assert judge.world is not None, "without --sql it is not run"
     search = Search(judge)
     tables = _Tables(judge, judge.world, search, case)
