@@ -200,7 +200,6 @@ class Run:
             nonlocal small
             if small is None:
                 small = self._first(script) if script.steps else None  # the simplest example has no steps
-                limit.found()
             else:
                 # Several choices of hypothesis may be the same conversation.
                 content = repr((script.steps, script.rows))
@@ -209,6 +208,7 @@ class Run:
                     same.add(content)
                     return
             if small is not None:
+                limit.found()
                 raise CaseFailed
 
         try:
