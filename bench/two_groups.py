@@ -5,7 +5,7 @@
 """A mapping sharded over two databases compared with one database: CPU time of the servers for each operation.
 
     python bench/two_groups.py                                   # two MySQL replication groups of three members
-    python bench/two_groups.py --server mariadb --shares 0,1 --seconds 5 --json two_groups.json
+    python bench/two_groups.py --server mariadb --keys 2000 --seconds 5 --json two_groups.json
 
 Two processes of kvref are measured in turns: one has the mapping in the first database, the other one sharded by key
 over both, with twice the connections. Where each server has a processor of its own, the one that is busy first limits
@@ -46,7 +46,6 @@ from kvref_testbed.targets.ports import free_port
 
 GROUP: Final = "mysql-group"
 SERVERS: Final = (GROUP, "mysql-9.7", "mysql-8.0", "mariadb")
-KEYS: Final = Keys(10_000)
 VALUES: Final = Values()
 FILLING: Final = 64  # connections that fill the table
 WARMUP: Final = 1.0  # seconds
@@ -125,7 +124,7 @@ def serving(stack: ExitStack, folder: Path, databases: list[Database]) -> Server
 def point(clients: Clients, server: Server, databases: list[Database], share: float, sessions: int) -> Point:
     """Measure one point; raises BenchError for a wrong reply."""
     verbs = {verb: weight for verb, weight in (("get", 1 - share), ("set", share)) if weight}
-    load = Generated(Work(KEYS, VALUES, verbs, sessions=sessions * len(databases)))
+    load = Generated(Work(clients.keys, VALUES, verbs, sessions=sessions * len(databases)))
     done = clients.measure(server, load)
     used = dict(done.server)
     of_kvref = used.pop("kvref")
@@ -157,18 +156,20 @@ def table_of(points: list[Point]) -> Table:
 @click.option("--seconds", default=3.0, show_default=True, help="Of each measurement.")
 @click.option("--turns", default=3, show_default=True, help="Measurements of each point.")
 @click.option("--sessions", default=64, show_default=True, help="Connections for each database.")
+@click.option("--keys", "count", default=10_000, show_default=True, help="In the table.")
 @click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write all points there.")
-def main(server: str, shares: str, seconds: float, turns: int, sessions: int, file: Path | None) -> None:
+def main(server: str, shares: str, seconds: float, turns: int, sessions: int, count: int, file: Path | None) -> None:
     """Measure, and print a table."""
     points: list[Point] = []
+    keys = Keys(count)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         both = [opened(stack, server, name) for name in STORES]
         served = [(serving(stack, folder, each), each) for each in (both[:1], both)]
         engine = stack.enter_context(local(1))
-        clients = Clients(engine, Split(frozenset(), frozenset()), KEYS, WARMUP, seconds)
-        each_once = replace(KEYS, distribution="sequential", apart=True)
-        filling = Work(each_once, VALUES, {"set": 1.0}, sessions=FILLING, operations=-(-KEYS.count // FILLING))
+        clients = Clients(engine, Split(frozenset(), frozenset()), keys, WARMUP, seconds)
+        each_once = replace(keys, distribution="sequential", apart=True)
+        filling = Work(each_once, VALUES, {"set": 1.0}, sessions=FILLING, operations=-(-count // FILLING))
         for each, _ in served:
             coordinator.measure(each.address or "", filling, Clock(0, 600), engine, Onlooker())
         for turn in range(turns):

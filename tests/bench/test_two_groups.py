@@ -21,7 +21,20 @@ def test_each_database_does_a_part_of_the_work(tmp_path: Path) -> None:
     with missing_skips():
         tool("mariadbd")
     file = tmp_path / "points.json"
-    words = ["--server", "mariadb", "--shares", "0.1", "--seconds", "3", "--turns", "1", "--json", str(file)]
+    words = [
+        "--server",
+        "mariadb",
+        "--keys",
+        "1000",
+        "--shares",
+        "0.1",
+        "--seconds",
+        "3",
+        "--turns",
+        "1",
+        "--json",
+        str(file),
+    ]
     done = subprocess.run(
         [sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=240, check=False
     )
