@@ -2,15 +2,16 @@
 # requires-python = ">=3.11"
 # dependencies = ["kvref[bench]"]
 # ///
-"""A mapping sharded over two databases compared with one database: CPU time of the servers for each operation.
+"""Mappings in two databases compared with one in one database: CPU time of the servers for each operation.
 
     python bench/two_groups.py                                   # two MySQL replication groups of three members
     python bench/two_groups.py --server mariadb --keys 2000 --seconds 5 --json two_groups.json
 
-Two processes of kvref are measured in turns: one has the mapping in the first database, the other one sharded by key
-over both, with twice the connections. Where each server has a processor of its own, the one that is busy first limits
-the throughput. `gain` is therefore the CPU time of the primary for each operation with one database, divided by that of
-the busier primary with two. CPU time is that of the processes, so that it counts also while others use the machine.
+Three processes of kvref are measured in turns: `one` has a mapping in the first database, `sharded` the same mapping
+sharded by key over both, `apart` two mappings, each in a database; the last two with twice the connections. Where
+each server has a processor of its own, the one that is busy first limits the throughput. `gain` is therefore the CPU
+time of the primary for each operation of `one`, divided by that of the busier primary. CPU time is that of the
+processes, so that it counts also while others use the machine.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -51,6 +53,7 @@ FILLING: Final = 64  # connections that fill the table
 WARMUP: Final = 1.0  # seconds
 START_SECONDS: Final = 20.0
 STORES: Final = ("first", "second")
+MAPPINGS: Final = ("cache", "other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +70,35 @@ class Database:
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """A process of kvref.
+
+    Args:
+        name: `one`, `sharded` or `apart`.
+        server: the process with those of its databases.
+        databases: 1 or 2.
+        mappings: those that clients use.
+    """
+
+    name: str
+    server: Server
+    databases: list[Database]
+    mappings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """One measurement.
 
     Args:
-        databases: 1 or 2.
+        layout: see `Layout`.
         share: sets of all operations.
         per_second: operations.
         kvref, primary, servers: microseconds of CPU time for each operation: of kvref, of the busier primary, and of
             all servers of the databases.
     """
 
-    databases: int
+    layout: str
     share: float
     per_second: float
     kvref: float
@@ -87,24 +107,24 @@ class Point:
 
 
 def opened(stack: ExitStack, kind: str, name: str) -> Database:
-    """Boot a database with a cache table; it ends with the stack."""
+    """Boot a database with two cache tables; it ends with the stack."""
     if kind == GROUP:
         group = stack.enter_context(mysql_group())
         dsn, ports = group.dsn, {each.name: each.port for each in group.members}
     else:
         server = stack.enter_context(sql_server(kind))
         dsn, ports = server.dsn, {"server": server.port}
-    subprocess.run([sys.executable, "-m", "kvref", "init", "--store", dsn], check=True, stdout=subprocess.DEVNULL)
+    for mapping in MAPPINGS:
+        command = [sys.executable, "-m", "kvref", "init", "--store", dsn, "--cache", mapping]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return Database(dsn, {f"{name} {each}": process_at(f"127.0.0.1:{port}") for each, port in ports.items()})
 
 
-def serving(stack: ExitStack, folder: Path, databases: list[Database]) -> Server:
-    """Start kvref over databases, whose mapping is sharded over all of them; raises ClickException if it ends."""
-    names = STORES[: len(databases)]
-    stores = [f'[[store]]\nname = "{name}"\ndsn = "{each.dsn}"\n' for name, each in zip(names, databases, strict=True)]
-    file = folder / f"{len(databases)}.toml"
-    sharded = f'[[mapping]]\nname = "cache"\nstores = {json.dumps(names)}\n' if len(databases) > 1 else ""
-    file.write_text("".join(stores) + sharded, encoding="utf-8")
+def serving(stack: ExitStack, file: Path, databases: list[Database], mapping: str) -> Server:
+    """Start kvref over databases with `[[mapping]]` as given; raises ClickException if it ends."""
+    each = zip(STORES, databases, strict=False)
+    stores = [f'[[store]]\nname = "{name}"\ndsn = "{database.dsn}"\n' for name, database in each]
+    file.write_text("".join(stores) + mapping, encoding="utf-8")
     address = f"127.0.0.1:{free_port()}"
     process = subprocess.Popen([sys.executable, "-m", "kvref", "serve", "--config", file, "--listen", address])
     stack.callback(process.wait)
@@ -116,36 +136,49 @@ def serving(stack: ExitStack, folder: Path, databases: list[Database]) -> Server
         except BenchError:
             time.sleep(0.1)
         else:
-            pids = {"kvref": process.pid, **{name: pid for each in databases for name, pid in each.pids.items()}}
+            pids = {"kvref": process.pid, **{name: pid for of in databases for name, pid in of.pids.items()}}
             return Server("kvref-mysql", address, None, pids, {"version": version})
     raise click.ClickException("kvref serve does not listen: see its log")
 
 
-def point(clients: Clients, server: Server, databases: list[Database], share: float, sessions: int) -> Point:
+def loads(layout: Layout, work: Work) -> list[Generated]:
+    """Return a load for each mapping of a layout."""
+    return [Generated(replace(work, route="switch", mapping=mapping)) for mapping in layout.mappings]
+
+
+def point(clients: list[Clients], layout: Layout, share: float, sessions: int) -> Point:
     """Measure one point; raises BenchError for a wrong reply."""
     verbs = {verb: weight for verb, weight in (("get", 1 - share), ("set", share)) if weight}
-    load = Generated(Work(clients.keys, VALUES, verbs, sessions=sessions * len(databases)))
-    done = clients.measure(server, load)
-    used = dict(done.server)
+    of_each = sessions * len(layout.databases) // len(layout.mappings)
+    work = Work(clients[0].keys, VALUES, verbs, sessions=of_each)
+    with ThreadPoolExecutor() as pool:
+        at_once = zip(clients, loads(layout, work), strict=False)
+        running = [pool.submit(each.measure, layout.server, load) for each, load in at_once]
+    done = [each.result() for each in running]
+    rate = sum(each.per_second for each in done)
+    # Each mapping's measurement has the CPU time of all processes.
+    used = {
+        name: sum(each.server[name] * each.per_second for each in done) / len(done) / rate for name in done[0].server
+    }
     of_kvref = used.pop("kvref")
-    primary = max(used[next(iter(each.pids))] for each in databases)
-    return Point(len(databases), share, done.per_second, of_kvref, primary, sum(used.values()))
+    primary = max(used[next(iter(each.pids))] for each in layout.databases)
+    return Point(layout.name, share, rate, of_kvref, primary, sum(used.values()))
 
 
 def table_of(points: list[Point]) -> Table:
-    """Return the medians of each number of databases and share."""
-    table = Table("databases", "sets", "operations/s", "kvref µs", "busier primary µs", "all servers µs", "gain")
+    """Return the medians of each layout and share."""
+    table = Table("layout", "sets", "operations/s", "kvref µs", "busier primary µs", "all servers µs", "gain")
     middle = {
         key: {
-            name: statistics.median(getattr(each, name) for each in points if (each.databases, each.share) == key)
+            name: statistics.median(getattr(each, name) for each in points if (each.layout, each.share) == key)
             for name in ("per_second", "kvref", "primary", "servers")
         }
-        for key in dict.fromkeys((each.databases, each.share) for each in points)
+        for key in dict.fromkeys((each.layout, each.share) for each in points)
     }
-    for (databases, share), of in sorted(middle.items(), key=lambda each: (each[0][1], each[0][0])):
+    for (layout, share), of in sorted(middle.items(), key=lambda each: each[0][1]):
         table.add_row(
-            str(databases), f"{share:.0%}", f"{of['per_second']:.0f}", f"{of['kvref']:.1f}", f"{of['primary']:.1f}",
-            f"{of['servers']:.1f}", f"{middle[1, share]['primary'] / of['primary']:.2f}",
+            layout, f"{share:.0%}", f"{of['per_second']:.0f}", f"{of['kvref']:.1f}", f"{of['primary']:.1f}",
+            f"{of['servers']:.1f}", f"{middle['one', share]['primary'] / of['primary']:.2f}",
         )  # fmt: skip
     return table
 
@@ -165,17 +198,28 @@ def main(server: str, shares: str, seconds: float, turns: int, sessions: int, co
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         both = [opened(stack, server, name) for name in STORES]
-        served = [(serving(stack, folder, each), each) for each in (both[:1], both)]
-        engine = stack.enter_context(local(1))
-        clients = Clients(engine, Split(frozenset(), frozenset()), keys, WARMUP, seconds)
+        cache, other = MAPPINGS
+        sharded = f'[[mapping]]\nname = "{cache}"\nstores = {json.dumps(STORES)}\n'
+        apart = f'[[mapping]]\nname = "{other}"\nstore = "{STORES[1]}"\n'
+        layouts = [
+            Layout(name, serving(stack, folder / f"{name}.toml", databases, mapping), databases, mappings)
+            for name, databases, mapping, mappings in (
+                ("one", both[:1], "", (cache,)), ("sharded", both, sharded, (cache,)), ("apart", both, apart, MAPPINGS),
+            )
+        ]  # fmt: skip
+        nowhere = Split(frozenset(), frozenset())
+        clients = [Clients(stack.enter_context(local(1)), nowhere, keys, WARMUP, seconds) for _ in MAPPINGS]
         each_once = replace(keys, distribution="sequential", apart=True)
         filling = Work(each_once, VALUES, {"set": 1.0}, sessions=FILLING, operations=-(-count // FILLING))
-        for each, _ in served:
-            coordinator.measure(each.address or "", filling, Clock(0, 600), engine, Onlooker())
+        for layout in layouts:
+            for load in loads(layout, filling):
+                coordinator.measure(
+                    layout.server.address or "", load.work, Clock(0, 600), clients[0].engine, Onlooker()
+                )
         for turn in range(turns):
             for share in map(float, shares.split(",")):
-                for each, databases in served[:: 1 if turn % 2 == 0 else -1]:
-                    points.append(point(clients, each, databases, share, sessions))
+                in_turn = layouts[:: 1 if turn % 2 == 0 else -1]
+                points += [point(clients, layout, share, sessions) for layout in in_turn]
     Console(width=120).print(table_of(points))
     if file is not None:
         file.write_text(json.dumps({"points": [asdict(each) for each in points]}, indent=1) + "\n")
