@@ -13,7 +13,7 @@ from live import MYSQL_8
 from server.in_process import InProcess, turns_until
 from serving import ask, serving
 
-from kvref.engine.verbs import listing
+from kvref.engine.verbs import crawler
 from kvref.server.connection import TURN_BYTES
 from kvref_testbed.targets import SQLServer
 
@@ -88,7 +88,7 @@ COLUMNS = {
 @pytest.mark.parametrize("column", COLUMNS)
 def test_all_keys_of_a_table_once(database: SQLServer, column: str) -> None:
     key, encoded = COLUMNS[column]
-    count = 2 * listing.PAGE + 1
+    count = 2 * crawler.PAGE + 1
     rows = ", ".join(f"('{key(n)}', REPEAT('v', {n % 7}), 1, {n}, 0)" for n in range(count))
     sql(
         database,
