@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,7 @@ _POLL_SECONDS: Final = 0.0005
 
 
 def unread_at_client(connection: socket.socket) -> int:
-    """Return how many bytes the client of an IPv4 connection has not read; 0 if the kernel cannot say."""
+    """Return how many bytes the client of an IPv4 connection has not read; 0 where no Linux kernel says it."""
     try:
         return _unread(connection.getpeername(), connection.getsockname())
     except OSError:
@@ -28,7 +29,7 @@ def unread_at_client(connection: socket.socket) -> int:
 
 
 def unread_at_server(connection: socket.socket) -> int:
-    """Return how many bytes this end of an IPv4 connection has not read; 0 if the kernel cannot say."""
+    """Return how many bytes this end of an IPv4 connection has not read; 0 where no Linux kernel says it."""
     try:
         return _unread(connection.getsockname(), connection.getpeername())
     except OSError:
@@ -46,6 +47,8 @@ def wait_until(done: Callable[[], bool], patience: float) -> bool:
 
 
 def _unread(local: tuple[str, int], remote: tuple[str, int]) -> int:
+    if sys.platform != "linux":
+        return 0
     addresses = b"".join(socket.inet_aton(host) + bytes(12) for host, _ in (local, remote))
     ports = struct.pack(">HH", local[1], remote[1])
     which = struct.pack("=BBBxI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0xFFFFFFFF)
