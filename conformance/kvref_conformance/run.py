@@ -27,7 +27,6 @@ from kvref_conformance.report.header import Header
 from kvref_conformance.sql import layout, reload
 from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
-from kvref_conformance.stateful.generated import judge_generated
 from kvref_conformance.triage.follow_up import Aftermath
 from kvref_conformance.triage.repeat import Repeats
 from kvref_conformance.verdict import (
@@ -210,6 +209,8 @@ class Run:
     def end_generated_test(self, case: Case, chapter: str) -> None:
         """Judge a case without steps, and end its test."""
         __tracebackhide__ = True
+        from kvref_conformance.stateful.generated import judge_generated  # noqa: PLC0415 - hypothesis is loaded for these chapters alone
+
         examples = self.histories if chapter == "concurrency" else self.examples
         self.end_test(*judge_generated(self.judge, case, chapter, examples, self.seed))
 
