@@ -20,19 +20,16 @@ import json
 import statistics
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
 from kvref_bench.load.engine import local
 from kvref_bench.load.work import Clock, Keys, Values, Work
@@ -41,10 +38,10 @@ from kvref_bench.pairs.cpus import Split
 from kvref_bench.pairs.readings import Onlooker
 from kvref_bench.pairs.rows import Generated
 from kvref_bench.pairs.servers import Server
-from kvref_bench.peers import wire
 from kvref_bench.peers.processes import process_at
 from kvref_testbed.targets import mysql_group, sql_server
-from kvref_testbed.targets.ports import free_port
+from kvref_testbed.targets.ports import ask_version, free_port
+from kvref_testbed.targets.run import Run
 
 GROUP: Final = "mysql-group"
 SERVERS: Final = (GROUP, "mysql-9.7", "mysql-8.0", "mariadb")
@@ -120,25 +117,20 @@ def opened(stack: ExitStack, kind: str, name: str) -> Database:
     return Database(dsn, {f"{name} {each}": process_at(f"127.0.0.1:{port}") for each, port in ports.items()})
 
 
-def serving(stack: ExitStack, file: Path, databases: list[Database], mapping: str) -> Server:
-    """Start kvref over databases with `[[mapping]]` as given; raises ClickException if it ends."""
+def serving(stack: ExitStack, databases: list[Database], mapping: str) -> Server:
+    """Start kvref over databases with `[[mapping]]` as given; raises TargetError if it ends."""
+    run = Run.create()
+    stack.callback(run.stop, 0)
     each = zip(STORES, databases, strict=False)
     stores = [f'[[store]]\nname = "{name}"\ndsn = "{database.dsn}"\n' for name, database in each]
+    file = run.folder / "kvref.toml"
     file.write_text("".join(stores) + mapping, encoding="utf-8")
-    address = f"127.0.0.1:{free_port()}"
-    process = subprocess.Popen([sys.executable, "-m", "kvref", "serve", "--config", file, "--listen", address])
-    stack.callback(process.wait)
-    stack.callback(process.terminate)
-    deadline = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            version = wire.version(address)
-        except BenchError:
-            time.sleep(0.1)
-        else:
-            pids = {"kvref": process.pid, **{name: pid for of in databases for name, pid in of.pids.items()}}
-            return Server("kvref-mysql", address, None, pids, {"version": version})
-    raise click.ClickException("kvref serve does not listen: see its log")
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    process = run.start("kvref", [sys.executable, "-m", "kvref", "serve", "--config", str(file), "--listen", address])
+    version = run.wait_for(f"kvref serve at {address}", lambda: ask_version(port), START_SECONDS)
+    pids = {"kvref": process.pid, **{name: pid for of in databases for name, pid in of.pids.items()}}
+    return Server("kvref-mysql", address, None, pids, {"version": version})
 
 
 def loads(layout: Layout, work: Work) -> list[Generated]:
@@ -196,13 +188,12 @@ def main(server: str, shares: str, seconds: float, turns: int, sessions: int, co
     points: list[Point] = []
     keys = Keys(count)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(TemporaryDirectory()))
         both = [opened(stack, server, name) for name in STORES]
         cache, other = MAPPINGS
         sharded = f'[[mapping]]\nname = "{cache}"\nstores = {json.dumps(STORES)}\n'
         apart = f'[[mapping]]\nname = "{other}"\nstore = "{STORES[1]}"\n'
         layouts = [
-            Layout(name, serving(stack, folder / f"{name}.toml", databases, mapping), databases, mappings)
+            Layout(name, serving(stack, databases, mapping), databases, mappings)
             for name, databases, mapping, mappings in (
                 ("one", both[:1], "", (cache,)), ("sharded", both, sharded, (cache,)), ("apart", both, apart, MAPPINGS),
             )
