@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import HealthCheck, Verbosity, given, seed, settings
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import run_state_machine_as_test
@@ -76,6 +76,8 @@ def example_settings(examples: int, database: Path | ExampleDatabase | None = No
         "deadline": None,
         "database": database,
         "print_blob": False,
+        # Without `explain`, which runs an example hundreds of times for remarks that no report shows.
+        "phases": [Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink],
         "report_multiple_bugs": False,
         "verbosity": Verbosity.quiet,
         # The endpoint sets the pace; everything else hypothesis warns of would be a fault of the strategies.
