@@ -60,7 +60,7 @@ class ShrinkLimit:
         self._found, self.over = None, False
 
     def check(self) -> None:
-        """Raise Enough where the thing was found too long ago, OverTime at the time limit of the run."""
+        """Raise ShrinkLimitReached where the thing was found too long ago, OverTime at the time limit of the run."""
         if self._budget.spent():
             raise OverTime
         if self._found is not None and time.monotonic() - self._found > self._seconds:
@@ -107,7 +107,7 @@ class Search:
 
         Raises:
             CaseFailed: it shows something new; the text is the conversation.
-            Enough: the endpoint has ended for good, or too often.
+            ShrinkLimitReached: the endpoint has ended for good, or too often.
         """
         pulse = self._judge.pulse
         enough = False

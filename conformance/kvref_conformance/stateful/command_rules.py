@@ -37,6 +37,7 @@ ON: Final = st.integers(0, 2)
 SELDOM: Final = st.sampled_from((False, False, False, True))
 # The simplest one comes first: hypothesis leaves out what it can.
 MOSTLY: Final = st.sampled_from((False, True, True, True))
+NEARLY_ALWAYS: Final = st.sampled_from((False, *(True,) * 15))
 PROTOCOLS: Final = st.tuples(*[st.sampled_from((s.TEXT, s.TEXT, s.BINARY))] * 3)
 VERBS: Final = dict.fromkeys(s.STORES, 1.0)
 INITIALS: Final = (None, None, 0, 1, 2, 3)
@@ -45,7 +46,7 @@ NEEDED: Final = {"cas": {"cas"}, "touch": {"touch", "gat"}, "gat": {"touch", "ga
 
 
 def does(name: str, drawn: SearchStrategy[Any]) -> Any:
-    """Return a rule that does the steps of a list that is drawn.
+    """Return a rule that does the steps of a list that is drawn, or, as the simplest example, none.
 
     Args:
         name: of the rule; hypothesis leaves rules out of a conversation by their names.
@@ -56,8 +57,12 @@ def does(name: str, drawn: SearchStrategy[Any]) -> Any:
         for step in steps:
             self.do(step)
 
+    @st.composite
+    def all_or_none(draw: DrawFn) -> list[s.Step]:
+        return draw(drawn) if draw(NEARLY_ALWAYS) else []
+
     do_all.__name__ = name
-    return rule(steps=drawn)(do_all)
+    return rule(steps=all_or_none())(do_all)
 
 
 def sends(*commands: tuple[str, Forms], most: int = 1) -> Any:
