@@ -50,6 +50,7 @@ def test_the_clients_of_kvref_fail_nothing() -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.serial  # timeouts of the clients decide some verdicts
 @pytest.mark.programs
 @pytest.mark.parametrize("client", judged_clients().values(), ids=judged_clients())
 def test_a_client_is_judged_as_recorded(client: Client, tmp_path: Path) -> None:
