@@ -32,11 +32,13 @@ _POLL = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One zip in Maven's naming, and what it must be.
+    """One zip or jar in Maven's naming, and what it must be.
 
+    classifier: empty for none.
     size: bytes; for the progress bar.
-    sha256: of the zip, hexadecimal; what is trusted.
+    sha256: of the file, hexadecimal; what is trusted.
     keep: patterns (fnmatch, `*` crosses slashes) of the members worth unpacking; each must match something.
+    packaging: zip or jar.
     """
 
     group: str
@@ -45,21 +47,22 @@ class Artifact:
     classifier: str
     size: int
     sha256: str
-    keep: tuple[str, ...]
+    keep: tuple[str, ...] = ()
+    packaging: str = "zip"
 
     @property
     def coordinate(self) -> str:
         """Return the coordinate as Maven's dependency:get takes it."""
-        return f"{self.group}:{self.name}:{self.version}:zip:{self.classifier}"
+        return ":".join(filter(None, [self.group, self.name, self.version, self.packaging, self.classifier]))
 
     def path_in(self, repository: Path) -> Path:
-        """Return the path Maven's default repository layout gives the zip."""
-        file = f"{self.name}-{self.version}-{self.classifier}.zip"
+        """Return the path Maven's default repository layout gives the file."""
+        file = "-".join(filter(None, [self.name, self.version, self.classifier])) + f".{self.packaging}"
         return repository.joinpath(*self.group.split("."), self.name, self.version, file)
 
 
-def zip_file(artifact: Artifact, progress: Progress) -> Path:
-    """Find the zip in the cache or in the user's own Maven repository, or download it; check it.
+def fetched(artifact: Artifact, progress: Progress) -> Path:
+    """Find the file in the cache or in the user's own Maven repository, or download it; check it.
 
     Returns its path. Raises MissingError when it cannot be had, TargetError when it is not what was pinned.
     """
@@ -132,11 +135,11 @@ def _check(artifact: Artifact, path: Path, progress: Progress) -> None:
 def unpacked(artifact: Artifact, progress: Progress) -> Path:
     """Return the folder with the unpacked artifact, downloading and unpacking it the first time.
 
-    Raises what `artifacts.zip_file` raises, and TargetError if the zip lacks a member that `keep` names.
+    Raises what `artifacts.fetched` raises, and TargetError if the zip lacks a member that `keep` names.
     """
 
     def build(folder: Path) -> None:
-        file = zip_file(artifact, progress)
+        file = fetched(artifact, progress)
         extract(file, artifact.keep, folder, progress)
 
     return build_once(cache_root() / "servers" / _key(artifact), build, progress)

@@ -8,6 +8,7 @@ from kvref.errors import TargetError
 from kvref_testbed.targets.builds import MARIADB, MEMCACHED_NEWER, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
 from kvref_testbed.targets.galera import Galera
 from kvref_testbed.targets.group import MySQLGroup
+from kvref_testbed.targets.hazelcast import Hazelcast
 from kvref_testbed.targets.kvref_server import KvrefCluster, KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
 from kvref_testbed.targets.memcached import Memcached, MemcachedProxy, Nodecached, Twemproxy, Yrmcds
 from kvref_testbed.targets.mysqld import SQLOnly
@@ -37,6 +38,7 @@ _RECIPES: tuple[Recipe, ...] = (
     Twemproxy("twemproxy-memcached", "twemproxy in front of the target memcached", _MEMCACHED, "memcached"),
     Yrmcds(),
     Nodecached(),
+    Hazelcast(),
     KvrefSQLite(),
     KvrefSQLite(
         "kvref-sqlite-workers", summary="kvref over SQLite, two processes on one port", always=("--workers", "2")

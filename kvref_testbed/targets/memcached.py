@@ -28,7 +28,12 @@ _START_SECONDS = 10.0
 
 
 def started(
-    run: Run, name: str, argv: Sequence[str], address: str, ask: Callable[[int], str] = ask_version
+    run: Run,
+    name: str,
+    argv: Sequence[str],
+    address: str,
+    ask: Callable[[int], str] = ask_version,
+    seconds: float = _START_SECONDS,
 ) -> Endpoint:
     """Start the main process of a target and wait until it answers.
 
@@ -36,13 +41,14 @@ def started(
     argv: its command line.
     address: HOST:PORT where it listens.
     ask: returns the version of the server at a port, or raises NotYetError.
+    seconds: after which it should answer.
     Raises TargetError with its output if it ends.
     """
     port = int(address.rpartition(":")[2])
 
     def start() -> str:
         run.start(name, argv)
-        return run.wait_for(f"{name} at {address}", lambda: ask(port), _START_SECONDS)
+        return run.wait_for(f"{name} at {address}", lambda: ask(port), seconds)
 
     def restart(settings: Mapping[str, int]) -> None:
         if settings:
@@ -124,7 +130,6 @@ class MemcachedProxy:
         return _listening(run, self.name, program.command(run.folder), ["-o", route, *options])
 
 
-_NODE_START_SECONDS = 20.0
 _LAST_LINES = 8
 _HERE: Final = Path(__file__).parent / "node"
 # The second pins what nodecached depends on, with checksums: its own package.json takes any version.

@@ -14,6 +14,7 @@ from kvref.errors import TargetError
 # Tool -> Debian package.
 _TOOLS = {
     "mvn": "maven",
+    "java": "default-jre-headless",
     "memcached": "memcached",
     "memcaslap": "libmemcached-tools",
     "sysbench": "sysbench",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from live import missing_skips
 
-from kvref_testbed.targets.artifacts import Artifact, extract, zip_file
+from kvref_testbed.targets.artifacts import Artifact, extract, fetched
 from kvref_testbed.targets.builds import MYSQL_5_6_ZIP, MYSQL_8_0_ZIP
 from kvref_testbed.targets.progress import QUIET
 
@@ -24,7 +24,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for version, (artifact, names) in kept.items():
         (folder / version).mkdir()
         with missing_skips():
-            extract(zip_file(artifact, QUIET), names, folder / version, QUIET)
+            extract(fetched(artifact, QUIET), names, folder / version, QUIET)
     (folder / "kvref").write_text(f'#!/bin/sh\nexec {sys.executable} -m kvref "$@"\n')
     (folder / "kvref").chmod(0o755)
     for name in ("mysql", "mysqldump"):

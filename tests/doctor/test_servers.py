@@ -21,7 +21,7 @@ from serving import ask
 from kvref.addresses import parse_address
 from kvref.cli import main
 from kvref_testbed import targets
-from kvref_testbed.targets.artifacts import extract, zip_file
+from kvref_testbed.targets.artifacts import extract, fetched
 from kvref_testbed.targets.builds import MYSQL_8_0_ZIP
 from kvref_testbed.targets.progress import QUIET
 from kvref_testbed.targets.servers import SQLServer
@@ -66,7 +66,7 @@ def shop(database: SQLServer) -> Iterator[SQLServer]:
 def mysqldump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mysqldump")
     with missing_skips():
-        extract(zip_file(MYSQL_8_0_ZIP, QUIET), ("bin/mysqldump", "lib/private/*"), folder, QUIET)
+        extract(fetched(MYSQL_8_0_ZIP, QUIET), ("bin/mysqldump", "lib/private/*"), folder, QUIET)
     return folder / "bin" / "mysqldump"
 
 

@@ -1,4 +1,4 @@
-"""Other servers and proxies of memcached's protocol: twemproxy, yrmcds, nodecached, and newer memcached with its proxy."""
+"""Other servers and proxies of memcached's protocol: twemproxy, yrmcds, nodecached, Hazelcast, and newer memcached."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ SERVERS = {
     "twemproxy-memcached": (["memcached", "nutcracker"], "1."),
     "yrmcds": (["yrmcdsd"], "yrmcds version "),
     "nodecached": (["nodecached"], "nodecached-0.2.0"),
+    "hazelcast": (["hazelcast"], "Hazelcast"),
 }
-# The database behind twemproxy needs Maven, nodecached Node, and the newer memcached a tree of another Debian release.
-NIGHTLY = ("twemproxy", "nodecached", "memcached-newer", "memcached-proxy")
+# They need Maven and Java, Node, or a tree of another Debian release.
+NIGHTLY = ("twemproxy", "hazelcast", "nodecached", "memcached-newer", "memcached-proxy")
 EVERY = pytest.mark.parametrize("name", [nightly(each) if each in NIGHTLY else each for each in SERVERS])
 
 
@@ -133,9 +134,16 @@ def test_an_option_reaches_nodecached() -> None:
         assert b"STATS max_bytes 67108864\r\n" in talk(target.memcached(), b"stats\r\n")[0]
 
 
+@pytest.mark.nightly
+def test_an_option_reaches_java() -> None:
+    with target_or_skip("hazelcast", ["-Xmx128m"]) as target:
+        assert "-Xmx128m" in psutil.Process(target.pid).cmdline()
+
+
 @pytest.mark.parametrize(
     ("name", "option", "said"),
     [
+        nightly("hazelcast", "-Xmany", r"hazelcast exited with status 1 while(?s:.*)-Xmany"),
         ("twemproxy-memcached", "--mbuf-size=many", r"nutcracker exited with status 1 while(?s:.*)--mbuf-size=N"),
         ("twemproxy-memcached", "--server=--no-such-option", r"memcached exited with (?s:.*)no-such-option"),
         ("yrmcds", "workers=many", r"yrmcdsd exited with status 1 while(?s:.*)Illegal value for workers"),
@@ -189,6 +197,7 @@ def test_nodecached_is_installed_once(tmp_path: Path, monkeypatch: pytest.Monkey
         ("twemproxy", "'nutcracker' is not installed.*: apt-get install nutcracker"),
         ("yrmcds", "'yrmcdsd' is not installed.*: apt-get install yrmcds"),
         ("nodecached", "'node' is not installed.*: apt-get install nodejs"),
+        ("hazelcast", "'java' is not installed.*: apt-get install default-jre-headless"),
     ],
 )
 def test_a_missing_program_is_named_with_its_package(

@@ -49,6 +49,7 @@ def test_list_names_every_target_with_its_profile(kvref_json: Run) -> None:
         "memcached-newer": "memcached",
         "memcached-proxy": "memcached",
         "nodecached": "memcached",
+        "hazelcast": "memcached",
         "kvref-mariadb": "kvref",
         "kvref-mariadb-hs": "kvref",
         "kvref-mysql-8.0": "kvref",
