@@ -1,4 +1,4 @@
-"""The row cache that follows a binary log: no get is older than a commit that was answered before it."""
+"""The row cache that follows a binary log: which rows it keeps, what drops them, and what it refuses."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-import row_cache_defects
 from click.testing import CliRunner, Result
 from database import database_or_skip, map_table, sql
 from http_client import AT, metrics
-from live import MYSQL_8, nightly
-from proxy import proxy_to
-from row_cache_checker import FILL, OPTIONS, SERVE, Servers, StaleError, Stepper, create_tables, race, statistics
+from row_cache_checker import FILL, SERVE, statistics
+from server.row_cache.checks import fill, hits, logs_cascades
 from serving import Served, ask, command, running, serving
 from waiting import until, until_equal
 
@@ -26,39 +24,6 @@ from kvref.cli import main
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module", params=[MYSQL_8, nightly("mysql-9.7"), "mariadb"])
-def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
-    with database_or_skip(request.param, OPTIONS[request.param]) as server:
-        create_tables(server)
-        yield server
-
-
-@pytest.fixture
-def cached(database: SQLServer) -> Iterator[Served]:
-    with serving(database.dsn, *SERVE) as served:
-        served.wait_for("following the binary log")
-        yield served
-
-
-def check(database: SQLServer, served: Served, seed: int, steps: int, seconds: float) -> dict[str, int]:
-    """Take steps and race, and return what `stats` says of the row cache then."""
-    with ExitStack() as stack:
-
-        def connect(_: int, mapping: str) -> socket.socket:
-            client = stack.enter_context(served.connect())
-            ask(client, b"bind %s\r\n" % mapping.encode())
-            return client
-
-        Stepper(database, connect, seed, stack).run(steps)
-        race(database, served, seconds)
-        return statistics(stack.enter_context(served.connect()))
-
-
-def test_no_get_is_older_than_a_commit_before_it(database: SQLServer, cached: Served) -> None:
-    found = check(database, cached, 28, 120, 1.5)
-    assert found["hits"] > 300
 
 
 TWO_STORES = """
@@ -100,19 +65,6 @@ COLUMNS = (
     " p TIMESTAMP(1) NULL DEFAULT NULL, q TIMESTAMP DEFAULT CURRENT_TIMESTAMP, m TEXT, x LONGBLOB, g JSON, a POINT,"
     " r VARCHAR(300) DEFAULT 'r', vb VARBINARY(20) DEFAULT 'vb'"
 )
-
-
-def hits(client: socket.socket, *keys: str) -> int:
-    """Return how many of some gets were answered with cached rows."""
-    before = statistics(client)["hits"]
-    for key in keys:
-        ask(client, f"get {key}\r\n".encode())
-    return statistics(client)["hits"] - before
-
-
-def fill(client: socket.socket, *keys: str) -> None:
-    """Read rows until they are cached."""
-    until_equal(lambda: hits(client, *keys), len(keys), pause=FILL)
 
 
 def assert_not_cached(client: socket.socket, key: str) -> None:
@@ -218,11 +170,6 @@ def test_a_statement_in_the_log_drops_everything(database: SQLServer, cached: Se
         cursor.execute("SET SESSION binlog_format = STATEMENT")
         cursor.execute("UPDATE test.raced SET v = '2' WHERE k = 's'")
         assert b"\r\n2\r\n" in ask(client, b"get s\r\n")
-
-
-def logs_cascades(database: SQLServer) -> bool:
-    """Return whether the log has the rows that foreign keys change, which MySQL writes from 9.6 on."""
-    return database.version.startswith("9.")
 
 
 def test_a_table_with_cascades_is_cached_only_if_the_log_has_them(database: SQLServer, cached: Served) -> None:
@@ -467,138 +414,6 @@ def test_few_privileges_are_enough(database: SQLServer) -> None:
         served.wait_for("following the binary log")
         ask(client, b"bind raced\r\n")
         fill(client, "p")
-
-
-# A process, several workers, and a process whose reads have another isolation level: each has a cache of its own.
-PROCESSES = (
-    SERVE,
-    (*SERVE, "--workers", "2"),
-    ("--set", "row_cache_binlog=1", "--set", "innodb_api_trx_level=2", "--set", "row_cache_bytes=4000"),
-)
-
-
-def crashing(database: SQLServer, seed: int, steps: int, rounds: int) -> int:
-    """Take steps on several processes, kill one of them or the database after each round; return the compared keys."""
-    with Servers(database, PROCESSES) as servers, ExitStack() as stack:
-        stepper = Stepper(database, servers.connect, seed, stack, len(servers), servers.kill)
-        for _ in range(rounds):
-            stepper.run(steps)
-            stepper.crash()
-        stepper.run(steps)
-    return stepper.compared
-
-
-def test_no_get_is_older_after_a_crash_of_kvref_or_of_the_database(database: SQLServer) -> None:
-    assert crashing(database, 3, 15, 3) > 1000
-
-
-REPLICATION = {
-    "mysql": (
-        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{host}', SOURCE_PORT = {port}, SOURCE_USER = 'follower',"
-        " SOURCE_PASSWORD = 'f', SOURCE_LOG_FILE = '{file}', SOURCE_LOG_POS = {offset}, GET_SOURCE_PUBLIC_KEY = 1",
-        "SELECT SOURCE_POS_WAIT('{file}', {offset}, 60)",
-    ),
-    "mariadb": (
-        "CHANGE MASTER TO MASTER_HOST = '{host}', MASTER_PORT = {port}, MASTER_USER = 'follower',"
-        " MASTER_PASSWORD = 'f', MASTER_LOG_FILE = '{file}', MASTER_LOG_POS = {offset}",
-        "SELECT MASTER_POS_WAIT('{file}', {offset}, 60)",
-    ),
-}
-
-
-def log_position(database: SQLServer) -> dict[str, object]:
-    newest = database.version.startswith("9")
-    ((file, offset, *_),) = sql(database, "SHOW BINARY LOG STATUS" if newest else "SHOW MASTER STATUS")
-    return {"host": database.host, "port": database.port, "file": file, "offset": offset}
-
-
-@pytest.mark.parametrize("name", [MYSQL_8, nightly("mysql-9.7"), "mariadb"])
-@pytest.mark.parametrize(
-    "crashes", [pytest.param(False, id="switchover", marks=pytest.mark.nightly), pytest.param(True, id="crash")]
-)
-def test_no_get_is_older_after_a_failover_to_a_replica(name: str, crashes: bool) -> None:
-    start, wait = REPLICATION["mariadb" if name == "mariadb" else "mysql"]
-    replica_options = [*OPTIONS[name], "--server-id=2"]
-    with (
-        database_or_skip(name, OPTIONS[name]) as source,
-        database_or_skip(name, replica_options) as replica,
-        proxy_to(source.host, source.port) as proxy,
-    ):
-        sql(
-            source,
-            "CREATE USER 'follower'@'%' IDENTIFIED BY 'f'",
-            "GRANT REPLICATION SLAVE ON *.* TO 'follower'@'%'",
-        )
-        sql(replica, start.format(**log_position(source)), "START REPLICA")
-        create_tables(source)
-
-        def switch() -> None:
-            ((waited,),) = sql(replica, wait.format(**log_position(source)))
-            assert waited is not None
-            assert waited >= 0
-            sql(replica, "STOP REPLICA")
-            if crashes:
-                source.kill()
-            proxy.redirect((replica.host, replica.port))
-
-        dsn = source.dsn.replace(str(source.port), str(proxy.port))
-        with serving(dsn, *SERVE) as one, serving(dsn, *SERVE) as other, ExitStack() as stack:
-            servers = [one, other]
-
-            def connect(number: int, mapping: str) -> socket.socket:
-                client = stack.enter_context(servers[number].connect())
-                ask(client, b"bind %s\r\n" % mapping.encode())
-                return client
-
-            for each in servers:
-                each.wait_for("following the binary log")
-            stepper = Stepper(source, connect, 5, stack, len(servers))
-            stepper.run(60)
-            stepper.move(replica, switch)
-            stepper.run(60)
-            for each in servers:
-                client = stack.enter_context(each.connect())
-                ask(client, b"bind raced\r\n")
-                sql(replica, "REPLACE INTO test.raced VALUES ('r', '1')")
-                fill(client, "r")
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", range(4))
-def test_no_get_is_older_in_many_steps(database: SQLServer, cached: Served, seed: int) -> None:
-    check(database, cached, seed, 3000, 60)
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("seed", range(4))
-def test_no_get_is_older_in_many_steps_with_crashes(database: SQLServer, seed: int) -> None:
-    assert crashing(database, seed, 100, 20) > 100_000
-
-
-# One defect in what is followed, one in the connection that follows, one in what is kept.
-SAMPLE = ("event_lost", "wrong_position_after_reconnect", "collation_equal_keys")
-
-
-@pytest.mark.parametrize("defect", [each if each in SAMPLE else nightly(each) for each in row_cache_defects.DEFECTS])
-def test_each_defect_is_found(database: SQLServer, defect: str) -> None:
-    if defect == "cascade_missed" and logs_cascades(database):
-        pytest.skip("no cascade can be missed: the log has them")
-    words = [
-        sys.executable,
-        row_cache_defects.__file__,
-        defect,
-        *command(database.dsn)[3:],
-        "--listen",
-        "127.0.0.1:0",
-        *SERVE,
-    ]
-    with running(words, database.dsn) as served:
-        served.wait_for("following the binary log")
-        with pytest.raises(StaleError):
-            for seed in range(20):
-                check(database, served, seed, 60, 2)
 
 
 def test_a_process_sees_its_own_writes_in_fast_mode(database: SQLServer) -> None:

@@ -1,0 +1,27 @@
+"""Databases with a binary log, and a server that caches their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from database import database_or_skip
+from live import MYSQL_8, nightly
+from row_cache_checker import OPTIONS, SERVE, create_tables
+from serving import Served, serving
+
+from kvref_testbed.targets import SQLServer
+
+
+@pytest.fixture(scope="module", params=[MYSQL_8, nightly("mysql-9.7"), "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param, OPTIONS[request.param]) as server:
+        create_tables(server)
+        yield server
+
+
+@pytest.fixture
+def cached(database: SQLServer) -> Iterator[Served]:
+    with serving(database.dsn, *SERVE) as served:
+        served.wait_for("following the binary log")
+        yield served

@@ -1,0 +1,124 @@
+"""No get is older than a commit that was answered before it."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from contextlib import ExitStack
+
+import pytest
+import row_cache_defects
+from database import database_or_skip, sql
+from live import MYSQL_8, nightly
+from proxy import proxy_to
+from row_cache_checker import OPTIONS, SERVE, StaleError, Stepper, create_tables
+from server.row_cache.checks import check, crashing, fill, logs_cascades
+from serving import Served, ask, command, running, serving
+
+from kvref_testbed.targets import SQLServer
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
+
+
+def test_no_get_is_older_than_a_commit_before_it(database: SQLServer, cached: Served) -> None:
+    found = check(database, cached, 28, 120, 1.5)
+    assert found["hits"] > 300
+
+
+def test_no_get_is_older_after_a_crash_of_kvref_or_of_the_database(database: SQLServer) -> None:
+    assert crashing(database, 3, 15, 3) > 1000
+
+
+REPLICATION = {
+    "mysql": (
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{host}', SOURCE_PORT = {port}, SOURCE_USER = 'follower',"
+        " SOURCE_PASSWORD = 'f', SOURCE_LOG_FILE = '{file}', SOURCE_LOG_POS = {offset}, GET_SOURCE_PUBLIC_KEY = 1",
+        "SELECT SOURCE_POS_WAIT('{file}', {offset}, 60)",
+    ),
+    "mariadb": (
+        "CHANGE MASTER TO MASTER_HOST = '{host}', MASTER_PORT = {port}, MASTER_USER = 'follower',"
+        " MASTER_PASSWORD = 'f', MASTER_LOG_FILE = '{file}', MASTER_LOG_POS = {offset}",
+        "SELECT MASTER_POS_WAIT('{file}', {offset}, 60)",
+    ),
+}
+
+
+def log_position(database: SQLServer) -> dict[str, object]:
+    newest = database.version.startswith("9")
+    ((file, offset, *_),) = sql(database, "SHOW BINARY LOG STATUS" if newest else "SHOW MASTER STATUS")
+    return {"host": database.host, "port": database.port, "file": file, "offset": offset}
+
+
+@pytest.mark.parametrize("name", [MYSQL_8, nightly("mysql-9.7"), "mariadb"])
+@pytest.mark.parametrize(
+    "crashes", [pytest.param(False, id="switchover", marks=pytest.mark.nightly), pytest.param(True, id="crash")]
+)
+def test_no_get_is_older_after_a_failover_to_a_replica(name: str, crashes: bool) -> None:
+    start, wait = REPLICATION["mariadb" if name == "mariadb" else "mysql"]
+    replica_options = [*OPTIONS[name], "--server-id=2"]
+    with (
+        database_or_skip(name, OPTIONS[name]) as source,
+        database_or_skip(name, replica_options) as replica,
+        proxy_to(source.host, source.port) as proxy,
+    ):
+        sql(
+            source,
+            "CREATE USER 'follower'@'%' IDENTIFIED BY 'f'",
+            "GRANT REPLICATION SLAVE ON *.* TO 'follower'@'%'",
+        )
+        sql(replica, start.format(**log_position(source)), "START REPLICA")
+        create_tables(source)
+
+        def switch() -> None:
+            ((waited,),) = sql(replica, wait.format(**log_position(source)))
+            assert waited is not None
+            assert waited >= 0
+            sql(replica, "STOP REPLICA")
+            if crashes:
+                source.kill()
+            proxy.redirect((replica.host, replica.port))
+
+        dsn = source.dsn.replace(str(source.port), str(proxy.port))
+        with serving(dsn, *SERVE) as one, serving(dsn, *SERVE) as other, ExitStack() as stack:
+            servers = [one, other]
+
+            def connect(number: int, mapping: str) -> socket.socket:
+                client = stack.enter_context(servers[number].connect())
+                ask(client, b"bind %s\r\n" % mapping.encode())
+                return client
+
+            for each in servers:
+                each.wait_for("following the binary log")
+            stepper = Stepper(source, connect, 5, stack, len(servers))
+            stepper.run(60)
+            stepper.move(replica, switch)
+            stepper.run(60)
+            for each in servers:
+                client = stack.enter_context(each.connect())
+                ask(client, b"bind raced\r\n")
+                sql(replica, "REPLACE INTO test.raced VALUES ('r', '1')")
+                fill(client, "r")
+
+
+# One defect in what is followed, one in the connection that follows, one in what is kept.
+SAMPLE = ("event_lost", "wrong_position_after_reconnect", "collation_equal_keys")
+
+
+@pytest.mark.parametrize("defect", [each if each in SAMPLE else nightly(each) for each in row_cache_defects.DEFECTS])
+def test_each_defect_is_found(database: SQLServer, defect: str) -> None:
+    if defect == "cascade_missed" and logs_cascades(database):
+        pytest.skip("no cascade can be missed: the log has them")
+    words = [
+        sys.executable,
+        row_cache_defects.__file__,
+        defect,
+        *command(database.dsn)[3:],
+        "--listen",
+        "127.0.0.1:0",
+        *SERVE,
+    ]
+    with running(words, database.dsn) as served:
+        served.wait_for("following the binary log")
+        with pytest.raises(StaleError):
+            for seed in range(20):
+                check(database, served, seed, 60, 2)
