@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from random import Random
 from urllib.parse import unquote_to_bytes
 
 import pytest
@@ -19,6 +20,7 @@ from waiting import until_equal
 from kvref import profiles
 from kvref.storage.several import shard_of
 from kvref.storage.sqlite.store import SQLiteStore
+from kvref_testbed.targets import SQLServer
 
 NAMES = ("one", "two", "three", "four")
 KEYS = [b"k%d" % n for n in range(300)]
@@ -213,6 +215,67 @@ def test_ddl_in_a_shard_fails_the_commands_of_its_keys(files: list[Path]) -> Non
             assert reply.count(text) == 2
             file.execute("ALTER TABLE cache RENAME COLUMN other TO value")
         assert ask(client, b"get %b\r\n" % lost) == shown([lost])
+
+
+def drawn(random: Random, count: int) -> list[bytes]:
+    """Return commands on few keys, those of the fast path most often."""
+    forms = [b"get %b\r\n"] * 4 + [b"set %b 5 0 2\r\nab\r\n"] * 3 + [
+        b"gets %b\r\n", b"set %b 0 -1 1\r\n1\r\n", b"set %b 0 0 1\r\n7\r\n", b"incr %b 3\r\n", b"delete %b\r\n", b"append %b 0 0 1\r\n1\r\n",
+        b"get @@cache.%b\r\n", b"get %b no-key\r\n", b"mg %b v f\r\n", b"set %b 0 0 1 noreply\r\n2\r\n", b"get %b  \r\n",
+    ]  # fmt: skip
+    return [random.choice(forms) % random.choice(KEYS[:8]) for _ in range(count)]
+
+
+def without_start(replies: bytes) -> bytes:
+    """Return replies whose cas numbers, which start at the time of the server's start, are left out."""
+    return re.sub(rb"(VALUE \S+ \d+ \d+) \d{16}\r", rb"\1 CAS\r", replies)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fast_path_of_shards_answers_as_the_slow_path(files: list[Path], tmp_path: Path, seed: int) -> None:
+    (tmp_path / "slow").mkdir()
+    others = [cache(tmp_path / "slow" / each.name) for each in files]
+    random = Random(seed)
+    with (
+        serving(files[:3]) as fast,
+        serving(others[:3], "--set", "row_cache_bytes=0") as slow,
+        fast.connect() as client,
+        slow.connect() as other,
+    ):
+        for _ in range(150):
+            packet = b"".join(drawn(random, random.choice((1, 1, 2, 5, 20)))) + b"mn\r\n"
+            assert without_start(ask(client, packet)) == without_start(ask(other, packet)), packet
+        counted = [
+            re.findall(rb"STAT (?:cmd_|get_|incr_|delete_)\w+ \d+", ask(each, b"stats\r\n")) for each in (client, other)
+        ]
+        assert counted[0] == counted[1]
+        assert len(counted[0]) > 8
+    query = "SELECT cache_key || ' ' || value || ' ' || flags FROM cache"
+    assert [rows(each, query) for each in files] == [rows(each, query) for each in others]
+
+
+@pytest.mark.live
+def test_commands_on_keys_of_one_shard_are_carried_out_together(tmp_path: Path) -> None:
+    with database_or_skip("mariadb") as server:
+        subprocess.run(
+            [sys.executable, "-m", "kvref", "init", "--store", server.dsn, "--cache", "cache"], check=True, timeout=60
+        )
+        file = configuration(tmp_path, [f"sqlite:///{cache(tmp_path / 'one')}", server.dsn])
+        keys = of_shard(1, 2)[:50]
+        with running(command(file), str(file)) as served, served.connect() as client:
+            for request, reply, verb in (
+                (put(keys), b"STORED\r\n" * len(keys), "insert"),
+                (b"".join(b"get %b\r\n" % key for key in keys), b"".join(shown([key]) for key in keys), "select"),
+            ):
+                before = statements(server, verb)
+                assert ask(client, request) == reply
+                assert 0 < statements(server, verb) - before < len(keys) / 2
+
+
+def statements(server: SQLServer, verb: str) -> int:
+    """Return how many statements with a verb a database has run."""
+    ((_, number),) = sql(server, f"SHOW GLOBAL STATUS LIKE 'Com_{verb}'")
+    return int(number)
 
 
 @pytest.mark.live

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, Final, Protocol
 
-from kvref.engine.mapping import Directory
+from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import OperationGen
 from kvref.engine.session import Session
 from kvref.protocol.replies import Reply, ServerError
@@ -27,7 +27,7 @@ class Wait(Enum):
 class FastPath(Protocol):
     """Carries out plain commands of the text protocol without parser, verbs and operations, by the same rules.
 
-    One serves all connections that have the same mapping in force and the same rights.
+    One of a store serves all connections that have the same mapping in force and the same rights.
     """
 
     def usable(self, now: float) -> bool:
@@ -98,13 +98,16 @@ class Executor(Protocol):
     def commits_of(self, transaction: Any) -> Commits:
         """Return the commits that the replies of a connection with this transaction wait for."""
 
-    def fast_path(self, transaction: Any, session: Session, wire_rules: WireRules) -> FastPath | None:
+    def fast_path(
+        self, transaction: Any, session: Session, wire_rules: WireRules, shard: Mapping | None = None
+    ) -> FastPath | None:
         """Return what carries out the plain commands of a connection, None where none of them is.
 
         Args:
             transaction: the connection's.
             session: the connection's.
             wire_rules: grammar facts of the profile.
+            shard: see `ordinary_mapping`.
         """
 
     def end(self, transaction: Any) -> None:

@@ -38,9 +38,11 @@ from kvref.engine.operations import (
 from kvref.engine.session import Session, UnfitError
 from kvref.engine.values import RefusedError
 from kvref.errors import ConfigError
+from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import ClientError, Line, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.base import Executor, FastPath
+from kvref.server.executors.sharded import ShardedFastPath
 from kvref.storage.isolation import Isolation
 from kvref.storage.several import FIRST, SeveralStores, Shards
 
@@ -83,9 +85,10 @@ class Transactions:
     def use(self, store: int) -> Any:
         """Return the transaction in a store, which becomes the current one."""
         self.current = store
-        return self._of(store)
+        return self.of(store)
 
-    def _of(self, store: int) -> Any:
+    def of(self, store: int) -> Any:
+        """Return the transaction in a store."""
         if store not in self._begun:
             self._begun[store] = self._executors[store].begin(self._reads)
         return self._begun[store]
@@ -94,6 +97,13 @@ class Transactions:
         """Note that the fast path is not in force any more; its replies may still wait."""
         self._read |= {store for store, _ in self._waits if store == self.plain}
         self.plain = None
+
+    def use_fast_path(self, store: int) -> Any:
+        """Return the transaction in a store, whose fast path is in force."""
+        if store != self.plain:
+            self.leave_fast_path()
+            self.plain = store
+        return self.use(store)
 
     def note(self, store: int, operation: Operation) -> None:
         """Note that an operation is for a store."""
@@ -116,7 +126,7 @@ class Transactions:
         """Return a number for the commits that replies must wait for, see `Commits`."""
         waits = []
         for store in sorted(self._read if self.plain is None else self._read | {self.plain}):
-            number = self._executors[store].commits_of(self._of(store)).unsettled
+            number = self._executors[store].commits_of(self.of(store)).unsettled
             if number is not None:
                 waits.append((store, number))
             else:
@@ -392,6 +402,7 @@ class RoutingExecutor:
             )
         self.stores = stores
         self.executors = executors
+        self._lines: PlainLines | None = None  # of sharded mappings
 
     def begin(self, reads: str = "") -> Transactions:
         """Return the transactions of a new connection, see `Executor`."""
@@ -408,17 +419,25 @@ class RoutingExecutor:
         """Return the commits of the stores that a connection uses."""
         return transaction
 
-    def fast_path(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> FastPath | None:
+    def fast_path(
+        self, transaction: Transactions, session: Session, wire_rules: WireRules, shard: Mapping | None = None
+    ) -> FastPath | None:
         """Return what carries out the plain commands of a connection in the store of its mapping, see `Executor`."""
-        mapping = session.plain_mapping
+        mapping = shard or session.plain_mapping
         if mapping is None:
             return None
         transaction.leave_fast_path()
         store = self.stores.store_of(mapping)
-        if store is None:
-            return None  # of a sharded mapping, each key has its store
-        transaction.plain = store
-        return self.executors[store].fast_path(transaction.use(store), session, wire_rules)
+        if store is not None:
+            return self.executors[store].fast_path(transaction.use_fast_path(store), session, wire_rules, shard)
+        shards, paths = self.stores.shards_of(mapping), list[FastPath]()
+        for number, each in shards.all_of(mapping):
+            path = self.executors[number].fast_path(transaction.of(number), session, wire_rules, each)
+            if path is None:
+                return None
+            paths.append(path)
+        self._lines = self._lines or PlainLines(wire_rules)
+        return ShardedFastPath(session, mapping, shards, paths, self._lines, transaction.use_fast_path)
 
     def end(self, transaction: Transactions) -> None:
         """Forget the transactions of a connection that is gone; what it has not committed goes with them."""

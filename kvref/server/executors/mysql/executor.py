@@ -126,15 +126,11 @@ class MySQLExecutor:
         """Return none: a reply is given after the commit that it waits for."""
         return SETTLED
 
-    def fast_path(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> MySQLFastPath | None:
-        """Return what carries out the plain commands of a connection, None where none of them is.
-
-        Args:
-            transaction: the connection's.
-            session: the connection's.
-            wire_rules: grammar facts of the profile.
-        """
-        mapping = None if self._plain is None else ordinary_mapping(session)
+    def fast_path(
+        self, transaction: Transaction, session: Session, wire_rules: WireRules, shard: Mapping | None = None
+    ) -> MySQLFastPath | None:
+        """See `Executor`."""
+        mapping = None if self._plain is None else ordinary_mapping(session, shard)
         if mapping is None or self._plain is None:
             return None
         kind = mapping, session.access.read_only, session.bound, transaction.primary_only
