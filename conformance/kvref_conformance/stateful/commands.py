@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from hypothesis import strategies as st
 from hypothesis import target
-from hypothesis.stateful import initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition
 
 from kvref_conformance.findings import Search, signature
 from kvref_conformance.model import steps as s
@@ -28,6 +28,7 @@ from kvref_conformance.stateful.command_rules import (
     missing_in,
     real_names,
     sends,
+    swarm_rule,
 )
 from kvref_conformance.stateful.examples import judge_examples
 from kvref_conformance.stateful.modelled import ModelledConversation
@@ -108,12 +109,12 @@ class CommandMachine(CommandRules):
             self.conversation.take(s.Open(on, self.names.get("m1", ""), protocol))
 
     @precondition(may_join)
-    @rule()
+    @swarm_rule()
     def join(self) -> None:
         """Send the next command in one packet with the command behind it."""
         self.joins = True
 
-    @rule(on=st.sampled_from(CONNECTIONS), really=SELDOM)
+    @swarm_rule(on=st.sampled_from(CONNECTIONS), really=SELDOM)
     def unknown(self, on: str, *, really: bool) -> None:
         """Send what is no command."""
         if really:

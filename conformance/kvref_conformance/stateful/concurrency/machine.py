@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition
 
 from kvref_conformance.model import steps as s
 from kvref_conformance.stateful.command_rules import (
@@ -23,6 +23,7 @@ from kvref_conformance.stateful.command_rules import (
     CommandRules,
     does,
     real_names,
+    swarm_rule,
 )
 from kvref_conformance.strategies.draw import pick
 
@@ -121,7 +122,7 @@ class HistoryMachine(CommandRules):
     update = does("update", changes("update"))
     read_again = does("read_again", reads_around_a_change())
 
-    @rule(on=CONNECTION, commit=st.booleans(), really=SELDOM)
+    @swarm_rule(on=CONNECTION, commit=st.booleans(), really=SELDOM)
     def flush(self, *, on: str, commit: bool, really: bool) -> None:
         """Let the others go first, which flush_all would wait for, and empty the table."""
         model = self.conversation.model
@@ -132,20 +133,20 @@ class HistoryMachine(CommandRules):
                 self.do(s.Close(other))
             self.do(s.Flush(on, protocol=self.protocols[on]))
 
-    @rule(ends=st.sampled_from((True, *(False,) * 19)))
+    @swarm_rule(ends=st.sampled_from((True, *(False,) * 19)))
     def close_all(self, *, ends: bool) -> None:
         """End the history before its last rule."""
         if ends:
             self.finish()
 
     @precondition(lambda self: len(self.conversation.model.open) < len(CONNECTIONS))
-    @rule(on=CONNECTION, mapping=MAPPING)
+    @swarm_rule(on=CONNECTION, mapping=MAPPING)
     def connect(self, *, on: str, mapping: int) -> None:
         """Connect again."""
         self.do(s.Open(on, self.mappings[mapping], self.protocols[on]))
 
     @precondition(lambda self: self.conversation.model.sql_open)
-    @rule(commit=st.booleans())
+    @swarm_rule(commit=st.booleans())
     def end(self, *, commit: bool) -> None:
         """End the SQL transaction."""
         self.do(s.End(commit))
