@@ -41,7 +41,6 @@ PROTOCOLS: Final = st.tuples(*[st.sampled_from((s.TEXT, s.TEXT, s.BINARY))] * 3)
 VERBS: Final = dict.fromkeys(s.STORES, 1.0)
 INITIALS: Final = (None, None, 0, 1, 2, 3)
 _ONE_NAME: Final = "step"  # of the methods of all rules
-_NAMES: Final[list[str]] = []  # of rules that a conversation may leave out
 # Features that commands need.
 NEEDED: Final = {"cas": {"cas"}, "touch": {"touch", "gat"}, "gat": {"touch", "gat"}}
 
@@ -58,11 +57,11 @@ def swarm_rule(**arguments: SearchStrategy[Any]) -> Callable[[Callable[..., None
     """
 
     def decorate(method: Callable[..., None]) -> Any:
-        name = method.__name__
-        _NAMES.append(name)
-        method.__name__ = _ONE_NAME
+        name, method.__name__ = method.__name__, _ONE_NAME
         made = rule(**arguments)(method)  # type: ignore[call-overload]  # no argument is a bundle
-        return precondition(lambda self: name not in self.left_out)(made)
+        kept: Any = precondition(lambda self: name not in self.left_out)(made)
+        kept.name_of_rule = name
+        return kept
 
     return decorate
 
@@ -70,8 +69,10 @@ def swarm_rule(**arguments: SearchStrategy[Any]) -> Callable[[Callable[..., None
 @st.composite
 def some_rules(draw: DrawFn) -> set[str]:
     """Draw the rules that a conversation leaves out (Groce and others, "Swarm Testing", ISSTA 2012)."""
+    machine = type(draw(st.runner()))
     tenths = draw(st.integers(0, 9))
-    return {name for name in _NAMES if draw(st.integers(0, 9)) < tenths}
+    names = {getattr(getattr(machine, each), "name_of_rule", "") for each in dir(machine)}
+    return {name for name in sorted(names) if name and draw(st.integers(0, 9)) < tenths}
 
 
 def does(name: str, drawn: SearchStrategy[Any]) -> Any:
