@@ -136,7 +136,7 @@ MAPPED = (
         "mapped-behind-a-miss",
         "KV-MGET-014",
         *EVERYWHERE,
-        send("get {k3} @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
+        send("get {k30} @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nEND\r\n"),
         BOUND[2],
     ),
     case(

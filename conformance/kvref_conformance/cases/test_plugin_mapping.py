@@ -74,7 +74,7 @@ WORDS = (
         "no-switch-behind-a-miss",
         "KV-MGET-017",
         *EVERYWHERE,
-        send("get {k2} @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n1\r\nEND\r\n"),
+        send("get {k20} @@{m2}.{k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n1\r\nEND\r\n"),
         hit("{k}", "1"),
     ),
     case(

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from kvref_conformance.steps import Step
 
 LEVELS = {"1": COMMITTED, "2": SNAPSHOT, "3": SERIAL}
+# Two blanks: the second word must not be at a place where its address decides whether it is read (KV-MGET-026).
 KEY_AND_MAPPING = send(
-    "get {k}1 @@{m1}\r\n", item_reply(1, "old").removesuffix("END\r\n") + "VALUE @@{m1} 0 {#w1}\r\n{w1}\r\nEND\r\n"
+    "get  {k}1 @@{m1}\r\n", item_reply(1, "old").removesuffix("END\r\n") + "VALUE @@{m1} 0 {#w1}\r\n{w1}\r\nEND\r\n"
 )
 RANGE_OF_A_MAPPING = send("get @@{m1}.@>={k}1@<={k}1\r\n", item_reply(1, "old"))
 BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"

@@ -21,7 +21,6 @@ BAD_FORMAT = "CLIENT_ERROR bad command line format\r\n"
 BAD_TIME = "CLIENT_ERROR invalid exptime argument\r\n"
 LATER = 2000000000
 X = store("{k}", "x")
-BRIEF = send("set {k} 0 2 1\r\nx\r\n", "STORED\r\n")
 FOUND = "VALUE {k} 0 1\r\nx\r\nEND\r\n"
 NUMBERED = send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n")
 SAME = send("gets {k}\r\n", "VALUE {k} 0 1 {a}\r\nx\r\nEND\r\n")
