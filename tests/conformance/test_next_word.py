@@ -24,6 +24,12 @@ def test_a_word_at_such_a_place_is_found() -> None:
     assert not depends_on_address(rendered("get {k20} @@{m2}.{k}\r\n"), sys.maxsize)
 
 
+def test_in_a_batch_any_word_at_such_a_place_counts() -> None:
+    assert depends_on_address(b"get k1 k1 k1 k1 k1\r\n", sys.maxsize, counted=True)
+    assert not depends_on_address(b"get k1 k1 k1 k1 k1\r\n", sys.maxsize)
+    assert not depends_on_address(b"get k1 k1 k1 k1\r\n", sys.maxsize, counted=True)
+
+
 def test_no_case_has_one() -> None:
     sends = [
         (case.id, step) for case in all_cases() for step in case.steps if isinstance(step, Send) and not step.binary

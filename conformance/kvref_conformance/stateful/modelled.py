@@ -117,7 +117,8 @@ class ModelledConversation:
             what `report` raises.
         """
         if self.wrong is None:
-            steps = tuple(map(_certain, steps))
+            # Histories have batches.
+            steps = tuple(_certain(step, counted=self._sql is not None) for step in steps)
             self.steps += steps
             on = SQL if isinstance(steps[0], s.Statement) else steps[0].on
             self._attempt(on, encodings.shown(steps[0]), lambda: self._take(steps))
@@ -320,12 +321,12 @@ class ModelledConversation:
             self._conversation.judge(Exchange(SQL, statement, (str(wanted),), str(got), kept=False, step=step))
 
 
-def _certain(step: s.Step) -> s.Step:
-    """Return a get with fewer words where the answer would depend on an address."""
+def _certain(step: s.Step, *, counted: bool) -> s.Step:
+    """Return a get with fewer words where the answer would depend on an address; `counted`: see there."""
     while (
         isinstance(step, s.Get)
         and step.protocol == s.TEXT
-        and depends_on_address(encodings.request(step).encode("latin-1"), sys.maxsize)
+        and depends_on_address(encodings.request(step).encode("latin-1"), sys.maxsize, counted=counted)
     ):
         step = replace(step, words=step.words[:-1])
     return step
