@@ -15,8 +15,13 @@ TAG = "z587703b5"  # in front of the name of each key, as `Judge.fresh_key` has 
 
 def rendered(packet: str) -> bytes:
     """Return a packet with a key, or the name of a mapping, for each name."""
-    words = NAME.sub(lambda name: f"{TAG[:5]}{name[2]}" if name[2].startswith(("m", "q")) else TAG + name[2], packet)
-    return words.encode("latin-1", "replace")
+
+    def word(name: re.Match[str]) -> str:
+        if name[2] == "q":
+            return TAG[0]  # the mapping with a name of one letter
+        return f"{TAG[:5]}{name[2]}" if name[2].startswith("m") else TAG + name[2]
+
+    return NAME.sub(word, packet).encode("latin-1", "replace")
 
 
 def test_a_word_at_such_a_place_is_found() -> None:

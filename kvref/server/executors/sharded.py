@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from kvref.engine.mapping import Mapping
 from kvref.engine.session import Session
 from kvref.protocol.fast_path import PlainLines
 from kvref.server.executors.base import FastPath, Later, Wait
 from kvref.storage.several import Shards
-
-_GET: Final = len(b"get ")
 
 
 class ShardedFastPath:
@@ -51,9 +48,10 @@ class ShardedFastPath:
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a single get of a row that its shard's store caches, see `FastPath`."""
-        if not data.startswith(b"get ") or not self._lines.get.fullmatch(data):
+        line = self._lines.get.fullmatch(data)
+        if line is None:
             return None
-        shard = self._shard_of(data[_GET:-2])
+        shard = self._shard_of(line[1])
         self._single = data, shard
         return None if shard is None else self._paths[shard].hit(data)
 
