@@ -36,6 +36,8 @@ MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
 MIN_TOGETHER: Final = 2
 MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
 _LONGEST: Final = 1 << 20
+# Rows that are kept need no statement: so many times as many gets may be answered together.
+WIDER: Final = 8
 _BYTES_OF_KEY: Final = 1024  # in a statement
 
 
@@ -95,7 +97,8 @@ class Batching:
         if store.row_cache is not None:
             follower = Follower(store.login, store.row_cache)
             reader = SQLReader(store, reading)
-            self._reader = caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower)
+            width = partial(self._width, reading)
+            self._reader = caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower, width)
             self.hit = caching.hit
         elif handlersocket:
             self._reader = HandlerSocketReader(store, reading, isolation)
@@ -103,7 +106,8 @@ class Batching:
             self._reader = SQLReader(store, reading)
         reads = ReadBatcher(store, self._reader, self._fallback)
         writes = WriteBatcher(store, self._writing, self._fallback)
-        self._reads = _Work(reads.carry_out, partial(self._width, reading), runner)
+        times = 1 if store.row_cache is None else WIDER
+        self._reads = _Work(reads.carry_out, partial(self._width, reading, times=times), runner)
         self._writes = _Work(writes.carry_out, partial(self._width, self._writing), runner)
         # Of plain gets, whose replies have no CAS value.
         self._plain_reads, self._replicas = self._reads, None
@@ -196,12 +200,18 @@ class Batching:
                 return False  # the server says what is wrong with it
         return True
 
-    def _width(self, connection: DedicatedConnection, about: About) -> int:
-        """Return how many commands of a mapping may go together, so that neither question nor answer is too large."""
+    def _width(self, connection: DedicatedConnection, about: About, *, times: int = 1) -> int:
+        """Return how many commands of a mapping may go together, so that neither question nor answer is too large.
+
+        Args:
+            connection: that the question is for.
+            about: the mapping.
+            times: how many such questions there may be.
+        """
         mapping = about.mapping if isinstance(about, PlainTable) else about
         width = min(self._store.login.together, MAX_BYTES // bytes_of_row(mapping))
         longest = connection.longest
-        return max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))
+        return times * max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))
 
 
 class _Work:

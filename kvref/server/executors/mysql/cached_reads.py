@@ -14,7 +14,7 @@ from kvref.engine.values import shown_flags
 from kvref.errors import StoreError
 from kvref.protocol.fast_path import shown
 from kvref.server.executors.mysql.pool import DedicatedConnection
-from kvref.server.executors.mysql.reads import CellsOfWords, Rows, Shown, SQLReader
+from kvref.server.executors.mysql.reads import CellsOfWords, Rows, Shown, SQLReader, in_parts
 from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.eligibility import Terms, terms
@@ -77,6 +77,7 @@ class CachingReader:
         isolation: isolation settings; the level may change.
         cache: of the server's rows.
         follower: keeps the cache up to date; it ends with the reader.
+        width: returns how many rows of a mapping one SELECT may read; a batch may have more keys.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class CachingReader:
         isolation: Isolation,
         cache: RowCache,
         follower: Follower,
+        width: Callable[[Mapping], int],
     ) -> None:
         self._reader = reader
         self._store = store
@@ -94,6 +96,7 @@ class CachingReader:
         self._isolation = isolation
         self._cache = cache
         self._follower = follower
+        self._width = width
         self._executed: Position | None = None
         self._executed_at = 0.0
         self._executed_in = 0  # the turn that began with the query for it
@@ -105,11 +108,12 @@ class CachingReader:
     async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:
         """See `RowReader`."""
         cached = self._rows_of(mapping)
+        read = in_parts(self._reader.rows_of(mapping, keys), self._width(mapping))
         if cached is None:
             self._cache.misses += len(keys)
-            return await self._reader.rows(mapping, keys, turn)
+            rows: Rows = await self._connection.call(read, [*keys])
+            return rows
         identities = self._store.identities(mapping)
-        read = self._reader.rows_of(mapping, keys)
         batch = _Batch(mapping, cached, read, lambda row: identities.spelled(row.key), _same, turn)
         return await self._answer(batch, [*keys])
 
@@ -136,10 +140,12 @@ class CachingReader:
         """See `RowReader`."""
         mapping = table.mapping
         cached = self._open(self._cells_of(table))
+        read = in_parts(partial(_cells, table), self._width(mapping))
         if cached is None:
             self._cache.misses += len(words)
-            return await self._reader.cells(table, words, turn)
-        batch = _Batch(mapping, cached, partial(_cells, table), lambda cells: cells[0], partial(_reply, table), turn)
+            found: Shown = await self._connection.call(read, [*dict.fromkeys(words)])
+            return found
+        batch = _Batch(mapping, cached, read, lambda cells: cells[0], partial(_reply, table), turn)
         return await self._answer(batch, words)
 
     async def close(self) -> None:
@@ -166,15 +172,20 @@ class CachingReader:
         return cached if usable else None
 
     async def _answer(self, batch: _Batch, keys: list[Any]) -> tuple[dict[Any, Any], bool]:
-        cache, kept = self._cache, batch.cached.rows
-        hits = [key for key in keys if key in kept]
-        missing = keys if not hits else [key for key in keys if key not in kept]
-        found, certain = await self._read(batch, missing, for_hits=bool(hits))
-        late = await self._take(batch.cached, hits, found)
+        cache, rows = self._cache, batch.cached.rows
+        missing = [key for key in keys if key not in rows]
+        hits = [key for key in keys if key in rows] if missing else keys
+        found, certain = await self._read(batch, [*dict.fromkeys(missing)], for_hits=bool(hits))
+        as_new = bool(hits) and await self._reached(len(hits))
+        late = [key for key in hits if not as_new or key not in rows]
         cache.hits += len(hits) - len(late)
         cache.misses += len(missing) + len(late)
+        if not missing and not late:
+            return rows, False  # a key that leaves it meanwhile may have a row
+        if as_new:
+            found |= {key: rows[key] for key in hits if key in rows}
         if late:
-            more, rest_certain = await self._connection.call(batch.read, late)
+            more, rest_certain = await self._connection.call(batch.read, [*dict.fromkeys(late)])
             return found | more, certain and rest_certain
         return found, certain
 
@@ -211,21 +222,17 @@ class CachingReader:
             cache.keep(cached, kept, self._executed)
         return answer.rows
 
-    async def _take(self, cached: CachedTable, hits: list[Any], found: dict[Any, Any]) -> list[Any]:
-        """Add kept rows to what was found; return the keys for which there is none, or none that is new enough."""
-        if not hits:
-            return []
+    async def _reached(self, hits: int) -> bool:
+        """Return whether kept rows are as new as the server was, or become so soon; `hits` is how many keys wait."""
         cache, began = self._cache, time.monotonic()
         reached = self._executed is not None and await cache.reached(self._executed, PATIENCE)
         now = time.monotonic()
         cache.lag = now - began
-        if not reached:
-            cache.behind += len(hits)
-            return hits
-        cache.age = now - self._executed_at
-        rows = cached.rows
-        found.update({key: rows[key] for key in hits if key in rows})
-        return [key for key in hits if key not in found]
+        if reached:
+            cache.age = now - self._executed_at
+        else:
+            cache.behind += hits
+        return reached
 
 
 def _table(mapping: Mapping) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.operations import Cell, Row
@@ -250,9 +250,10 @@ class PlainReads(PlainInRun):
         words: in the order of the reply.
     """
 
-    __slots__ = ("_now", "_rows", "_table", "words")
+    __slots__ = ("_now", "_rows", "_table", "_whole", "words")
 
     _rows: list[Cells | bytes | None]
+    _whole: bytes | None  # the reply, where each row came as its part of it
     _table: PlainTable
     _now: int
 
@@ -274,20 +275,27 @@ class PlainReads(PlainInRun):
             now: UNIX time in whole seconds.
             certain: the other words have no row.
         """
-        self._rows = rows = [found.get(word) for word in self.words]
-        if None in rows and not certain:
+        self._rows = rows = [*map(found.get, self.words)]
+        if not certain and None in rows:
             self.give_up()
             return
         self._table, self._now = table, now
+        self._whole = _joined(rows)
         self.left = self._is_too_large(rows)
         self.answered()
 
     def reply(self) -> bytes | ServerError:
         """See `PlainInRun`."""
-        return b"".join([*self._all_shown(), END]) if self.error is None else self.error
+        if self.error is not None:
+            return self.error
+        if self._whole is None:
+            return b"".join([*self._all_shown(), END])
+        self.origin.verbs.counters.looked_up(len(self.words), 0)
+        return self._whole
 
     def _is_too_large(self, rows: list[Cells | bytes | None]) -> bool:
-        return sum([_length(each) for each in rows]) > MAX_VALUES
+        length = sum([_length(each) for each in rows]) if self._whole is None else len(self._whole)
+        return length > MAX_VALUES
 
     def _all_shown(self) -> list[bytes]:
         """Return what is shown of each word, and count them."""
@@ -300,6 +308,14 @@ class PlainReads(PlainInRun):
 
     def _shown(self, word: bytes, cells: Cells) -> bytes:
         return self.origin.verbs.reply_of_cells(word, *self._table.parts(cells), self._now)
+
+
+def _joined(rows: list[Any]) -> bytes | None:
+    """Return the reply to a get of rows that are replies themselves, None where some are not."""
+    try:
+        return b"".join([*rows, END])
+    except TypeError:
+        return None
 
 
 def _length(row: Cells | bytes | None) -> int:

@@ -27,6 +27,7 @@ from kvref.storage.mysql.store import MySQLStore
 Rows = tuple[dict[Spelling, Row], bool]
 CellsOfWords = tuple[dict[bytes, Cells], bool]
 Shown = tuple[dict[bytes, Cells | bytes], bool]
+_Read = Callable[[MySQLConnection, list[Any]], tuple[dict[Any, Any], bool]]
 
 
 class RowReader(Protocol):
@@ -53,7 +54,13 @@ class RowReader(Protocol):
         """
 
     async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:
-        """Return the rows of some words, see `PlainTable.read`, or what a get replies; `turn` as above."""
+        """Return the rows of some words, see `PlainTable.read`, or what a get replies.
+
+        Args:
+            table: of the words.
+            words: plain; one may be there several times.
+            turn: of the batch.
+        """
 
     async def close(self) -> None:
         """Close the resources; no read may be running."""
@@ -106,7 +113,7 @@ class SQLReader:
 
     async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:  # noqa: ARG002
         """See `RowReader`."""
-        found: Shown = await self._connection.call(_read, table, words)
+        found: Shown = await self._connection.call(_read, table, [*dict.fromkeys(words)])
         return found
 
     async def close(self) -> None:
@@ -142,6 +149,7 @@ class HandlerSocketReader:
 
     async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:
         """See `RowReader`."""
+        words = [*dict.fromkeys(words)]
         answer: tuple[Opened, list[Cells | None]] | None = await self._ask(self._handler.ask, table.mapping, words)
         if answer is None:
             return await self._sql.cells(table, words, turn)
@@ -170,6 +178,23 @@ class HandlerSocketReader:
             self._releasing = self._loop.call_later(HELD, self._release)
         else:
             self._handler.close()
+
+
+def in_parts(read: _Read, width: int) -> _Read:
+    """Return what reads the rows of any number of keys.
+
+    Args:
+        read: reads those of at most `width` keys by one statement; returns what is found, and whether the other keys
+            have no row for certain.
+        width: at least 1.
+    """
+
+    def read_all(connection: MySQLConnection, keys: list[Any]) -> tuple[dict[Any, Any], bool]:
+        parts = [read(connection, keys[at : at + width]) for at in range(0, len(keys), width)]
+        found = {key: row for rows, _ in parts for key, row in rows.items()} if len(parts) > 1 else parts[0][0]
+        return found, all(certain for _, certain in parts)
+
+    return read_all
 
 
 def _read(connection: MySQLConnection, table: PlainTable, words: list[bytes]) -> CellsOfWords:
@@ -208,13 +233,13 @@ class ReadBatcher:
         turn = commands[-1].turn
         if not isinstance(about, PlainTable):
             return await self._reader.rows(about, {each.spelling: each.key for each in commands}, turn)
-        words: dict[bytes, None] = {}
+        words: list[bytes] = []
         for each in commands:
             if isinstance(each, PlainReads):
-                words.update(dict.fromkeys(each.words))
+                words += each.words
             else:
-                words[each.word] = None
-        return await self._reader.cells(about, [*words], turn)
+                words.append(each.word)
+        return await self._reader.cells(about, words, turn)
 
     def answer(self, about: Mapping | PlainTable, commands: list[Any], found: Rows | Shown) -> None:
         """Answer look-ups with what `read` has returned for them."""
