@@ -72,6 +72,8 @@ class PlainVerbs:
         self.key: Callable[[bytes], Cell] = values.key_reader(mapping.key, session.rules)
         self.value: Callable[[bytes], Cell] = values.value_reader(mapping.values[0], session.rules)
         self._flags: dict[int, int | None] = {}  # what the column has of them
+        self._name = b""  # in front of keys in words that name the mapping, once one was seen
+        self._generation = session.shared.directory.generation
         self._stored = (*counted(_SET, Status.STORED, missing_counted=False), *STORED_ITEM)
         self._lost = tuple(counted(_SET, _LOST, missing_counted=False))
         self._next_cas = store.cas_numbers(self._session, mapping)
@@ -88,7 +90,14 @@ class PlainVerbs:
 
     def key_of_bound(self, word: bytes) -> bytes | None:
         """See `Session.key_of_bound`."""
-        return self._session.key_of_bound(word)
+        name = self._name
+        if not (name and word.startswith(name)):
+            key = self._session.key_of_bound(word)
+            if key is not None:
+                self._name = self._session.name_of_bound(word) or name
+            return key
+        # As `Session.key_of_bound` without a look at each part.
+        return (word[len(name) :] or None) if self.shared.directory.generation == self._generation else None
 
     def expired(self, expiry: int | None, now: int) -> bool:
         """Return whether a row that a get has found is expired, and count that.

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kvref.engine.access import UNLIMITED, Access
 from kvref.engine.batch import Batch, Limits
 from kvref.engine.cache.memory import Cache, Pending
-from kvref.engine.mapping import Directory, Mapping, Switch, is_whole_name, mapping_name, split_word
+from kvref.engine.mapping import MARK, Directory, Mapping, Switch, is_whole_name, mapping_name, split_word
 from kvref.engine.operations import (
     Cell,
     DeadlockError,
@@ -189,6 +189,18 @@ class Session:
         name = mapping_name(target.name, naming, self.rules)
         whole = is_whole_name(target.name, name, naming, self.rules)
         return target.key if self._is_current(name, whole=whole) else None
+
+    def name_of_bound(self, word: bytes) -> bytes | None:
+        """Return what is in front of the key in a word that names the bound mapping, see `key_of_bound`.
+
+        In front of any other key it names the same mapping, because it contains the name and the delimiter behind it.
+        None for words where that is not so.
+        """
+        key, target = self.key_of_bound(word), self.split(word)
+        if key is None or target is None or not (target.delimited and word.startswith(MARK + target.name)):
+            return None
+        name = word.removesuffix(key)
+        return None if len(name) < self.rules.shortest_word else name
 
     def start(self) -> bool:
         """Bind the default mapping if none is bound; return whether this is the first command that needs a mapping."""

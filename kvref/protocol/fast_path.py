@@ -32,7 +32,9 @@ class PlainLines:
         get: a whole get of one key; its group is the key.
         gets_of_one: such gets one behind the other, 64 at most.
         getting: a whole get or gets of any keys; its groups are verb and words. Each word is one of `word` or `named`.
+        get_named: as `get`, of a word that may begin with the name of a mapping.
         set: a set without an expiry time up to its data; its groups are key, flags and length.
+        set_named: as `set`, of a word that may begin with the name of a mapping.
         storing: a set, add or replace up to its data; its groups are verb, word, flags, expiry time and length. Like
             those of the other lines below, the word may begin with the name of a mapping.
         counting: a whole incr or decr; its groups are verb, word and delta.
@@ -49,6 +51,8 @@ class PlainLines:
         self.set = re.compile(rb"set (" + word + rb") ([0-9]{1,9}) 0 ([0-9]{1,7})\r\n")
         named = rb"@@[^ \r\n\0]{1,%d}" % (rules.key_limit - 2)
         self.named = re.compile(named)
+        self.get_named = re.compile(rb"get (" + named + rb")\r\n")
+        self.set_named = re.compile(rb"set (" + named + rb") ([0-9]{1,9}) 0 ([0-9]{1,7})\r\n")
         any_word = rb"(" + word + rb"|" + named + rb")"
         one = rb"(?:" + word + rb"|" + named + rb")"
         self.getting = re.compile(rb"(gets?) (" + one + rb"(?: " + one + rb")*)\r\n")
@@ -95,6 +99,17 @@ def numbered(hit: bytes, cas: int) -> bytes:
     """
     end = hit.index(b"\r\n")
     return b"%b %d%b" % (hit[:end], cas, hit[end:])
+
+
+def renamed(hit: bytes, key: bytes, word: bytes) -> bytes:
+    """Return what `shown` returned for a key as it is shown for another word.
+
+    Args:
+        hit: of one item.
+        key: that it shows.
+        word: that it is to show.
+    """
+    return b"VALUE %b%b" % (word, hit[len(b"VALUE ") + len(key) :])
 
 
 def data_of(hit: bytes) -> bytes:

@@ -57,7 +57,7 @@ def test_gets_go_where_the_listener_says_if_the_dsn_allows_it(
         monkeypatch.setattr(batching, "_goes_together", lambda *_: True)
         monkeypatch.setattr("kvref.server.executors.mysql.batching.ports.Lookup", Operation)
         origin = Origin(cast(Any, None), transaction.last_write, primary_only=transaction.primary_only)
-        batching.add_read(cast(Any, None), PlainLone(origin, b"k", b"", lambda *_: None))
+        batching.add_read(cast(Any, None), PlainLone(origin, b"k", b"", b"", lambda *_: None))
         batching.add_get(cast(Any, None), PlainGet(origin, b"k", b"", b"k", b"k", with_cas=False))
         command = Command(cast(Any, None), cast(Any, None), transaction)
         command.operation = cast(Lookup, Operation())

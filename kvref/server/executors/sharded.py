@@ -48,7 +48,7 @@ class ShardedFastPath:
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a single get of a row that its shard's store caches, see `FastPath`."""
-        line = self._lines.get.fullmatch(data)
+        line = self._lines.get.fullmatch(data) or self._lines.get_named.fullmatch(data)
         if line is None:
             return None
         shard = self._shard_of(line[1])
@@ -75,17 +75,23 @@ class ShardedFastPath:
         return shard, at
 
     def _next(self, data: bytes, at: int) -> tuple[bytes | None, int]:
-        """Return the key of the plain command at some place of the input and where it ends, None if it is none."""
-        line = self._lines.get.match(data, at)
+        """Return the word of the plain command at some place of the input and where it ends, None if it is none."""
+        lines = self._lines
+        line = lines.get.match(data, at) or lines.get_named.match(data, at)
         if line is not None:
             return line[1], line.end()
-        line = self._lines.set.match(data, at)
+        line = lines.set.match(data, at) or lines.set_named.match(data, at)
         if line is None:
             return None, at
         end = line.end() + int(line[3]) + len(b"\r\n")
         return (line[1], end) if end <= len(data) else (None, at)
 
     def _shard_of(self, word: bytes) -> int | None:
-        """Return the shard of a key, None where it can have no row."""
-        cell = self._session.looked_up(self._mapping, word)
+        """Return the shard of the key in a word, None where it can have no row, or names another mapping."""
+        key: bytes | None = word
+        if word.startswith(b"@"):
+            key = self._session.key_of_bound(word)
+        if key is None or not self._lines.word.fullmatch(key):
+            return None
+        cell = self._session.looked_up(self._mapping, key)
         return None if cell is None else self._shards.of_key(self._mapping, cell)

@@ -133,9 +133,9 @@ class MySQLFastPath:
         gets = data.startswith((b"get ", b"gets "))
         if gets and not self._batcher.takes_reads(self._mapping):
             return 0, Wait.NOTHING
-        only = self._lines.get.fullmatch(data) if gets else None
-        if only is not None and table.takes_word(only[1]):
-            self._batcher.add_read(table, PlainLone(self._origin, only[1], data, later))
+        word, name = self._only(data) if gets else (b"", b"")
+        if word and table.takes_word(word):
+            self._batcher.add_read(table, PlainLone(self._origin, word, data, name, later))
             return len(data), Wait.ANSWER
         taken = self._gets(table, data) if gets else self._sets(table, data)
         if not taken:
@@ -155,6 +155,22 @@ class MySQLFastPath:
                 assert isinstance(each, (PlainRead, PlainReads, PlainGet))
                 self._add(table, each)
         return size, Wait.ANSWER
+
+    def _only(self, data: bytes) -> tuple[bytes, bytes]:
+        """Return the plain key of a get that is all of some input, and the name in front of it; empty for others."""
+        line = self._lines.get.fullmatch(data)
+        if line is not None:
+            return line[1], b""
+        line = self._lines.get_named.fullmatch(data)
+        key = None if line is None else self._key(line[1])
+        return (b"", b"") if line is None or key is None else (key, line[1].removesuffix(key))
+
+    def _key(self, word: bytes) -> bytes | None:
+        """Return the plain key in a word that may name the mapping; None if the slow path must read the word."""
+        if not word.startswith(b"@"):
+            return word
+        key = self._verbs.key_of_bound(word)
+        return key if key is not None and self._lines.word.fullmatch(key) else None
 
     def _add(self, table: PlainTable, lookup: PlainRead | PlainReads | PlainGet) -> None:
         if isinstance(lookup, PlainGet):
@@ -210,11 +226,8 @@ class MySQLFastPath:
             return [PlainReads(self._origin, data, words)]
         lookups = []
         for word in words:
-            key: bytes | None = word
-            if word.startswith(b"@"):
-                # Of several words one that names a mapping may decide about those behind it.
-                key = self._verbs.key_of_bound(word) if len(words) == 1 else None
-                key = key if key is not None and self._lines.word.fullmatch(key) else None
+            # Of several words one that names a mapping may decide about those behind it.
+            key = None if len(words) > 1 and word.startswith(b"@") else self._key(word)
             lookup = None if key is None else self._lookup(table, word, key, b"", with_cas=with_cas)
             if lookup is None:
                 return []
@@ -233,8 +246,8 @@ class MySQLFastPath:
             data: see `Plain`.
             with_cas: it is a gets.
         """
-        if word is key and not with_cas and table.takes_word(key):
-            return PlainRead(self._origin, word, data)
+        if not with_cas and table.takes_word(key):
+            return PlainRead(self._origin, key, data, word.removesuffix(key))
         try:
             cell = self._verbs.looked_up(key)
         except RefusedError:
@@ -260,15 +273,18 @@ class MySQLFastPath:
         return [*found.values()]
 
     def _set(self, table: PlainTable, data: bytes, at: int) -> PlainWrite | None:
-        head = self._lines.set.match(data, at)
+        head = self._lines.set.match(data, at) or self._lines.set_named.match(data, at)
         if head is None:
             return None
-        word, start, size = head[1], head.end(), int(head[3])
+        start, size = head.end(), int(head[3])
         end = start + size
         value = data[start:end]
         if data[end : end + 2] != b"\r\n" or size > MAX_VALUE:
             return None
-        if not (self._takes_all or self._lines.takes(word, size)):
+        if not (self._takes_all or self._lines.takes(head[1], size)):
+            return None
+        word = self._key(head[1])
+        if word is None:
             return None
         if len(word) > table.longest_key or not word.isascii() or (table.text and not value.isascii()):
             return None

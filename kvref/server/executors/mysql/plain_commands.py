@@ -10,7 +10,7 @@ from typing import Any, Final
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.operations import Cell, Row
 from kvref.engine.values import to_bytes
-from kvref.protocol.fast_path import END, STORED
+from kvref.protocol.fast_path import END, STORED, renamed
 from kvref.protocol.replies import ServerError
 from kvref.server.executors.base import Later
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
@@ -40,7 +40,7 @@ class Plain:
 
     Args:
         origin: of it.
-        word: the client's key.
+        word: the key, as the client wrote it; of other commands than plain gets, as the reply shows it.
         data: what arrived of it.
 
     Attributes:
@@ -77,13 +77,15 @@ class PlainLone(Plain):
 
     Args:
         origin, word, data: see `Plain`.
+        name: of the mapping, with all that is between it and the word.
         later: see `Later`.
     """
 
-    __slots__ = ("_later",)
+    __slots__ = ("_later", "_name")
 
-    def __init__(self, origin: Origin, word: bytes, data: bytes, later: Later) -> None:
+    def __init__(self, origin: Origin, word: bytes, data: bytes, name: bytes, later: Later) -> None:
         super().__init__(origin, word, data)
+        self._name = name
         self._later = later
 
     def give_up(self) -> None:
@@ -96,11 +98,11 @@ class PlainLone(Plain):
 
     def answer(self, table: PlainTable, cells: Cells | bytes | None, now: int) -> None:
         """Reply and count the command, see `PlainRead.answer`."""
-        verbs = self.origin.verbs
+        verbs, name, word = self.origin.verbs, self._name, self.word
         if isinstance(cells, bytes):
-            shown = cells
+            shown = renamed(cells, word, name + word) if name else cells
         else:
-            shown = b"" if cells is None else verbs.reply_of_cells(self.word, *table.parts(cells), now)
+            shown = b"" if cells is None else verbs.reply_of_cells(name + word, *table.parts(cells), now)
         verbs.count_get(shown)
         self._later([shown + END], b"")
 
@@ -165,13 +167,22 @@ class _PlainLookup(PlainInRun):
 
 
 class PlainRead(_PlainLookup):
-    """A get of a plain word, answered with cells as the server writes them, or with the reply."""
+    """A get of a plain word, answered with cells as the server writes them, or with the reply.
 
-    __slots__ = ("_found", "_now", "_shown")
+    Args:
+        origin, word, data: see `Plain`.
+        name: see `PlainLone`.
+    """
+
+    __slots__ = ("_found", "_name", "_now", "_shown")
 
     _found: tuple[int | None, bytes, int | None] | None
     _now: int
     _shown: bytes | None
+
+    def __init__(self, origin: Origin, word: bytes, data: bytes, name: bytes) -> None:
+        super().__init__(origin, word, data)
+        self._name = name
 
     def answer(self, table: PlainTable, cells: Cells | bytes | None, now: int) -> None:
         """Take the cells of the row, None where there is none.
@@ -192,8 +203,9 @@ class PlainRead(_PlainLookup):
     def shown(self) -> bytes:
         """See `_PlainLookup`."""
         if self._shown is not None:
-            return self._shown
-        return b"" if self._found is None else self.origin.verbs.reply_of_cells(self.word, *self._found, self._now)
+            return renamed(self._shown, self.word, self._name + self.word) if self._name else self._shown
+        word = self._name + self.word
+        return b"" if self._found is None else self.origin.verbs.reply_of_cells(word, *self._found, self._now)
 
     @property
     def size(self) -> int:

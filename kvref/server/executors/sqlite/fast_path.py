@@ -17,7 +17,7 @@ from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol import commands as c
 from kvref.protocol.command_table import needs, text_form
-from kvref.protocol.fast_path import END, STORED, PlainLines
+from kvref.protocol.fast_path import END, STORED, PlainLines, renamed
 from kvref.protocol.replies import Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import encode, parse_line
@@ -86,14 +86,26 @@ class SQLiteFastPath:
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to `get WORD` of a row that is kept, alone in the input; None for anything else."""
-        kept = self._items.get(data[4:-2]) if len(data) > 6 else None  # mypyc: no slice that ends before it begins
-        if kept is None or kept[EXPIRY] or data[:4] != b"get " or data[-2:] != b"\r\n":
+        if len(data) <= 6:  # mypyc: no slice that ends before it begins
+            return None
+        kept = self._items.get(data[4:-2])
+        if kept is None:
+            shown = self._named(data[4:-2]) if data.startswith(b"get @@") else None
+        else:
+            shown = None if kept[EXPIRY] else kept[HIT]
+        if shown is None or data[:4] != b"get " or data[-2:] != b"\r\n":
             return None
         counters = self._counters
         if counters.prefixes.counting or not self._table.live:
             return None
         counters.found()
-        return kept[HIT] + END
+        return shown + END
+
+    def _named(self, word: bytes) -> bytes | None:
+        """Return what is shown of a cached row that never expires, of whose mapping a word has the name."""
+        key = self._verbs.key_of_bound(word) if self._lines.named.fullmatch(word) else None
+        kept = None if key is None else self._items.get(key)
+        return None if key is None or kept is None or kept[EXPIRY] else renamed(kept[HIT], key, word)
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
         """Run the simple commands at the beginning of the input, see `FastPath`; all replies are available at once."""
@@ -153,6 +165,10 @@ class SQLiteFastPath:
         if kept is not None and not (kept[EXPIRY] or with_cas):
             self._hits += 1
             return end + 2, kept[HIT] + END, False
+        named = self._named(rest) if rest.startswith(b"@@") and not with_cas else None
+        if named is not None:
+            self._hits += 1
+            return end + 2, named + END, False
         words = rest.split(b" ")
         found = None if with_cas else self._cached(words)
         found = found or self._found(words, with_cas=with_cas)
