@@ -79,6 +79,21 @@ def test_what_waits_behind_a_statement_that_hangs_is_answered_with_it(verb: str)
     assert len(shown) == 2
 
 
+@pytest.mark.parametrize("verb", ["set", "incr", "append"])
+def test_a_deadlock_of_a_server_that_hangs_then_is_answered_as_that(verb: str) -> None:
+    first = Conversation(0.0, Path(), (Command("set", "k0", "100"), Command(verb, "k0", "5", gap=0.5)))
+    plan = Plan(
+        0, "mysql", {"innodb_lock_wait_timeout": 1}, 0.0, (first,), statements=(0.1,), connections=6, together=2
+    )  # fmt: skip
+    found = 0
+    with simulation() as machine:
+        for number in range(8, 24):
+            outcome = machine.run(replace(plan, failures=((number, "deadlock"), (number + 1, "hangs for long"))))
+            assert not outcome.wrong, (number, outcome.wrong)
+            found += "deadlock" in str(outcome.events) and "hangs" in str(outcome.events)
+    assert found
+
+
 def test_a_server_that_stops_does_nothing_more_after_a_crash() -> None:
     talk = Conversation(0.0, Path(), (Command("set", "k0", "100"),))
     plan = Plan(0, "mysql", {}, 0.0, (talk,), statements=(0.1,), connections=6, stop=0.05, crash=Crash(0.06))

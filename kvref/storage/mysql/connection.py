@@ -391,17 +391,23 @@ class MySQLConnection:
         if number in READ_ONLY and self._database.nodes.writes_elsewhere(self._connection):
             self.lost, self.in_transaction = True, False
             return LostError(text)
-        self._ask_whether_open()
+        hang = self._ask_whether_open()
+        if hang is not None:
+            return hang
         if number in LOCKED:
             return operations.LockWaitError(text)
         if number == ER.LOCK_DEADLOCK:
             return CycleError(text)
         return AgainError(text) if number in STALE else StoreError(text)
 
-    def _ask_whether_open(self) -> None:
-        """Learn whether the error was only the statement's: a deadlock, and some options, end the transaction too."""
+    def _ask_whether_open(self) -> HangError | None:
+        """Learn whether the error was only the statement's: a deadlock, and some options, end the transaction too.
+
+        Returns:
+            The error of a server that does not answer this: to start again elsewhere would be to wait for it twice.
+        """
         if not self.in_transaction:
-            return
+            return None
         try:
             self._connection.ping(reconnect=False)
         except (pymysql.err.MySQLError, OSError) as error:
@@ -409,8 +415,9 @@ class MySQLConnection:
             # next request, whatever that is; the connection is good for the next transaction.
             self.in_transaction = False
             self.lost = error.args[:1] != (ER.LOCK_DEADLOCK,)
-        else:
-            self.in_transaction = bool(self._connection.server_status & SERVER_STATUS_IN_TRANS)  # type: ignore[attr-defined]
+            return HangError(self._no_answer) if hangs(error) else None
+        self.in_transaction = bool(self._connection.server_status & SERVER_STATUS_IN_TRANS)  # type: ignore[attr-defined]
+        return None
 
 
 _UNKNOWN: Final = "it is not known whether it was written"
