@@ -31,6 +31,21 @@ def op(command: Command, reply: str | None, called: float, returned: float | Non
     return Operation(Done(command, number, reply), called, returned)
 
 
+@pytest.mark.parametrize("protocol", [s.TEXT, s.BINARY])
+def test_a_number_that_a_missing_key_counts_from_is_not_stored(protocol: str) -> None:
+    count = s.Count("a", "incr", "k", "1", protocol=protocol)
+    number, get = (
+        ("incr ok number=7", s.Get("a", ("k",), protocol=s.BINARY)) if protocol == s.BINARY else ("7\r\n", GET)
+    )
+    found, missed = ("get ok value=7", 'get 0x01 "Not found"') if protocol == s.BINARY else (shown("7"), END)
+    for profile, reply, fine in (
+        ("mysql-5.6", missed, True), ("mysql-5.6", found, False), ("mysql-8.0", missed, False),
+    ):  # fmt: skip
+        operations = [op(count, number, 0, 1), op(get, reply, 2, 3)]
+        step = KeySpecification(Rules(profiles.load(profile))).step
+        assert (len(longest_order(operations, Key(), step)) == 2) == fine, (profile, reply)
+
+
 def linearizable(operations: Sequence[Operation[Done]]) -> bool:
     return len(longest_order(operations, Key(), KeySpecification(RULES).step)) == len(operations)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS, hit, insert, miss, store, try_store, unmapped
 
 COLUMNS = f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}"
 ONE = Shape(COLUMNS)
 TWO_COLUMNS = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40)", flags="0", cas="0", expiry="0")
+NUMBERS_ALONE = replace(TWO_COLUMNS, columns="k VARCHAR(32) PRIMARY KEY, v VARCHAR(41)")  # a table of its own
 # The published example of 5.7.3: an integer key, a text, NULL for the three.
 PUBLISHED = Shape("id INT PRIMARY KEY, name VARCHAR(50)", "name", "id", flags=None, cas=None, expiry=None)
 INTEGERS = ("TINYINT", "TINYINT UNSIGNED", "SMALLINT", "INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED")
@@ -94,11 +97,17 @@ USE = (
         send("cas {k} 0 0 1 0\r\nx\r\n", "STORED\r\n"),
         send("delete {k}\r\n", "DELETED\r\n"),
         miss("{k}"),
+        shape=TWO_COLUMNS,
+    ),
+    case(
+        "two-columns-and-a-number",
+        "KV-FLAG-020",
         store("{k}", "120"),
-        # Only once: 8.0 reads on behind a value that is the last column and was written over.
+        # The plugin reads on behind the value, the last column: where nothing was deleted, the next row begins there.
+        store("{k2}", "x"),
         send("incr {k} 5\r\n", "125\r\n"),
         hit("{k}", "125"),
-        shape=TWO_COLUMNS,
+        shape=NUMBERS_ALONE,
     ),
 )
 

@@ -136,9 +136,11 @@ class KeySpecification:
         if isinstance(command, s.Get):
             return _read(state, encodings.got(command, item), done.reply)
         effect = effects.of(self._rules, item, command, same=state.number == done.number)
-        # The number that a missing key may count from is none of the key's.
-        if self._rules.makes_up_numbers and item is None and (done.reply or "").strip().isdigit():
-            return state if isinstance(command, s.Count) else None
+        if self._rules.makes_up_numbers and item is None and isinstance(command, s.Count) and command.initial is None:
+            # The number that a missing key may count from is none of the key's.
+            made_up = _read(state, encodings.made_up(command), done.reply)
+            if made_up is not None:
+                return made_up
         allowed = encodings.replies(self._rules, command, effect.outcome, effect.total)
         return _read(Key(effect.item) if effect.writes else state, allowed[0], done.reply)
 
