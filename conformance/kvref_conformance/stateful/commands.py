@@ -121,10 +121,12 @@ class CommandMachine(CommandRules):
             self.do(s.Unknown(on, protocol=self.protocols[on]))
 
     def do(self, step: s.Step) -> None:
-        """Send a command, where no cas number must be known first in one packet with others."""
+        """Send a command, in one packet with others unless its reply or its effect depends on that."""
         assert isinstance(step, s.Request), "only commands are drawn"
         number = isinstance(step, s.Store) and step.verb == "cas"
-        if self.packet and (number or self.packet[0].on != step.on):
+        # memcached 1.6.45 shortens a value whose reply to a get is not sent yet, instead of filling it up.
+        shown = isinstance(step, s.Count) and any(isinstance(each, s.Get) for each in self.packet)
+        if self.packet and (number or shown or self.packet[0].on != step.on):
             self.send()
         self.packet.append(step)
         if not self.joins:
