@@ -27,6 +27,7 @@ MODULES: Final = (
     "errors",
     "formats",
     "speed",
+    "growth",
     "scale",
     "matrix",
     "notebooks",

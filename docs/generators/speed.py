@@ -13,6 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from generators.svg import FAINT, text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -35,20 +37,20 @@ LABELS: Final = {
     "memcached": "memcached",
 }
 WIDTH, LEFT, RIGHT, BAR, ROW, TOP = 840, 290, 150, 18, 58, 74
-OURS, OTHER, INK, FAINT = "#c2500a", "#7a828c", "#1f2328", "#5f6770"
+OURS, OTHER = "#c2500a", "#7a828c"
 
 
 def pages() -> Mapping[str, str]:
     """Return the table of set-ups, which `explanation/speed.md` includes."""
     document = _document()
     settings, machine = document["settings"], document["machine"]
-    text = (
+    said = (
         f"{document['kvref']}; {machine['cpu_model']}; servers on processor"
         f" {_joined(settings['server_cpus'])}, generator on processor {_joined(settings['client_cpus'])};"
         f" {settings['pairs']} pairs of {settings['seconds']:g} s; {settings['keys']:,} keys; values of"
         f" {settings['value_bytes']} bytes; measured {document['made'][:10]}.\n"
     )
-    return {"reference/generated/speed-setup.txt": text}
+    return {"reference/generated/speed-setup.txt": said}
 
 
 def chart() -> str:
@@ -62,8 +64,8 @@ def chart() -> str:
         '<title id="title">Operations per second: kvref and its peers</title>',
         f'<desc id="description">{escape(alternative())}</desc>',
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
-        _text(20, 30, "Operations per second, kvref and its peers", size=18, weight="bold"),
-        _text(
+        text(20, 30, "Operations per second, kvref and its peers", size=18, weight="bold"),
+        text(
             20,
             52,
             f"{document['machine']['cpu_model']}, one processor for the servers, one for the generator",
@@ -75,7 +77,7 @@ def chart() -> str:
         parts += _bars(rows[name], title, TOP + ROW * number, (WIDTH - LEFT - RIGHT) / widest)
     settings = document["settings"]
     foot = f"Medians of {settings['pairs']} interleaved pairs, {document['made'][:10]}; bench/results/pairs.json"
-    parts.append(_text(20, height - 12, foot, fill=FAINT, size=12))
+    parts.append(text(20, height - 12, foot, fill=FAINT, size=12))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -90,21 +92,12 @@ def _in_words(row: Mapping[str, Any]) -> str:
 
 
 def _bars(row: Mapping[str, Any], title: str, top: float, scale: float) -> Iterator[str]:
-    yield _text(LEFT - 12, top + 22, title, anchor="end", size=13)
+    yield text(LEFT - 12, top + 22, title, anchor="end", size=13)
     for side, colour, label, place in (("ours", OURS, "kvref", 0), ("theirs", OTHER, LABELS[row["theirs"]], 1)):
         rate = _rate(row, side)
         y = top + place * (BAR + 3)
         yield f'<rect x="{LEFT}" y="{y}" width="{rate * scale:.1f}" height="{BAR}" fill="{colour}"/>'
-        yield _text(LEFT + rate * scale + 6, y + 14, f"{rate:,.0f} {label}", size=12)
-
-
-def _text(
-    x: float, y: float, text: str, *, fill: str = INK, size: int = 13, weight: str = "normal", anchor: str = "start"
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" fill="{fill}" font-size="{size}" font-weight="{weight}" '
-        f'text-anchor="{anchor}">{escape(text)}</text>'
-    )
+        yield text(LEFT + rate * scale + 6, y + 14, f"{rate:,.0f} {label}", size=12)
 
 
 def _rate(row: Mapping[str, Any], side: str) -> float:

@@ -88,7 +88,7 @@ class Clients:
             multiget=SWEEP, operations=count, pool=count * SWEEP,
         )  # fmt: skip
         results = coordinator.measure(server.address, work, Clock(0, SWEEP_SECONDS), self.engine, Onlooker())
-        _refuse(server, results)
+        answered(server.name, results)
 
     def ceiling(self, load: Load) -> float | None:
         """Return the operations a second against a server that does nothing; None where that is not known."""
@@ -109,7 +109,7 @@ class Clients:
         asked, clock = replace(work, keys=self.keys), Clock(self.warmup, self.seconds)
         with watch:
             results = coordinator.measure(address, asked, clock, self.engine, watch)
-            merged = _refuse(server, results)
+            merged = answered(server.name, results)
         cpu = sum(each.usage.user + each.usage.system for each in results)
         return _done("kvref_bench", merged.ops, merged.seconds, cpu, readings)
 
@@ -142,20 +142,18 @@ def _done(generator: str, operations: int, seconds: float, cpu: float, readings:
     return Done(generator, operations / seconds, seconds, cpu / seconds, server, os.getloadavg()[0])
 
 
-def _refuse(server: Server, results: Sequence[WorkerResult]) -> Merged:
-    """Merge what was measured. Raises BenchError where not each answer is the one that must come."""
+def answered(server: str, results: Sequence[WorkerResult]) -> Merged:
+    """Merge what was measured on a server with that name. Raises BenchError for an answer that must not come."""
     merged = Merged.of(results)
     for each in results:
         if each.errors:
             request, reply = each.unexpected[0]
-            raise BenchError(
-                f"{server.name}: {each.errors} wrong answers, the first to {request[:80]!r}: {reply[:80]!r}"
-            )
+            raise BenchError(f"{server}: {each.errors} wrong answers, the first to {request[:80]!r}: {reply[:80]!r}")
         if each.stopped:
-            raise BenchError(f"{server.name}: the measurement ended early: {each.stopped}")
+            raise BenchError(f"{server}: the measurement ended early: {each.stopped}")
     strange = {
         f"{verb} {outcome}": count for (verb, outcome), count in merged.outcomes.items() if (verb, outcome) not in FINE
     }
     if strange or not merged.ops:
-        raise BenchError(f"{server.name}: answers that should not be: {strange or 'none at all'}")
+        raise BenchError(f"{server}: answers that should not be: {strange or 'none at all'}")
     return merged

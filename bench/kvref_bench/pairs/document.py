@@ -106,16 +106,16 @@ def write(document: Document, path: Path) -> None:
         raise BenchError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def read(path: Path) -> Document:
-    """Read a document. Raises BenchError where it is none, or of another version."""
+def read(path: Path, key: str = "rows") -> Document:
+    """Read a document with a list of that name. Raises BenchError where it is none, or of another version."""
     try:
         found = documents.read_json(path)
     except OSError as error:
         raise BenchError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise BenchError(f"{path} is no JSON: {error}") from error
-    if not isinstance(found, dict) or found.get("version") != VERSION or "rows" not in found:
-        raise BenchError(f"{path} holds no pairs of version {VERSION}: measure again")
+    if not isinstance(found, dict) or found.get("version") != VERSION or key not in found:
+        raise BenchError(f"{path} holds no {'pairs' if key == 'rows' else key} of version {VERSION}: measure again")
     return found
 
 
@@ -126,12 +126,17 @@ def markers(name: str) -> tuple[str, str]:
 
 def insert(text: str, document: Document, name: str) -> str:
     """Put the table of a document between the two markers of a name in a text. Raises BenchError where it has none."""
+    return insert_table(text, table(document), name)
+
+
+def insert_table(text: str, made: str, name: str) -> str:
+    """Put a table between the two markers of a name in a text. Raises BenchError where it has none."""
     begin, end = markers(name)
     before, begun, rest = text.partition(begin)
     _, ended, after = rest.partition(end)
     if not (begun and ended):
         raise BenchError(f"no place for the table: put a line {begin} and a line {end}")
-    return f"{before}{begin}\n{table(document)}{end}{after}"
+    return f"{before}{begin}\n{made}{end}{after}"
 
 
 def _kvref() -> str:
