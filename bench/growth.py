@@ -19,19 +19,16 @@ from __future__ import annotations
 import itertools
 import math
 import resource
-import sqlite3
 import statistics
 import sys
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
 import click
 
-from kvref import collations
 from kvref.errors import KvrefError
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
@@ -44,9 +41,8 @@ from kvref_bench.pairs.document import insert_table, read, write
 from kvref_bench.pairs.readings import Onlooker, Readings, Timed
 from kvref_bench.peers import PeerSpec
 from kvref_bench.peers.mysql_tables import CONTAINERS, MySQLTables
-from kvref_bench.peers.processes import listener
 from kvref_bench.peers.rows import DATABASE
-from kvref_bench.peers.sqlite_tables import SCHEME
+from kvref_bench.peers.sqlite_tables import SQLiteTables
 from kvref_bench.runs import machine
 from kvref_bench.runs.merge import percentile
 from kvref_bench.scenario.records import Table
@@ -225,36 +221,19 @@ def _change(peer: OpenPeer, place: Place) -> None:
 
 
 def _execute(peer: OpenPeer, statements: Iterable[str]) -> None:
-    if peer.sql_dsn is not None:
-        with MySQLTables(login.parse(peer.sql_dsn)).cursor("change its tables") as cursor:
-            for statement in statements:
-                cursor.execute(statement)
-        return
+    doing = "change its tables"
     assert peer.tables_dsn is not None, "it has tables"
-    path = unquote(peer.tables_dsn.removeprefix(SCHEME))
-    with closing(sqlite3.connect(path, timeout=30)) as connection, connection:
-        collations.register(connection)
+    over_sql = peer.sql_dsn is not None
+    dsn = peer.tables_dsn
+    with MySQLTables(login.parse(dsn)).cursor(doing) if over_sql else SQLiteTables(dsn).connection(doing) as database:
         for statement in statements:
-            connection.execute(statement)
-
-
-def processes(peer: OpenPeer) -> dict[str, int]:
-    """Return the processes of a server and of its database."""
-    assert peer.address is not None, "each has a port of the memcached protocol"
-    found = {"server": listener(peer.address)}
-    if peer.sql_dsn is not None:
-        behind = login.parse(peer.sql_dsn)
-        found["database"] = listener(f"{behind.host}:{behind.port}")
-    return {name: cpus.root(pid) for name, pid in found.items() if pid is not None}
+            database.execute(statement)
 
 
 def measured(peer: OpenPeer, target: str, work: Work, engine: Engine, clock: Clock) -> tuple[float, float, float]:
     """Return CPU time and 99th percentile in microseconds, and operations a second. Raises BenchError."""
     assert peer.address is not None, "each has a port of the memcached protocol"
-    pids = processes(peer)
-    if len(set(pids.values())) < len(pids):
-        del pids["database"]  # the plugin is part of it
-    readings = Readings(pids)
+    readings = Readings({name: cpus.root(pid) for name, pid in peer.processes().items()})
     watch = Timed(readings, clock.warmup, clock.measure)
     with watch:
         merged = answered(target, coordinator.measure(peer.address, work, clock, engine, watch))
@@ -402,6 +381,8 @@ def main(
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": machine.public(machine.machine()),
         "settings": {"turns": turns, "seconds": seconds, "server_cpus": server_cpus, "client_cpus": client_cpus},
+        "axes": {name: AXES[name].what for name in axes.split(",")},
+        "servers": TITLES,
         "points": [],
     }
     clock = Clock(warmup, seconds)

@@ -15,16 +15,9 @@ if TYPE_CHECKING:
 
 RESULTS: Final = Path(__file__).parents[2] / "bench" / "results" / "growth.json"
 PAGE: Final = "reference/generated/growth.svg"
-TITLES: Final = {
-    "rows": "rows of the table", "values": "bytes of a value", "connections": "connections", "mappings": "mappings",
-    "columns": "columns of the table", "batches": "operations in a batch", "workers": "worker processes",
+COLOURS: Final = {
+    "kvref-sqlite": "#c2500a", "kvref-mysql-8.0": "#1d6fb8", "mysql-8.0-plugin": "#7a828c", "memcached": "#2e7d4f",
 }  # fmt: skip
-SERVERS: Final = {
-    "kvref-sqlite": ("kvref over SQLite", "#c2500a"),
-    "kvref-mysql-8.0": ("kvref over MySQL 8.0", "#1d6fb8"),
-    "mysql-8.0-plugin": ("plugin 8.0.33", "#7a828c"),
-    "memcached": ("memcached", "#2e7d4f"),
-}
 DASHES: Final = {"get": "", "set": "5 4"}
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, HEAD = 420, 250, 54, 34, 34, 34, 62
 COLUMNS: Final = 2
@@ -52,12 +45,12 @@ def chart(document: Mapping[str, Any]) -> str:
         "<title>CPU time of a get and of a set against what grows</title>",
         f'<rect width="{COLUMNS * WIDTH}" height="{height}" fill="#ffffff"/>',
         text(16, 24, "Microseconds of CPU time for each get (lines) and set (dashes)", size=15, weight="bold"),
-        *_legend(),
+        *_legend(document["servers"]),
     ]
     for number, axis in enumerate(axes):
         x, y = WIDTH * (number % COLUMNS), HEAD + HEIGHT * (number // COLUMNS)
         parts.append(f'<g transform="translate({x} {y})">')
-        parts += _panel(TITLES[axis], _lines(document["points"], axis))
+        parts += _panel(document["axes"][axis], _lines(document["points"], axis))
         parts.append("</g>")
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -98,13 +91,13 @@ def _panel(title: str, lines: Mapping[tuple[str, str], Costs]) -> Iterator[str]:
         places = " ".join(f"{x(at):.1f},{y(cost):.1f}" for at, cost in costs)
         dashes = f' stroke-dasharray="{DASHES[verb]}"' if DASHES[verb] else ""
         for at, cost in costs:
-            yield f'<circle cx="{x(at):.1f}" cy="{y(cost):.1f}" r="3" fill="{SERVERS[server][1]}"/>'
-        yield f'<polyline points="{places}" fill="none" stroke="{SERVERS[server][1]}" stroke-width="2"{dashes}/>'
+            yield f'<circle cx="{x(at):.1f}" cy="{y(cost):.1f}" r="3" fill="{COLOURS[server]}"/>'
+        yield f'<polyline points="{places}" fill="none" stroke="{COLOURS[server]}" stroke-width="2"{dashes}/>'
 
 
-def _legend() -> Iterator[str]:
+def _legend(servers: Mapping[str, str]) -> Iterator[str]:
     at = 16
-    for label, colour in SERVERS.values():
-        yield f'<rect x="{at}" y="38" width="18" height="4" fill="{colour}"/>'
+    for server, label in servers.items():
+        yield f'<rect x="{at}" y="38" width="18" height="4" fill="{COLOURS[server]}"/>'
         yield text(at + 24, 45, label, size=12)
         at += 44 + 7 * len(label)

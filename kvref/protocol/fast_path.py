@@ -7,6 +7,7 @@ such a line literally (tests/protocol/test_plain.py).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from kvref.protocol.grammar import fits
@@ -60,6 +61,16 @@ class PlainLines:
         self.storing = re.compile(rb"(set|add|replace) " + any_word + numbers)
         self.counting = re.compile(rb"(incr|decr) " + any_word + rb" ([0-9]{1,19})\r\n")
         self.deleting = re.compile(rb"delete " + any_word + rb"\r\n")
+
+    def key_behind_name(self, word: bytes, key_of_bound: Callable[[bytes], bytes | None]) -> bytes | None:
+        """Return the plain key in a word that begins with the name of a mapping; None for any other word.
+
+        Args:
+            word: as the client sent it.
+            key_of_bound: see `Session.key_of_bound`.
+        """
+        key = key_of_bound(word) if self.named.fullmatch(word) else None
+        return key if key is not None and self.word.fullmatch(key) else None
 
     def takes(self, word: bytes, length: int) -> bool:
         """Return whether a set of that many bytes is not too large."""

@@ -45,7 +45,10 @@ def test_the_table_has_medians_and_the_largest_step(growth: ModuleType) -> None:
         for cpu in of
     ]
     settings = {"turns": 3, "seconds": 1, "server_cpus": "0", "client_cpus": "1"}
-    document = {"made": "2026-01-02", "machine": {"cpu_model": "one"}, "settings": settings, "points": points}
+    document = {
+        "made": "2026-01-02", "machine": {"cpu_model": "one"}, "settings": settings, "axes": {"rows": "rows"},
+        "servers": {"memcached": "memcached"}, "points": points,
+    }  # fmt: skip
     (line,) = [line for line in growth.table(document).splitlines() if line.startswith("| memcached 1.6.18 | get")]
     assert line == "| memcached 1.6.18 | get | 5.0 | 10.0 | 11.0 | 0.17 | 2.00 at 10 | 10 to 22 |"
     panels = ElementTree.fromstring(charts.chart(document)).findall("{http://www.w3.org/2000/svg}g")

@@ -77,7 +77,7 @@ class OpenPeer:
             variables=variables,
             containers=tables.containers() if tables is not None and table is not None and self.address else [],
             ddl=tables.ddl(table) if tables is not None and table is not None else "",
-            pid=next(iter(self._processes().values()), None),
+            pid=next(iter(self.processes().values()), None),
         )
 
     def start(self, settings: Mapping[str, int]) -> None:
@@ -117,7 +117,7 @@ class OpenPeer:
     def sample(self) -> Sampling:
         """Return a sample that is to begin: of its counters, and of its processes where these are on this machine."""
         log = BinaryLog(self._tables.login) if isinstance(self._tables, MySQLTables) else None
-        return Sampling(self._processes(), self._counters, log)
+        return Sampling(self.processes(), self._counters, log)
 
     def _fill_memcached(self, table: Table) -> None:
         assert self.address is not None, "what has no address has tables"
@@ -184,7 +184,8 @@ class OpenPeer:
                 word = before + key.decode()
                 raise BenchError(f"{self._known.name} answers `get {word}` with {got!r} instead of {value!r}")
 
-    def _processes(self) -> dict[str, int]:
+    def processes(self) -> dict[str, int]:
+        """Return its processes on this machine: the server, and the database where that is another one."""
         # Finding them goes through every socket of the machine: they stay what they are until the next start.
         if self._running is None:
             self._running = self._find_processes()

@@ -34,7 +34,11 @@ class SQLiteTables:
             raise BenchError(f"no file {self.path}: make it with `kvref init --store {dsn}`")
 
     @contextmanager
-    def _open(self, doing: str) -> Iterator[sqlite3.Connection]:
+    def connection(self, doing: str) -> Iterator[sqlite3.Connection]:
+        """Yield a connection for the block, which is one transaction.
+
+        doing: completes "… could not …" in the BenchError that every error of SQLite becomes.
+        """
         try:
             with closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as connection, connection:
                 collations.register(connection)
@@ -50,7 +54,7 @@ class SQLiteTables:
         name = _quoted(table)
         key = "INT" if table.keys.shape == "int" else f"VARCHAR({key_length(table)}) COLLATE {COLLATION}"
         extras = f", flags INT DEFAULT 0, cas BIGINT UNSIGNED DEFAULT {CAS}, exp INT DEFAULT 0" if table.extras else ""
-        with self._open(f"have the table {name}") as connection:
+        with self.connection(f"have the table {name}") as connection:
             connection.execute(f"DROP TABLE IF EXISTS {name}")
             connection.execute(f"CREATE TABLE {name} (k {key} NOT NULL PRIMARY KEY, v {value_type(table)}{extras})")
 
@@ -62,7 +66,7 @@ class SQLiteTables:
         done = 0
         number = table.keys.shape == "int"
         for block in in_blocks(table, BLOCK):
-            with self._open(f"fill the table {_quoted(table)}") as connection:
+            with self.connection(f"fill the table {_quoted(table)}") as connection:
                 connection.executemany(
                     f"INSERT INTO {_quoted(table)} (k, v) VALUES (?, ?)",
                     ((int(key) if number else key.decode(), value.decode()) for key, value in block),
@@ -72,7 +76,7 @@ class SQLiteTables:
 
     def map(self, table: Table) -> None:
         """See `Tables`."""
-        with self._open("have rows in `containers`, which `kvref init` makes") as connection:
+        with self.connection("have rows in `containers`, which `kvref init` makes") as connection:
             connection.execute("DELETE FROM containers WHERE db_schema = ? OR name = ?", (DATABASE, table.mapping))
             row = containers_row(table)
             connection.execute(f"INSERT INTO containers VALUES ({', '.join('?' * len(row))})", row)
@@ -80,26 +84,26 @@ class SQLiteTables:
     def replaced(self, table: Table) -> str | None:
         """See `Tables`."""
         asked = "SELECT db_schema, db_table FROM containers WHERE name = ? AND db_schema <> ?"
-        with self._open("read `containers`") as connection:
+        with self.connection("read `containers`") as connection:
             rows = connection.execute(asked, (table.mapping, DATABASE)).fetchall()
         return f"{rows[0][0]}.{rows[0][1]}" if rows else None
 
     def delimiter(self) -> str:
         """See `Tables`."""
-        with self._open("read `config_options`") as connection:
+        with self.connection("read `config_options`") as connection:
             rows = connection.execute("SELECT value FROM config_options WHERE name = 'table_map_delimiter'").fetchall()
         return str(rows[0][0]) if rows else "."
 
     def containers(self) -> list[dict[str, str]]:
         """See `Tables`."""
-        with self._open("read `containers`") as connection:
+        with self.connection("read `containers`") as connection:
             cursor = connection.execute("SELECT * FROM containers WHERE db_schema = ?", (DATABASE,))
             names = [column[0] for column in cursor.description]
             return [{name: str(cell) for name, cell in zip(names, row, strict=True)} for row in cursor.fetchall()]
 
     def ddl(self, table: Table) -> str:
         """See `Tables`."""
-        with self._open("read its schema") as connection:
+        with self.connection("read its schema") as connection:
             name = f"{DATABASE}.{table.name}"
             rows = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,)).fetchall()
         if not rows:
@@ -108,7 +112,7 @@ class SQLiteTables:
 
     def variables(self) -> dict[str, str]:
         """See `Tables`: what the file keeps, and the library that reads it here."""
-        with self._open("read its configuration") as connection:
+        with self.connection("read its configuration") as connection:
             asked = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "page_size")}
         return {f"sqlite_{name}": str(value) for name, value in asked.items()} | {"sqlite": sqlite3.sqlite_version}
 

@@ -90,8 +90,6 @@ class ShardedFastPath:
         """Return the shard of the key in a word, None where it can have no row, or names another mapping."""
         key: bytes | None = word
         if word.startswith(b"@"):
-            key = self._session.key_of_bound(word)
-        if key is None or not self._lines.word.fullmatch(key):
-            return None
-        cell = self._session.looked_up(self._mapping, key)
+            key = self._lines.key_behind_name(word, self._session.key_of_bound)
+        cell = None if key is None else self._session.looked_up(self._mapping, key)
         return None if cell is None else self._shards.of_key(self._mapping, cell)

@@ -141,12 +141,12 @@ def test_a_get_of_many_keys_queries_the_position_once(database: SQLServer, cache
         ask(client, b"bind raced\r\n")
 
         def once() -> bool:
-            before, asked = statistics(client)["hits"], queries(database)
+            before, queried = statistics(client)["hits"], queries(database)
             assert ask(client, line) == right
-            asked = queries(database) - asked - 2  # two are those of `queries`
+            queried = queries(database) - queried - 2  # two are those of `queries`
             found = statistics(client)["hits"] - before
             # The keys are queried once, although one of them is requested twice, and each get of it counts.
-            return found == 101 and asked <= 2
+            return found == 101 and queried <= 2
 
         until(once, pause=FILL)
 

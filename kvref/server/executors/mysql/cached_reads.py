@@ -14,7 +14,7 @@ from kvref.engine.values import shown_flags
 from kvref.errors import StoreError
 from kvref.protocol.fast_path import shown
 from kvref.server.executors.mysql.pool import DedicatedConnection
-from kvref.server.executors.mysql.reads import CellsOfWords, Rows, Shown, SQLReader, in_parts
+from kvref.server.executors.mysql.reads import CellsOfWords, Read, Rows, Shown, SQLReader, in_parts
 from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.eligibility import Terms, terms
@@ -33,9 +33,6 @@ PATIENCE: Final = 0.002
 # Seconds after which the position that decides what is kept is read again, where no kept row needs it.
 MAX_AGE: Final = 0.01
 
-# Reads the rows of some keys: what is found, and whether there is no more for certain.
-_Read = Callable[[MySQLConnection, list[Any]], tuple[dict[Any, Any], bool]]
-
 
 class _Batch(NamedTuple):
     """Gets of one table in one form.
@@ -51,7 +48,7 @@ class _Batch(NamedTuple):
 
     mapping: Mapping
     cached: CachedTable
-    read: _Read
+    read: Read
     spelled: Callable[[Any], Spelling | None]
     kept: Callable[[Any], Kept]
     turn: int

@@ -169,8 +169,7 @@ class MySQLFastPath:
         """Return the plain key in a word that may name the mapping; None if the slow path must read the word."""
         if not word.startswith(b"@"):
             return word
-        key = self._verbs.key_of_bound(word)
-        return key if key is not None and self._lines.word.fullmatch(key) else None
+        return self._lines.key_behind_name(word, self._verbs.key_of_bound)
 
     def _add(self, table: PlainTable, lookup: PlainRead | PlainReads | PlainGet) -> None:
         if isinstance(lookup, PlainGet):

@@ -27,7 +27,8 @@ from kvref.storage.mysql.store import MySQLStore
 Rows = tuple[dict[Spelling, Row], bool]
 CellsOfWords = tuple[dict[bytes, Cells], bool]
 Shown = tuple[dict[bytes, Cells | bytes], bool]
-_Read = Callable[[MySQLConnection, list[Any]], tuple[dict[Any, Any], bool]]
+# Reads the rows of some keys: what is found, and whether there is no more for certain.
+Read = Callable[[MySQLConnection, list[Any]], tuple[dict[Any, Any], bool]]
 
 
 class RowReader(Protocol):
@@ -180,7 +181,7 @@ class HandlerSocketReader:
             self._handler.close()
 
 
-def in_parts(read: _Read, width: int) -> _Read:
+def in_parts(read: Read, width: int) -> Read:
     """Return what reads the rows of any number of keys.
 
     Args:

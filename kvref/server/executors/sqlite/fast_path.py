@@ -330,10 +330,7 @@ class SQLiteFastPath:
         """
         if self._lines.word.fullmatch(word):
             return word
-        if not switches or not self._lines.named.fullmatch(word):
-            return None
-        key = self._verbs.key_of_bound(word)
-        return key if key is not None and self._lines.word.fullmatch(key) else None
+        return self._lines.key_behind_name(word, self._verbs.key_of_bound) if switches else None
 
     def _kept(self, key: bytes) -> tuple[Kept | None, bool]:
         """Return a row, see `PlainRows.read`, and whether its reply waits for a commit."""
