@@ -20,11 +20,18 @@ from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.engine.verbs import arithmetic, delete, meta, store
 from kvref.protocol import commands as c
 from kvref.protocol.fast_path import data_of, numbered, shown
-from kvref.protocol.replies import Number, Reply, ServerError, Status
+from kvref.protocol.replies import Items, Number, Reply, ServerError, Status
 
 _SET: Final = c.Store("set", b"", 0, 0, b"")  # any plain set, for rules that do not depend on its row
 _LOST: Final = ServerError("")
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
+
+
+def framed_read(command: c.Command) -> bool:
+    """Return whether a command is a binary get that a fast path may answer, or a noop between such gets."""
+    if isinstance(command, c.Get):
+        return command.frame is not None and len(command.words) == 1 and not (command.refused or command.more)
+    return isinstance(command, c.Noop)
 
 
 def ordinary_mapping(session: Session, shard: Mapping | None = None) -> Mapping | None:
@@ -137,6 +144,22 @@ class PlainVerbs:
             at = self.mapping.identity, to_bytes(row.key)
             found = meta.Found(at, entry_of(self._session, row, now), self.mapping, row)
         return meta.read(self._session, command, found, now)
+
+    def framed(self, command: c.Command, row: Row | None, now: int) -> Reply:
+        """Return the reply to a command that is a `framed_read`, and count it.
+
+        Args:
+            command: a get, or a noop.
+            row: what the get has looked up; None where there is none, and for a noop.
+            now: UNIX time in whole seconds.
+        """
+        if not isinstance(command, c.Get):
+            return self.count(command, Status.OK)
+        found = []
+        if row is not None and not self._session.finds_expired(row.expiry, now):
+            found = [self._session.item(command.words[0], row)]
+        self.counters.looked_up(len(found), 1 - len(found))
+        return self.count(command, Items(found, command.with_cas))
 
     def reply(self, word: bytes, row: Row, now: int) -> bytes:
         """Return what a get answers of a row, without END: nothing where the row is expired.

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol, cast
 
 from kvref.engine.dispatch import execute
+from kvref.engine.fast_path import framed_read
 from kvref.engine.session import Session, Shared
 from kvref.protocol import commands as c
 from kvref.protocol.codec import Parser, encode, parser
@@ -35,6 +37,7 @@ _log = logging.getLogger("kvref.server")
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
+MAX_FRAMED: Final = 64  # binary gets that the fast path takes together, but the first
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError, Keys)
 _PLAIN: Final = c.Get([], with_cas=False)  # a placeholder for commands of the fast path
@@ -81,6 +84,7 @@ class Connection:
 
     # An idle connection is a few cache lines.
     __slots__ = (
+        "_ahead",
         "_authenticator",
         "_command",
         "_commit",
@@ -99,7 +103,7 @@ class Connection:
         "_paused",
         "_plain_names",
         "_reading",
-        "_rest",
+        "_refused",
         "_scheduled",
         "_session",
         "_times",
@@ -125,7 +129,9 @@ class Connection:
         self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
         self._command: c.Command | None = None  # what waits for the store
-        self._rest: c.KeyDump | None = None  # lists what a listing of keys has not listed yet
+        # Parsed, and next: what gets in front of them did not take along, or the rest of a listing of keys.
+        self._ahead: deque[c.Command] | None = None
+        self._refused = False  # the slow path must run the next command
         self._scheduled = False  # the rest of the input waits for its turn
         self.greedy = False  # it has sent more at once than one turn takes
         self._eof = False  # the client sends no more
@@ -391,7 +397,7 @@ class Connection:
         """Return whether nothing is in front of a plain command that comes next."""
         waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
         waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
-        waits = waits or self._rest is not None
+        waits = waits or bool(self._ahead)
         return not waits and self._host.wire_rules.takes_fast_path
 
     def _carry_out(self, *, own_turn: bool) -> None:
@@ -407,7 +413,7 @@ class Connection:
                 self._out.flush()
                 self._await_turn()
                 return
-            command, self._rest = self._rest or self._parser.next_command(), None
+            command = self._next_command()
             if command is None:
                 self._ending = self._parser.closed or self._eof or self._last
                 break
@@ -417,6 +423,8 @@ class Connection:
                 continue
             if self._times is not None:
                 self._times.start()
+            if framed_read(command) and self._take_framed(command):
+                continue
             begin = partial(execute, self._session, command, int(time.time()))
             reply = self._host.executor.run(self._transaction, begin, self._resume)
             if reply is None:
@@ -424,6 +432,59 @@ class Connection:
                 self._throttle()
                 break
             self._answer(command, reply)
+        self._out.flush()
+
+    def _next_command(self) -> c.Command | None:
+        return self._ahead.popleft() if self._ahead else self._parser.next_command()
+
+    def _take_framed(self, first: c.Command) -> bool:
+        """Let the fast path answer a binary get and those behind it; return whether it answers the first."""
+        refused, self._refused = self._refused, False
+        if refused or not (isinstance(first, c.Get) and self._host.wire_rules.takes_fast_path):
+            return False
+        fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
+        if fast is None or not fast.usable(self._loop.time()):
+            return False
+        commands = [first, *self._framed_reads()]
+        answered = fast.answer(commands, partial(self._answer_framed, commands))
+        if answered is None:
+            self._command = _PLAIN
+            self._throttle()
+            return True
+        replies, refused = answered
+        self._reply_framed(commands, replies)
+        if not replies:
+            self._next_command()
+            return False
+        self._refused = refused
+        return True
+
+    def _framed_reads(self) -> list[c.Command]:
+        """Return the gets and noops that come next, and leave what is behind them for later."""
+        found: list[c.Command] = []
+        while len(found) < MAX_FRAMED and (command := self._next_command()) is not None:
+            if not framed_read(command):
+                self._keep_ahead([command])
+                break
+            found.append(command)
+        return found
+
+    def _keep_ahead(self, commands: Sequence[c.Command]) -> None:
+        if commands:
+            self._ahead = deque([*commands, *(self._ahead or ())])
+
+    def _answer_framed(self, commands: list[c.Command], replies: list[Reply], refused: bool) -> None:
+        """Reply to binary gets, see `LaterParsed`."""
+        self._command = None
+        self._refused = refused
+        self._reply_framed(commands, replies)
+        self._go_on()
+
+    def _reply_framed(self, commands: list[c.Command], replies: list[Reply]) -> None:
+        for command, reply in zip(commands, replies, strict=False):
+            self._answer(command, reply)
+        self._keep_ahead(commands[len(replies) :])
+        # At once: which commits they wait for is known as long as the fast path is in force.
         self._out.flush()
 
     def _await_turn(self) -> None:
@@ -490,7 +551,7 @@ class Connection:
                 else:
                     self._host.tally.refused()
             elif isinstance(reply, Keys):
-                self._rest = reply.more
+                self._keep_ahead([] if reply.more is None else [reply.more])
             else:
                 self._ending = True
                 if isinstance(command, c.Foreign):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+import struct
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
@@ -88,6 +89,32 @@ def plain(chance: random.Random, containers: Sequence[bytes], keys: Sequence[byt
     ])  # fmt: skip
 
 
+# Opcode, key, extras and value of a frame of the binary protocol.
+Frame = tuple[int, bytes, bytes, bytes]
+_HEADER = struct.Struct(">BBHBBHI4sQ")
+_VERSION = 0x0B
+_MARK = b"mark"
+
+
+def frames(chance: random.Random, containers: Sequence[bytes]) -> list[Frame]:
+    """Draw commands of the binary protocol: mostly gets, which a fast path may take together."""
+    keys = [key for keys in KEYS for key in keys]
+    found: list[Frame] = []
+    for _ in range(chance.choice([1, 1, 3, 9, 80])):
+        key, value = chance.choice(keys), chance.choice(VALUES)
+        word = b"@@%b.%b" % (chance.choice(containers), key) if chance.random() < 0.1 else key
+        stored = struct.pack(">II", chance.choice(FLAGS), chance.choice([0, 0, 100]))
+        if chance.random() < 0.8:
+            found.append((chance.choice([0x00, 0x09, 0x0C, 0x0D, 0x0D]), word, b"", b""))
+        else:
+            found.append(chance.choice([
+                (0x01, word, stored, value), (0x11, word, stored, value), (0x02, word, stored, value),
+                (0x04, word, b"", b""), (0x05, word, struct.pack(">QQI", 5, 1, 0), b""), (0x00, b"two words", b"", b""),
+                (0x0E, word, b"", value), (0x0A, b"", b"", b""), (0x0A, b"", b"", b""),
+            ]))  # fmt: skip
+    return found
+
+
 class Peer:
     """One server in a conversation.
 
@@ -100,6 +127,8 @@ class Peer:
 
     def __init__(self, served: Served, stack: ExitStack, own: bytes = b"~", *, hides_cas: bool = True) -> None:
         self._sockets = [stack.enter_context(served.connect()) for _ in range(CLIENTS)]
+        self._served, self._stack = served, stack
+        self._binary = stack.enter_context(served.connect())
         self.own = own
         self.hides_cas = hides_cas
 
@@ -107,6 +136,53 @@ class Peer:
         """Send bytes in pieces on a connection; return the reply up to a mark behind them."""
         self.send(number, data, cuts)
         return self.answer(number, data)
+
+    def ask_binary(self, asked: Sequence[Frame], cut: float) -> list[tuple[object, ...]]:
+        """Send frames on the binary connection, in two pieces; return the replies, `closed` last where it is closed.
+
+        Args:
+            asked: what to send.
+            cut: where the first piece ends, as a share of the bytes.
+        """
+        data = b"".join(self._frame(opcode, key, extras, value) for opcode, key, extras, value in asked)
+        data += self._frame(_VERSION, b"", b"", b"")
+        for piece in filter(None, (data[: int(cut * len(data))], data[int(cut * len(data)) :])):
+            self._binary.sendall(piece)
+        said: list[tuple[object, ...]] = []
+        while (header := self._exactly(_HEADER.size)) is not None:
+            _, opcode, key_length, extras_length, _, status, length, opaque, cas = _HEADER.unpack(header)
+            body = self._exactly(length)
+            if opcode == _VERSION:
+                return said
+            assert body is not None, said
+            said.append(
+                (
+                    opcode,
+                    status,
+                    key_length,
+                    extras_length,
+                    opaque,
+                    0 if self.hides_cas else cas,
+                    body.replace(self.own, b"~"),
+                )
+            )
+        self._binary = self._stack.enter_context(self._served.connect())
+        return [*said, ("closed",)]
+
+    def _frame(self, opcode: int, key: bytes, extras: bytes, value: bytes) -> bytes:
+        body = extras + key.replace(b"~", self.own) + value
+        length = len(body) - len(extras) - len(value)
+        return _HEADER.pack(0x80, opcode, length, len(extras), 0, 0, len(body), _MARK, 0) + body
+
+    def _exactly(self, size: int) -> bytes | None:
+        """Return so many bytes of the binary connection; None where it is closed."""
+        said = b""
+        while len(said) < size:
+            piece = self._binary.recv(size - len(said))
+            if not piece:
+                return None
+            said += piece
+        return said
 
     def send(self, number: int, data: bytes, cuts: Sequence[int] = ()) -> None:
         """Send bytes in pieces on a connection."""
@@ -154,14 +230,18 @@ def converse(
     for step in range(steps):
         if chance.random() < 0.15:
             by_sql()
+        if chance.random() < 0.25:
+            asked, cut = frames(chance, containers), chance.choice([0, 0, chance.random()])
+            general, *fast = [peer.ask_binary(asked, cut) for peer in peers]
+            assert all(each == general for each in fast), (step, asked, general, fast)
         if peers[0].hides_cas and chance.random() < 0.3:
             _at_once(chance, peers, containers, step)
             continue
         data = b"".join(command(chance, containers, every_key) for _ in range(chance.choice([1, 1, 1, 4, 12])))
         number = chance.randrange(CLIENTS)
         cuts = sorted(chance.sample(range(len(data)), 1)) if chance.random() < 0.2 else []
-        general, *fast = [peer.ask(number, data, cuts) for peer in peers]
-        assert all(is_same(general, each) for each in fast), (step, data, general, fast)
+        said, *others = [peer.ask(number, data, cuts) for peer in peers]
+        assert all(is_same(said, each) for each in others), (step, data, said, others)
 
 
 def is_same(first: bytes, second: bytes) -> bool:

@@ -46,7 +46,7 @@ ROWS = (
     ("ruled", "ruled", "k", "v", "0", "0", "0"),
 )
 INDEXES = {"plain2": "another", "numbered": "by_key"}
-# But those of cas numbers.
+# But those of cas numbers, and of numbers in the order of arrival.
 COLUMNS = {
     "names": "k, v, f, e",
     "plain": "k, v, other",
@@ -56,7 +56,7 @@ COLUMNS = {
     "binary1": "k, v, _rowid_",
     "bytes1": "k, v, f, e",
     "filled": "k, v, f, e, kind",
-    "numbered": "k, v, e, id",
+    "numbered": "k, v, e",
     "needy": "k, v, owner, at",
 }
 SQL = (

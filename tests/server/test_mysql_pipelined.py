@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
-from database import database_or_skip, sql
+from database import database_or_skip, map_table, sql
 from live import MYSQL_8
 from server.at_once import common_statements, got, put
-from serving import Served
+from server.conversations import Peer
+from serving import Served, serving
 
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 STORED = b"STORED\r\n"
 COUNT = 40
+GET, NOOP, GETKQ = 0x00, 0x0A, 0x0D
 KEYS = [f"p{number:02d}" for number in range(COUNT)]
 
 
@@ -75,6 +78,31 @@ def test_what_follows_a_command_of_the_slow_path_is_few_statements(database: SQL
         assert ask(client, b"", COUNT) == b"".join(got(key, "1") for key in KEYS)
     widths = [width for verb, width in common_statements(database) if verb == "SELECT"]
     assert max(widths) > COUNT / 2
+
+
+def test_binary_gets_are_few_statements(database: SQLServer, client: socket.socket, served: Served) -> None:
+    ask(client, b"".join(put(key, "1") for key in KEYS), COUNT)
+    names = [key.encode() for key in [*KEYS[:20], "none", "@@aaa.p01", *KEYS[20:]]]
+    with ExitStack() as stack:
+        peer = Peer(served, stack)
+        peer.ask_binary([(GET, b"@@aaa", b"", b"")], 0)
+        sql(database, "SET GLOBAL general_log = ON")
+        replies = peer.ask_binary([*[(GETKQ, name, b"", b"") for name in names], (NOOP, b"", b"", b"")], 0)
+    bodies = [body for *_, body in replies]
+    assert bodies == [bytes(4) + name + b"1" for name in names if name != b"none"] + [b""]
+    widths = [width for verb, width in common_statements(database) if verb == "SELECT"]
+    assert len(widths) < 4
+    assert sum(widths) >= COUNT
+
+
+def test_a_binary_get_that_is_too_large_is_refused_in_its_place(database: SQLServer) -> None:
+    map_table(database, "large", "v", "k VARCHAR(9) PRIMARY KEY", "v LONGBLOB")
+    sql(database, "INSERT INTO test.large VALUES ('small', 's'), ('large', REPEAT('x', 2000000))")
+    with serving(database.dsn, "--set", "reply_size_max=1048576") as served, ExitStack() as stack:
+        peer = Peer(served, stack)
+        replies = peer.ask_binary([(GET, word, b"", b"") for word in (b"@@large", b"small", b"large", b"small")], 0)
+    assert [body for *_, body in replies[1::2]] == [bytes(4) + b"s"] * 2
+    assert b"out of memory writing get response" in replies[2][-1]
 
 
 def test_gets_sent_at_once_get_the_replies_of_single_gets(client: socket.socket, served: Served) -> None:

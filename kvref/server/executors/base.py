@@ -9,11 +9,14 @@ from typing import Any, Final, Protocol
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import OperationGen
 from kvref.engine.session import Session
+from kvref.protocol.commands import Command
 from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
 
 # Takes the replies of commands in their order, and the input from the first one on that needs the slow path.
 Later = Callable[[list[bytes | ServerError], bytes], None]
+# Takes the replies to the first of some parsed commands, and whether the slow path must run the next one.
+LaterParsed = Callable[[list[Reply], bool], None]
 
 
 class Wait(Enum):
@@ -25,7 +28,7 @@ class Wait(Enum):
 
 
 class FastPath(Protocol):
-    """Carries out plain commands of the text protocol without parser, verbs and operations, by the same rules.
+    """Carries out plain commands without verbs and operations, and text without the parser, by the same rules.
 
     One of a store serves all connections that have the same mapping in force and the same rights.
     """
@@ -50,6 +53,17 @@ class FastPath(Protocol):
 
         Returns:
             How many bytes were taken, and what the replies wait for.
+        """
+
+    def answer(self, commands: list[Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
+        """Answer binary gets at the beginning of some commands.
+
+        Args:
+            commands: each a `framed_read`, the first of them a get.
+            later: called with replies that are not available at once.
+
+        Returns:
+            What `later` takes, with a reply or the need for the slow path; None: that comes later.
         """
 
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from kvref.engine.mapping import Mapping
 from kvref.engine.session import Session
+from kvref.protocol.commands import Command, Get
 from kvref.protocol.fast_path import PlainLines
-from kvref.server.executors.base import FastPath, Later, Wait
+from kvref.protocol.replies import Reply
+from kvref.server.executors.base import FastPath, Later, LaterParsed, Wait
 from kvref.storage.several import Shards
 
 
@@ -62,6 +64,21 @@ class ShardedFastPath:
             return 0, Wait.NOTHING
         self._use(self._shards.numbers[shard])
         return self._paths[shard].take(data[:at], out, later)
+
+    def answer(self, commands: list[Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
+        """Answer the binary gets of keys of one shard at the beginning of some commands, see `FastPath`."""
+        shard, count = None, 0
+        for command in commands:
+            if isinstance(command, Get):
+                of = self._shard_of(command.words[0])
+                if of is None or (shard is not None and of != shard):
+                    break
+                shard = of
+            count += 1
+        if shard is None:
+            return [], True
+        self._use(self._shards.numbers[shard])
+        return self._paths[shard].answer(commands[:count], later)
 
     def _run(self, data: bytes) -> tuple[int | None, int]:
         """Return the shard of the first command of the input, None if it is not plain, and where its commands end."""

@@ -13,10 +13,13 @@ from typing import Final, Protocol
 from kvref.engine import mapping as m
 from kvref.engine.operations import Cell
 from kvref.engine.values import RefusedError
+from kvref.protocol import commands as c
 from kvref.protocol.fast_path import END, PlainLines
+from kvref.protocol.replies import Reply
 from kvref.protocol.rules import MAX_KEY
-from kvref.server.executors.base import Later, Wait
+from kvref.server.executors.base import Later, LaterParsed, Wait
 from kvref.server.executors.mysql.plain_commands import (
+    FramedRun,
     Origin,
     PlainBurst,
     PlainGet,
@@ -127,9 +130,7 @@ class MySQLFastPath:
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
         """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""
-        table = self._table
-        if table is None or not table.version.live:
-            table = self._table = self._batcher.table(self._mapping)
+        table = self._current()
         gets = data.startswith((b"get ", b"gets "))
         if gets and not self._batcher.takes_reads(self._mapping):
             return 0, Wait.NOTHING
@@ -155,6 +156,35 @@ class MySQLFastPath:
                 assert isinstance(each, (PlainRead, PlainReads, PlainGet))
                 self._add(table, each)
         return size, Wait.ANSWER
+
+    def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
+        """Queue binary gets, see `FastPath`."""
+        lookups: list[PlainGet | None] = []
+        if self._batcher.takes_reads(self._mapping):
+            table = self._current()
+            for command in commands:
+                lookup = self._framed(table, command.words[0]) if isinstance(command, c.Get) else None
+                if lookup is None and isinstance(command, c.Get):
+                    break
+                lookups.append(lookup)
+        if not lookups:
+            return [], True
+        FramedRun(self._verbs, commands[: len(lookups)], lookups, later)
+        for each in lookups:
+            if each is not None:
+                self._batcher.add_get(self._mapping, each)
+        return None
+
+    def _framed(self, table: PlainTable, word: bytes) -> PlainGet | None:
+        key = word if self._lines.word.fullmatch(word) else self._lines.key_behind_name(word, self._verbs.key_of_bound)
+        lookup = None if key is None else self._lookup(table, word, key, b"", with_cas=True)
+        return lookup if isinstance(lookup, PlainGet) else None
+
+    def _current(self) -> PlainTable:
+        table = self._table
+        if table is None or not table.version.live:
+            table = self._table = self._batcher.table(self._mapping)
+        return table
 
     def _only(self, data: bytes) -> tuple[bytes, bytes]:
         """Return the plain key of a get that is all of some input, and the name in front of it; empty for others."""

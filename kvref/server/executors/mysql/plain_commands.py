@@ -10,9 +10,10 @@ from typing import Any, Final
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.operations import Cell, Row
 from kvref.engine.values import to_bytes
+from kvref.protocol.commands import Command
 from kvref.protocol.fast_path import END, STORED, renamed
-from kvref.protocol.replies import ServerError
-from kvref.server.executors.base import Later
+from kvref.protocol.replies import Reply, ServerError
+from kvref.server.executors.base import Later, LaterParsed
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.result_set import Cells
@@ -216,16 +217,19 @@ class PlainRead(_PlainLookup):
 
 
 class PlainGet(_PlainLookup):
-    """Any other get, or gets, of one key.
+    """Any other get, or gets, of one key, or a binary get.
 
     Args:
         origin, word, data: see `Plain`.
         key: the key as a value of its column.
         spelling: identity of the key.
-        with_cas: it is a gets.
+        with_cas: it is a gets, or of the binary protocol.
+
+    Attributes:
+        row: what was found; only once it is answered and not left.
     """
 
-    __slots__ = ("_row", "key", "spelling", "with_cas")
+    __slots__ = ("key", "row", "spelling", "with_cas")
 
     def __init__(
         self, origin: Origin, word: bytes, data: bytes, key: Cell, spelling: Spelling, *, with_cas: bool = False
@@ -234,24 +238,67 @@ class PlainGet(_PlainLookup):
         self.key = key
         self.spelling = spelling
         self.with_cas = with_cas
-        self._row: Row | None = None
+        self.row: Row | None = None
 
     def answer(self, row: Row | None) -> None:
         """Take the row, None where there is none."""
-        self._row = row
+        self.row = row
         self.answered()
 
     def shown(self) -> bytes:
         """See `_PlainLookup`."""
-        if self._row is None or self.origin.verbs.expired(self._row.expiry, int(time.time())):
+        if self.row is None or self.origin.verbs.expired(self.row.expiry, int(time.time())):
             return b""
-        return self.origin.verbs.hit(self.word, self._row, with_cas=self.with_cas)
+        return self.origin.verbs.hit(self.word, self.row, with_cas=self.with_cas)
 
     @property
     def size(self) -> int:
         """See `_PlainLookup`."""
-        values = () if self._row is None else self._row.values
+        values = () if self.row is None else self.row.values
         return sum([MAX_CHARACTER * len(each) if isinstance(each, str) else len(to_bytes(each)) for each in values])
+
+
+class FramedRun:
+    """Binary gets of one connection that are looked up together, and noops between them.
+
+    Args:
+        verbs: what the commands mean.
+        commands: each a `framed_read`.
+        lookups: of each command, None for a noop; one at least.
+        later: see `LaterParsed`.
+    """
+
+    __slots__ = ("_commands", "_later", "_lookups", "_verbs", "_waiting")
+
+    def __init__(
+        self, verbs: PlainVerbs, commands: list[Command], lookups: list[PlainGet | None], later: LaterParsed
+    ) -> None:
+        self._verbs = verbs
+        self._commands = commands
+        self._lookups = lookups
+        self._later = later
+        self._waiting = 0
+        for each in lookups:
+            if each is not None:
+                each.answered = self._answered
+                self._waiting += 1
+
+    def _answered(self) -> None:
+        self._waiting -= 1
+        if self._waiting:
+            return
+        replies: list[Reply] = []
+        now = int(time.time())
+        for command, lookup in zip(self._commands, self._lookups, strict=True):
+            if lookup is None:
+                replies.append(self._verbs.framed(command, None, now))
+            elif lookup.error is not None:
+                replies.append(lookup.error)
+            elif lookup.left or lookup.size > MAX_VALUES:
+                break
+            else:
+                replies.append(self._verbs.framed(command, lookup.row, now))
+        self._later(replies, len(replies) < len(self._commands))
 
 
 class PlainReads(PlainInRun):

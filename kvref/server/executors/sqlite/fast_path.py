@@ -1,4 +1,4 @@
-"""The fast path over SQLite for common commands of ordinary rows: gets, meta gets, and writes of one row.
+"""The fast path over SQLite for common commands of ordinary rows: gets of both protocols, meta gets, writes of one row.
 
 The parser, the verbs and the executor handle everything else. The rules of commands are in `engine/fast_path.py`, the
 grammar of lines in `protocol/fast_path.py`, and the conditions on a table and its rows in
@@ -18,10 +18,10 @@ from kvref.errors import KvrefError
 from kvref.protocol import commands as c
 from kvref.protocol.command_table import needs, text_form
 from kvref.protocol.fast_path import END, STORED, PlainLines, renamed
-from kvref.protocol.replies import Status
+from kvref.protocol.replies import Items, Reply, Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import encode, parse_line
-from kvref.server.executors.base import Later, Wait
+from kvref.server.executors.base import Later, LaterParsed, Wait
 from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
 from kvref.storage.sqlite.row_cache import EXPIRY, HIT, ROWID, CachedTable, Kept
@@ -137,6 +137,32 @@ class SQLiteFastPath:
             self._verbs.count_sets(self._sets, stored=True)
             self._sets = 0
         return at, Wait.COMMIT if waits else Wait.NOTHING
+
+    def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[Reply], bool]:  # noqa: ARG002 - see `FastPath`
+        """Answer binary gets, see `FastPath`; all replies are available at once."""
+        if self._counters.prefixes.counting or not self._table.live:
+            return [], True
+        replies: list[Reply] = []
+        now, owed = int(time.time()), 0
+        for command in commands:
+            reply = self._framed(command, now)
+            if reply is None:
+                return replies, True
+            replies.append(reply)
+            owed += sum([item.size for item in reply.items]) if isinstance(reply, Items) else 0
+            if owed >= TURN:
+                break
+        return replies, False
+
+    def _framed(self, command: c.Command, now: int) -> Reply | None:
+        """Return the reply to a `framed_read`, None if the slow path must run it."""
+        if not isinstance(command, c.Get):
+            return self._verbs.framed(command, None, now)
+        key = self._key(command.words[0], switches=True)
+        kept, _ = (None, False) if key is None else self._kept(key)
+        if key is None or kept is None or len(kept[HIT]) > ANSWER_BYTES:
+            return None
+        return self._verbs.framed(command, self._row(key, kept), now)
 
     def _burst(self, data: bytes, at: int) -> tuple[int, list[bytes]]:
         """Return the end of gets of one key each, and their replies; none where not all are hits of cached rows.
