@@ -70,7 +70,7 @@ class _ThreeBytes(Charset):
 
 
 class _OneByte(Charset):
-    """Each byte is a character: the one at its place in `characters`."""
+    """Each byte is a character: the one at its place in `characters`, which begin with ASCII."""
 
     def __init__(self, name: str, characters: str) -> None:
         super().__init__(name, unit=1, checked=False)
@@ -78,7 +78,7 @@ class _OneByte(Charset):
         self._bytes = codecs.charmap_build(characters)
 
     def decode(self, data: bytes) -> str:
-        return codecs.charmap_decode(data, "strict", self._characters)[0]
+        return data.decode("ascii") if data.isascii() else codecs.charmap_decode(data, "strict", self._characters)[0]
 
     def encode(self, text: str) -> bytes:
         return codecs.charmap_encode(text, "replace", self._bytes)[0]

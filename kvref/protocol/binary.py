@@ -180,7 +180,7 @@ class BinaryParser(Input):
         if len(self._buffer) < end:
             return None
         extras = bytes(self._buffer[self._position + HEADER_SIZE : key_at])
-        body = Body(extras, word, bytes(self._buffer[value_at:end]))
+        body = Body(extras, word, self._value(value_at, end))
         self._position = end
         command = opcode.build(header, body, self._rules)
         command.frame = c.Frame(header.opcode, header.opaque, word, opcode.quiet, opcode.with_key)

@@ -56,6 +56,11 @@ class Input:
         self._position = 0
         return data
 
+    def _value(self, start: int, end: int) -> bytes:
+        """Return the bytes of a value, which may be large: a slice of the buffer would copy them twice."""
+        with memoryview(self._buffer) as view:
+            return bytes(view[start:end])
+
     def _holds_too_much(self, start: int) -> bool:
         """Return whether more of a value has arrived than is kept, where the profile takes values of any length.
 

@@ -126,7 +126,7 @@ class TextParser(Input):
             # conn_swallow: answered once the bytes are there; the two behind them are thrown away whatever they are.
             self._position = end
             self._discard = 2
-        block.store.data = bytes(self._buffer[start:end])
+        block.store.data = self._value(start, end)
         return block.store
 
     def _take_line(self) -> bytes | None:

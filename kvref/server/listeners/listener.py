@@ -226,14 +226,15 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
     if "reads" in table and reads not in READS:
         raise ConfigError(f"listener: reads = {reads!r}: write {NAMES['reads'][1]}")
     address = parse_address(table["address"]) if passed is None else _address(passed)
+    access = Access(
+        tuple(mappings),
+        read_only=table.get("read_only", False),
+        flush=table.get("flush_all", True),
+        list_keys=table.get("metadump"),
+    )
     return Listener(
         address,
-        Access(
-            tuple(mappings),
-            read_only=table.get("read_only", False),
-            flush=table.get("flush_all", True),
-            list_keys=table.get("metadump"),
-        ),
+        UNLIMITED if access == UNLIMITED else access,  # this object itself: no command is looked at
         _path(table, "auth_file"),
         _certificates(table),
         open=table.get("open", False),
