@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
 
 from kvref.engine import mapping as m
 from kvref.engine.operations import Cell
@@ -29,17 +29,12 @@ from kvref.server.executors.mysql.plain_commands import (
     PlainRead,
     PlainReads,
     PlainWrite,
-    Run,
-    reply_alone,
 )
+from kvref.server.executors.runs import MAX_RUN, MAX_WORDS, Run, reply_alone
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_VALUE
-
-MAX_RUN: Final = 64  # commands of one connection that are carried out together; of a burst of gets somewhat more
-MAX_WORDS: Final = 1000  # keys of one get
-
 
 # Returns what a get replies, without END, if that is known without a query.
 Hit = Callable[[PlainTable, bytes], bytes | None]

@@ -14,12 +14,12 @@ from kvref.protocol.commands import Command
 from kvref.protocol.fast_path import END, STORED, renamed
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.executors.base import Later, LaterParsed
+from kvref.server.executors.runs import MAX_VALUES, nothing
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 
-MAX_VALUES: Final = 1 << 20  # bytes of the values of one get of several keys: the least that `reply_size_max` may be
 MAX_CHARACTER: Final = 4  # bytes
 
 
@@ -123,7 +123,7 @@ class PlainInRun(Plain):
         super().__init__(origin, word, data)
         self.left = False
         self.error: ServerError | None = None
-        self.answered: Callable[[], None] = _nothing
+        self.answered: Callable[[], None] = nothing
 
     def give_up(self) -> None:
         """See `Plain`."""
@@ -475,47 +475,3 @@ class PlainWrite(PlainInRun):
         """See `PlainInRun`."""
         self.origin.verbs.count_sets(1, stored=self.error is None)
         return STORED if self.error is None else self.error
-
-
-class Run:
-    """Commands of one connection that are carried out together, and replied to in their order.
-
-    Args:
-        commands: at least one.
-        later: see `Later`.
-    """
-
-    __slots__ = ("_commands", "_later", "_waiting")
-
-    def __init__(self, commands: list[PlainInRun], later: Later) -> None:
-        self._commands = commands
-        self._later = later
-        self._waiting = len(commands)
-        for each in commands:
-            each.answered = self._answered
-
-    def _answered(self) -> None:
-        self._waiting -= 1
-        if self._waiting:
-            return
-        replies: list[bytes | ServerError] = []
-        left = len(self._commands)
-        for number, each in enumerate(self._commands):
-            if each.left:
-                left = number  # what follows was only read, or was not written either
-                break
-            replies += each.replies()
-        rest = self._commands[left:]
-        self._later(replies, b"".join([each.data for each in rest]) if rest else b"")
-
-
-def reply_alone(command: PlainInRun, later: Later) -> None:
-    """Reply to a command that is alone in its run."""
-    if command.left:
-        later([], command.data)
-    else:
-        later(command.replies(), b"")
-
-
-def _nothing() -> None:
-    """Do nothing: the command is in no run yet."""
