@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import psutil
 from live import sql_server_or_skip
-from waiting import until_equal
+from waiting import until, until_equal
 
 from kvref_testbed.targets import SQLServer
 
@@ -73,6 +74,12 @@ def stopped(database: SQLServer) -> Iterator[None]:
     assert process is not None
     os.kill(process, signal.SIGSTOP)
     try:
+        until(lambda: _states(process) == {"T"})  # a thread that runs may answer once more
         yield
     finally:
         os.kill(process, signal.SIGCONT)
+
+
+def _states(process: int) -> set[str]:
+    """Return the states of the threads of a process."""
+    return {each.read_text().rpartition(") ")[2][0] for each in Path(f"/proc/{process}/task").glob("*/stat")}

@@ -22,7 +22,7 @@ _WHOLE = re.compile(rb"(?:VALUE [^\r]*\r\n.*)?END\r\n|(?!VALUE)[^\r]*\r\n", re.D
 
 
 # Nothing is batched after a pause, before the mapped tables are read again: here no pause is long enough.
-_WITHOUT_PAUSES = """
+WITHOUT_PAUSES = """
 from kvref.server.executors.mysql import executor
 executor.LOOK_EVERY = executor.PAUSE = 3600.0
 from kvref.cli import main
@@ -33,7 +33,7 @@ main()
 @contextmanager
 def serving_without_pauses(database: SQLServer) -> Iterator[Served]:
     """Serve a database such that commands are batched however long a busy machine takes between two of them."""
-    words = [sys.executable, "-c", _WITHOUT_PAUSES, "serve", "--store", database.dsn, "--listen", "127.0.0.1:0"]
+    words = [sys.executable, "-c", WITHOUT_PAUSES, "serve", "--store", database.dsn, "--listen", "127.0.0.1:0"]
     with running(words, database.dsn) as served:
         yield served
 

@@ -5,7 +5,7 @@ Read `execution.py` first, the one interpreter of verbs; then `sqlite/executor.p
 
 from __future__ import annotations
 
-from kvref.server.executors.base import Executor
+from kvref.server.executors.base import Executor, StoreExecutor
 from kvref.server.executors.direct import DirectExecutor
 from kvref.server.executors.routing import RoutingExecutor
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
@@ -26,12 +26,18 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) ->
     Raises:
         ConfigError: the store cannot serve with these settings.
     """
+    if isinstance(store, SeveralStores):
+        executors = [_executor_of(each, isolation, lock_wait) for each in store.stores]
+        return RoutingExecutor(store, executors, isolation)
+    return _executor_of(store, isolation, lock_wait)
+
+
+def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float) -> StoreExecutor:
+    """Return the executor of one store, see `executor_for`."""
     if isinstance(store, SQLiteStore):
         return SQLiteExecutor(store, isolation, lock_wait)
     if isinstance(store, DirectStore):
         return DirectExecutor(store, isolation)
-    if isinstance(store, SeveralStores):
-        return RoutingExecutor(store, [executor_for(each, isolation, lock_wait) for each in store.stores], isolation)
     # They need an extra.
     from kvref.server.executors.mysql.executor import MySQLExecutor  # noqa: PLC0415
     from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415

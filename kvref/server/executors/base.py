@@ -27,6 +27,29 @@ class Wait(Enum):
     ANSWER = auto()  # of the store: they come later
 
 
+class PartOfGet(Protocol):
+    """The keys of one get that one store looks up; other stores look up the others.
+
+    Attributes:
+        waits: whether there is an answer, or it comes later, or the reply also waits for a commit.
+        left: the slow path has to run the get.
+        error: the reply, where there is no answer.
+        answered: called once there is an answer, unless there was one from the beginning.
+    """
+
+    waits: Wait
+    left: bool
+    error: ServerError | None
+    answered: Callable[[], None]
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes the values have, at most; only of an answer."""
+
+    def shown(self, count: int) -> list[bytes]:
+        """Return the reply for each of the first keys, without END, empty for a miss; only once, of an answer."""
+
+
 class FastPath(Protocol):
     """Carries out plain commands without verbs and operations, and text without the parser, by the same rules.
 
@@ -65,6 +88,21 @@ class FastPath(Protocol):
         Returns:
             What `later` takes, with a reply or the need for the slow path; None: that comes later.
         """
+
+
+class StoreFastPath(FastPath, Protocol):
+    """The fast path of one store, which may be a shard of the mapping."""
+
+    def part_of_get(self, words: list[bytes], *, with_cas: bool) -> PartOfGet | None:
+        """Return what looks up keys of a get; None if the slow path must run the get.
+
+        Args:
+            words: of the get; none names a mapping.
+            with_cas: it is a gets.
+        """
+
+    def look_up(self, part: PartOfGet) -> None:
+        """Begin to look up a part of a get that has no answer yet, see `part_of_get`."""
 
 
 class Commits(Protocol):
@@ -138,3 +176,12 @@ class Executor(Protocol):
 
     async def close(self) -> None:
         """Finish running commands."""
+
+
+class StoreExecutor(Executor, Protocol):
+    """The executor of one store, which may have shards of mappings."""
+
+    def fast_path(
+        self, transaction: Any, session: Session, wire_rules: WireRules, shard: Mapping | None = None
+    ) -> StoreFastPath | None:
+        """Return what carries out the plain commands of a connection, see `Executor`."""

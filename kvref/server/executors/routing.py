@@ -8,7 +8,7 @@ batches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import fields, replace
 from typing import Any, Final
@@ -41,7 +41,7 @@ from kvref.errors import ConfigError
 from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import ClientError, Line, Reply, ServerError
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.base import Executor, FastPath
+from kvref.server.executors.base import FastPath, StoreExecutor, StoreFastPath
 from kvref.server.executors.sharded import ShardedFastPath
 from kvref.storage.isolation import Isolation
 from kvref.storage.several import FIRST, SeveralStores, Shards
@@ -70,7 +70,7 @@ class Transactions:
         plain: number of the store of the fast path that is in force, None without one.
     """
 
-    def __init__(self, executors: Sequence[Executor], reads: str) -> None:
+    def __init__(self, executors: Sequence[StoreExecutor], reads: str) -> None:
         self._executors = executors
         self._reads = reads
         self._begun: dict[int, Any] = {}
@@ -104,6 +104,10 @@ class Transactions:
             self.leave_fast_path()
             self.plain = store
         return self.use(store)
+
+    def shows(self, stores: Iterable[int]) -> None:
+        """Note that a reply of the fast path shows rows of stores and waits for their commits."""
+        self._read.update(stores)
 
     def note(self, store: int, operation: Operation) -> None:
         """Note that an operation is for a store."""
@@ -393,7 +397,7 @@ class RoutingExecutor:
         ConfigError: the settings turn batches on, and a mapping is sharded.
     """
 
-    def __init__(self, stores: SeveralStores, executors: Sequence[Executor], isolation: Isolation) -> None:
+    def __init__(self, stores: SeveralStores, executors: Sequence[StoreExecutor], isolation: Isolation) -> None:
         if stores.sharded and isolation.batches:
             raise ConfigError(
                 f"[[mapping]] {stores.sharded!r} is sharded: a batch would need one commit in several stores: set"
@@ -430,14 +434,15 @@ class RoutingExecutor:
         store = self.stores.store_of(mapping)
         if store is not None:
             return self.executors[store].fast_path(transaction.use_fast_path(store), session, wire_rules, shard)
-        shards, paths = self.stores.shards_of(mapping), list[FastPath]()
+        shards, paths = self.stores.shards_of(mapping), list[StoreFastPath]()
         for number, each in shards.all_of(mapping):
             path = self.executors[number].fast_path(transaction.of(number), session, wire_rules, each)
             if path is None:
                 return None
             paths.append(path)
         self._lines = self._lines or PlainLines(wire_rules)
-        return ShardedFastPath(session, mapping, shards, paths, self._lines, transaction.use_fast_path)
+        use, shows = transaction.use_fast_path, transaction.shows
+        return ShardedFastPath(session, mapping, shards, paths, self._lines, use, shows)
 
     def end(self, transaction: Transactions) -> None:
         """Forget the transactions of a connection that is gone; what it has not committed goes with them."""

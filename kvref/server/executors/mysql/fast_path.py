@@ -17,7 +17,7 @@ from kvref.protocol import commands as c
 from kvref.protocol.fast_path import END, PlainLines
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import MAX_KEY
-from kvref.server.executors.base import Later, LaterParsed, Wait
+from kvref.server.executors.base import Later, LaterParsed, PartOfGet, Wait
 from kvref.server.executors.mysql.plain_commands import (
     FramedRun,
     Origin,
@@ -125,7 +125,7 @@ class MySQLFastPath:
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
         """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""
-        table = self._current()
+        table = self._live_table()
         gets = data.startswith((b"get ", b"gets "))
         if gets and not self._batcher.takes_reads(self._mapping):
             return 0, Wait.NOTHING
@@ -144,19 +144,15 @@ class MySQLFastPath:
         for each in taken:
             if isinstance(each, PlainWrite):
                 self._batcher.add_write(table, each)
-            elif isinstance(each, PlainGets):
-                for lookup in each.lookups:
-                    self._add(table, lookup)
             else:
-                assert isinstance(each, (PlainRead, PlainReads, PlainGet))
-                self._add(table, each)
+                self._look_up(table, each)
         return size, Wait.ANSWER
 
     def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
         """Queue binary gets, see `FastPath`."""
         lookups: list[PlainGet | None] = []
         if self._batcher.takes_reads(self._mapping):
-            table = self._current()
+            table = self._live_table()
             for command in commands:
                 lookup = self._framed(table, command.words[0]) if isinstance(command, c.Get) else None
                 if lookup is None and isinstance(command, c.Get):
@@ -175,7 +171,23 @@ class MySQLFastPath:
         lookup = None if key is None else self._lookup(table, word, key, b"", with_cas=True)
         return lookup if isinstance(lookup, PlainGet) else None
 
-    def _current(self) -> PlainTable:
+    def part_of_get(self, words: list[bytes], *, with_cas: bool) -> PlainReads | PlainGets | None:
+        """Return what looks up keys of a get, see `FastPath`."""
+        if not self._batcher.takes_reads(self._mapping):
+            return None
+        found = self._several(self._live_table(), words, b" ".join(words), with_cas=with_cas)
+        if not found:
+            return None
+        part = found[0]
+        assert isinstance(part, (PlainReads, PlainGets))
+        return part
+
+    def look_up(self, part: PartOfGet) -> None:
+        """Queue a part of a get, see `FastPath`."""
+        assert isinstance(part, (PlainReads, PlainGets))
+        self._look_up(self._live_table(), part)
+
+    def _live_table(self) -> PlainTable:
         table = self._table
         if table is None or not table.version.live:
             table = self._table = self._batcher.table(self._mapping)
@@ -196,11 +208,16 @@ class MySQLFastPath:
             return word
         return self._lines.key_behind_name(word, self._verbs.key_of_bound)
 
-    def _add(self, table: PlainTable, lookup: PlainRead | PlainReads | PlainGet) -> None:
-        if isinstance(lookup, PlainGet):
-            self._batcher.add_get(self._mapping, lookup)
+    def _look_up(self, table: PlainTable, get: PlainInRun) -> None:
+        """Queue a get."""
+        if isinstance(get, PlainGets):
+            for each in get.lookups:
+                self._look_up(table, each)
+        elif isinstance(get, PlainGet):
+            self._batcher.add_get(self._mapping, get)
         else:
-            self._batcher.add_read(table, lookup)
+            assert isinstance(get, (PlainRead, PlainReads))
+            self._batcher.add_read(table, get)
 
     def _gets(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
         """Return the gets at the beginning of some input."""

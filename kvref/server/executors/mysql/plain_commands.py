@@ -13,7 +13,7 @@ from kvref.engine.values import to_bytes
 from kvref.protocol.commands import Command
 from kvref.protocol.fast_path import END, STORED, renamed
 from kvref.protocol.replies import Reply, ServerError
-from kvref.server.executors.base import Later, LaterParsed
+from kvref.server.executors.base import Later, LaterParsed, Wait
 from kvref.server.executors.runs import MAX_VALUES, nothing
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
@@ -309,7 +309,7 @@ class PlainReads(PlainInRun):
         words: in the order of the reply.
     """
 
-    __slots__ = ("_now", "_rows", "_table", "_whole", "words")
+    __slots__ = ("_now", "_rows", "_table", "_whole", "waits", "words")
 
     _rows: list[Cells | bytes | None]
     _whole: bytes | None  # the reply, where each row came as its part of it
@@ -318,6 +318,7 @@ class PlainReads(PlainInRun):
 
     def __init__(self, origin: Origin, data: bytes, words: list[bytes]) -> None:
         super().__init__(origin, b"", data)
+        self.waits = Wait.ANSWER
         self.words = words
 
     @property
@@ -340,7 +341,7 @@ class PlainReads(PlainInRun):
             return
         self._table, self._now = table, now
         self._whole = _joined(rows)
-        self.left = self._is_too_large(rows)
+        self.left = self._is_too_large()
         self.answered()
 
     def reply(self) -> bytes | ServerError:
@@ -348,20 +349,28 @@ class PlainReads(PlainInRun):
         if self.error is not None:
             return self.error
         if self._whole is None:
-            return b"".join([*self._all_shown(), END])
+            return b"".join([*self._counted(), END])
         self.origin.verbs.counters.looked_up(len(self.words), 0)
         return self._whole
 
-    def _is_too_large(self, rows: list[Cells | bytes | None]) -> bool:
-        length = sum([_length(each) for each in rows]) if self._whole is None else len(self._whole)
-        return length > MAX_VALUES
+    @property
+    def size(self) -> int:
+        """See `PartOfGet`."""
+        return sum([_length(each) for each in self._rows]) if self._whole is None else len(self._whole)
 
-    def _all_shown(self) -> list[bytes]:
-        """Return what is shown of each word, and count them."""
-        shown = [
+    def shown(self, count: int) -> list[bytes]:
+        """See `PartOfGet`."""
+        return [
             each if isinstance(each, bytes) else b"" if each is None else self._shown(word, each)
-            for word, each in zip(self.words, self._rows, strict=True)
+            for word, each in zip(self.words[:count], self._rows[:count], strict=True)
         ]
+
+    def _is_too_large(self) -> bool:
+        return self.size > MAX_VALUES
+
+    def _counted(self) -> list[bytes]:
+        """Return what is shown of each word, and count them."""
+        shown = self.shown(len(self.words))
         self.origin.verbs.count_gets(shown)
         return shown
 
@@ -393,9 +402,9 @@ class PlainBurst(PlainReads):
         """See `PlainInRun`."""
         if self.error is not None:
             return [self.error] * len(self.words)
-        return [shown + END for shown in self._all_shown()]
+        return [shown + END for shown in self._counted()]
 
-    def _is_too_large(self, rows: list[Cells | bytes | None]) -> bool:  # noqa: ARG002 - see `PlainReads`
+    def _is_too_large(self) -> bool:
         return False  # each reply has one value
 
 
@@ -407,10 +416,11 @@ class PlainGets(PlainInRun):
         lookups: one for each key, in the order of the reply.
     """
 
-    __slots__ = ("_waiting", "lookups")
+    __slots__ = ("_waiting", "lookups", "waits")
 
     def __init__(self, origin: Origin, data: bytes, lookups: list[PlainRead | PlainGet]) -> None:
         super().__init__(origin, b"", data)
+        self.waits = Wait.ANSWER
         self.lookups = lookups
         self._waiting = len(lookups)
         for each in lookups:
@@ -420,9 +430,18 @@ class PlainGets(PlainInRun):
         """See `PlainInRun`."""
         if self.error is not None:
             return self.error
-        shown = [each.shown() for each in self.lookups]
+        shown = self.shown(len(self.lookups))
         self.origin.verbs.count_gets(shown)
         return b"".join([*shown, END])
+
+    @property
+    def size(self) -> int:
+        """See `PartOfGet`."""
+        return sum([each.size for each in self.lookups])
+
+    def shown(self, count: int) -> list[bytes]:
+        """See `PartOfGet`."""
+        return [each.shown() for each in self.lookups[:count]]
 
     def _answered(self) -> None:
         self._waiting -= 1
@@ -431,7 +450,7 @@ class PlainGets(PlainInRun):
         self.left = any(each.left for each in self.lookups)
         self.error = next((each.error for each in self.lookups if each.error is not None), None)
         if not self.left and self.error is None:
-            self.left = sum([each.size for each in self.lookups]) > MAX_VALUES
+            self.left = self.size > MAX_VALUES
         self.answered()
 
 

@@ -8,7 +8,8 @@ grammar of lines in `protocol/fast_path.py`, and the conditions on a table and i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from kvref.engine.fast_path import PlainVerbs
@@ -18,10 +19,11 @@ from kvref.errors import KvrefError
 from kvref.protocol import commands as c
 from kvref.protocol.command_table import needs, text_form
 from kvref.protocol.fast_path import END, STORED, PlainLines, renamed
-from kvref.protocol.replies import Items, Reply, Status
+from kvref.protocol.replies import Items, Reply, ServerError, Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import encode, parse_line
-from kvref.server.executors.base import Later, LaterParsed, Wait
+from kvref.server.executors.base import Later, LaterParsed, PartOfGet, Wait
+from kvref.server.executors.runs import nothing
 from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
 from kvref.storage.sqlite.row_cache import EXPIRY, HIT, ROWID, CachedTable, Kept
@@ -32,6 +34,37 @@ TURN: Final = 64 << 10  # bytes of replies; what is left of the input waits for 
 
 # The end of the command in the input, its reply, whether that waits for a commit; None: the slow path runs it.
 _Taken = tuple[int, bytes, bool] | None
+# A word, the key in it, and what is kept of its row.
+_Found = tuple[bytes, bytes, Kept]
+
+
+class FoundInFile:
+    """Rows that were found for keys of a get, see `PartOfGet`.
+
+    Args:
+        found: one for each key.
+        late: the reply must wait for a commit.
+        show: returns what the reply shows of such rows.
+    """
+
+    __slots__ = ("_found", "_show", "answered", "error", "left", "waits")
+
+    def __init__(self, found: list[_Found], late: bool, show: Callable[[Sequence[_Found]], list[bytes]]) -> None:
+        self.waits = Wait.COMMIT if late else Wait.NOTHING
+        self.left = False
+        self.error: ServerError | None = None
+        self.answered: Callable[[], None] = nothing
+        self._found = found
+        self._show = show
+
+    @property
+    def size(self) -> int:
+        """See `PartOfGet`."""
+        return sum([len(kept[HIT]) for _, _, kept in self._found])
+
+    def shown(self, count: int) -> list[bytes]:
+        """See `PartOfGet`."""
+        return self._show(self._found[:count])
 
 
 class SQLiteFastPath:
@@ -164,6 +197,16 @@ class SQLiteFastPath:
             return None
         return self._verbs.framed(command, self._row(key, kept), now)
 
+    def part_of_get(self, words: list[bytes], *, with_cas: bool) -> FoundInFile | None:
+        """Return the rows of keys of a get, see `FastPath`."""
+        if self._counters.prefixes.counting or not self._table.live:
+            return None
+        rows = self._rows_of(words)
+        return None if rows is None else FoundInFile(*rows, partial(self._shown, with_cas=with_cas))
+
+    def look_up(self, part: PartOfGet) -> None:
+        """Do nothing: each part has its answer from the beginning."""
+
     def _burst(self, data: bytes, at: int) -> tuple[int, list[bytes]]:
         """Return the end of gets of one key each, and their replies; none where not all are hits of cached rows.
 
@@ -218,6 +261,19 @@ class SQLiteFastPath:
 
     def _found(self, words: list[bytes], *, with_cas: bool) -> tuple[bytes, bool] | None:
         """Return the reply to a get, and whether it must wait; None if the slow path must run it."""
+        rows = self._rows_of(words)
+        if rows is None:
+            return None
+        found, waits = rows
+        items = self._shown(found, with_cas=with_cas)
+        misses = items.count(b"")
+        self._misses += misses
+        self._hits += len(items) - misses
+        items.append(END)
+        return b"".join(items), waits
+
+    def _rows_of(self, words: list[bytes]) -> tuple[list[_Found], bool] | None:
+        """Return the rows of a get, and whether the reply must wait; None if the slow path must run it."""
         found, waits, size = [], False, 0
         for word in words:
             # Of several words one that names a mapping may decide about those behind it.
@@ -230,6 +286,10 @@ class SQLiteFastPath:
             size += len(kept[HIT])
             if size > ANSWER_BYTES:
                 return None
+        return found, waits
+
+    def _shown(self, found: Sequence[_Found], *, with_cas: bool) -> list[bytes]:
+        """Return what a get shows of some rows, empty for a miss."""
         items = []
         for word, key, kept in found:
             row = self._row(key, kept) if with_cas or key is not word else None
@@ -237,11 +297,7 @@ class SQLiteFastPath:
                 items.append(b"")
             else:
                 items.append(kept[HIT] if row is None else self._verbs.hit(word, row, with_cas=with_cas))
-        misses = items.count(b"")
-        self._misses += misses
-        self._hits += len(items) - misses
-        items.append(END)
-        return b"".join(items), waits
+        return items
 
     def _meta_get(self, data: bytes, at: int) -> _Taken:
         """Take a meta get that only reads."""
