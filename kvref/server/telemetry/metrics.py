@@ -170,13 +170,13 @@ MEMCACHED_ROWS: Final = {
         Row("memcached_item_too_large_total", "counter", "Items rejected because they are too large."),
     )
 }  # fmt: skip
-# Samples of memcached_commands_total, each with its counter of `stats`.
+# Values of the label `status`, by the end of the name of a counter; commands without such counters count as hits.
+_STATUSES: Final = {"hits": "hit", "misses": "miss", "badval": "badval"}
+# Samples of memcached_commands_total, each with its counter of `stats`. `set` has no `cas` in it, unlike memcached's.
 _MEMCACHED_COMMANDS: Final = {
-    **{(name, "hit"): f"{name}_hits" for name in ("get", "delete", "incr", "decr", "cas", "touch")},
-    **{(name, "miss"): f"{name}_misses" for name in ("get", "delete", "incr", "decr", "cas", "touch")},
-    ("cas", "badval"): "cas_badval",
-    ("set", "hit"): "cmd_set",  # which has no cas in it, unlike memcached's
-    ("flush", "hit"): "cmd_flush",
+    (name, _STATUSES.get(counter.removeprefix(f"{name}_"), "hit")): counter
+    for name, counters in _ASKED.items()
+    for counter in counters
 }
 _MEMCACHED_COUNTERS: Final = {
     "memcached_connections_total": "total_connections",
