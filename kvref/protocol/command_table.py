@@ -1,8 +1,8 @@
 """The table of commands, from which parsers, dispatch, access rules, cache policies, counters and metrics derive.
 
 To add a command, write its record in `commands.py`, its row here, and its handler in the engine. A row that lacks an
-attribute, a record without a row and a row without a handler are errors at import. The engine rejects commands that are
-not in this table wherever anything is withheld.
+attribute, a record without a row, a row without a handler, and cache policies of which the memory cache does not know
+are errors at import. The engine rejects commands that are not in this table wherever anything is withheld.
 """
 
 from __future__ import annotations

@@ -57,12 +57,23 @@ def test_a_row_decides_what_any_command_counts(
     assert endpoint.shared.counters.cmd_touch == 2
 
 
-def test_no_command_that_is_answered_at_once_has_policies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(table.ROWS, c.Noop, replace(table.ROWS[c.Noop], policies=(table.PolicyKind.GET,)))
-    spec = find_spec("kvref.engine.dispatch")
+@pytest.mark.parametrize(
+    ("module", "error"),
+    [
+        ("kvref.engine.dispatch", "a command that is answered at once cannot have policies"),
+        ("kvref.engine.cache.dispatch", "each command with cache policies needs a reply"),
+    ],
+)
+def test_policies_of_a_command_that_has_none_are_an_error_at_import(
+    monkeypatch: pytest.MonkeyPatch, module: str, error: str
+) -> None:
+    row = replace(table.ROWS[c.Noop], policies=(table.PolicyKind.GET,))
+    monkeypatch.setitem(table.ROWS, c.Noop, row)
+    monkeypatch.setattr(table, "TABLE", (*table.TABLE, row))
+    spec = find_spec(module)
     assert spec is not None
     assert spec.loader is not None
-    with pytest.raises(TypeError, match="cannot have policies"):
+    with pytest.raises(TypeError, match=error):
         spec.loader.exec_module(module_from_spec(spec))
 
 

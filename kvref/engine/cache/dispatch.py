@@ -22,6 +22,7 @@ from kvref.engine.verbs.store import APPENDING, OVER
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol import replies as r
+from kvref.protocol.command_table import TABLE
 from kvref.protocol.grammar import BAD_FORMAT
 from kvref.protocol.replies import Fault, Number, Reply, ServerError, Status
 
@@ -168,7 +169,7 @@ def through(
         policy: the policy of the command, other than TABLE.
     """
     if policy is Policy.OFF:
-        return _answer_of_nothing(command)
+        return NOT_DONE[type(command)](command)
     if policy is Policy.CACHE:
         return (yield from in_table(_in_cache, session, command, now))
     if isinstance(command, c.Get | c.Touch | c.GetAndTouch):
@@ -189,25 +190,19 @@ def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any,
     return _item(word, session.shared.cache.find(target.at, now))
 
 
-def _answer_of_nothing(command: c.Command) -> r.Reply:
-    """Answer what is neither done nor looked at: as if it had been done (policy-004, more:policy-126)."""
-    match command:
-        case c.Get():
-            return r.Line(BAD_FORMAT) if command.refused else r.Items([], command.with_cas)
-        case c.Store():
-            return r.Status.STORED
-        case c.Arithmetic():
-            return r.Number(0)
-        case c.Delete():
-            return r.Status.DELETED
-        case c.Touch():
-            return r.Status.TOUCHED
-        case c.GetAndTouch():
-            return r.Items([], command.with_cas)
-        case c.Refused():
-            return r.Line(command.line)
-        case _:
-            return r.Status.OK
+# The reply to a command that is neither done nor looked at: as if it had been done (policy-004, more:policy-126).
+NOT_DONE: Final[dict[type, Callable[[Any], r.Reply]]] = {
+    c.Get: lambda command: r.Line(BAD_FORMAT) if command.refused else r.Items([], command.with_cas),
+    c.Store: lambda _command: r.Status.STORED,
+    c.Arithmetic: lambda _command: r.Number(0),
+    c.Delete: lambda _command: r.Status.DELETED,
+    c.Touch: lambda _command: r.Status.TOUCHED,
+    c.GetAndTouch: lambda command: r.Items([], command.with_cas),
+    c.FlushAll: lambda _command: r.Status.OK,
+    c.Refused: lambda command: r.Line(command.line),
+}
+if NOT_DONE.keys() ^ {row.command for row in TABLE if row.policies}:
+    raise TypeError("each command with cache policies needs a reply for `disabled` here, and what it does in the cache")
 
 
 def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Operation, Any, r.Reply]:
