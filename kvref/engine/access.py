@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from kvref.engine.mapping import Mapping, Naming
@@ -30,32 +30,19 @@ class Access:
         read_only: no row is written, and nothing that other connections see is set.
         flush: flush_all is carried out.
         list_keys: all keys of a table may be listed; None: unless anything else is withheld.
+
+    Attributes:
+        rights: what all of that permits.
     """
 
     mappings: tuple[str, ...] = ()
     read_only: bool = False
     flush: bool = True
     list_keys: bool | None = None
+    rights: c.Right = field(init=False, repr=False, compare=False)
 
-    def shows(self, mapping: Mapping, naming: Naming) -> bool:
-        """Return whether there is this mapping for them."""
-        return not self.mappings or naming.fold(mapping.name) in map(naming.fold, self.mappings)
-
-    def refusal(self, command: c.Command) -> ClientError | Line | None:
-        """Return the reply to a command that they may not give, None to any other one."""
-        withheld = needs(command) & ~self._rights
-        if c.Right.FLUSH in withheld:
-            return NO_FLUSH
-        if c.Right.ALL_MAPPINGS in withheld:
-            return NO_DETAIL if isinstance(command, c.Stats) else ONE_MAPPING
-        if c.Right.WRITE in withheld:
-            return READ_ONLY
-        if c.Right.LIST_CLIENTS in withheld:
-            return NO_CLIENTS
-        return NO_DUMP if withheld else None
-
-    @property
-    def _rights(self) -> c.Right:
+    def __post_init__(self) -> None:
+        """Derive the rights once."""
         rights = c.NO_RIGHT if self.read_only else c.Right.WRITE
         if self.flush:
             rights |= c.Right.FLUSH
@@ -65,7 +52,24 @@ class Access:
         if whole:
             rights |= c.Right.LIST_CLIENTS
         lists = whole if self.list_keys is None else self.list_keys
-        return rights | c.Right.LIST_KEYS if lists else rights
+        object.__setattr__(self, "rights", rights | c.Right.LIST_KEYS if lists else rights)
+
+    def shows(self, mapping: Mapping, naming: Naming) -> bool:
+        """Return whether there is this mapping for them."""
+        return not self.mappings or naming.fold(mapping.name) in map(naming.fold, self.mappings)
+
+    def refusal(self, command: c.Command) -> ClientError | Line | None:
+        """Return the reply to a command that they may not give, None to any other one."""
+        withheld = needs(command) & ~self.rights
+        if c.Right.FLUSH in withheld:
+            return NO_FLUSH
+        if c.Right.ALL_MAPPINGS in withheld:
+            return NO_DETAIL if isinstance(command, c.Stats) else ONE_MAPPING
+        if c.Right.WRITE in withheld:
+            return READ_ONLY
+        if c.Right.LIST_CLIENTS in withheld:
+            return NO_CLIENTS
+        return NO_DUMP if withheld else None
 
     def cleared(self, command: c.Command) -> c.Command:
         """Return a command without the removal of a row that a rejected set would cause."""

@@ -22,7 +22,9 @@ from kvref.protocol import commands as c
 from kvref.protocol.fast_path import data_of, numbered, shown
 from kvref.protocol.replies import Items, Number, Reply, ServerError, Status
 
-_SET: Final = c.Store("set", b"", 0, 0, b"")  # any plain set, for rules that do not depend on its row
+# Any plain get and any plain set, for rules that depend on no row.
+GET: Final = c.Get([], with_cas=False)
+SET: Final = c.Store("set", b"", 0, 0, b"")
 _LOST: Final = ServerError("")
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
 
@@ -42,7 +44,7 @@ def ordinary_mapping(session: Session, shard: Mapping | None = None) -> Mapping 
         shard: taken in place of the session's mapping, of which it is a shard.
     """
     policies = session.shared.directory.policies
-    if policies.get is not Policy.TABLE or policies.set is not Policy.TABLE:
+    if policies.of(GET) is not Policy.TABLE or policies.of(SET) is not Policy.TABLE:
         return None
     mapping = shard or session.plain_mapping
     if mapping is None or mapping.fault or mapping.blind or mapping.beginning:
@@ -60,20 +62,16 @@ class PlainVerbs:
     Attributes:
         key: returns the key that a set writes; raises RefusedError where the key column cannot hold it.
         value: returns the content of the only value column that a set writes; raises as `key`.
-        read_only: the session may not write.
-        deletes: a delete removes rows.
         all_switch: every verb reads names of mappings.
         counts: the profile adds to numbers that are nothing but digits.
     """
 
     def __init__(self, session: Session, mapping: Mapping) -> None:
         self.mapping = mapping
-        self.read_only = session.access.refusal(_SET) is not None
         self.shared = session.shared
         self._session = session.twin()  # the other one ends with its connection
         self.counters = session.shared.counters
         self._rules = session.rules
-        self.deletes = session.shared.directory.policies.delete is Policy.TABLE
         self.all_switch = session.rules.all_verbs_switch
         self.counts = not session.rules.counts_leading_number
         self.key: Callable[[bytes], Cell] = values.key_reader(mapping.key, session.rules)
@@ -81,10 +79,15 @@ class PlainVerbs:
         self._flags: dict[int, int | None] = {}  # what the column has of them
         self._name = b""  # in front of keys in words that name the mapping, once one was seen
         self._generation = session.shared.directory.generation
-        self._stored = (*counted(_SET, Status.STORED, missing_counted=False), *STORED_ITEM)
-        self._lost = tuple(counted(_SET, _LOST, missing_counted=False))
+        self._stored = (*counted(SET, Status.STORED, missing_counted=False), *STORED_ITEM)
+        self._lost = tuple(counted(SET, _LOST, missing_counted=False))
         self._next_cas = store.cas_numbers(self._session, mapping)
         self._never = store.fit_time(mapping, store.time_of(session, 0, 0))
+
+    def runs(self, command: c.Command) -> bool:
+        """Return whether the listener permits a command and its cache policies lead to the table."""
+        policy = self.shared.directory.policies.of(command)
+        return policy is Policy.TABLE and self._session.access.refusal(command) is None
 
     @property
     def unobserved(self) -> bool:

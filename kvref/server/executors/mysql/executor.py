@@ -28,6 +28,7 @@ from kvref.engine.operations import (
 )
 from kvref.engine.session import Session
 from kvref.errors import StoreError
+from kvref.protocol.commands import Right
 from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
@@ -83,7 +84,7 @@ class MySQLExecutor:
         self._checker = self._connect()
         self._batching = Batching(store, isolation, self._connect, self) if together else None
         self._plain = None if isolation.batches else self._batching  # of plain commands, which begin no transaction
-        self._fast_paths: dict[tuple[Mapping, bool, bool, bool], MySQLFastPath] = {}
+        self._fast_paths: dict[tuple[Mapping, Right, bool, bool], MySQLFastPath] = {}
         if not isolation.row_locks:
             _log.warning(
                 "innodb_api_disable_rowlock=1 has no effect with mysql://: the database makes writes wait for row locks"
@@ -133,7 +134,7 @@ class MySQLExecutor:
         mapping = None if self._plain is None else ordinary_mapping(session, shard)
         if mapping is None or self._plain is None:
             return None
-        kind = mapping, session.access.read_only, session.bound, transaction.primary_only
+        kind = mapping, session.access.rights, session.bound, transaction.primary_only
         found = self._fast_paths.get(kind)
         if found is None or not found.live:
             self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}

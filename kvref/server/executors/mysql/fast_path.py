@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from kvref.engine import mapping as m
+from kvref.engine.fast_path import SET
 from kvref.engine.operations import Cell
 from kvref.engine.values import RefusedError
 from kvref.protocol import commands as c
@@ -96,6 +97,7 @@ class MySQLFastPath:
         self._up_to_date, self._hit = batcher.up_to_date, batcher.hit
         self._table: PlainTable | None = None
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
+        self._may_set = verbs.runs(SET)
 
     @property
     def live(self) -> bool:
@@ -298,7 +300,7 @@ class MySQLFastPath:
 
     def _sets(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
         """Return the sets at the beginning of some input, each of another word."""
-        if not table.writable or self._verbs.read_only:
+        if not (table.writable and self._may_set):
             return []
         first = self._set(table, data, 0)
         if first is None or not self._batcher.takes_writes(self._mapping):

@@ -24,6 +24,7 @@ from kvref.engine.operations import (
 )
 from kvref.engine.session import Session
 from kvref.errors import StoreError
+from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.execution import Execution
@@ -82,7 +83,7 @@ class SQLiteExecutor:
         self._looked_at = -math.inf  # loop time of the last look at what others did to the file
         self._valid = False  # then nothing was kept that they changed
         self._commands = 0  # so far
-        self._fast_paths: dict[tuple[CachedTable, bool, bool], SQLiteFastPath] = {}
+        self._fast_paths: dict[tuple[CachedTable, Right, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
 
     def begin(self, reads: str = "") -> Transaction:  # noqa: ARG002 - see `Executor`
@@ -111,7 +112,7 @@ class SQLiteExecutor:
         if mapping is None:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)
-        kind = table, session.access.read_only, session.bound
+        kind = table, session.access.rights, session.bound
         found = self._fast_paths.get(kind)
         if found is None:
             self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}

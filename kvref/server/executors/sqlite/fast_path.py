@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from kvref.engine.fast_path import PlainVerbs
+from kvref.engine.fast_path import GET, SET, PlainVerbs
 from kvref.engine.operations import Row
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
@@ -34,6 +34,11 @@ TURN: Final = 64 << 10  # bytes of replies; what is left of the input waits for 
 
 # The end of the command in the input, its reply, whether that waits for a commit; None: the slow path runs it.
 _Taken = tuple[int, bytes, bool] | None
+_Take = Callable[[bytes, int], _Taken]
+# Any of these commands, for rules that depend on no row.
+_META_GET: Final = c.MetaGet(b"", [])
+_DELETE: Final = c.Delete(b"")
+_SUM: Final = c.Arithmetic(increment=True, word=b"", delta=0)
 # A word, the key in it, and what is kept of its row.
 _Found = tuple[bytes, bytes, Kept]
 
@@ -102,15 +107,15 @@ class SQLiteFastPath:
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
         self._sets = 0  # carried out and not counted yet
         self._hits = self._misses = 0  # of gets that are not counted yet
-        self._forms: dict[bytes, Callable[[bytes, int], _Taken]] = {b"get": self._get, b"gets": self._get}
+        forms: list[tuple[c.Command, _Take, tuple[bytes, ...]]] = [(GET, self._get, (b"get", b"gets"))]
         if text_form(b"mg", wire_rules) is not None:
-            self._forms[b"mg"] = self._meta_get
-        if self._rows.writable and not verbs.read_only:
-            self._forms |= {b"set": self._set, b"add": self._store, b"replace": self._store}
+            forms.append((_META_GET, self._meta_get, (b"mg",)))
+        if self._rows.writable:
+            forms += [(SET, self._set, (b"set",)), (SET, self._store, (b"add", b"replace"))]
+            forms.append((_DELETE, self._delete, (b"delete",)))
             if verbs.counts:
-                self._forms |= dict.fromkeys((b"incr", b"decr"), self._arithmetic)
-            if verbs.deletes:
-                self._forms[b"delete"] = self._delete
+                forms.append((_SUM, self._arithmetic, (b"incr", b"decr")))
+        self._forms = {verb: take for command, take, all_of in forms if verbs.runs(command) for verb in all_of}
 
     @property
     def live(self) -> bool:
