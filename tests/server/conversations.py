@@ -14,6 +14,8 @@ from contextlib import ExitStack
 
 from serving import Served
 
+from kvref.engine.stats import COUNTED
+
 CLIENTS = 3
 # Those of one row, whatever the collation, have the same place.
 KEYS = (
@@ -37,6 +39,8 @@ VALUES = (
 )
 FLAGS = (0, 5, 999_999_999, 4_294_967_295)
 _SAID_CAS = re.compile(rb"^(VALUE \S+ \d+ \d+) \d+\r$|(?<=[ \w]) c\d+(?= |\r$)", re.MULTILINE)
+# Of commands and items; bytes and connections differ with the names of tables and the second of a request.
+_COUNTED = frozenset(COUNTED) - {"bytes_read", "bytes_written", "total_connections"}
 # The flag t of a meta reply: the seconds that an item has left.
 _REMAINING = re.compile(rb"(?<= t)\d+(?= |\r$)", re.MULTILINE)
 # Each server reads its clock when it stores an item and when it answers; a second may begin between two servers both times.
@@ -205,9 +209,10 @@ class Peer:
         return _SAID_CAS.sub(lambda found: b"%b\r" % found[1] if found[1] else b" c", said) if self.hides_cas else said
 
     def counters(self) -> list[bytes]:
-        """Return what `stats` counts of commands."""
+        """Return what `stats` counts of commands and items."""
         said = self.ask(0, b"stats\r\n")
-        return [line for line in said.splitlines() if line.startswith((b"STAT cmd_", b"STAT get_"))]
+        rows = [line for line in said.splitlines() if line.startswith(b"STAT ")]
+        return [line for line in rows if line.split()[1].decode() in _COUNTED]
 
 
 def converse(
