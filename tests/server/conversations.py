@@ -220,7 +220,7 @@ def converse(
     peers: Sequence[Peer],
     containers: Sequence[bytes],
     steps: int,
-    by_sql: Callable[[], None],
+    by_sql: Callable[[], bytes],
 ) -> None:
     """Have the same conversation with all servers; fails where one answers otherwise than the first.
 
@@ -229,12 +229,12 @@ def converse(
         peers: the first has no fast path.
         containers: names that commands use.
         steps: how many times bytes are sent; by several clients at once only where answers have no cas numbers.
-        by_sql: changes the tables of all servers alike.
+        by_sql: compares a table of all servers and changes it alike; returns a container of its rows.
     """
     every_key = [key for keys in KEYS for key in keys]
     for step in range(steps):
         if chance.random() < 0.15:
-            by_sql()
+            _look(chance, peers, by_sql(), every_key)
         if chance.random() < 0.25:
             asked, cut = frames(chance, containers), chance.choice([0, 0, chance.random()])
             general, *fast = [peer.ask_binary(asked, cut) for peer in peers]
@@ -247,6 +247,15 @@ def converse(
         cuts = sorted(chance.sample(range(len(data)), 1)) if chance.random() < 0.2 else []
         said, *others = [peer.ask(number, data, cuts) for peer in peers]
         assert all(is_same(said, each) for each in others), (step, data, said, others)
+
+
+def _look(chance: random.Random, peers: Sequence[Peer], container: bytes, keys: Sequence[bytes]) -> None:
+    """Read all rows of a container, so that what SQL has done to a few of them is seen."""
+    number, key = chance.randrange(CLIENTS), chance.choice(keys)
+    gets = b"".join(b"get %b\r\n" % each for each in keys)
+    for data in (b"bind %b\r\n" % container, gets, b"get %b\r\n" % key, b"gets %b\r\nmg %b t f\r\n" % (key, key)):
+        general, *fast = [peer.ask(number, data) for peer in peers]
+        assert all(is_same(general, each) for each in fast), (container, data, general, fast)
 
 
 def is_same(first: bytes, second: bytes) -> bool:
