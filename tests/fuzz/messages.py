@@ -34,6 +34,11 @@ STATS: Final = (
     b"", b"settings", b"items", b"slabs", b"sizes", b"reset", b"detail on", b"detail off", b"detail dump", b"vbucket",
     b"cachedump 1 1", b"aggregate", b"scrub", b"none",
 )  # fmt: skip
+ADMINISTRATION: Final = (
+    b"lru_crawler metadump all", b"lru_crawler metadump 1,64", b"lru_crawler metadump ,", b"lru_crawler crawl all",
+    b"lru_crawler enable", b"lru_crawler enable", b"lru_crawler disable", b"lru_crawler sleep 1000001", b"lru_crawler tocrawl x",
+    b"lru_crawler", b"cache_memlimit 64", b"cache_memlimit 1 noreply", b"cache_memlimit x", b"refresh_certs",
+)  # fmt: skip
 META_FLAGS: Final = (
     b"b", b"c", b"f", b"h", b"k", b"l", b"q", b"s", b"t", b"v", b"I", b"N0", b"N30", b"R30", b"T0", b"T30", b"T-1", b"Oabc",
     b"O" + b"o" * 40, b"MA", b"MS", b"MI", b"MD", b"M", b"MZ", b"F5", b"F4294967296", b"C1", b"Cx", b"J5", b"D3", b"z", b"\x7f",
@@ -132,6 +137,8 @@ def _text_other(rng: Rng) -> bytes:
         return rng.choice((b"verbosity 1\r\n", b"version x\r\n", b"mn\r\n", b"\r\n", b"\n", b"quit x\r\n", b"get\r\n"))
     if kind < 0.61:
         return b"quit\r\n"
+    if kind < 0.63:
+        return rng.choice(ADMINISTRATION) + b"\r\n"
     if kind < 0.8:
         return b"version\r\n"
     return b" ".join(rng.choice((b"get", b"set", word(rng), number(rng), b"noreply")) for _ in range(6)) + b"\r\n"

@@ -44,6 +44,7 @@ WELL = [
     b"STORED\r\nVALUE k 0 6\r\na\r\nb\0\xff\r\nEND\r\nSERVER_ERROR x y\r\n12\r\nSTAT a b\r\nEND\r\n",
     b"VALUE a\r 1 2 3\r\nxy\r\nEND\r\nVA 2 t-1 kx\r\n\r\n\r\nHD Oabc\r\nEN\r\nNF k\xff\r\nME k exp=-1 la=3\r\nMN\r\n",
     b"VALUE k 0 0\r\n\r\nEND\r\nERROR\r\n\r\n",
+    b"key=a%20b exp=-1 la=3 cas=1 fetch=no cls=0 size=4\nEND\r\nBADCLASS invalid class id\r\nError TLS not enabled\r\n",
 ]
 
 

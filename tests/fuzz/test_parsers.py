@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from fuzz import messages, parsers
 from fuzz.record import FULL, record
 from fuzz.replies import BinaryReplies, TextReplies
+from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
 from kvref.protocol.text import TextParser
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -28,6 +29,12 @@ EXPECTED = (
 )
 MAKERS = (messages.text, messages.binary)
 seeds = st.integers(0, 1 << 60)
+
+
+def test_every_verb_of_the_table_of_commands_is_sent() -> None:
+    rng = random.Random(1)
+    sent = {messages.text(rng).partition(b"\r\n")[0].partition(b" ")[0] for _ in range(50_000)}
+    assert sent >= TEXT.keys() | TEXT_BEYOND_PLUGIN.keys()
 
 
 def test_what_was_found_is_tried_again() -> None:
