@@ -8,9 +8,9 @@ from typing import Final
 
 from kvref.protocol import commands as c
 from kvref.protocol.command_table import ROWS
-from kvref.protocol.grammar import BAD_FORMAT, TOO_LARGE
+from kvref.protocol.grammar import BAD_FORMAT
 from kvref.protocol.numbers import unsigned
-from kvref.protocol.replies import ClientError, Fault, Line, Reply, ServerError, StatRows
+from kvref.protocol.replies import ClientError, Line, Reply, ServerError, StatRows
 
 _MASK: Final = 0xFFFFFFFF
 _BLOCK: Final = 12  # bytes: three words
@@ -196,10 +196,8 @@ class Counters:
         names = counted(command, reply, missing_counted=missing_counted)
         if names:
             self.add(names)
-        if isinstance(command, _REFUSABLE):
-            self.store_too_large += _is_too_large(command, reply)
-            if isinstance(command, c.Store):
-                self.prefixes.stored(command.word)
+        if isinstance(command, c.Store):
+            self.prefixes.stored(command.word)
         elif isinstance(command, c.Delete):
             self.prefixes.deleted(command.word)
 
@@ -221,20 +219,6 @@ def counted(command: c.Command, reply: Reply, *, missing_counted: bool) -> Itera
 
 
 STORED_ITEM: Final = ("total_items",)  # what an item adds to that a storage command has stored
-_REFUSABLE: Final = (c.Store, c.Refused)
-
-
-def _is_too_large(command: c.Store | c.Refused, reply: Reply) -> bool:
-    """Return whether memcached counts a refusal in store_too_large: it does so in the text protocol only."""
-    if command.frame is not None:
-        return False
-    if isinstance(command, c.Refused):
-        return command.line == TOO_LARGE
-    # An append whose joined value is too large is no item that was too large to be stored.
-    appends = command.verb in ("append", "prepend")
-    return not appends and isinstance(reply, ServerError) and reply.fault is Fault.TOO_LARGE
-
-
 COUNTED: Final = tuple(counter.name for counter in fields(Counters) if counter.name != "prefixes")
 
 

@@ -17,7 +17,7 @@ from kvref.protocol import crawler, grammar, meta, opcodes
 from kvref.protocol.commands import EVERY_RIGHT, NO_RIGHT, Right
 from kvref.protocol.grammar import Parsed
 from kvref.protocol.opcodes import Opcode
-from kvref.protocol.replies import Number, Reply, Status
+from kvref.protocol.replies import Fault, Number, Reply, ServerError, Status
 from kvref.protocol.rules import WireRules
 
 _MANY: Final = 1 << 30
@@ -120,9 +120,16 @@ def _policies_of_refused(command: c.Refused) -> tuple[PolicyKind, ...]:
     return (PolicyKind.DELETE,) if command.removes else ()
 
 
+_TOO_LARGE: Final = ("store_too_large",)  # of the text protocol only, as in memcached
+
+
 def _count_store(command: c.Store, reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
+    # An append whose joined value is too large is no item that was too large to be stored.
+    appends = command.verb in ("append", "prepend")
+    refused = isinstance(reply, ServerError) and reply.fault is Fault.TOO_LARGE
+    too_large = _TOO_LARGE if refused and not appends and command.frame is None else ()
     if command.verb != "cas":
-        return ("cmd_set",)
+        return ("cmd_set", *too_large)
     match reply:
         case Status.STORED:
             return ("cas_hits",)
@@ -131,7 +138,11 @@ def _count_store(command: c.Store, reply: Reply, _missing_counted: bool) -> tupl
         case Status.NOT_FOUND:
             return ("cas_misses",)
         case _:
-            return ()
+            return too_large
+
+
+def _count_refused(command: c.Refused, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
+    return _TOO_LARGE if command.too_large else ()
 
 
 def _count_delete(_command: c.Delete, reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
@@ -434,7 +445,7 @@ TABLE: Final = (
         beyond_plugin=False,
         needs=NO_RIGHT,
         policies=_policies_of_refused,
-        counters=None,
+        counters=_count_refused,
         metrics=(),
     ),
 )

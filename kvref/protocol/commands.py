@@ -342,12 +342,14 @@ class Refused(_Request):
         line: the reply without CR LF; in the binary protocol its text.
         removes: a key whose row goes all the same.
         status: of a binary reply.
+        too_large: a value of the text protocol is too large.
     """
 
     line: bytes
     noreply: bool = False
     removes: bytes = b""
     status: int = 0
+    too_large: bool = False
 
 
 Command = (

@@ -53,7 +53,7 @@ def sized(store: c.Store | c.MetaSet, length: int, rules: WireRules) -> Parsed:
     if fits(length, store.word, rules):
         return Block(store, length)
     removes = store.word if store.verb == "set" and rules.too_large_set_removes else b""
-    command = c.Refused(TOO_LARGE, store.noreply, removes)
+    command = c.Refused(TOO_LARGE, store.noreply, removes, too_large=True)
     # more:tail-006, out_string of memcached.c: with noreply the plugin goes to the next command at once.
     return command if store.noreply and not rules.swallows_too_large_noreply else Discard(command, length + 2)
 

@@ -305,7 +305,7 @@ def counts_hits_twice() -> None:
 @breaks("KV-STATS-020")
 def counts_no_large_items() -> None:
     """store_too_large stays 0."""
-    put(stats, "_is_too_large", lambda command, reply: False)
+    put(command_table, "_TOO_LARGE", ())
 
 
 @breaks("KV-STATS-021")

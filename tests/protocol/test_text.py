@@ -43,6 +43,10 @@ def stored(verb: str, data: bytes, **changes: object) -> c.Store:
     return c.Store(verb, **({"word": b"k", "flags": 0, "exptime": 0, "data": data} | changes))  # type: ignore[arg-type]
 
 
+def too_large(*, noreply: bool = False, removes: bytes = b"") -> c.Refused:
+    return c.Refused(TOO_LARGE, noreply, removes, too_large=True)
+
+
 def refused(*lines: bytes) -> list[c.Command]:
     return [c.Refused(line) for line in lines]
 
@@ -110,22 +114,22 @@ BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("mysql-8.0", b"set k 0 0 2\r\nabcd\r\n", [stored("set", b"ab"), c.Refused(b"ERROR")]),
     ("mysql-5.6", b"set k 0 0 4294967296\r\nxy", [stored("set", b"")]),
     ("mysql-8.0", b"set k 0 0 4294967296\r\n", refused(BAD)),
-    ("kvref", b"set k 0 0 %d\r\n" % (LIMIT + 1), [c.Refused(TOO_LARGE, removes=b"k")]),
-    ("kvref", b"add k 0 0 %d\r\n" % (LIMIT + 1), refused(TOO_LARGE)),
-    ("kvref", b"set k 0 0 2147483645\r\nversion\r\n", [c.Refused(TOO_LARGE, removes=b"k")]),
+    ("kvref", b"set k 0 0 %d\r\n" % (LIMIT + 1), [too_large(removes=b"k")]),
+    ("kvref", b"add k 0 0 %d\r\n" % (LIMIT + 1), [too_large()]),
+    ("kvref", b"set k 0 0 2147483645\r\nversion\r\n", [too_large(removes=b"k")]),
     ("kvref", b"set k 0 0 2147483646\r\nversion\r\n", [c.Refused(BAD), c.Version()]),
     ("kvref", b"cas k 0 0 2147483647 1 noreply\r\nversion\r\n", [c.Refused(BAD, noreply=True), c.Version()]),
     ("kvref", b"ms k 2147483646\r\nversion\r\n", [c.Refused(BAD), c.Version()]),
     ("mysql-8.0", b"set k 0 0 2147483647\r\nversion", []),
-    ("mysql-5.6", b"set k 0 0 2147483646\r\nversion\r\n", [c.Refused(TOO_LARGE, removes=b"k")]),
-    ("kvref", b"add k 0 0 %d noreply\r\nversion\r\n" % (LIMIT + 1), [c.Refused(TOO_LARGE, noreply=True)]),
+    ("mysql-5.6", b"set k 0 0 2147483646\r\nversion\r\n", [too_large(removes=b"k")]),
+    ("kvref", b"add k 0 0 %d noreply\r\nversion\r\n" % (LIMIT + 1), [too_large(noreply=True)]),
     (
         "mysql-5.6",
         b"add k 0 0 1048520 noreply\r\nversion\r\n",
-        [c.Refused(TOO_LARGE, noreply=True), c.Version()],
+        [too_large(noreply=True), c.Version()],
     ),
-    ("mysql-5.6", b"set k 0 0 1048520\r\n", [c.Refused(TOO_LARGE, removes=b"k")]),
-    ("mysql-5.6", b"add k 0 0 1048520\r\n", refused(TOO_LARGE)),
+    ("mysql-5.6", b"set k 0 0 1048520\r\n", [too_large(removes=b"k")]),
+    ("mysql-5.6", b"add k 0 0 1048520\r\n", [too_large()]),
     ("mysql-8.0", b"version x\r\nversion noreply\r\n", refused(b"ERROR", b"ERROR")),
     ("kvref", b"version x\r\nversion foo bar\r\nversion noreply\r\n", [c.Version()] * 3),
     ("mysql-8.0", b"quit noreply\r\nquit foo\r\n", refused(b"ERROR", b"ERROR")),
@@ -177,7 +181,7 @@ def test_refused_data_of_a_value_too_large_is_thrown_away() -> None:
     data = b"set k 0 0 %d\r\n" % (LIMIT + 1) + b"get\r\n" * (LIMIT // 5 + 1) + b"\r\nversion\r\n"
     # LIMIT + 1 bytes and the line end; what is left of the padding is one short line.
     commands = parse(RULES["kvref"], [data])
-    assert commands[0] == c.Refused(TOO_LARGE, removes=b"k")
+    assert commands[0] == too_large(removes=b"k")
     assert commands[-1] == c.Version()
     assert len(commands) <= 4
 
