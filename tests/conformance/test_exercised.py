@@ -18,6 +18,7 @@ from live import target_or_skip
 from reports import HEADER
 
 from kvref import profiles
+from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
 from kvref_conformance import endpoint
 from kvref_conformance import sql as sql_of
 from kvref_conformance.case import Setup, await_reply, case, frames, send, send_unanswered, sql, start_request
@@ -26,7 +27,7 @@ from kvref_conformance.coverage import Exercised, summary
 from kvref_conformance.coverage.configuration import PARAMETERS
 from kvref_conformance.coverage.key_shapes import ABOUT, LONGEST
 from kvref_conformance.coverage.requests import Request
-from kvref_conformance.coverage.verbs import VERBS
+from kvref_conformance.coverage.verbs import BINARY, OTHER, VERBS
 from kvref_conformance.frames import encode
 from kvref_conformance.matrix import column
 from kvref_conformance.report import html, jsonl
@@ -45,6 +46,12 @@ def collector(profile: str = "kvref", **begin: Any) -> Exercised:
     exercised = Exercised(profiles.load(profile))
     exercised.begin(NAMES, **begin)
     return exercised
+
+
+def test_the_verbs_of_the_server_are_those_of_the_coverage() -> None:
+    server = {verb.decode() for verb in (*TEXT, *TEXT_BEYOND_PLUGIN)}
+    assert server - VERBS.keys() == {"cache_memlimit", "lru_crawler", "refresh_certs"}, "only these count as `other`"
+    assert {name for name in VERBS if not name.startswith(BINARY)} - server == {OTHER}
 
 
 @pytest.mark.parametrize(
