@@ -1,4 +1,4 @@
-"""Judge the cases of a few requirements without pytest, on a server that keeps its rows in a SQLite file.
+"""Judge the cases of a few requirements without pytest, on a server whose tables can be reached over SQL.
 
 `kvref conform --self-test` does this with servers that are broken on purpose, and with the correct one.
 """
@@ -41,7 +41,7 @@ def judging(address: str, store: str, reload: Callable[[], None], restart: Resta
 
     Args:
         address: HOST:PORT or unix:PATH.
-        store: DSN of its tables, where the judge makes its own.
+        store: DSN of its tables, where the judge makes its own; its file, or the database behind it.
         reload: makes it read its configuration again.
         restart: as the hook `pytest_kvref_restart`.
 

@@ -5,7 +5,8 @@
     python -m kvref_testbed.mutants NAME@default-path serve ...    # the same with the row cache and the fast paths
 
 `kvref conform --self-test` starts each of them both ways and counts it as killed when a case of its requirement fails
-each time. Read `mutant.py` first; the other modules hold the mutants, by what of the server they break.
+each time. With `--target kvref-mariadb`, or another kvref over a database, it does so over that database. Read
+`mutant.py` first; the other modules hold the mutants, by what of the server they break.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ __all__ = [
     "GROUPS",
     "MUTANTS",
     "OF_KEPT_ROWS",
+    "OF_SQLITE",
     "SLOW_PATH_ONLY",
     "TOYS",
     "Mutant",
@@ -46,12 +48,49 @@ SLOW_PATH_ONLY: Final = {
 }
 
 
-def trials_of(name: str) -> tuple[str, ...]:
+# Mutants that are not tried over a database, and why no case can see them there.
+OF_SQLITE: Final = {
+    **dict.fromkeys(
+        (
+            "takes_keys_by_their_first_letters", "compares_bounds_by_bytes", "replaces_rows_of_equal_values",
+            "forgets_null_flags", "counts_a_full_page",
+        ),
+        "it changes statements of SQLite",
+    ),
+    **dict.fromkeys(
+        (
+            "sees_new_rows_after_a_reload_only", "starts_cas_numbers_again_at_a_reload",
+            "gives_up_at_the_first_wrong_row",
+        ),
+        "it changes how the configuration is read from a file",
+    ),
+    **dict.fromkeys(
+        (
+            "locks_no_rows", "keeps_locks_after_the_end", "notices_no_deadlock", "never_gives_up_a_wait",
+            "flushes_beside_batches", "hides_own_writes", "works_on_what_it_saw", "commits_the_batches_of_all",
+        ),
+        "it changes transactions over SQLite; a database has its own",
+    ),
+    **dict.fromkeys(
+        ("keeps_what_sql_has_changed", "keeps_what_is_deleted"),
+        "it changes the row cache of SQLite",
+    ),
+    "removes_expired_rows_that_it_finds": "the writes of a command that fails are rolled back",
+    "stores_bytes_that_are_no_text": "the database rejects them",
+    "refuses_pipelined_listings": "the replies to earlier commands have left before the listing begins",
+    "keeps_the_view_over_a_flush": "the transaction that it leaves open blocks the suite's own statements",
+}  # fmt: skip
+
+
+def trials_of(name: str, *, over_sql: bool = False) -> tuple[str, ...]:
     """Return what `python -m kvref_testbed.mutants` is given for each trial of a mutant.
 
     Args:
         name: of the mutant.
+        over_sql: the store is a database server.
     """
+    if over_sql and name in OF_SQLITE:
+        return ()
     if name in OF_KEPT_ROWS:
         return (f"{name}{DEFAULT_PATH}",)
     return (name,) if name in SLOW_PATH_ONLY else (name, f"{name}{DEFAULT_PATH}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import runpy
 import sys
 
-from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, OF_KEPT_ROWS, SLOW_PATH_ONLY, TOYS
+from kvref.storage.base import MYSQL
+from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, OF_KEPT_ROWS, OF_SQLITE, SLOW_PATH_ONLY, TOYS
 
 HEAD = f"""\
 # Mutants
@@ -15,7 +16,8 @@ Written by `python -m kvref_testbed.mutants > kvref_testbed/mutants/README.md`.
 {len(MUTANTS)} servers, each with one broken rule. {len(TOYS)} of them are toy servers: they reply as if they had run a
 command or applied a setting, and do nothing. `kvref conform --self-test` judges each mutant by the cases of its
 requirement, of which at least one must fail, and the unbroken server by all of these cases, which must hold.
-Each mutant runs twice: without a row cache, and on the default path, with the row cache and the fast paths.
+Each mutant runs twice: without a row cache, and on the default path, with the row cache and the fast paths. With
+`--target kvref-mysql-8.0`, or another kvref over a database, both runs are over that database.
 `kvref spec ID` shows a requirement. `python -m kvref_testbed.mutants NAME serve --store sqlite:///FILE` starts a
 mutant.
 """
@@ -30,6 +32,8 @@ def page() -> str:
         lines.append("")
     lines += ["## Not tried on the default path", "", "| mutant | why no case can see it there |", "|---|---|"]
     lines += [f"| `{name}` | {why} |" for name, why in SLOW_PATH_ONLY.items()]
+    lines += ["", "## Not tried over a database", "", "| mutant | why no case can see it there |", "|---|---|"]
+    lines += [f"| `{name}` | {why} |" for name, why in OF_SQLITE.items()]
     return "\n".join([*lines, ""])
 
 
@@ -47,7 +51,9 @@ def main(words: list[str]) -> None:
     if name in MUTANTS:
         MUTANTS[name].patch()
         if name == given and name not in OF_KEPT_ROWS:
-            rest += ["--set", "row_cache_bytes=0"]  # every command is one of the slow path
+            # Every command is one of the slow path.
+            rest = [f"{each}?coalesce=0" if each.startswith(MYSQL) else each for each in rest]
+            rest += ["--set", "row_cache_bytes=0"]
     elif name != CONTROL:
         sys.stderr.write(f"no mutant {name!r}: `python -m kvref_testbed.mutants` lists them\n")
         sys.exit(2)

@@ -16,6 +16,7 @@ from kvref.engine.verbs import crawler as crawler_verb
 from kvref.engine.verbs import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
 from kvref.server import connection, connection_rows, server
+from kvref.server.executors.mysql.fast_path import MySQLFastPath
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.storage.sqlite import rows as sqlite_rows
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
@@ -194,6 +195,14 @@ def answers_a_repeated_key_once() -> None:
     dispatch.HANDLERS[commands.Get] = once
     for name in ("_cached", "_found"):
         put(SQLiteFastPath, name, _of_each_word_once(getattr(SQLiteFastPath, name)))
+    several = MySQLFastPath._several
+    put(
+        MySQLFastPath,
+        "_several",
+        lambda self, table, words, data, *, with_cas: several(
+            self, table, list(dict.fromkeys(words)), data, with_cas=with_cas
+        ),
+    )
 
 
 @breaks("KV-CORE-047")

@@ -14,6 +14,7 @@ from kvref.engine.session import Session
 from kvref.engine.verbs import retrieve
 from kvref.protocol import commands, replies
 from kvref.server.connection import Connection
+from kvref.server.executors.mysql.fast_path import MySQLFastPath
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put
 
@@ -157,3 +158,4 @@ def writes_nothing() -> None:
             self._forms.pop(verb, None)
 
     put(SQLiteFastPath, "__init__", reading)
+    put(MySQLFastPath, "_sets", lambda self, table, data: [])

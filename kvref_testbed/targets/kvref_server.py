@@ -102,12 +102,14 @@ class KvrefInnoDB:
     """`kvref serve` over a SQL server of its own with the demo rows; see `recipe.Recipe` for the fields.
 
     database: the SQL server's recipe.
+    program: see KvrefSQLite.
     """
 
     name: str
     summary: str
     database: SQLOnly | MySQLRouter
     profile: str = "kvref"
+    program: tuple[str, ...] = ("kvref",)
 
     def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
         """Start the SQL server, `kvref init` and `kvref serve`, and wait for its port.
@@ -118,7 +120,7 @@ class KvrefInnoDB:
         behind, options = _parted(options)
         store = self.database.boot(run, behind, progress)
         assert store.sql is not None, "a SQL server has a DSN"
-        return _over(run, store, store.sql, options)
+        return _over(run, store, store.sql, options, self.program)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +175,13 @@ def _parted(options: Sequence[str]) -> tuple[list[str], list[str]]:
     return behind, [each for each in options if not each.startswith(OF_DATABASE)]
 
 
-def _over(run: Run, store: Endpoint, dsn: str, options: Sequence[str]) -> Endpoint:
+def _over(run: Run, store: Endpoint, dsn: str, options: Sequence[str], program: Sequence[str] = ("kvref",)) -> Endpoint:
     assert store.sql is not None, "a SQL server has a DSN"
     command = [sys.executable, "-m", "kvref", "init", "--demo", "--store", store.sql]
     made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode:
         raise TargetError(f"kvref init ended with {made.returncode}: {made.stderr.strip()}")
-    return replace(_serve(run, dsn, options), sql=store.sql, socket=store.socket)
+    return replace(_serve(run, dsn, options, program), sql=store.sql, socket=store.socket)
 
 
 def _serve(run: Run, store: str, options: Sequence[str], program: Sequence[str] = ("kvref",)) -> Endpoint:

@@ -10,7 +10,7 @@ from live import nightly
 import kvref_testbed.mutants
 from kvref.cli.judge.self_test import complaints, judged
 from kvref_conformance.verdict import FAILS
-from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, SLOW_PATH_ONLY, TOYS, trials_of
+from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, OF_SQLITE, SLOW_PATH_ONLY, TOYS, trials_of
 from kvref_testbed.mutants.__main__ import main
 
 FOLDER = Path(kvref_testbed.mutants.__file__).parent
@@ -44,6 +44,20 @@ def test_a_mutant_that_is_killed_on_the_default_path_is_tried_there(name: str) -
 def test_the_unbroken_server_is_not_failed() -> None:
     wanted = {each.requirement for each in MUTANTS.values()}
     assert complaints(judged(CONTROL, wanted), wanted) == []
+
+
+@pytest.mark.live
+@pytest.mark.nightly
+@pytest.mark.parametrize("trial", [trial for name in SAMPLE for trial in trials_of(name, over_sql=True)])
+def test_a_mutant_is_failed_over_a_database(trial: str) -> None:
+    requirement = MUTANTS[trial.removesuffix(DEFAULT_PATH)].requirement
+    assert judged(trial, {requirement}, "kvref-mariadb")[-1].verdict == FAILS
+
+
+def test_mutants_of_sqlite_are_not_tried_over_a_database() -> None:
+    assert MUTANTS.keys() >= OF_SQLITE.keys()
+    assert trials_of("locks_no_rows", over_sql=True) == ()
+    assert trials_of("locks_no_rows") == ("locks_no_rows", f"locks_no_rows{DEFAULT_PATH}")
 
 
 def test_the_default_tier_has_mutants_of_each_group() -> None:

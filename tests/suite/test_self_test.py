@@ -116,7 +116,8 @@ def test_an_error_of_its_own_does_not_kill_a_mutant(monkeypatch: pytest.MonkeyPa
     ("words", "said"),
     [
         (["--self-test", "127.0.0.1:1"], "--self-test starts its own servers: remove HOST:PORT"),
-        (["--self-test", "--target", "memcached", "--report", "out"], "remove --target, --report"),
+        (["--self-test", "--target", "kvref-mariadb", "--report", "out"], "remove --report"),
+        (["--self-test", "--target", "memcached"], "or over a database with --target kvref-mariadb, kvref-mysql-8.0"),
         (["--self-test", "--sql", "sqlite:///x", "--seed", "1"], "remove --sql, --seed"),
         (["--self-test", "--only", "no-such-*"], "no mutant or requirement matches no-such-*"),
     ],

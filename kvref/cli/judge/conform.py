@@ -137,7 +137,8 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option(
     "--self-test",
     is_flag=True,
-    help="Judge deliberately broken servers (mutants) and check that the right requirement fails for each.",
+    help="Judge deliberately broken servers (mutants) and check that the right requirement fails for each; with"
+    " --target, over the database of that target.",
 )
 @click.pass_context
 def command(

@@ -9,6 +9,7 @@ import os
 import signal
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final
@@ -27,7 +28,8 @@ from kvref_conformance import trial
 from kvref_conformance.verdict import FAILS, HOLDS
 from kvref_testbed import targets
 from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, MUTANTS, Mutant, trials_of
-from kvref_testbed.targets.kvref_server import KvrefSQLite
+from kvref_testbed.targets import catalogue
+from kvref_testbed.targets.kvref_server import KvrefInnoDB, KvrefSQLite
 from kvref_testbed.targets.run import tail
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 # Most of a trial is waiting.
 AT_ONCE: Final = 2
-OWN_OPTIONS: Final = {"self_test", "only"}
+OWN_OPTIONS: Final = {"self_test", "only", "target"}
 # What `python -m` starts with a name in front of `serve`.
 PROGRAM: Final = "kvref_testbed.mutants"
 TRACEBACK: Final = "Traceback (most recent call last)"
@@ -49,6 +51,7 @@ def run_self_test(context: click.Context) -> int:
 
     Args:
         context: of `kvref conform`; its --only has globs of names and requirements of mutants, none for all of them.
+            --target names a kvref over a database, whose store all servers have instead of a file.
 
     Returns:
         The exit code: 0 all are killed, 1 one survived.
@@ -57,10 +60,12 @@ def run_self_test(context: click.Context) -> int:
         KvrefError: an option makes no sense here, a server could not be judged, or the unbroken one does not hold.
     """
     _refuse_other_options(context)
-    chosen = _chosen(context.params["only"])
+    target = context.params["target"] or ""
+    _recipe(CONTROL, target)  # an unknown target is an error of its own
+    chosen = _chosen(context.params["only"], over_sql=bool(target))
     console = Console(highlight=False)
     try:
-        killed = _killed(chosen, console)
+        killed = _killed(chosen, target, console)
     except KeyboardInterrupt:
         raise KvrefError("interrupted before every mutant was judged") from None
     print_results(_table(chosen, killed))
@@ -68,17 +73,18 @@ def run_self_test(context: click.Context) -> int:
     return 0 if len(killed) == len(chosen) else 1
 
 
-def judged(name: str, wanted: Collection[str]) -> list[Verdict]:
-    """Start a mutant or the control over a fresh file and judge it up to the first case that fails.
+def judged(name: str, wanted: Collection[str], target: str = "") -> list[Verdict]:
+    """Start a mutant or the control over a fresh store and judge it up to the first case that fails.
 
     Args:
         name: of a mutant, with `DEFAULT_PATH` behind it or without, or CONTROL.
         wanted: ids of requirements, whose cases are tried.
+        target: see `run_self_test`; empty: SQLite.
 
     Raises:
         KvrefError: it cannot be started, or has an error of its own: what fails it then is not what it breaks.
     """
-    with _judging(name) as judge:
+    with _judging(_recipe(name, target)) as judge:
         return trial.verdicts(judge, wanted)
 
 
@@ -94,10 +100,21 @@ def complaints(control: Sequence[Verdict], wanted: Collection[str]) -> list[str]
     return failed or [f"{name}: no case of it holds" for name in sorted(set(wanted) - held)]
 
 
+def _recipe(name: str, target: str) -> KvrefSQLite | KvrefInnoDB:
+    """Return the recipe of a mutant or the control; the arguments are those of `judged`."""
+    program = (PROGRAM, name)
+    if not target:
+        return KvrefSQLite(name, program=program)
+    known = {each.name: each for each in catalogue.recipes() if isinstance(each, KvrefInnoDB)}
+    if target not in known:
+        raise KvrefError(f"--self-test starts kvref over SQLite, or over a database with --target {', '.join(known)}")
+    return replace(known[target], name=name, program=program)
+
+
 @contextmanager
-def _judging(name: str) -> Iterator[Judge]:
-    with targets.booted(KvrefSQLite(name, program=(PROGRAM, name))) as instance:
-        address, store = instance.target.memcached(), instance.target.store
+def _judging(recipe: KvrefSQLite | KvrefInnoDB) -> Iterator[Judge]:
+    with targets.booted(recipe) as instance:
+        address, store = instance.target.memcached(), instance.target.sql or instance.target.store
         assert store is not None, "kvref serves from a store"
 
         def restart(settings: Mapping[str, int]) -> str:
@@ -123,11 +140,12 @@ def _refuse_other_options(context: click.Context) -> None:
         raise KvrefError(f"--self-test starts its own servers: remove {', '.join(others)}")
 
 
-def _chosen(globs: Sequence[str]) -> list[Mutant]:
+def _chosen(globs: Sequence[str], *, over_sql: bool) -> list[Mutant]:
     chosen = [
         each
         for each in MUTANTS.values()
         if not globs or any(fnmatchcase(name, glob) for glob in globs for name in (each.name, each.requirement))
+        if trials_of(each.name, over_sql=over_sql)
     ]
     if not chosen:
         raise KvrefError(
@@ -136,12 +154,13 @@ def _chosen(globs: Sequence[str]) -> list[Mutant]:
     return chosen
 
 
-def _killed(chosen: Sequence[Mutant], console: Console) -> list[Mutant]:
+def _killed(chosen: Sequence[Mutant], target: str, console: Console) -> list[Mutant]:
     survived: set[str] = set()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("trials of mutants", total=sum(len(trials_of(each.name)) for each in chosen))
-        for name, is_killed in _trials(chosen):
+        total = sum(len(trials_of(each.name, over_sql=bool(target))) for each in chosen)
+        task = bar.add_task("trials of mutants", total=total)
+        for name, is_killed in _trials(chosen, target):
             bar.advance(task)
             if not is_killed:
                 mutant = MUTANTS[name.removesuffix(DEFAULT_PATH)]
@@ -151,11 +170,15 @@ def _killed(chosen: Sequence[Mutant], console: Console) -> list[Mutant]:
     return [each for each in chosen if each.name not in survived]
 
 
-def _trials(chosen: Sequence[Mutant]) -> Iterator[tuple[str, bool]]:
+def _trials(chosen: Sequence[Mutant], target: str) -> Iterator[tuple[str, bool]]:
     """Give the name of each trial when it is over, and whether the mutant is killed; judge the control too."""
     wanted = frozenset(each.requirement for each in chosen)
-    trials = [(CONTROL, wanted)]
-    trials += [(name, frozenset({each.requirement})) for each in chosen for name in trials_of(each.name)]
+    trials = [(CONTROL, wanted, target)]
+    trials += [
+        (name, frozenset({each.requirement}), target)
+        for each in chosen
+        for name in trials_of(each.name, over_sql=bool(target))
+    ]
     # Ctrl-C reaches every process of a terminal: this one handles it and ends the others, and each its server.
     deaf = (signal.SIGINT, signal.SIG_IGN)
     with get_context("spawn").Pool(AT_ONCE, initializer=signal.signal, initargs=deaf) as pool:
@@ -166,10 +189,10 @@ def _trials(chosen: Sequence[Mutant]) -> Iterator[tuple[str, bool]]:
                 raise KvrefError("\n".join(["the server that is not broken does not hold:", *wrong]))
 
 
-def _trial(of: tuple[str, frozenset[str]]) -> tuple[str, list[Verdict]]:
-    name, wanted = of
+def _trial(of: tuple[str, frozenset[str], str]) -> tuple[str, list[Verdict]]:
+    name, wanted, target = of
     try:
-        return name, judged(name, wanted)
+        return name, judged(name, wanted, target)
     except Exception as error:
         # As a text, because not every exception comes through a pipe.
         raise KvrefError(f"{name} could not be judged: {error}") from error
