@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from kvref.engine import mapping as m
-from kvref.engine.fast_path import SET
+from kvref.engine.fast_path import GET, SET
 from kvref.engine.operations import Cell
 from kvref.engine.values import RefusedError
 from kvref.protocol import commands as c
@@ -97,7 +97,7 @@ class MySQLFastPath:
         self._up_to_date, self._hit = batcher.up_to_date, batcher.hit
         self._table: PlainTable | None = None
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
-        self._may_set = verbs.runs(SET)
+        self._may_get, self._may_set = verbs.runs(GET), verbs.runs(SET)
 
     @property
     def live(self) -> bool:
@@ -129,7 +129,7 @@ class MySQLFastPath:
         """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""
         table = self._live_table()
         gets = data.startswith((b"get ", b"gets "))
-        if gets and not self._batcher.takes_reads(self._mapping):
+        if gets and not (self._may_get and self._batcher.takes_reads(self._mapping)):
             return 0, Wait.NOTHING
         word, name = self._only(data) if gets else (b"", b"")
         if word and table.takes_word(word):
@@ -153,7 +153,7 @@ class MySQLFastPath:
     def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
         """Queue binary gets, see `FastPath`."""
         lookups: list[PlainGet | None] = []
-        if self._batcher.takes_reads(self._mapping):
+        if self._may_get and self._batcher.takes_reads(self._mapping):
             table = self._live_table()
             for command in commands:
                 lookup = self._framed(table, command.words[0]) if isinstance(command, c.Get) else None

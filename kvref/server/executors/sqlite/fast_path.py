@@ -178,7 +178,7 @@ class SQLiteFastPath:
 
     def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[Reply], bool]:  # noqa: ARG002 - see `FastPath`
         """Answer binary gets, see `FastPath`; all replies are available at once."""
-        if self._counters.prefixes.counting or not self._table.live:
+        if b"get" not in self._forms or self._counters.prefixes.counting or not self._table.live:
             return [], True
         replies: list[Reply] = []
         now, owed = int(time.time()), 0
