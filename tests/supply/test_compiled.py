@@ -13,6 +13,7 @@ from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
+from supply.identity import compared
 from supply.locked import CI, ROOT
 
 from kvref import __version__
@@ -70,6 +71,23 @@ def test_no_compiled_coroutine_raises_an_error_again_after_an_await(recipe: Modu
         f"{file}:{line}" for file in files for line in raises_again_after_an_await(ast.parse(Path(file).read_text()))
     ]
     assert not found
+
+
+IDENTITIES = """
+NOTHING: tuple[bytes, int | None] = b"", None
+def is_nothing(kept: tuple[bytes, int | None] | None, names: list[str] | None, number: int) -> bool:
+    if kept is None or names is not None:
+        return kept == NOTHING
+    return (kept is NOTHING and
+            number is not 7)
+"""
+
+
+def test_no_compiled_module_compares_what_is_copied_by_identity(recipe: ModuleType, tmp_path: Path) -> None:
+    wrong = tmp_path / "identities.py"
+    wrong.write_text(IDENTITIES)
+    files = [*recipe.modules(recipe.patterns(CI / "compiled.txt")), str(wrong)]
+    assert compared(files) == [f"{wrong}:6", f"{wrong}:7"]
 
 
 # They end in another order than they begin.

@@ -25,7 +25,8 @@ _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOT
 _DECLARED: Final = "SELECT type FROM pragma_table_xinfo(?) WHERE name = ?"
 # In others text that begins so may be kept as a number.
 _LIKE_NUMBERS: Final = frozenset(bytes([each]) for each in b"0123456789+-. \t\n\v\f\r")
-NOTHING: Final[Kept] = (b"", 0, None, None, None)  # there is no row
+# There is no row. Compare with ==: the compiled build copies tuples.
+NOTHING: Final[Kept] = (b"", 0, None, None, None)
 
 
 _Options = tuple[int | None, int | None, int | None]  # flags, cas number and expiry

@@ -429,15 +429,15 @@ class SQLiteFastPath:
         if key in written:
             return written[key], True
         kept = self._rows.read(key)
-        return kept, kept is NOTHING and bool(table.changed or table.syncing)
+        return kept, kept == NOTHING and bool(table.changed or table.syncing)
 
     def _exact(self, key: bytes) -> tuple[Kept | None, bool]:
         """Return what `_kept` does, but None for a row with another spelling of the key, or too large for the cache."""
         kept, late = self._kept(key)
-        return kept if kept is NOTHING or late or key in self._items else None, late
+        return kept if kept == NOTHING or late or key in self._items else None, late
 
     def _row(self, key: bytes, kept: Kept) -> Row | None:
-        if kept is NOTHING:
+        if kept == NOTHING:
             return None
         hit, _, flags, cas, expiry = kept
         return self._verbs.row(key, hit, flags, cas, expiry)
