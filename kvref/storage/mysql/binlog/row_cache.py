@@ -188,13 +188,9 @@ class RowCache:
         waiter = executed, future
         self._waiting.append(waiter)
         try:
-            async with asyncio.timeout(seconds):
-                await future
-        except TimeoutError:
-            return False
+            await asyncio.wait({future}, timeout=seconds)
         finally:
-            if waiter in self._waiting:
-                self._waiting.remove(waiter)
+            self._waiting.remove(waiter)
         return self.covers(executed)
 
     def examined(self, cached: CachedTable, terms: Terms, executed: Position) -> None:
