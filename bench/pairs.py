@@ -6,6 +6,7 @@
 
     python bench/pairs.py                                              # all rows
     python bench/pairs.py --rows get-64,set-16 --pairs 5 --seconds 10 --json pairs.json
+    python bench/pairs.py --compiled build/compiled --rows compiled-get-64,compiled-set-16     # see .ci/compiled
     python bench/pairs.py show pairs.json                              # the table again
     python bench/pairs.py show pairs.json --into docs/explanation/speed.md   # between its two markers
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 import resource
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,6 +30,7 @@ from kvref_bench.pairs.rows import COUNT, Row, rows
 from kvref_testbed.targets import Terminal
 
 PATH = click.Path(dir_okay=False, path_type=Path)
+DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.group(invoke_without_command=True)
@@ -39,6 +42,7 @@ PATH = click.Path(dir_okay=False, path_type=Path)
 @click.option("--server-cpus", default="0", show_default=True, help="Processors of the servers: 0 or 0,2-3.")
 @click.option("--client-cpus", default="1", show_default=True, help="Processors of the generator.")
 @click.option("--kvref-option", "options", multiple=True, help="Further one of `kvref serve`; may be repeated.")
+@click.option("--compiled", "venv", type=DIRECTORY, help="That `.ci/compiled` has made, for the rows compiled-*.")
 @click.option("--json", "file", type=PATH, help="Write all figures there, after each row.")
 @click.option("--markdown", type=PATH, help="Write the table there; to the screen it goes either way.")
 @click.pass_context
@@ -49,17 +53,16 @@ def main(
     markdown: Path | None,
     server_cpus: str,
     client_cpus: str,
-    options: tuple[str, ...],
-    **numbers: float,
+    **given: Any,
 ) -> None:
     """Measure rows."""
     if context.invoked_subcommand is not None:
         return
     chosen = _chosen(names)
     where = cpus.split(server_cpus, client_cpus)
-    settings = Settings(
-        where, int(numbers["pairs"]), numbers["seconds"], numbers["warmup"], int(numbers["keys"]), options
-    )  # fmt: skip
+    numbers = [given[name] for name in ("pairs", "seconds", "warmup", "keys")]
+    compiled = given["venv"] and given["venv"].absolute() / "bin" / "python"
+    settings = Settings(where, *numbers, given["options"], compiled)
     _allow_many_connections()
     made = document.begin(settings, sys.argv)
     with Terminal() as progress:

@@ -216,11 +216,14 @@ class KvrefServer(Restartable):
     run: the folder of the file and the log.
     options: of `kvref serve`.
     store: DSN of a SQL server with the configuration tables; None: the SQLite file.
+    python: the Python whose kvref it is; None: this one.
     """
 
-    def __init__(self, run: Run, options: Sequence[str], store: str | None) -> None:
+    def __init__(self, run: Run, options: Sequence[str], store: str | None, python: Path | None) -> None:
         super().__init__(run, "kvref serve", _STOP_SECONDS)
         self._options = options
+        # With -P it is the kvref that is installed there, wherever this is started.
+        self._python = [sys.executable] if python is None else [str(python), "-P"]
         self._port = free_port()
         self.file: Path = run.folder / "kvref.sqlite"
         self._store = store or f"sqlite:///{self.file}"
@@ -236,7 +239,7 @@ class KvrefServer(Restartable):
         settings: NAME=VALUE, as `kvref serve --set` takes them. Raises TargetError when it ends otherwise.
         """
         listen = f"{LOOPBACK}:{self._port}"
-        command = [sys.executable, "-m", "kvref", "serve", "--listen", listen, "--store", self._store]
+        command = [*self._python, "-m", "kvref", "serve", "--listen", listen, "--store", self._store]
         command += [*NEW_FILE, *self._options]
         command += [word for setting in settings for word in ("--set", setting)]
         self._process = self._run.start("kvref", command)
@@ -265,13 +268,15 @@ class KvrefServer(Restartable):
 
 
 @contextmanager
-def kvref_server(profile: str, options: Sequence[str] = (), store: str | None = None) -> Iterator[KvrefServer]:
+def kvref_server(
+    profile: str, options: Sequence[str] = (), store: str | None = None, python: Path | None = None
+) -> Iterator[KvrefServer]:
     """Yield a server of a profile, not yet started; it is killed with the block.
 
-    options: further ones of `kvref serve`. store: as of `KvrefServer`.
+    options: further ones of `kvref serve`. store, python: as of `KvrefServer`.
     """
     run = Run.create()
     try:
-        yield KvrefServer(run, ["--profile", profile, *options], store)
+        yield KvrefServer(run, ["--profile", profile, *options], store, python)
     finally:
         run.stop(0)

@@ -15,6 +15,7 @@ from kvref_testbed.targets import QUIET, MissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from kvref_bench.pairs.cpus import Split
     from kvref_bench.pairs.rows import Row, ServerName
@@ -30,7 +31,7 @@ class Settings:
 
     where: who runs on which processor. pairs: of each row, 1 or more.
     seconds: of each measurement; warmup: before each. keys: rows of the table.
-    kvref: further options of `kvref serve`.
+    kvref: further options of `kvref serve`. compiled: Python of a compiled kvref; None: there is none.
     """
 
     where: Split
@@ -39,6 +40,7 @@ class Settings:
     warmup: float = 1.0
     keys: int = COUNT
     kvref: tuple[str, ...] = ()
+    compiled: Path | None = None
 
 
 @dataclass(slots=True)
@@ -90,7 +92,15 @@ def _row(
     with ExitStack() as stack:
         say(f"{row.name}: starting {' and '.join(dict.fromkeys(side.server for side in sides))}")
         names = [side.server for side in sides]
-        servers = boot(stack, names, table(settings.keys), where, options=settings.kvref, progress=progress)
+        servers = boot(
+            stack,
+            names,
+            table(settings.keys),
+            where,
+            options=settings.kvref,
+            progress=progress,
+            compiled=settings.compiled,
+        )
         for server in servers.values():
             if row.durable:
                 require_durable(server)

@@ -13,7 +13,7 @@ from kvref_bench.scenario.records import Table
 
 ServerName = Literal[
     "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached",
-    "kvref-cached", "kvref-uncached", "plugin-logged", "floor",
+    "kvref-cached", "kvref-uncached", "plugin-logged", "floor", "kvref-compiled", "kvref-compiled-mysql",
 ]  # fmt: skip
 COUNT: Final = 100_000
 VALUE: Final = 100  # bytes
@@ -82,7 +82,7 @@ class Row:
 
 def rows() -> tuple[Row, ...]:
     """Return all rows, in the order of the table."""
-    return (*_over_sqlite(), *_over_mysql(), *_cached(), _floor(), *_of_parts())
+    return (*_over_sqlite(), *_over_mysql(), *_cached(), _floor(), *_of_parts(), *_compiled())
 
 
 @cache
@@ -208,6 +208,32 @@ def _of_parts() -> tuple[Row, ...]:
     )  # fmt: skip
 
 
+def _compiled() -> tuple[Row, ...]:
+    """Return what the build gains that `.ci/compiled` makes."""
+    get, write, many = _ours("get", 64), _ours("set", 64, depth=16), _ours("get", 64, multiget=100)
+    of_sqlite = (
+        ("mixed", "90 % get, 10 % set, 32 connections", Memcaslap(32, 0.9)),
+        ("get-64", "get, 64 connections", get),
+        ("multiget", "get of 100 keys, 64 connections", many),
+        ("set-16", "set, depth 16, 64 connections", write),
+    )
+    of_mysql = (
+        ("mysql-get", "get over MySQL, 128 connections", _ours("get", 128)),
+        ("mysql-set", "set over MySQL, 128 connections", _ours("set", 128)),
+    )
+    compiled, interpreted = "kvref, compiled", "interpreted"
+    return (
+        *(
+            Row(f"compiled-{name}", work, Side("kvref-compiled", load, compiled), _sqlite(load, interpreted), 1.0)
+            for name, work, load in of_sqlite
+        ),
+        *(
+            Row(f"compiled-{name}", work, Side("kvref-compiled-mysql", load, compiled), _mysql(load, interpreted), 1.0)
+            for name, work, load in of_mysql
+        ),
+    )
+
+
 def _ours(verb: str, sessions: int, depth: int = 1, multiget: int = 1) -> Generated:
     return Generated(Work(KEYS, VALUES, {verb: 1.0}, sessions=sessions, depth=depth, multiget=multiget))
 
@@ -219,16 +245,16 @@ def _both(
     return Row(name, work, _sqlite(load), _plugin(load), target, unit, durable)
 
 
-def _sqlite(load: Load) -> Side:
-    return Side("kvref-sqlite", load, "kvref over SQLite")
+def _sqlite(load: Load, what: str = "kvref over SQLite") -> Side:
+    return Side("kvref-sqlite", load, what)
 
 
 def _handlersocket(load: Load) -> Side:
     return Side("kvref-handlersocket", load, "kvref over MariaDB")
 
 
-def _mysql(load: Load) -> Side:
-    return Side("kvref-mysql", load, "kvref over MySQL")
+def _mysql(load: Load, what: str = "kvref over MySQL") -> Side:
+    return Side("kvref-mysql", load, what)
 
 
 def _row_cache(load: Load) -> Side:

@@ -22,14 +22,15 @@ from kvref_bench.errors import BenchError
 from kvref_bench.pairs import cpus, floor
 from kvref_bench.peers import PeerSpec, processes, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
-from kvref_bench.peers.sqlite_tables import SQLiteTables
+from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
 from kvref_bench.sql import login
-from kvref_testbed.targets import QUIET, kvref_server
+from kvref_testbed.targets import QUIET, MissingError, kvref_server
 from kvref_testbed.targets.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import ExitStack
+    from pathlib import Path
 
     from kvref_bench.pairs.rows import ServerName
     from kvref_bench.peers import OpenPeer
@@ -78,10 +79,14 @@ class Servers:
     """Boots the servers of a row when they are first used; each once.
 
     table: the table of each server. options: further options of `kvref serve`.
+    compiled: Python of a compiled kvref; None: there is none.
     """
 
-    def __init__(self, stack: ExitStack, table: Table, options: Sequence[str], progress: Progress) -> None:
+    def __init__(
+        self, stack: ExitStack, table: Table, options: Sequence[str], progress: Progress, compiled: Path | None
+    ) -> None:
         self._stack = stack
+        self._compiled = compiled
         self._options = tuple(options)
         self._table = table
         self._progress = progress
@@ -98,6 +103,8 @@ class Servers:
             "kvref-cached": partial(self._kvref_logged, "kvref-cached", ROW_CACHE),
             "kvref-uncached": partial(self._kvref_logged, "kvref-uncached", ()),
             "floor": self._floor,
+            "kvref-compiled": self._kvref_compiled,
+            "kvref-compiled-mysql": self._kvref_compiled_mysql,
         }
 
     def get(self, name: ServerName) -> Server:
@@ -133,6 +140,26 @@ class Servers:
         assert peer.tables_dsn is not None, "it serves a file"
         facts = {"sqlite_synchronous": SYNCHRONOUS, **SQLiteTables(peer.tables_dsn).variables()}
         return Server("kvref-sqlite", address, None, _listening(kvref=address), _facts(address) | facts)
+
+    def _kvref_compiled(self) -> Server:
+        python, build = _compiled(self._compiled)
+        kvref = self._stack.enter_context(kvref_server("kvref", self._options, python=python))
+        if not kvref.start():
+            raise BenchError("kvref serve refuses its options: see its log")
+        tables = SQLiteTables(f"{SCHEME}{kvref.file}")
+        tables.create(self._table)
+        tables.map(self._table)
+        tables.fill(self._table, self._progress)
+        if not kvref.reload():
+            raise BenchError("kvref serve refuses its table: see its log")
+        address = "{}:{}".format(*kvref.address)
+        facts = {"sqlite_synchronous": SYNCHRONOUS, "build": build, **tables.variables()}
+        return Server("kvref-compiled", address, None, _listening(kvref=address), _facts(address) | facts)
+
+    def _kvref_compiled_mysql(self) -> Server:
+        python, build = _compiled(self._compiled)
+        server = self._kvref_over("kvref-compiled-mysql", self.get("mysql"), (), python)
+        return replace(server, facts=dict(server.facts) | {"build": build})
 
     def _memcached(self) -> Server:
         address = _address(self._filled("memcached"))
@@ -170,8 +197,10 @@ class Servers:
     def _kvref_logged(self, name: ServerName, options: tuple[str, ...]) -> Server:
         return self._kvref_over(name, _sql_only(self.get("plugin-logged")), options)
 
-    def _kvref_over(self, name: ServerName, behind: Server, options: tuple[str, ...]) -> Server:
-        kvref = self._stack.enter_context(kvref_server("kvref", (*self._options, *options), behind.dsn))
+    def _kvref_over(
+        self, name: ServerName, behind: Server, options: tuple[str, ...], python: Path | None = None
+    ) -> Server:
+        kvref = self._stack.enter_context(kvref_server("kvref", (*self._options, *options), behind.dsn, python))
         if not kvref.start():
             raise BenchError("kvref serve refuses the tables of the plugin's server: see its log")
         address = "{}:{}".format(*kvref.address)
@@ -206,17 +235,19 @@ def boot(
     *,
     options: Sequence[str] = (),
     progress: Progress = QUIET,
+    compiled: Path | None = None,
 ) -> dict[ServerName, Server]:
     """Boot servers on some processors, all with one table; they end with the stack.
 
     Args:
         stack: ends them. names: which. table: what each has. where: their processors.
         options: further ones of `kvref serve`. progress: of what is downloaded, booted and filled.
+        compiled: Python of a compiled kvref, for the servers that need it.
 
     Raises as `Servers.get`.
     """
     with cpus.on(where):
-        servers = Servers(stack, table, options, progress)
+        servers = Servers(stack, table, options, progress, compiled)
         return {name: servers.get(name) for name in names}
 
 
@@ -225,6 +256,21 @@ def require_durable(server: Server) -> None:
     wrong = {name: server.facts[name] for name, value in DURABLE.items() if server.facts.get(name, value) != value}
     if wrong:
         raise BenchError(f"{server.name} is not durable as agreed: {wrong} instead of {DURABLE}")
+
+
+def _compiled(python: Path | None) -> tuple[Path, str]:
+    """Return the Python of a compiled kvref, and its version.
+
+    Raises:
+        MissingError: none is given. BenchError: its kvref is not compiled.
+    """
+    if python is None:
+        raise MissingError("no compiled kvref: make one with `bash .ci/compiled VENV` and give --compiled VENV")
+    command = [str(python), "-P", "-m", "kvref", "--version"]
+    version = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    if not version.endswith("compiled"):
+        raise BenchError(f"--compiled: {python} has {version}, which is not compiled")
+    return python, version
 
 
 def _scrape(metrics: str, processors: set[int], over: threading.Event) -> None:

@@ -159,6 +159,36 @@ def test_a_row_whose_peer_is_missing_is_left_out(where: Split, tmp_path: Path, m
     assert "Left out: mixed-memcached: 'memcached' is not installed" in document.table(made)
 
 
+def test_a_row_of_the_compiled_build_needs_one(where: Split) -> None:
+    settings = Settings(where, pairs=1, seconds=0.5, keys=FEW)
+    [measured] = measure([ROWS["compiled-get-64"]], settings, str)
+    assert "give --compiled VENV" in measured.skipped
+    interpreted = replace(settings, compiled=Path(sys.executable))
+    with pytest.raises(BenchError, match="which is not compiled"):
+        list(measure([ROWS["compiled-get-64"]], interpreted, str))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["compiled-get-64", "compiled-mysql-get"])
+def test_a_compiled_build_is_measured(where: Split, tmp_path: Path, name: str) -> None:
+    # Its version alone is another one.
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\n[ "$4" = --version ] && exec echo kvref, version 1, compiled\nexec {sys.executable} "$@"\n'
+    )
+    python.chmod(0o700)
+    settings = Settings(where, pairs=1, seconds=0.5, warmup=0.1, keys=FEW, compiled=python)
+    [measured] = measure([ROWS[name]], settings, str)
+    if measured.skipped:
+        with missing_skips():
+            raise MissingError(measured.skipped)
+    [(ours, theirs)] = measured.pairs
+    assert ours.per_second > 0
+    assert theirs.per_second > 0
+    assert measured.facts[ROWS[name].ours.server]["build"] == "kvref, version 1, compiled"
+    assert "build" not in measured.facts[ROWS[name].theirs.server]
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("command", "words"),
