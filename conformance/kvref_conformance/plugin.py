@@ -27,9 +27,9 @@ import pytest
 from rich.console import Console
 
 from kvref.errors import SuiteError, printable
+from kvref.specification import requirements
 from kvref_conformance import cases, distribution, hooks, options, selection, verdict
 from kvref_conformance.case import Case
-from kvref_conformance.cases import CHAPTERS
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.parallel import Parallel, batches_of
 from kvref_conformance.report.progress import Watch
@@ -197,7 +197,8 @@ def _gives_endpoint(item: pytest.Item) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not wanted, put the chapters into their order; tests that are none of ours stay behind them.
 
-    What needs settings comes last, equal ones together: the endpoint is started again for each.
+    Behind them comes what needs another configuration, which the endpoint reads again, and last what needs settings,
+    equal ones together: the endpoint is started again for each.
     """
     if WANTED not in config.stash:
         if config.option.collectonly or not any(is_judged(item) and _gives_endpoint(item) for item in items):
@@ -211,12 +212,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     replay = config.stash[REPLAY] is not None
     items[:], left = selection.split(items, config.stash[WANTED], replay=replay)
     config.hook.pytest_deselected(items=left)
-    place = {chapter: number for number, chapter in enumerate(CHAPTERS)}
+    place = {chapter: number for number, chapter in enumerate(requirements.CHAPTERS)}
     items.sort(key=lambda item: place.get(chapter_of(item), len(place)) if is_judged(item) else len(place))
     groups: dict[object, int] = {None: 0}
     for item in items:
         groups.setdefault(_settings_of(item), len(groups))
-    items.sort(key=lambda item: groups[_settings_of(item)])
+    items.sort(key=lambda item: (groups[_settings_of(item)], _is_configured(item)))
+
+
+def _is_configured(item: pytest.Item) -> bool:
+    case = selection.case_of(item)
+    return case is not None and case.setup is not None
 
 
 def _settings_of(item: pytest.Item) -> object:
@@ -251,7 +257,7 @@ def _judge_in_parallel(session: pytest.Session, run: Run, instances: Sequence[In
         for item, following in zip_longest(items, items[1:]):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
-    batches = batches_of(session.items, lambda item: (chapter_of(item), _settings_of(item)))
+    batches = batches_of(session.items, lambda item: (item.path, _settings_of(item)))
     try:
         Parallel(run, instances, start, judge).judge(batches)
     except SuiteError as error:
@@ -318,8 +324,11 @@ def judge(run: Run, request: pytest.FixtureRequest) -> Callable[[Case], None]:
 
 
 def chapter_of(node: pytest.Item) -> str:
-    """Return the chapter of a test: the name of its file without `test_`."""
-    return node.path.stem.removeprefix("test_")
+    """Return the chapter of a test; of a test that is none of the suite's, the name of its file without `test_`."""
+    case = selection.case_of(node)
+    if case is None or node.path.parent != CHAPTER_FOLDER:
+        return node.path.stem.removeprefix("test_")
+    return cases.chapter_of(case)
 
 
 def is_judged(item: pytest.Item) -> bool:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref.errors import SuiteError
-from kvref.specification import conformance_levels
+from kvref.specification import conformance_levels, requirements
 from kvref_conformance.case import Case
-from kvref_conformance.cases import CHAPTERS, by_chapter, test_replay
+from kvref_conformance.cases import by_chapter, test_replay
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix.column import read
 from kvref_conformance.triage import replay_file
@@ -101,13 +101,13 @@ def is_replay(item: pytest.Item) -> bool:
 
 def _of_chapters(names: Collection[str]) -> set[str]:
     """Return the IDs of the cases of some chapters."""
-    unknown = [name for name in names if name not in CHAPTERS]
+    unknown = [name for name in names if name not in requirements.CHAPTERS]
     if unknown:
         raise CannotJudge(
             f"{', '.join(map(repr, unknown))} is no HOST:PORT, unix:PATH or chapter: the chapters are"
-            f" {', '.join(CHAPTERS)}"
+            f" {', '.join(requirements.CHAPTERS)}"
         )
-    return {case.id for name, cases in (by_chapter().items() if names else ()) if name in names for case in cases}
+    return {case.id for name in names for case in by_chapter()[name]}
 
 
 def _last_failed(report: str | None) -> set[str]:

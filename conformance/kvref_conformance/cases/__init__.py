@@ -1,99 +1,39 @@
-"""The conversations, one file a chapter: `CASES` is data, the one test function judges each of them.
+"""The conversations, in files by subject: `CASES` is data, the one test function judges each of them.
 
-A case names the requirements it tests; its steps are bytes typed by hand from the recordings, articles and manuals.
+A case names the requirements it tests, and belongs to the chapter of the first one; its steps are bytes typed by hand
+from the recordings, articles and manuals.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Final
+import pkgutil
+from functools import cache
+from typing import TYPE_CHECKING
 
 from kvref.errors import SuiteError
+from kvref.specification import requirements
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from kvref_conformance.case import Case
 
-# The order of a run: from the basic protocol to cases that need another configuration of the endpoint.
-CHAPTERS: Final = (
-    "storage",
-    "retrieval",
-    "arithmetic",
-    "delete_flush",
-    "limits",
-    "connection",
-    "between",
-    "touch",
-    "meta_get",
-    "meta_set",
-    "meta_delete",
-    "meta_arithmetic",
-    "meta_commands",
-    "mapping",
-    "mapping_words",
-    "multiget",
-    "ranges",
-    "bind",
-    "stats",
-    "crawler",
-    "behind_sql",
-    "expiry",
-    "cas",
-    "columns",
-    "columns_changed",
-    "arithmetic_columns",
-    "key_column",
-    "key_text",
-    "key_index",
-    "value_column",
-    "value_integer",
-    "value_raw",
-    "nulls",
-    "optional_columns",
-    "table",
-    "order",
-    "containers",
-    "plugin_text",
-    "plugin_mapping",
-    "binary_frames",
-    "binary_lengths",
-    "binary_get",
-    "binary_store",
-    "binary_widths",
-    "binary_quiet",
-    "binary_commands",
-    "binary_arithmetic",
-    "binary_mapping",
-    "binary_ranges",
-    "binary_stat",
-    "commands",
-    "arguments",
-    "schemas",
-    "separator",
-    "delimiter",
-    "configuration",
-    "default_mapping",
-    "reload",
-    "cache_policies",
-    "tables_changed",
-    "write_batch",
-    "batch_ends",
-    "failed_write",
-    "unfit_key",
-    "read_batch",
-    "isolation",
-    "locks",
-    "lock_wait",
-    "table_locks",
-    "idle_commit",
-    "binlog",
-    "batch_settings",
-    "concurrency",
-)
+
+def chapter_of(case: Case) -> str:
+    """Return the chapter of a case: that of its first requirement."""
+    return requirements.load()[case.requirements[0]].chapter
 
 
-def by_chapter() -> dict[str, tuple[Case, ...]]:
-    """Return the cases of each chapter, in the order of CHAPTERS."""
-    return {chapter: importlib.import_module(f"{__name__}.test_{chapter}").CASES for chapter in CHAPTERS}
+@cache
+def by_chapter() -> Mapping[str, tuple[Case, ...]]:
+    """Return the cases of each chapter, in the order of the specification."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name.startswith("test_"))
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    found: dict[str, list[Case]] = {chapter: [] for chapter in requirements.CHAPTERS}
+    for case in (case for module in modules for case in getattr(module, "CASES", ())):
+        found[chapter_of(case)].append(case)
+    return {chapter: tuple(cases) for chapter, cases in found.items()}
 
 
 def all_cases() -> list[Case]:
