@@ -21,7 +21,7 @@ PLUGIN_VERSIONS: Final = ((re.compile(r"5\.6\.\d+"), "mysql-5.6"), (re.compile(r
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where to talk and how to judge.
+    """Where the endpoint listens and how it is judged.
 
     Args:
         address: host and port, or the path of a unix socket.

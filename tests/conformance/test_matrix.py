@@ -150,7 +150,7 @@ def test_binding_the_mapping_of_a_case_is_no_difference(tmp_path: Path) -> None:
     bind = Exchange("a", "bind z1m1\r\n", ("SUCCEED\r\n",), "SUCCEED\r\n", opening=True)
     answers = {"mapped": (bind, *told("z1k", "END\r\n")), "plain": told("z2k", "END\r\n"), "other": told("z3k", SHOWN)}
     given = [
-        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, talk))) for name, talk in answers.items()
+        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, steps))) for name, steps in answers.items()
     ]
     mapped, plain, other = given
     assert [row.parts for row in grid([mapped, plain]).rows] == [SAME]
@@ -161,11 +161,11 @@ def test_binding_the_mapping_of_a_case_is_no_difference(tmp_path: Path) -> None:
     assert "mapped  a > get z1k\\r\\n\nmapped  a < END\\r\\n\nother   a > get z3k\\r\\n\n" in text
 
 
-def shown_talks(made: Grid, case: str) -> dict[str, list[list[str]]]:
+def shown_conversations(made: Grid, case: str) -> dict[str, list[list[str]]]:
     """Return the conversation that the page shows for each endpoint."""
     data = json.loads(re.findall(r'<script[^>]* id="data">(.*?)</script>', page.html(made), re.DOTALL)[0])
     names = [name for name, _ in data["columns"]]
-    return {name: data["talks"][held[2]] for name, held in zip(names, data["cases"][case], strict=True) if held}
+    return {name: data["conversations"][held[2]] for name, held in zip(names, data["cases"][case], strict=True) if held}
 
 
 def test_a_conversation_that_is_shown_is_the_endpoints_own(tmp_path: Path) -> None:
@@ -178,16 +178,16 @@ def test_a_conversation_that_is_shown_is_the_endpoints_own(tmp_path: Path) -> No
         "unbound": (other, *told("z4k", "END\r\n")),
     }
     given = [
-        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, talk))) for name, talk in answers.items()
+        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, steps))) for name, steps in answers.items()
     ]
-    talks = shown_talks(grid(given), "c")
-    assert {name: talk[0][1] for name, talk in talks.items()} == {
+    conversations = shown_conversations(grid(given), "c")
+    assert {name: steps[0][1] for name, steps in conversations.items()} == {
         "mapped": "bind z1m1\\r\\n",
         "plain": "set z2k 0 0 1\\r\\nx\\r\\n",
         "again": "set z2k 0 0 1\\r\\nx\\r\\n",  # the same but for keys
         "unbound": "bind z4m1\\r\\n",
     }
-    assert talks["unbound"][0][2] == "NOT_FOUND\\r\\n"
+    assert conversations["unbound"][0][2] == "NOT_FOUND\\r\\n"
 
 
 def test_what_a_hole_matches_is_the_endpoints_own(tmp_path: Path) -> None:
@@ -203,11 +203,11 @@ def test_what_a_hole_matches_is_the_endpoints_own(tmp_path: Path) -> None:
 
     answers = {"one": counted("z1k", 1, 10), "same": counted("z2k", 1, 20), "other": counted("z3k", 2, 10)}
     given = [
-        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, talk))) for name, talk in answers.items()
+        column.read(write(tmp_path / name, verdict("c", "KV-MAP-001", HOLDS, steps))) for name, steps in answers.items()
     ]
-    talks = shown_talks(grid(given), "c")
-    assert talks["one"] == talks["same"]
-    assert [talks[name][0][2] for name in ("one", "other")] == [
+    conversations = shown_conversations(grid(given), "c")
+    assert conversations["one"] == conversations["same"]
+    assert [conversations[name][0][2] for name in ("one", "other")] == [
         "STAT pid 1\\r\\nEND\\r\\n",
         "STAT pid 2\\r\\nEND\\r\\n",
     ]

@@ -76,9 +76,9 @@ def html(grid: Grid) -> str:
 
 def _data(grid: Grid) -> Markup:
     """Return what the lines show when they are opened, as JSON inside the page; equal conversations are there once."""
-    talks: dict[MemcachedStep, int] = {}
+    conversations: dict[MemcachedStep, int] = {}
     cases = {
-        case: _held([column.outcomes.get(case) for column in grid.columns], talks)
+        case: _outcomes([column.outcomes.get(case) for column in grid.columns], conversations)
         for case in dict.fromkeys(case for row in grid.rows for case in row.cases)
     }
     data = {
@@ -86,13 +86,13 @@ def _data(grid: Grid) -> Markup:
         "verdicts": WORST,
         "requirements": {row.requirement.id: row.cases for row in grid.rows},
         "cases": cases,
-        "talks": list(talks),
+        "conversations": list(conversations),
     }
     # JSON is inside a script element, which "</script" would end.
     return Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))  # noqa: S704
 
 
-def _held(outcomes: Sequence[Outcome | None], talks: dict[MemcachedStep, int]) -> list[list[Any] | None]:
+def _outcomes(outcomes: Sequence[Outcome | None], conversations: dict[MemcachedStep, int]) -> list[list[Any] | None]:
     """Return for each endpoint [verdict, reason, conversation, step at which it parts from the first one, text].
 
     The keys and cas numbers of a run differ; where nothing else does, not even in a step that is never compared or in
@@ -100,21 +100,21 @@ def _held(outcomes: Sequence[Outcome | None], talks: dict[MemcachedStep, int]) -
     """
     seen: dict[object, int] = {}
     told = [outcome for outcome in outcomes if outcome is not None and outcome.steps]
-    held: list[list[Any] | None] = []
+    made: list[list[Any] | None] = []
     for outcome in outcomes:
         if outcome is None:
-            held.append(None)
+            made.append(None)
             continue
-        talk, parts = -1, None
+        place, parts = -1, None
         if outcome.steps:
             whole = outcome.whole() or outcome
             if whole not in seen:
-                seen[whole] = talks.setdefault(tuple(map(_shown, outcome.steps)), len(talks))
+                seen[whole] = conversations.setdefault(tuple(map(_shown, outcome.steps)), len(conversations))
             number = parting(told[0], outcome)
-            talk, parts = seen[whole], None if number is None else outcome.place(number)
+            place, parts = seen[whole], None if number is None else outcome.place(number)
         text = outcome.text if outcome.verdict in BROKEN | {SUITE_ERROR} else ""
-        held.append([WORST.index(outcome.verdict), outcome.reason, talk, parts, text])
-    return held
+        made.append([WORST.index(outcome.verdict), outcome.reason, place, parts, text])
+    return made
 
 
 def _shown(step: Step) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ function element(name, properties = {}, ...children) {
   return node;
 }
 
-function conversation(talk, parting) {
-  const table = element("table", { className: "talk" });
-  talk.forEach(([on, sent, got, note], at) => {
+function conversation(steps, parting) {
+  const table = element("table", { className: "conversation" });
+  steps.forEach(([on, sent, got, note], at) => {
     const name = parting !== null && at >= parting ? "parts" : "";
     table.append(
       element("tr", { className: name }, element("td", {}, at + 1), element("td", {}, on), element("td", {}, element("code", {}, sent))),
@@ -31,22 +31,22 @@ function side(group) {
       " ", element("span", { className: "about" }, reason && word !== "fails" ? reason : about)));
     if (text) made.append(element("pre", {}, text));
   }
-  if (group.talk >= 0 && group.members.length > 1) {
+  if (group.conversation >= 0 && group.members.length > 1) {
     const first = data.columns[group.members[0][0]][0];
     made.append(element("p", { className: "about" }, `The same on each but for keys and cas numbers; shown: ${first}.`));
   }
-  if (group.talk >= 0) made.append(conversation(data.talks[group.talk], group.parting));
+  if (group.conversation >= 0) made.append(conversation(data.conversations[group.conversation], group.parting));
   return made;
 }
 
 function caseOf(name) {
   const groups = new Map();
-  data.cases[name].forEach((held, column) => {
-    if (!held) return;
+  data.cases[name].forEach((outcome, column) => {
+    if (!outcome) return;
     // What has no conversation stands together by its verdict.
-    const key = held[2] >= 0 ? held[2] : `verdict ${held[0]}`;
-    if (!groups.has(key)) groups.set(key, { talk: held[2], parting: held[3], members: [] });
-    groups.get(key).members.push([column, held]);
+    const key = outcome[2] >= 0 ? outcome[2] : `verdict ${outcome[0]}`;
+    if (!groups.has(key)) groups.set(key, { conversation: outcome[2], parting: outcome[3], members: [] });
+    groups.get(key).members.push([column, outcome]);
   });
   const sides = [...groups.values()].map(side);
   return element("div", { className: "case" }, element("h3", {}, name), element("div", { className: "sides" }, ...sides));
