@@ -28,7 +28,7 @@ class Configuration:
 
     Args:
         version: version of the MySQL server whose defaults the tables use.
-        care: names of the active rules of `exclusions.toml`.
+        rules: names of the active rules of `exclusions.toml`.
         protocol: one of PROTOCOLS; mixed: each connection uses one or the other.
         batches: the servers run with `BATCHES`.
     """

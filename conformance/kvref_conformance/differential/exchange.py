@@ -39,7 +39,7 @@ SILENCE: Final = b"<silence>"
 CLOSED: Final = b"<EOF>"
 FLOOD: Final = b"<%s>" % beyond(MAX_ANSWER_BYTES).encode()
 OWN: Final = "duel"
-# The kind of a difference where a server could not be talked to.
+# The kind of a difference where a server could not be reached.
 LOST: Final = "connection lost"
 # MySQL's client says so when the server is gone.
 GONE: Final = (2006, 2013)

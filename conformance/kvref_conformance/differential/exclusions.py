@@ -63,7 +63,7 @@ def is_safe(data: bytes, rules: frozenset[str], *, secondary: bool = False, deli
 
     Args:
         data: one or several lines; data blocks count, as a refused storage line makes commands of them.
-        care: names of the rules in force.
+        rules: names of those in force.
         secondary: the world has a mapping over a secondary index.
         delimiter: of the world.
     """

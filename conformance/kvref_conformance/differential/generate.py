@@ -52,7 +52,7 @@ class Script:
         world: world that it runs in.
         steps: in order.
         rows: statements that fill the tables first.
-        restless: it changes `containers`, which servers read once: they must read it again afterwards.
+        changes_containers: it changes `containers`, which servers read once: they must read it again afterwards.
     """
 
     number: int
@@ -104,7 +104,7 @@ def world_of(seed: int, number: int, configuration: Configuration) -> World:
     Args:
         seed: seed of the run.
         number: number of the conversation, from 0.
-        ground: configuration of the run.
+        configuration: of the run.
     """
     mine = number // IN_ONE_WORLD
     return drawn(st.composite(draw_world)(mine, configuration), f"{seed} world {mine}")

@@ -109,7 +109,7 @@ class Run:
         sides: both servers.
         seed: seed of the conversations.
         steps: number of steps in a conversation.
-        ground: configuration of the run.
+        configuration: of the run.
         known: rows that explain differences.
         watch: receives the progress.
         database: keeps conversations that differ, for later runs.

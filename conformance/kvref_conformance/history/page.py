@@ -48,9 +48,7 @@ def html(runs: Mapping[str, Sequence[Run]], changes: Mapping[str, Sequence[Chang
         regression=REGRESSION,
         fixed=FIXED,
         levels={name: forms.levels(each) for name, each in runs.items()},
-        parts={
-            name: [part for part in PARTS if any(part in run.shares for run in each)] for name, each in runs.items()
-        },
+        parts={name: _parts(each) for name, each in runs.items()},
         all=ALL,
         trend=trend,
         change_of=_change_of,
