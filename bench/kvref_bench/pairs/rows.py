@@ -82,7 +82,7 @@ class Row:
 
 def rows() -> tuple[Row, ...]:
     """Return all rows, in the order of the table."""
-    return (*_over_sqlite(), *_over_mysql(), *_cached(), _floor(), *_of_parts(), *_compiled())
+    return (*_over_sqlite(), *_over_mysql(), *_binary(), *_cached(), _floor(), *_of_parts(), *_compiled())
 
 
 @cache
@@ -162,6 +162,20 @@ def _pipelined_over_mysql(verb: str, target: float) -> tuple[Row, ...]:
             _plugin(load, "plugin, same server"), target, durable=verb == "set",
         )
         for depth, load in loads
+    )  # fmt: skip
+
+
+def _binary() -> tuple[Row, ...]:
+    """Return gets of the binary protocol; several keys are quiet gets with a noop behind them."""
+    get = Generated(Work(KEYS, VALUES, {"get": 1.0}, protocol="binary", sessions=64))
+    many = Generated(replace(get.work, multiget=100))
+    get_work, keys_work = "binary get, 64 connections", "100 quiet binary gets, 64 connections"
+    same = "plugin, same server"
+    return (
+        _both("binary-get", get_work, get, 1.0),
+        _both("binary-multiget", keys_work, many, 1.0, unit="keys"),
+        Row("mysql-binary-get", f"{get_work}, over MySQL", _mysql(get), _plugin(get, same), 0.75),
+        Row("mysql-binary-multiget", f"{keys_work}, over MySQL", _mysql(many), _plugin(many, same), 0.75, unit="keys"),
     )  # fmt: skip
 
 
