@@ -43,7 +43,8 @@ class PlainTable:
         rules: facts of the profile.
 
     Attributes:
-        readable: its rows can be shown without a look at their types; `writable`: sets need none either.
+        readable: its rows can be shown without a look at their types; `writable`: sets need none either; `whole`: their
+            cas numbers neither.
         longest_key: of plain commands, in bytes; `text`: the value is.
         select: what reads its rows, without the condition.
     """
@@ -71,6 +72,8 @@ class PlainTable:
         names = [each.name for each in sql.columns]
         self._flags = 0 if mapping.flags is None else names.index(mapping.flags.name)
         self._expiry = 0 if mapping.expiry is None else names.index(mapping.expiry.name)
+        self._cas = 0 if mapping.cas is None else names.index(mapping.cas.name)
+        self.whole = self.readable and (mapping.cas is None or _is_number(mapping.cas))
         self._begin_key = _opening(key)
 
     def takes_word(self, word: bytes) -> bool:
@@ -102,6 +105,12 @@ class PlainTable:
             cells[1] or b"",
             None if expiry is None else int(expiry),
         )
+
+    def row(self, cells: Cells) -> Row:
+        """Return a row whose cells are of SQL text; only where `whole`."""
+        flags, value, expiry = self.parts(cells)
+        cas = cells[self._cas] if self._cas else None
+        return Row(cells[0], (value,), flags, None if cas is None else int(cas), expiry)
 
     def write(
         self, connection: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]

@@ -157,13 +157,13 @@ class Batching:
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""
         get.turn = self._reader.turn
-        primary = get.with_cas or get.origin.primary_only
+        primary = get.with_cas or get.primary
         (self._reads if primary else self._plain_reads).add(self._store.alike(mapping), get)
 
     def add_read(self, table: PlainTable, read: PlainLone | PlainRead | PlainReads) -> None:
         """Queue a get of a plain word, or of several."""
         read.turn = self._reader.turn
-        work = self._reads if read.origin.primary_only else self._plain_reads
+        work = self._reads if read.primary else self._plain_reads
         work.add(table, read, read.weight)
 
     def together(self, table: PlainTable) -> int:

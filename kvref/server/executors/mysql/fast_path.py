@@ -20,6 +20,7 @@ from kvref.protocol.replies import Reply
 from kvref.protocol.rules import MAX_KEY
 from kvref.server.executors.base import Later, LaterParsed, PartOfGet, Wait
 from kvref.server.executors.mysql.plain_commands import (
+    FramedRead,
     FramedRun,
     Origin,
     PlainBurst,
@@ -152,9 +153,9 @@ class MySQLFastPath:
 
     def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
         """Queue binary gets, see `FastPath`."""
-        lookups: list[PlainGet | None] = []
+        lookups: list[FramedRead | PlainGet | None] = []
+        table = self._live_table()
         if self._may_get and self._batcher.takes_reads(self._mapping):
-            table = self._live_table()
             for command in commands:
                 lookup = self._framed(table, command.words[0]) if isinstance(command, c.Get) else None
                 if lookup is None and isinstance(command, c.Get):
@@ -165,12 +166,17 @@ class MySQLFastPath:
         FramedRun(self._verbs, commands[: len(lookups)], lookups, later)
         for each in lookups:
             if each is not None:
-                self._batcher.add_get(self._mapping, each)
+                self._look_up(table, each)
         return None
 
-    def _framed(self, table: PlainTable, word: bytes) -> PlainGet | None:
+    def _framed(self, table: PlainTable, word: bytes) -> FramedRead | PlainGet | None:
+        """Return the look-up of a binary get; None if the slow path must run it."""
         key = word if self._lines.word.fullmatch(word) else self._lines.key_behind_name(word, self._verbs.key_of_bound)
-        lookup = None if key is None else self._lookup(table, word, key, b"", with_cas=True)
+        if key is None:
+            return None
+        if self._hit is None and table.whole and table.takes_word(key):
+            return FramedRead(self._origin, key)
+        lookup = self._lookup(table, word, key, b"", with_cas=True)
         return lookup if isinstance(lookup, PlainGet) else None
 
     def part_of_get(self, words: list[bytes], *, with_cas: bool) -> PlainReads | PlainGets | None:

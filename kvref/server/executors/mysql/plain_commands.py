@@ -53,6 +53,11 @@ class Plain:
 
     weight = 1
 
+    @property
+    def primary(self) -> bool:
+        """Return whether no secondary may answer it."""
+        return self.origin.primary_only
+
     def __init__(self, origin: Origin, word: bytes, data: bytes) -> None:
         self.origin = origin
         self.word = word
@@ -216,6 +221,39 @@ class PlainRead(_PlainLookup):
         return 0 if self._found is None else len(self._found[1])
 
 
+class FramedRead(PlainRead):
+    """A binary get of a plain word, answered with cells as the server writes them.
+
+    Attributes:
+        row: what was found; only once it is answered and not left.
+    """
+
+    __slots__ = ("row",)
+
+    row: Row | None
+
+    def __init__(self, origin: Origin, word: bytes) -> None:
+        super().__init__(origin, word, b"", b"")
+
+    @property
+    def primary(self) -> bool:
+        """Return True: the reply has the cas number."""
+        return True
+
+    def answer(self, table: PlainTable, cells: Cells | bytes | None, now: int) -> None:  # noqa: ARG002 - see `PlainRead`
+        """Take the cells of the row, see `PlainRead`."""
+        if isinstance(cells, bytes):
+            self.give_up()  # of a cached row the cas number is not known
+            return
+        self.row = None if cells is None else table.row(cells)
+        self.answered()
+
+    @property
+    def size(self) -> int:
+        """See `_PlainLookup`."""
+        return 0 if self.row is None else len(to_bytes(self.row.values[0]))
+
+
 class PlainGet(_PlainLookup):
     """Any other get, or gets, of one key, or a binary get.
 
@@ -271,7 +309,11 @@ class FramedRun:
     __slots__ = ("_commands", "_later", "_lookups", "_verbs", "_waiting")
 
     def __init__(
-        self, verbs: PlainVerbs, commands: list[Command], lookups: list[PlainGet | None], later: LaterParsed
+        self,
+        verbs: PlainVerbs,
+        commands: list[Command],
+        lookups: list[FramedRead | PlainGet | None],
+        later: LaterParsed,
     ) -> None:
         self._verbs = verbs
         self._commands = commands
