@@ -13,7 +13,7 @@ from kvref.errors import StoreError
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.connection import Connection
 from kvref.server.executors.mysql import executor
-from kvref.server.executors.mysql.command import Fallback
+from kvref.server.executors.mysql.batch_queue import Fallback
 from kvref.server.executors.mysql.plain_commands import Plain
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvref.server.executors.mysql.command import BatchQueue
+from kvref.server.executors.mysql.batch_queue import BatchQueue
 
 
 def test_a_batch_is_no_heavier_than_its_width() -> None:

@@ -2,7 +2,7 @@
 
 While a statement runs, the look-ups of all other connections queue; then one SELECT answers all those of a mapping
 (`reads.py`). Writers share a transaction (`writes.py`). A command that is unusual, rejected, blocked by a
-lock or based on outdated data runs alone (`command.py`) and is never queued again, so that it delays no other command.
+lock or based on outdated data runs alone (`executor.py`) and is never queued again, so that it delays no other command.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any, Final
 from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
 from kvref.errors import ConfigError
+from kvref.server.executors.mysql.batch_queue import BatchQueue, Fallback
 from kvref.server.executors.mysql.cached_reads import CachingReader
-from kvref.server.executors.mysql.command import BatchQueue, Command, Fallback, Runner
+from kvref.server.executors.mysql.command import Command, Runner
 from kvref.server.executors.mysql.fast_path import Hit
 from kvref.server.executors.mysql.plain_commands import Plain, PlainGet, PlainLone, PlainRead, PlainReads, PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Lookup, Row, Scan
-from kvref.server.executors.mysql.command import Command, Fallback
+from kvref.server.executors.mysql.batch_queue import Fallback
+from kvref.server.executors.mysql.command import Command
 from kvref.server.executors.mysql.plain_commands import PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
 from kvref.storage.isolation import Isolation

@@ -15,7 +15,8 @@ from typing import Any, Final
 from kvref.engine.mapping import Mapping
 from kvref.errors import KvrefError
 from kvref.log_throttle import LogThrottle
-from kvref.server.executors.mysql.command import Command, Fallback
+from kvref.server.executors.mysql.batch_queue import Fallback
+from kvref.server.executors.mysql.command import Command
 from kvref.server.executors.mysql.plain_commands import PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.pool import Threads
 from kvref.server.executors.mysql.reads import ReadBatcher, SQLReader

@@ -14,7 +14,8 @@ from typing import Any, Final
 from kvref.engine import operations as ports
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
-from kvref.server.executors.mysql.command import Command, Fallback
+from kvref.server.executors.mysql.batch_queue import Fallback
+from kvref.server.executors.mysql.command import Command
 from kvref.server.executors.mysql.plain_commands import PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.storage.mysql import write_batch
