@@ -6,8 +6,9 @@ import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from kvref import collations
@@ -146,14 +147,15 @@ def _mysql(dsn: str) -> Iterator[Source]:
 
 class _MySQLSource(Source):
     def __init__(self, name: str, connection: Connection[Cursor], log_refusal: str) -> None:
+        from kvref.storage.mysql.login import fetch_all  # noqa: PLC0415 - an extra
+
         self.name = name
         self.log_refusal = log_refusal
         self.notes = []
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT VERSION()")
-            said = "".join(str(row[0]) for row in cursor.fetchall())
-        self.version = "" if "MariaDB" in said else said
         self._connection = connection
+        self._rows = partial(fetch_all, connection)
+        said = "".join(str(row[0]) for row in self._rows("SELECT VERSION()"))
+        self.version = "" if "MariaDB" in said else said
 
     def catalog(self, profile: Profile) -> Catalog:
         from kvref.storage.mysql.schema import MySQLCatalog  # noqa: PLC0415 - an extra
@@ -168,9 +170,4 @@ class _MySQLSource(Source):
     def not_cached(self, mapping: Mapping) -> str:
         from kvref.storage.mysql.binlog.eligibility import terms  # noqa: PLC0415 - an extra
 
-        return terms(self._say, mapping, 0.0).refusal
-
-    def _say(self, sql: str) -> list[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
-            return list(cursor.fetchall())
+        return terms(self._rows, mapping, 0.0).refusal

@@ -27,7 +27,7 @@ from pymysql.cursors import Cursor
 
 from kvref.errors import KvrefError, StoreError
 from kvref.storage.mysql.errors import NOT_READY, ends_connection
-from kvref.storage.mysql.login import Login, cause, hangs
+from kvref.storage.mysql.login import Login, cause, fetch_all, hangs
 
 _log = logging.getLogger("kvref.storage")
 
@@ -365,9 +365,7 @@ def _look_at_member(connection: Connection[Cursor]) -> Look:
     Raises:
         DownError: it is not online, or does not reach a majority.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_MEMBERS)
-        members = list(cursor.fetchall())
+    members = fetch_all(connection, _MEMBERS)
     state, role = next(((state, role) for own, state, role, _ in members if own), ("OFFLINE", ""))
     if state != "ONLINE":
         raise DownError(f"the member is {state} in its replication group")
@@ -402,9 +400,7 @@ def _words(error: Exception) -> str:
 
 
 def _ask(connection: Connection[Cursor], sql: str) -> dict[str, Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return {str(row[0]): row[-1] for row in cursor.fetchall()}
+    return {str(row[0]): row[-1] for row in fetch_all(connection, sql)}
 
 
 def _cut(connection: Connection[Cursor]) -> None:

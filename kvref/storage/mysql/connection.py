@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import pymysql
@@ -38,7 +39,7 @@ from kvref.storage.mysql.errors import (
     LostError,
     ends_connection,
 )
-from kvref.storage.mysql.login import cause, hangs
+from kvref.storage.mysql.login import cause, fetch_all, hangs
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.rows import Rows
 from kvref.storage.mysql.schema import MySQLCatalog, create, create_cache, named_rows
@@ -66,6 +67,7 @@ class MySQLConnection:
         self._isolation = isolation
         self._level = ""  # none yet
         self._connection = database.nodes.connect(database.lock_wait)
+        self._say = partial(fetch_all, self._connection)
         self.in_transaction = False
         self.lost = False
         self.hang: HangError | None = None
@@ -350,11 +352,6 @@ class MySQLConnection:
 
     def _catalog(self) -> MySQLCatalog:
         return MySQLCatalog(self._connection, self._database.profile, self._database.known)
-
-    def _say(self, sql: str) -> list[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
-            return list(cursor.fetchall())
 
     def _words(self, error: pymysql.err.MySQLError) -> str:
         if not hangs(error):

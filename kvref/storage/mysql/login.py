@@ -155,6 +155,22 @@ class Login:
         return connection
 
 
+def fetch_all(connection: Connection[Cursor], sql: str, *parameters: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement as PyMySQL converts them; none of a statement that has no rows.
+
+    Args:
+        connection: of `Login.connect`.
+        sql: any statement, with %s for each parameter.
+        parameters: texts.
+
+    Raises:
+        MySQLError: whatever the server says.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters or None)
+        return list(cursor.fetchall())
+
+
 def cause(error: pymysql.err.MySQLError) -> str:
     """Return the server's words for an error, its number in front."""
     number, text = (*error.args, "", "")[:2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -17,7 +18,7 @@ from kvref.storage.config.containers import Container
 from kvref.storage.mysql import result_set
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import NO_TRUNCATE, REFUSED, AgainError, DuplicateError
-from kvref.storage.mysql.login import cause
+from kvref.storage.mysql.login import cause, fetch_all
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.schema import MySQLCatalog
 from kvref.storage.mysql.statements import FOR_UPDATE, SHARED, Statements
@@ -49,6 +50,7 @@ class Rows:
 
     def __init__(self, connection: Connection[Cursor], database: Database, longest: int) -> None:
         self._connection = connection
+        self._say = partial(fetch_all, connection)
         self._database = database
         self._longest = longest
         # What described the columns of a part last time, where that was as before.
@@ -245,8 +247,3 @@ class Rows:
                 raise
             return False
         return True
-
-    def _say(self, sql: str) -> list[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql)
-            return list(cursor.fetchall())

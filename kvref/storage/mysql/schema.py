@@ -35,7 +35,7 @@ from kvref.storage.config.containers import (
     Table,
     TableDetails,
 )
-from kvref.storage.mysql.login import cause
+from kvref.storage.mysql.login import cause, fetch_all
 from kvref.storage.rows import text_of
 
 # Changes with rows, not with DDL.
@@ -318,9 +318,7 @@ class MySQLCatalog:
         return self._column(name or "", declared or "", charset), collation or ""
 
     def _rows(self, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql, parameters)
-            return list(cursor.fetchall())
+        return fetch_all(self._connection, sql, *parameters)
 
     def _configuration(self, sql: str, table: str) -> list[tuple[Any, ...]]:
         try:
