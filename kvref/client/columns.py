@@ -185,6 +185,12 @@ def _raw(part: Part) -> bytes:
     return part.encode() if isinstance(part, str) else part
 
 
+def check_single(verb: str, columns: Columns | None) -> None:
+    """Raise CallError if a mapping has several columns: the verb is for values of one."""
+    if columns is not None:
+        raise CallError(f"{verb} of several columns: a plugin would keep the first and set the others to NULL")
+
+
 def check_update(columns: Columns | None) -> None:
     """Raise CallError if a mapping's columns have no names, so that `update` cannot name those that it changes."""
     if columns is None or not columns.names:

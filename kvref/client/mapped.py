@@ -20,6 +20,7 @@ from kvref.client.columns import (
     Value,
     Values,
     as_columns,
+    check_single,
     check_update,
     shown_mapping,
     update_lost,
@@ -336,8 +337,7 @@ class MappedView:
         return getattr(client, verb)(bare, self._written(value), expire=expire, noreply=noreply, flags=flags)
 
     def _single(self, verb: str) -> Self:
-        if self._columns is not None:
-            raise CallError(f"{verb} of several columns: a plugin would keep the first and set the others to NULL")
+        check_single(verb, self._columns)
         return self
 
     def _written(self, value: Value) -> Any:

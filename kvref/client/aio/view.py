@@ -16,6 +16,7 @@ from kvref.client.columns import (
     Value,
     Values,
     as_columns,
+    check_single,
     check_update,
     shown_mapping,
     update_lost,
@@ -281,8 +282,7 @@ class AsyncMappedView:
         return int(answer.line)
 
     def _single(self, verb: str) -> Self:
-        if self._columns is not None:
-            raise CallError(f"{verb} of several columns: a plugin would keep the first and set the others to NULL")
+        check_single(verb, self._columns)
         return self
 
     def _read(self, value: bytes) -> Any:
