@@ -8,11 +8,17 @@ import pytest
 
 from kvref import profiles
 from kvref.errors import ConfigError
+from kvref.server.executors.runs import MAX_VALUES
+from kvref.server.executors.sqlite.fast_path import ANSWER_BYTES
 from kvref.server.settings import SETTINGS, parse
 
 W = "daemon_memcached_w_batch_size"
 R = "daemon_memcached_r_batch_size"
 INTERVAL = "innodb_api_bk_commit_interval"
+
+
+def test_no_reply_of_a_fast_path_is_larger_than_a_setting_may_bound_it() -> None:
+    assert max(ANSWER_BYTES, MAX_VALUES) <= SETTINGS["reply_size_max"].low
 
 
 @pytest.mark.parametrize(
