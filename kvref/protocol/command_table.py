@@ -25,7 +25,7 @@ OTHER: Final = "other"  # the name of commands without a text form, see `Row.tim
 
 
 class PolicyKind(Enum):
-    """The columns of `cache_policies`; the values are the names of the fields of `Policies`."""
+    """The columns of `cache_policies`, in their order; the values are the names of the fields of `Policies`."""
 
     GET = "get"
     SET = "set"

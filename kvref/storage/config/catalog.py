@@ -13,6 +13,7 @@ from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Directory, Mapping, Naming, default_name, option
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
+from kvref.protocol.command_table import PolicyKind
 from kvref.storage.config.containers import Catalog, PolicyCell, check, check_again
 
 DEFAULT_NAME: Final = "cache"
@@ -119,7 +120,7 @@ def read_options(catalog: Catalog, profile: Profile) -> tuple[bytes, bytes, list
     )
 
 
-POLICY_KINDS: Final = ("get", "set", "delete", "flush")
+POLICY_KINDS: Final = tuple(kind.value for kind in PolicyKind)
 _POLICY_ROW: Final = "('cache_policy', 'innodb_only', 'innodb_only', 'innodb_only', 'innodb_only')"
 
 
