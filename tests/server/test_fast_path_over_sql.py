@@ -12,6 +12,7 @@ import pymysql
 import pytest
 from database import database_or_skip, sql
 from live import MYSQL_8, nightly
+from row_cache_checker import OPTIONS, SERVE
 from server.conversations import CLIENTS, Peer, converse
 from server.handlersocket_base import SECRET, VARIABLE, base
 from serving import serving
@@ -70,17 +71,21 @@ FAST = ("",)
 
 @dataclass(frozen=True)
 class Base:
-    """A database server, and the query of the DSN of a server with its fast path."""
+    """A database server, and the query of the DSN and the options of a server with its fast path."""
 
     server: SQLServer
     query: str = ""
+    options: tuple[str, ...] = ()
 
 
-@pytest.fixture(scope="module", params=[MYSQL_8, nightly("mysql-9.7"), "mariadb", "handlersocket"])
+@pytest.fixture(scope="module", params=[MYSQL_8, nightly("mysql-9.7"), "mariadb", "handlersocket", "row-cache"])
 def database(request: pytest.FixtureRequest) -> Iterator[Base]:
     if request.param == "handlersocket":
         with base("READ-UNCOMMITTED") as found:
             yield Base(found.server, found.dsn.partition("?")[2])
+    elif request.param == "row-cache":
+        with database_or_skip("mariadb", OPTIONS["mariadb"]) as server:
+            yield Base(server, options=SERVE)
     else:
         with database_or_skip(request.param) as server:
             yield Base(server)
@@ -132,7 +137,7 @@ def test_the_fast_path_answers_as_the_general_one(
 
     with ExitStack() as stack:
         peers = []
-        for own, (query, *options) in zip(owns, (GENERAL, SINGLE, FAST), strict=True):
+        for own, (query, *options) in zip(owns, (GENERAL, SINGLE, (*FAST, *database.options)), strict=True):
             dsn = f"{server.dsn}?{'&'.join(filter(None, (query, '' if query else database.query)))}"
             served = stack.enter_context(serving(dsn, "--profile", profile, *options))
             peers.append(Peer(served, stack, own.encode()))
@@ -142,6 +147,8 @@ def test_the_fast_path_answers_as_the_general_one(
         converse(chance, peers, [name.encode() for name, *_ in ROWS], STEPS, by_sql)
         for name in TABLES:
             compare(name)
+        if database.options and profile == "kvref":
+            assert re.search(rb"STAT row_cache_hits [1-9]", peers[-1].ask(0, b"stats\r\n"))
         counters, *others = [peer.counters() for peer in peers]
         assert others == [counters] * 2
 
