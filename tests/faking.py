@@ -1,7 +1,8 @@
 """A server between the judge and memcached that carries out nothing of one verb, and answers as if it had.
 
-A request of the faked verb runs on a copy of its item, so that the answer is right and the item stays as it is. Verbs of
-features that it is without are answered ERROR, and the binary protocol by closing the connection.
+A request of the faked verb runs on a copy of its item, so that the answer is right and the item stays as it is; or, where
+only its time is faked, without its time. Verbs of features that it is without are answered ERROR, and the binary protocol
+by closing the connection.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ COPY: Final = b"copy-"
 END: Final = b"NF Oend\r\n"
 # The place of a verb's first key among its words.
 KEYS: Final = {b"gat": 2, b"gats": 2}
+# A request with a time in seconds.
+TIMED: Final = re.compile(rb"((?:flush_all|[a-z]+ \S+ \d+) )[1-9]\d*\b")
 
 
 class Connection:
@@ -58,20 +61,24 @@ class Fake:
         server: that carries commands out.
         verb: the faked one.
         without: features whose verbs are refused.
+        timeless: only the time of the verb has no effect.
     """
 
-    def __init__(self, server: Connection, verb: str, without: frozenset[str]) -> None:
+    def __init__(self, server: Connection, verb: str, without: frozenset[str], *, timeless: bool) -> None:
         self._server = server
         self._verb = verb.encode()
         self._without = without
+        self._timeless = timeless
 
     def answer(self, request: bytes) -> bytes:
         """Return the answer to a request, its data included."""
         verb, *words = request.partition(b"\r\n")[0].split() or [b""]
         if WORDS.get(verb.decode("latin-1")) in self._without:
             return b"ERROR\r\n"
-        if verb != self._verb:
+        if verb != self._verb or (self._timeless and not TIMED.match(request)):
             return self._server.ask(request)
+        if self._timeless and verb != b"flush_all":
+            return self._server.ask(TIMED.sub(rb"\g<1>0", request, count=1))
         if verb == b"flush_all":
             return b"" if b"noreply" in words else b"OK\r\n"
         place = KEYS.get(verb, 1)
@@ -103,7 +110,7 @@ class _Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         """Read requests until the other side closes."""
         upstream = Connection(self.server.behind)
-        fake = Fake(upstream, self.server.verb, self.server.without)
+        fake = Fake(upstream, self.server.verb, self.server.without, timeless=self.server.timeless)
         try:
             while line := self.rfile.readline():
                 if line.startswith((b"\x80", b"quit")):
@@ -123,22 +130,23 @@ class _Handler(socketserver.StreamRequestHandler):
 class _Server(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
-    def __init__(self, behind: tuple[str, int], verb: str, without: frozenset[str]) -> None:
-        self.behind, self.verb, self.without = behind, verb, without
+    def __init__(self, behind: tuple[str, int], verb: str, without: frozenset[str], *, timeless: bool) -> None:
+        self.behind, self.verb, self.without, self.timeless = behind, verb, without, timeless
         super().__init__(("127.0.0.1", 0), _Handler)
 
 
 @contextmanager
-def faking(behind: str, verb: str, without: frozenset[str]) -> Iterator[str]:
+def faking(behind: str, verb: str, without: frozenset[str], *, timeless: bool = False) -> Iterator[str]:
     """Serve with one verb faked; give the address.
 
     Args:
         behind: HOST:PORT of the memcached that carries the other verbs out.
         verb: the faked one; empty for none.
         without: features, as the probe names them, whose verbs are refused.
+        timeless: the verb is carried out without its time; `flush_all` with a delay is not carried out.
     """
     host, _, port = behind.rpartition(":")
-    with _Server((host, int(port)), verb, without) as server:
+    with _Server((host, int(port)), verb, without, timeless=timeless) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"127.0.0.1:{server.server_address[1]}"

@@ -95,6 +95,18 @@ def refuses_negative_delays() -> None:
     command_table.TEXT[b"flush_all"] = replace(flush, parse=refused)
 
 
+@breaks("KV-EXP-001")
+def expires_only_what_is_set() -> None:
+    """`add`, `replace` and `cas` store an item without its expiry time."""
+    handler = dispatch.HANDLERS[commands.Store]
+
+    def run(session: Session, command: commands.Store, now: int) -> OperationGen:
+        timeless = command.verb in {"add", "replace", "cas"}
+        return handler(session, replace(command, exptime=0) if timeless else command, now)
+
+    dispatch.HANDLERS[commands.Store] = run
+
+
 @breaks("KV-EXP-027")
 def finds_a_row_in_its_last_second() -> None:
     """A row is found in the second that its expiry names, as with the plugin."""

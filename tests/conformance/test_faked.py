@@ -70,8 +70,16 @@ def test_a_verb_that_changes_nothing_fails(memcached: str, verb: str, demanded: 
         assert {name for name, words in said.items() if FAILS not in words} == set(), (verb, sorted(without))
 
 
+@pytest.mark.parametrize("verb", ["set", "add", "replace", "cas", "flush_all"])
+def test_a_verb_whose_time_has_no_effect_fails(memcached: str, verb: str) -> None:
+    demanded = "KV-FLUSH-004" if verb == "flush_all" else "KV-EXP-001"
+    with faking(memcached, verb, frozenset({"binary"}), timeless=True) as address:
+        assert FAILS in verdicts(address, {demanded})[demanded]
+
+
 def test_the_same_server_without_a_fake_conforms(memcached: str) -> None:
     names = {name for _, demanded in EFFECTS for name in demanded.split()} - {"KV-TOUCH-003"}
+    names |= {"KV-EXP-001", "KV-FLUSH-004"}
     with faking(memcached, "", frozenset({"binary"})) as address:
         said = verdicts(address, names)
     assert {name: words for name, words in said.items() if words != {HOLDS}} == {}

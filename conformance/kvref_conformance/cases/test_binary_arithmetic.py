@@ -163,6 +163,13 @@ MISSING = (
     ),
     case("bin-created-expiry", "KV-BINARITH-017", count("incr key={k} initial=5 exp=2592001", 5), miss("{k}")),
     case(
+        "bin-created-expiry-of-each-opcode",
+        "KV-BINARITH-017",
+        count("decr key={k} initial=5 exp=2592001", 5),
+        frames("incrq key={k1} initial=5 exp=2592001; decrq key={k2} initial=5 exp=2592001", ""),
+        *map(miss, ("{k}", "{k1}", "{k2}")),
+    ),
+    case(
         "bin-created-expiry-lost",
         "KV-BINARITH-018",
         count("incr key={k} initial=5 exp=2592001", 5),
@@ -211,6 +218,16 @@ TEXTS = (
             frames(f"{verb} key={{k}} cas={{a}}", f"{verb} ok cas=<new cas b> number=<number>"),
         )
         for verb in ("incr", "decr")
+    ),
+    *(
+        case(
+            f"bin-{verb}-wrong-cas",
+            "KV-BINARITH-022",
+            store("{k}", "5"),
+            try_frames(f"{verb} key={{k}} cas={ANY_CAS}", f"{verb} {EXISTS}"),
+            hit("{k}", "5"),
+        )
+        for verb in ("incrq", "decrq")
     ),
     *(
         case(

@@ -65,6 +65,23 @@ CASES = (
         "bin-setq-cas-missing", "KV-BINQUIET-003", frames(f"setq key={{k}} cas={ANY_CAS} value=y", f"setq {NOT_FOUND}")
     ),
     case(
+        "bin-replaceq-wrong-cas",
+        "KV-BINQUIET-003",
+        store("{k}", "x"),
+        try_frames(f"replaceq key={{k}} cas={ANY_CAS} value=y", f"replaceq {EXISTS}"),
+        hit("{k}", "x"),
+    ),
+    *(
+        case(
+            f"bin-{verb}-wrong-cas-refused",
+            "KV-BINQUIET-003 KV-BINSTORE-019",
+            store("{k}", "x"),
+            try_frames(f"{verb} key={{k}} cas={ANY_CAS} value=y", f"{verb} {EXISTS}"),
+            hit("{k}", "x"),
+        )
+        for verb in ("appendq", "prependq")
+    ),
+    case(
         "bin-deleteq",
         "KV-BINQUIET-004 KV-BINQUIET-014",
         store("{k}", "x"),

@@ -60,6 +60,17 @@ PLAIN = (
     ),
     case("bin-replace", "KV-BINSTORE-008", SET_A, store("{k}", "two", "replace"), hit("{k}", "two")),
     case(
+        "bin-flags-of-each-opcode",
+        "KV-BINSTORE-003",
+        store("{k}", "x"),
+        frames("replace key={k} flags=7 value=x", "replace ok cas=<cas>"),
+        hit("{k}", "x", flags=7),
+        frames("replaceq key={k} flags=8 value=x", ""),
+        hit("{k}", "x", flags=8),
+        frames("addq key={k2} flags=9 value=x", ""),
+        hit("{k2}", "x", flags=9),
+    ),
+    case(
         "bin-replace-missing", "KV-BINSTORE-009", frames("replace key={k} value=x", f"replace {NOT_FOUND}"), miss("{k}")
     ),
     *(
@@ -193,6 +204,17 @@ EXPIRY = (
         "KV-BINSTORE-022",
         frames("set key={k} exp=2592001 value=x", "set ok cas=<cas>"),
         miss("{k}"),
+    ),
+    case(
+        "bin-expiry-of-30-days-and-a-second-of-each-opcode",
+        "KV-BINSTORE-022",
+        *(store(f"{{k{n}}}", "old") for n in (1, 2, 3)),
+        frames("add key={k} exp=2592001 value=x", "add ok cas=<cas>"),
+        frames("replace key={k1} exp=2592001 value=x", "replace ok cas=<cas>"),
+        frames("setq key={k2} exp=2592001 value=x", ""),
+        frames("replaceq key={k3} exp=2592001 value=x", ""),
+        frames("addq key={k4} exp=2592001 value=x", ""),
+        *map(miss, ("{k}", "{k1}", "{k2}", "{k3}", "{k4}")),
     ),
     case(
         "bin-expiry-in-2033",

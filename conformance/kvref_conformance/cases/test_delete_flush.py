@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kvref_conformance.case import Shape, case, send, sql
 from kvref_conformance.cases.phrases import OPTIONS
-from kvref_conformance.steps import Disconnect
+from kvref_conformance.steps import Disconnect, Pause
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 SET = send("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
@@ -80,6 +80,16 @@ CASES = (
         THERE,
         # An endpoint that honours the delay must not keep it for the cases that follow.
         send("flush_all\r\n", "OK\r\n", patience=FLUSH),
+    ),
+    case(
+        "flush-delay-passed",
+        "KV-FLUSH-004",
+        SET,
+        send("flush_all 1\r\n", "OK\r\n", patience=FLUSH),
+        Pause(3.1),
+        GONE,
+        SET,
+        THERE,
     ),
     case(
         "flush-delay-refused",

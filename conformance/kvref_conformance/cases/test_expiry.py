@@ -40,6 +40,25 @@ TIMES = (
         for name, verb in (("seconds-that-pass", "get"), ("seconds-that-pass-gets", "gets"))
     ),
     case(
+        "seconds-that-pass-of-add-and-replace",
+        "KV-EXP-001",
+        expiring(1, verb="add"),
+        store("{k2}", "old"),
+        send("replace {k2} 0 1 1\r\nx\r\n", "STORED\r\n"),
+        Pause(2.2),
+        miss("{k}"),
+        miss("{k2}"),
+    ),
+    case(
+        "seconds-that-pass-of-cas",
+        "KV-EXP-001",
+        store("{k}", "old"),
+        send("gets {k}\r\n", "VALUE {k} 0 3 <cas a>\r\nold\r\nEND\r\n"),
+        send("cas {k} 0 1 1 {a}\r\nx\r\n", "STORED\r\n"),
+        Pause(2.2),
+        miss("{k}"),
+    ),
+    case(
         "seconds-that-do-not-pass",
         "KV-EXP-001",
         send("set {k} 0 100 1\r\nx\r\n", "STORED\r\n"),

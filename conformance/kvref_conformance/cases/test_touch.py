@@ -73,6 +73,15 @@ CASES = (
         )
         for verb, number in (("gat", ""), ("gats", " <cas>"))
     ),
+    case(
+        "gat-times-of-several",
+        "KV-TOUCH-014",
+        *(send(f"set {{k{n}}} 0 2 1\r\nx\r\n", "STORED\r\n") for n in (1, 2, 3, 4)),
+        send("gat 100 {k1} {k2}\r\n", "VALUE {k1} 0 1\r\nx\r\nVALUE {k2} 0 1\r\nx\r\nEND\r\n"),
+        send("gats 100 {k3} {k4}\r\n", "VALUE {k3} 0 1 <cas>\r\nx\r\nVALUE {k4} 0 1 <cas>\r\nx\r\nEND\r\n"),
+        PASSED,
+        *(hit(f"{{k{n}}}", "x") for n in (1, 2, 3, 4)),
+    ),
     case("touch", "KV-TOUCH-001", X, touch(0), touch(LATER), touch(100)),
     case("touch-missing", "KV-TOUCH-002", touch(0, MISSING), touch(100, MISSING)),
     case(
