@@ -140,8 +140,10 @@ class ShardedFastPath:
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the commands of one shard, or the gets of several, at the beginning of the input, see `FastPath`."""
         shard, at = (self._single[1], len(data)) if self._single[0] is data else self._run(data)
-        if shard is None:
-            return self._take_gets(data, out, later)
+        if shard is None or self._gets_go_on(data, at):
+            taken, wait = self._take_gets(data, out, later)
+            if taken or shard is None:
+                return taken, wait
         self._use(self._shards.numbers[shard])
         return self._paths[shard].take(data[:at], out, later)
 
@@ -159,6 +161,12 @@ class ShardedFastPath:
             return [], True
         self._use(self._shards.numbers[shard])
         return self._paths[shard].answer(commands[:count], later)
+
+    def _gets_go_on(self, data: bytes, at: int) -> bool:
+        """Return whether the commands up to some place are gets, and the next one is a get too."""
+        return (
+            data.startswith(b"get") and b"\nset " not in data[:at] and self._lines.getting.match(data, at) is not None
+        )
 
     def _take_gets(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the gets at the beginning of the input."""
