@@ -15,6 +15,7 @@ from consistency.histories import History, Operation
 
 UNKNOWN = b"it is not known whether it was written"
 REPLY_SECONDS = 20.0  # after which a reply counts as lost
+LATE_SECONDS = 1.0
 _READS = ("get", "gets")
 _RETRY = 0.01  # seconds
 _PAUSE = 0.01  # seconds between two commands of a connection, on average
@@ -58,6 +59,8 @@ class Client(threading.Thread):
         self.refused = 0
         self.wrong: list[str] = []
         """Replies that no command has."""
+        self.late: list[tuple[float, str]] = []
+        """Commands that were refused, had no reply or took long: when each was sent (monotonic clock), and the rest."""
 
     def run(self) -> None:
         """Send commands until `stop`."""
@@ -129,10 +132,13 @@ class Client(threading.Thread):
         try:
             client.sendall(request)
             reply = _reply(client)
-        except (OSError, EOFError):
+        except (OSError, EOFError) as error:
             self.close()
             self._note(operation, called, None)
+            self._note_late(called, request, repr(error))
             return None
+        if reply.startswith(b"SERVER_ERROR") or time.monotonic_ns() - called > LATE_SECONDS * 1e9:
+            self._note_late(called, request, _text(reply))
         if reply.startswith(b"SERVER_ERROR"):
             self.refused += 1
             if UNKNOWN in reply:
@@ -143,6 +149,11 @@ class Client(threading.Thread):
         if len(reply) > _LONGEST:
             self._full.add(operation.key)
         return reply
+
+    def _note_late(self, called: int, request: bytes, reply: str) -> None:
+        sent = called / 1e9
+        took = time.monotonic() - sent
+        self.late.append((sent, f"{self.name}: {request.decode().splitlines()[0]}: {took:.2f} s: {reply[:200]}"))
 
     def _note(self, operation: Operation, called: int, reply: bytes | None) -> None:
         """Note an operation; a read without a reply is left out."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from socket import socket
+from typing import NamedTuple
 
 from consistency.clients import LIST, NUMBER, REGISTER, Client, read_all
 from consistency.histories import History, Verdict, check
@@ -18,6 +19,15 @@ CLIENTS = 16
 KEYS = (f"{REGISTER}1", f"{REGISTER}2", f"{REGISTER}3", f"{NUMBER}1", f"{NUMBER}2", f"{LIST}1")
 _LEAD = 0.3  # seconds at most from the first replies to the fault
 _BACK_SECONDS = 60.0  # in which each client is served again
+_SLOW_SECONDS = 10.0  # after a longer time without service, a file lists what clients waited for
+
+
+class Times(NamedTuple):
+    """When a fault began and ended, and when each client was served again (monotonic clock)."""
+
+    began: float
+    ended: float
+    served: float
 
 
 @dataclass
@@ -73,7 +83,7 @@ def play(
         connect: opens a connection to the system.
         faults: each begins and ends when it is called.
         cycles: how many faults come.
-        folder: keeps the histories that are not as promised.
+        folder: keeps the histories that are not as promised, and what clients waited for where that took long.
         name: of the system, the begin of its files.
         session: see `histories.check`.
     """
@@ -86,10 +96,13 @@ def play(
         keys = [f"{key}.{number}" for key in KEYS]
         file = folder / f"{name}-{number}-{fault.replace(' ', '-')}.jsonl"
         with History(file) as history:
-            clients, seconds = _cycle(connect, faults[fault], keys, history, drawn.uniform(0, _LEAD))
+            clients, times = _cycle(connect, faults[fault], keys, history, drawn.uniform(0, _LEAD))
             read_all(connect, keys, history, len(clients) + 1)
         verdict = check(file, session=session)
+        seconds = times.served - times.began
         found.add(fault, seconds, verdict, clients)
+        if seconds > _SLOW_SECONDS:
+            file.with_suffix(".txt").write_text(late(clients, times), encoding="utf-8")
         if not (verdict.wrong or verdict.undecided):
             file.unlink()
     return found
@@ -97,8 +110,8 @@ def play(
 
 def _cycle(
     connect: Callable[[], socket], fault: Callable[[], None], keys: list[str], history: History, lead: float
-) -> tuple[list[Client], float]:
-    """Return the clients, which have ended, and how long it took from the fault until each was served again."""
+) -> tuple[list[Client], Times]:
+    """Return the clients, which have ended, and the times of the fault."""
     first = Client(0, connect, keys, history)
     for key in keys:
         if not key.startswith(REGISTER):
@@ -112,9 +125,23 @@ def _cycle(
         time.sleep(lead)  # the fault comes at any moment
         began = time.monotonic()
         fault()
+        ended = time.monotonic()
         until_risen(lambda: [each.acknowledged for each in clients], seconds=_BACK_SECONDS)
-        seconds = time.monotonic() - began
+        times = Times(began, ended, time.monotonic())
     finally:
         for each in clients:
             each.stop()
-    return clients, seconds
+    return clients, times
+
+
+def late(clients: list[Client], times: Times) -> str:
+    """Return the commands that were refused, had no reply or took long, in the order in which they were sent.
+
+    Args:
+        clients: that have ended.
+        times: of the fault.
+    """
+    commands = sorted(each for client in clients for each in client.late)
+    began, ended, served = times
+    head = f"{ended - began:8.2f} s: the fault ended\n{served - began:8.2f} s: each client was served again\n"
+    return head + "".join([f"{sent - began:8.2f} s: {text}\n" for sent, text in commands])
