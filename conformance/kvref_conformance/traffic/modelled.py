@@ -7,6 +7,7 @@ such as a meta command with other flags, is beyond it, and so are later commands
 from __future__ import annotations
 
 import re
+import socket
 import socketserver
 import struct
 import threading
@@ -15,17 +16,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 from kvref.errors import SuiteError
-from kvref_conformance.frames import REPLY, encode, frames
+from kvref_conformance.frames import REPLY, SIZE, encode, frames
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
-from kvref_conformance.model.effects import THIRTY_DAYS
+from kvref_conformance.model.effects import THIRTY_DAYS, TWO_64
 from kvref_conformance.model.expected import Answer
 from kvref_conformance.model.model import Model
 from kvref_conformance.template import CAS
 from kvref_conformance.traffic.dialogue import Dialogue, NotRecordableError
 
 if TYPE_CHECKING:
-    import socket
     from types import TracebackType
 
     from kvref.profiles import Profile
@@ -39,6 +39,9 @@ MAX_VALUE: Final = 1 << 20
 _CHUNK: Final = 1 << 16
 _OPAQUE: Final = slice(12, 16)
 _OPEN: Final = re.compile("<(text|number)>")
+# Begin a word with the name of a mapping, and a range.
+_NO_KEYS: Final = (b"@@", b"@<", b"@>")
+_SIGNS: Final = ("+", "-", *" \t\n\v\f\r")
 
 
 class ModelServer:
@@ -55,6 +58,7 @@ class ModelServer:
         self._plugin_only = not profile.flag("verbs.beyond_plugin")
         self._lasts = lasts
         self._unknown: set[bytes] = set()
+        self._flushes = False  # at a time, or of items, that the model does not determine
         self._lock = threading.Lock()
         self._count = 0
         replies = self
@@ -89,6 +93,8 @@ class ModelServer:
         self._server.server_close()
 
     def _serve(self, connection: socket.socket) -> None:
+        # Each command has its reply at once, also one of several in a packet.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         dialogue = Dialogue()
         with self._lock:
             self._count += 1
@@ -113,11 +119,12 @@ class ModelServer:
 
     def _reply(self, on: str, command: Command) -> bytes:
         binary = command.verb.startswith("binary ")
-        if command.verb == "binary noop":
+        if command.verb == "binary noop" and len(command.data) == SIZE:
             return _frame(command.data, "noop ok")
         protocol, step, number = _step(on, command, binary=binary)
-        if step is None or self._beyond(step, command):
+        if step is None or self._beyond(step, command, number):
             self._unknown.update(command.keys)
+            self._flushes = self._flushes or command.base_verb in {"flush", "flush_all"}
             return _beyond(command, binary=binary)
         answer = self._answer(step, number)
         if isinstance(step, s.Flush):
@@ -130,21 +137,38 @@ class ModelServer:
             return answer.encode("latin-1")
         return _frame(command.data, answer) if answer else b""
 
-    def _beyond(self, step: s.Request, command: Command) -> bool:
+    def _beyond(self, step: s.Request, command: Command, number: int) -> bool:
         """Return whether the reply depends on what the model does not have."""
         if isinstance(step, s.Bind | s.Unknown):
+            return True
+        if isinstance(step, s.Count) and self._counts_oddly(step):
+            return True
+        if not isinstance(step, s.Flush) and (self._flushes or not command.keys):
+            return True
+        if not 0 <= getattr(step, "flags", 0) < 1 << 32 or not 0 <= number < TWO_64:
             return True
         touches = isinstance(step, s.Touch) or (isinstance(step, s.Get) and step.expiry is not None)
         if self._plugin_only and (touches or step.protocol == s.META):
             return True
-        if any(len(key) > MAX_KEY or (self._switching and key.startswith(b"@@")) for key in command.keys):
+        if any(
+            len(key) > MAX_KEY or b"\0" in key or (self._switching and key.startswith(_NO_KEYS)) for key in command.keys
+        ):
             return True
         if len(getattr(step, "value", "")) > MAX_VALUE:
             return True
         expiry = getattr(step, "expiry", 0) or 0
-        if 0 < expiry <= self._lasts or expiry > THIRTY_DAYS:
+        if 0 < expiry <= self._lasts or expiry > THIRTY_DAYS or expiry < -(1 << 31):
+            return True
+        if self._plugin_only and not 0 <= expiry < THIRTY_DAYS:
             return True
         return not _sets(step) and not self._unknown.isdisjoint(command.keys)
+
+    def _counts_oddly(self, step: s.Count) -> bool:
+        """Return whether a sum depends on how an endpoint reads signs and blanks, or a large amount."""
+        (place,) = self._model.places(step) or (None,)
+        row = None if place is None else self._model.rows.newest(place)
+        large = self._plugin_only and step.amount.isdigit() and int(step.amount) >= 1 << 63
+        return large or step.amount.startswith("+") or (row is not None and row.item.value.startswith(_SIGNS))
 
     def _answer(self, step: s.Request, number: int) -> str | None:
         """Return the model's reply to a command; None if several are allowed."""
