@@ -306,8 +306,9 @@ class _Cursor:
     def __exit__(self, *_: object) -> None:
         """Close it."""
 
-    def execute(self, sql: str) -> int:
-        """Run a statement."""
+    def execute(self, sql: str, parameters: tuple[str, ...] | None = None) -> int:
+        """Run a statement, which has no parameters."""
+        assert parameters is None, sql
         self._found = self._session.say(sql)
         return len(self._found)
 
