@@ -435,7 +435,10 @@ class Connection:
         self._out.flush()
 
     def _next_command(self) -> c.Command | None:
-        return self._ahead.popleft() if self._ahead else self._parser.next_command()
+        if self._ahead:
+            return self._ahead.popleft()
+        self._ahead = None
+        return self._parser.next_command()
 
     def _take_framed(self, first: c.Command) -> bool:
         """Let the fast path answer a binary get and those behind it; return whether it answers the first."""
