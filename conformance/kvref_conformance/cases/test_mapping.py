@@ -187,8 +187,8 @@ CONNECTIONS = (
         "store-without-a-key",
         "KV-MAP-043",
         *EVERYWHERE,
-        send("set @@{m2} 0 0 1\r\nx\r\n", "NOT_STORED\r\n"),
-        sql("SELECT COUNT(*) FROM {t2} WHERE c2 = 'x' OR c1 = '' OR c1 = '@@{m2}'", (0,)),
+        send("set @@{m2} 0 0 7\r\nkeyless\r\n", "NOT_STORED\r\n"),
+        sql("SELECT COUNT(*) FROM {t2} WHERE c2 = 'keyless' OR c1 = '' OR c1 = '@@{m2}'", (0,)),
         hit("@@{m2}.{k}", "2"),
     ),
     case(
