@@ -82,6 +82,7 @@ class Rules:
     first_write_fixes_snapshot: bool = fact_is("isolation.snapshot", "first-write-too")
     flush_commits_others: bool = fact_is("flush.other_batches", "committed")
     beyond_plugin: bool = resolved(lambda profile: profile.flag("verbs.beyond_plugin"))
+    counts_by_beginning: bool = fact_is("stats.prefixes", "beginning")
     dumps_empty_classes: bool = fact_is("stats.cachedump", "empty")
     checks_every_cas: bool = fact_is("binary.cas_checked_by", "every-write")
     keeps_created_expiry: bool = fact_is("binary.created_expiry", "kept")

@@ -88,6 +88,10 @@ class Shared:
     clients: Callable[[Session], list[tuple[str, str]]] = lambda _: []
     verbosity: int = 0
 
+    def __post_init__(self) -> None:
+        """Let the counters follow the profile."""
+        self.counters.prefixes.by_beginning = self.rules.counts_by_beginning
+
 
 class Session:
     """The state of one connection.

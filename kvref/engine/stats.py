@@ -65,9 +65,13 @@ class Prefixes:
     """Counters by prefix since `stats detail on`; a key without a colon is not counted (count-009).
 
     They are listed in the order of memcached's table, by Bob Jenkins' lookup3.
+
+    by_beginning: a prefix counts as the newest one that begins with it and has the same place in that table
+    (count-013): stats_prefix_find (stats.c) compares no lengths.
     """
 
     counting: bool = False
+    by_beginning: bool = False
     _uses: dict[bytes, Uses] = field(default_factory=dict)
 
     def got(self, word: bytes, *, hit: bool) -> None:
@@ -105,8 +109,17 @@ class Prefixes:
         """Forget all prefixes; counting goes on."""
         self._uses.clear()
 
+    def counted_as(self, word: bytes) -> bytes | None:
+        """Return the prefix under which a word is counted; None if it has no colon."""
+        prefix = prefix_of(word)
+        if prefix is None or not self.by_beginning:
+            return prefix
+        place = jenkins(prefix) % BUCKETS
+        alike = (each for each in reversed(self._uses) if each.startswith(prefix) and jenkins(each) % BUCKETS == place)
+        return next(alike, prefix)
+
     def _of(self, word: bytes) -> Uses | None:
-        prefix = prefix_of(word) if self.counting else None
+        prefix = self.counted_as(word) if self.counting else None
         if prefix is None or (prefix not in self._uses and len(self._uses) >= MAX_PREFIXES):
             return None
         return self._uses.setdefault(prefix, Uses())

@@ -15,7 +15,7 @@ from typing import Any, Final
 from kvref.engine.cache.memory import Entry, Key
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.shared_state import LIMIT, Mark, Marks, content_of
-from kvref.engine.stats import COUNTED, MAX_PREFIXES, Counters, Prefixes, Uses, prefix_of
+from kvref.engine.stats import COUNTED, MAX_PREFIXES, Counters, Prefixes, Uses
 from kvref.server.workers.shared_memory import (
     CELL,
     COUNTING,
@@ -61,6 +61,7 @@ class WorkerPrefixes(Prefixes):
     __slots__ = ("_changed", "_forgotten", "_memory", "_numbers", "_places", "_worker")
 
     def __init__(self, memory: Memory, places: SharedPrefixes, worker: int) -> None:
+        self.by_beginning = False
         self._memory = memory
         self._places = places
         self._worker = worker
@@ -125,7 +126,7 @@ class WorkerPrefixes(Prefixes):
             self._forget()
         uses = super()._of(word)
         if uses is not None:
-            self._changed.add(prefix_of(word) or b"")
+            self._changed.add(self.counted_as(word) or b"")
         return uses
 
     def _forget(self) -> None:
