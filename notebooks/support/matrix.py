@@ -106,7 +106,7 @@ def read(path: Path) -> Report:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BenchError(f"{path}: no whole report: {error}; run `kvref conform --report DIR` again") from error
     if not known:
-        raise BenchError(f"{path}: format {header['format']} or no last line; run `kvref conform --report DIR` again")
+        raise BenchError(f"{path}: format {header['format']!r} or no last line; run `kvref conform --report DIR` again")
     for number, line in enumerate(lines, 2):
         texts = [line.get(name) for name in READ]
         if not all(isinstance(each, str) for each in texts) or not isinstance(line.get("requirements"), list):

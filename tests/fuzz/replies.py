@@ -11,6 +11,8 @@ _REST: Final = rb" \d{1,10} (\d{1,8})(?: \d{1,20})?\r\n|VA (\d{1,8})(?: [^\r\n ]
 _BLOCK: Final = re.compile(rb"VALUE [^ \n]{1,250}" + _REST)
 # In a range the plugin answers integer keys as they are stored, and keys that it has cut to nothing (`range.answers`).
 _BLOCK_OF_PLUGIN: Final = re.compile(rb"VALUE [\s\S]{0,250}?" + _REST)
+# A binary set may have stored a key with a blank and digits behind it, which look like the flags of a gets.
+_BLOCK_OF_KEY_WITH_NUMBER: Final = re.compile(rb"VALUE [\s\S]{0,250}? \d{1,20} \d{1,10} (\d{1,8})\r\n")
 _LINE: Final = re.compile(
     rb"(?:END|STORED|NOT_STORED|EXISTS|NOT_FOUND|DELETED|TOUCHED|OK|RESET|SUCCEED|ERROR|\d{1,20} *"
     rb"|CLIENT_ERROR [^\r\n]+|SERVER_ERROR [^\r\n]+|VERSION [^\r\n]+|STAT [^\r\n]+|PREFIX [^\n]+|ITEM [^\n]+"
@@ -55,9 +57,20 @@ class TextReplies:
             if len(data) < end + 2:
                 break
             if data[end : end + 2] != b"\r\n":
-                raise MalformedError(f"a value does not end in CR LF: {data[at : end + 20]!r}")
+                end = self._end_behind_number(data, at)
+                if len(data) < end + 2:
+                    break
+                if data[end : end + 2] != b"\r\n":
+                    raise MalformedError(f"a value does not end in CR LF: {data[at : end + 20]!r}")
             at = end + 2
         self._rest = data[at:]
+
+    def _end_behind_number(self, data: bytes, at: int) -> int:
+        """Return where a value ends if a number is part of its key; raises MalformedError if it cannot be."""
+        block = _BLOCK_OF_KEY_WITH_NUMBER.match(data, at) if self._block is _BLOCK_OF_PLUGIN else None
+        if block is None:
+            raise MalformedError(f"a value does not end in CR LF: {data[at : at + 300]!r}")
+        return block.end() + int(block[1])
 
     def end(self) -> None:
         """Take note that nothing more comes; raises MalformedError where something is half."""

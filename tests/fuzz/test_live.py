@@ -57,6 +57,18 @@ def test_the_reader_takes_what_is_well_formed_in_any_pieces(said: bytes) -> None
         reader.end()
 
 
+def test_the_reader_takes_a_key_with_a_number_of_the_plugin() -> None:
+    said = b"VALUE @<=k1@< 2 0 5\r\nEND\r\n\r\nVALUE a 2 3 5\r\nxyz\r\nEND\r\n"
+    reader = TextReplies(plugin=True)
+    reader.feed(said)
+    reader.end()
+    assert reader.count == 1
+    with pytest.raises(MalformedError):
+        TextReplies().feed(said)
+    with pytest.raises(MalformedError):
+        TextReplies(plugin=True).feed(said.replace(b" 0 5", b" 0 4"))
+
+
 @pytest.mark.parametrize(
     "said",
     [

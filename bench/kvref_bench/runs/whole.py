@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
@@ -27,11 +28,12 @@ def _points(run: Run) -> None:
     if not numbers:
         raise BenchError(f"{run.folder} has no point: it ended before its first one; repeat the run")
     expected = run.info["points"] if run.finished else len(numbers)
-    if numbers != list(range(expected)):
-        missing = sorted(set(range(expected)) - set(numbers))
+    if len(numbers) != expected or numbers != list(range(len(numbers))):
+        known = set(numbers)
+        missing = [*islice((number for number in range(expected) if number not in known), NAMED)]
         raise BenchError(
             f"{run.folder / 'points.parquet'} has a gap: {len(numbers)} points instead of {expected}, "
-            f"missing {missing[:NAMED]}; {FIX}"
+            f"missing {missing}; {FIX}"
         )
 
 

@@ -12,7 +12,7 @@ from kvref_bench.workload.commands import OUTCOMES
 from kvref_bench.workload.keys import LONGEST, SHORTEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +169,18 @@ AT_A_SCALE: Final[Tree] = {
 }
 
 
-def check(given: Mapping[str, Any], tree: Tree, where: str, path: str = "") -> None:
-    """Compare a table of a scenario file with what may stand in it.
+def check(given: object, tree: Tree, where: str, path: str = "") -> None:
+    """Compare what should be a table of a scenario file with what may stand in it.
 
     where: the file, for the error. path: of the table, with a point behind it.
 
     Raises:
         BenchError: a key that is not known, or a value that is not possible.
     """
+    if not isinstance(given, dict):
+        raise BenchError(
+            f"{where}: {path.rstrip('.: ')} = {given!r}: it must be a table with {', '.join(sorted(tree))}"
+        )
     for key, value in given.items():
         expected = tree.get(key)
         if expected is None:
@@ -184,7 +188,5 @@ def check(given: Mapping[str, Any], tree: Tree, where: str, path: str = "") -> N
         if isinstance(expected, Check):
             if not expected.fits(value):
                 raise BenchError(f"{where}: {path}{key} = {value!r}: it must be {expected.possible}")
-        elif not isinstance(value, dict):
-            raise BenchError(f"{where}: {path}{key} = {value!r}: it must be a table with {', '.join(sorted(expected))}")
         else:
             check(value, expected, where, f"{path}{key}.")

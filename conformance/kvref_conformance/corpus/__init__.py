@@ -105,7 +105,7 @@ def read(path: Path) -> dict[str, Conversation]:
     for conversation in conversations.values():
         fault = best_match(validator.iter_errors(to_json(conversation)))
         if fault is not None:
-            raise SuiteError(f"{path}, {conversation.id}, {fault.json_path}: {fault.message}")
+            raise SuiteError(f"{path}, {conversation.id!r}, {fault.json_path}: {fault.message}")
     return conversations
 
 

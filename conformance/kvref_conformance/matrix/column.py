@@ -213,7 +213,7 @@ def read(path: Path, name: str = "") -> Column:
     if not lines or not isinstance(lines[0], dict) or lines[0].get("kind") != "header":
         raise SuiteError(f"{file}: no report: its first line is no header; {AGAIN}")
     if lines[0].get("format") != FORMAT:
-        raise SuiteError(f"{file}: report format {lines[0].get('format')}, this release reads {FORMAT}: {AGAIN}")
+        raise SuiteError(f"{file}: report format {lines[0].get('format')!r}, this release reads {FORMAT}: {AGAIN}")
     if not isinstance(lines[-1], dict) or lines[-1].get("kind") != "footer":
         raise SuiteError(f"{file}: the report has no end: {AGAIN}")
     header, *verdicts, footer = lines

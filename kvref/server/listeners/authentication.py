@@ -61,7 +61,9 @@ def read_users(path: Path) -> Users:
     except DocumentError as error:
         raise ConfigError(f"auth_file {str(path)!r}: {error}: name a file of user:password lines") from error
     except OSError as error:
-        raise ConfigError(f"auth_file {path}: {error.strerror}: name a readable file of user:password lines") from error
+        raise ConfigError(
+            f"auth_file {str(path)!r}: {error.strerror}: name a readable file of user:password lines"
+        ) from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         _log.warning("auth_file %s: other users of this machine can read it: run chmod 600", path)
     passwords: dict[bytes, bytes] = {}

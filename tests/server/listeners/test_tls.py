@@ -143,7 +143,7 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
         (["--tls-key", "{key}"], "tls_key or tls_client_ca without tls_cert"),
         (["--tls-cert", "{cert}", "--tls-key", "{key}", "--tls-client-ca", "{text}"], "tls_client_ca="),
         (["--tls-cert", "{cert}", "--tls-key", "{locked}"], "the key is encrypted with a passphrase"),
-        (["--auth-file", "no"], "auth_file no: No such file or directory"),
+        (["--auth-file", "no"], "auth_file 'no': No such file or directory"),
         (["--auth-file", "{text}"], "line 1: write user:password"),
         (["--auth-file", "{empty}"], "no users: write user:password lines"),
         (["--auth-file", "{twice}"], "line 2: duplicate user"),
