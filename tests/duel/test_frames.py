@@ -72,7 +72,6 @@ def test_a_row_explains_one_field_and_no_other() -> None:
     zeros, record = reply("getk", key="b%00%00", value="v", cas=3), reply("getk", key="b7x", value="v", cas=8)
     assert explained_frames(asked, record, zeros, rows) == ["record-behind-the-key"]
     assert explained_frames("getk key=aaaa", record, zeros, rows) is None
-    assert explained_frames(f"noop; {asked}", reply("noop") + record, reply("noop") + zeros, rows)
     for other in (
         reply("getk", key="c7x", value="v"),
         reply("getk", key="b7x", value="w"),
