@@ -44,10 +44,12 @@ def server(script: Callable[[int, bytes], list[bytes] | None]) -> Iterator[str]:
         ready.set()
         await over.wait()
         listening.close()
+        await asyncio.sleep(0)  # a conversation that is cancelled before it begins aborts nothing
         conversations = asyncio.all_tasks() - {asyncio.current_task()}
         for each in conversations:
             each.cancel()
         await asyncio.gather(*conversations, return_exceptions=True)
+        await asyncio.sleep(0)  # what is aborted is closed in the next turn
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
