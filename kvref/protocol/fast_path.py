@@ -72,6 +72,15 @@ class PlainLines:
         key = key_of_bound(word) if self.named.fullmatch(word) else None
         return key if key is not None and self.word.fullmatch(key) else None
 
+    def key_in(self, word: bytes, key_of_bound: Callable[[bytes], bytes | None]) -> bytes | None:
+        """Return the plain key in any word, also behind the name of a mapping; None for any other word.
+
+        Args:
+            word: as the client sent it.
+            key_of_bound: see `Session.key_of_bound`.
+        """
+        return word if self.word.fullmatch(word) else self.key_behind_name(word, key_of_bound)
+
     def takes(self, word: bytes, length: int) -> bool:
         """Return whether a set of that many bytes is not too large."""
         return fits(length, word, self._rules)

@@ -455,11 +455,10 @@ class Connection:
             self._throttle()
             return True
         replies, refused = answered
-        self._reply_framed(commands, replies)
         if not replies:
-            self._next_command()
+            self._keep_ahead(commands[1:])
             return False
-        self._refused = refused
+        self._reply_framed(commands, replies, refused)
         return True
 
     def _framed_reads(self) -> list[c.Command]:
@@ -479,11 +478,11 @@ class Connection:
     def _answer_framed(self, commands: list[c.Command], replies: list[Reply], refused: bool) -> None:
         """Reply to binary gets, see `LaterParsed`."""
         self._command = None
-        self._refused = refused
-        self._reply_framed(commands, replies)
+        self._reply_framed(commands, replies, refused)
         self._go_on()
 
-    def _reply_framed(self, commands: list[c.Command], replies: list[Reply]) -> None:
+    def _reply_framed(self, commands: list[c.Command], replies: list[Reply], refused: bool) -> None:
+        self._refused = refused
         for command, reply in zip(commands, replies, strict=False):
             self._answer(command, reply)
         self._keep_ahead(commands[len(replies) :])

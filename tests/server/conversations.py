@@ -141,14 +141,14 @@ class Peer:
         self.send(number, data, cuts)
         return self.answer(number, data)
 
-    def ask_binary(self, asked: Sequence[Frame], cut: float) -> list[tuple[object, ...]]:
+    def exchange_frames(self, sent: Sequence[Frame], cut: float) -> list[tuple[object, ...]]:
         """Send frames on the binary connection, in two pieces; return the replies, `closed` last where it is closed.
 
         Args:
-            asked: what to send.
+            sent: the frames.
             cut: where the first piece ends, as a share of the bytes.
         """
-        data = b"".join(self._frame(opcode, key, extras, value) for opcode, key, extras, value in asked)
+        data = b"".join(self._frame(opcode, key, extras, value) for opcode, key, extras, value in sent)
         data += self._frame(_VERSION, b"", b"", b"")
         for piece in filter(None, (data[: int(cut * len(data))], data[int(cut * len(data)) :])):
             self._binary.sendall(piece)
@@ -236,9 +236,9 @@ def converse(
         if chance.random() < 0.15:
             _look(chance, peers, by_sql(), every_key)
         if chance.random() < 0.25:
-            asked, cut = frames(chance, containers), chance.choice([0, 0, chance.random()])
-            general, *fast = [peer.ask_binary(asked, cut) for peer in peers]
-            assert all(each == general for each in fast), (step, asked, general, fast)
+            sent, cut = frames(chance, containers), chance.choice([0, 0, chance.random()])
+            general, *fast = [peer.exchange_frames(sent, cut) for peer in peers]
+            assert all(each == general for each in fast), (step, sent, general, fast)
         if peers[0].hides_cas and chance.random() < 0.3:
             _at_once(chance, peers, containers, step)
             continue

@@ -143,7 +143,7 @@ def test_the_fast_path_answers_as_the_general_one(
             peers.append(Peer(served, stack, own.encode()))
             for number in range(CLIENTS):
                 peers[-1].ask(number, b"bind names~\r\n")  # the default mapping is of all servers
-            peers[-1].ask_binary([(0x00, b"@@names~", b"", b"")], 0)
+            peers[-1].exchange_frames([(0x00, b"@@names~", b"", b"")], 0)
         converse(chance, peers, [name.encode() for name, *_ in ROWS], STEPS, by_sql)
         for name in TABLES:
             compare(name)

@@ -85,9 +85,9 @@ def test_binary_gets_are_few_statements(database: SQLServer, client: socket.sock
     names = [key.encode() for key in [*KEYS[:20], "none", "@@aaa.p01", *KEYS[20:]]]
     with ExitStack() as stack:
         peer = Peer(served, stack)
-        peer.ask_binary([(GET, b"@@aaa", b"", b"")], 0)
+        peer.exchange_frames([(GET, b"@@aaa", b"", b"")], 0)
         sql(database, "SET GLOBAL general_log = ON")
-        replies = peer.ask_binary([*[(GETKQ, name, b"", b"") for name in names], (NOOP, b"", b"", b"")], 0)
+        replies = peer.exchange_frames([*[(GETKQ, name, b"", b"") for name in names], (NOOP, b"", b"", b"")], 0)
     bodies = [body for *_, body in replies]
     assert bodies == [bytes(4) + name + b"1" for name in names if name != b"none"] + [b""]
     widths = [width for verb, width in common_statements(database) if verb == "SELECT"]
@@ -100,7 +100,9 @@ def test_a_binary_get_that_is_too_large_is_refused_in_its_place(database: SQLSer
     sql(database, "INSERT INTO test.large VALUES ('small', 's'), ('large', REPEAT('x', 2000000))")
     with serving(database.dsn, "--set", "reply_size_max=1048576") as served, ExitStack() as stack:
         peer = Peer(served, stack)
-        replies = peer.ask_binary([(GET, word, b"", b"") for word in (b"@@large", b"small", b"large", b"small")], 0)
+        replies = peer.exchange_frames(
+            [(GET, word, b"", b"") for word in (b"@@large", b"small", b"large", b"small")], 0
+        )
     assert [body for *_, body in replies[1::2]] == [bytes(4) + b"s"] * 2
     assert b"out of memory writing get response" in replies[2][-1]
 

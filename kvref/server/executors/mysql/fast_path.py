@@ -130,7 +130,7 @@ class MySQLFastPath:
         """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""
         table = self._live_table()
         gets = data.startswith((b"get ", b"gets "))
-        if gets and not (self._may_get and self._batcher.takes_reads(self._mapping)):
+        if gets and not self._takes_gets:
             return 0, Wait.NOTHING
         word, name = self._only(data) if gets else (b"", b"")
         if word and table.takes_word(word):
@@ -153,14 +153,15 @@ class MySQLFastPath:
 
     def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
         """Queue binary gets, see `FastPath`."""
+        if not self._takes_gets:
+            return [], True
         lookups: list[FramedRead | PlainGet | None] = []
         table = self._live_table()
-        if self._may_get and self._batcher.takes_reads(self._mapping):
-            for command in commands:
-                lookup = self._framed(table, command.words[0]) if isinstance(command, c.Get) else None
-                if lookup is None and isinstance(command, c.Get):
-                    break
-                lookups.append(lookup)
+        for command in commands:
+            lookup = self._framed(table, command.words[0]) if isinstance(command, c.Get) else None
+            if lookup is None and isinstance(command, c.Get):
+                break
+            lookups.append(lookup)
         if not lookups:
             return [], True
         FramedRun(self._verbs, commands[: len(lookups)], lookups, later)
@@ -171,7 +172,7 @@ class MySQLFastPath:
 
     def _framed(self, table: PlainTable, word: bytes) -> FramedRead | PlainGet | None:
         """Return the look-up of a binary get; None if the slow path must run it."""
-        key = word if self._lines.word.fullmatch(word) else self._lines.key_behind_name(word, self._verbs.key_of_bound)
+        key = self._lines.key_in(word, self._verbs.key_of_bound)
         if key is None:
             return None
         if self._hit is None and table.whole and table.takes_word(key):
@@ -181,7 +182,7 @@ class MySQLFastPath:
 
     def part_of_get(self, words: list[bytes], *, with_cas: bool) -> PlainReads | PlainGets | None:
         """Return what looks up keys of a get, see `FastPath`."""
-        if not self._batcher.takes_reads(self._mapping):
+        if not self._takes_gets:
             return None
         found = self._several(self._live_table(), words, b" ".join(words), with_cas=with_cas)
         if not found:
@@ -194,6 +195,10 @@ class MySQLFastPath:
         """Queue a part of a get, see `FastPath`."""
         assert isinstance(part, (PlainReads, PlainGets))
         self._look_up(self._live_table(), part)
+
+    @property
+    def _takes_gets(self) -> bool:
+        return self._may_get and self._batcher.takes_reads(self._mapping)
 
     def _live_table(self) -> PlainTable:
         table = self._table

@@ -415,9 +415,9 @@ class SQLiteFastPath:
             word: as the client sent it.
             switches: it may begin with the name of this mapping.
         """
-        if self._lines.word.fullmatch(word):
-            return word
-        return self._lines.key_behind_name(word, self._verbs.key_of_bound) if switches else None
+        if switches:
+            return self._lines.key_in(word, self._verbs.key_of_bound)
+        return word if self._lines.word.fullmatch(word) else None
 
     def _kept(self, key: bytes) -> tuple[Kept | None, bool]:
         """Return a row, see `PlainRows.read`, and whether its reply waits for a commit."""
