@@ -288,6 +288,12 @@ def lacks_memory_for_cachedump() -> None:
     put_fact("stats.cachedump", "out-of-memory")
 
 
+@breaks("KV-STATS-036")
+def counts_by_a_longer_prefix() -> None:
+    """`stats detail` counts a key under another prefix of its hash bucket that begins with its own."""
+    put_fact("stats.prefixes", "beginning")
+
+
 @breaks("KV-STATS-019")
 def shows_evictions_as_a_number() -> None:
     """`stats settings` has the number of evictions, not whether items are evicted."""

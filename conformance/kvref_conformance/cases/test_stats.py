@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import by_fact, case, send
@@ -27,6 +28,8 @@ NEWER = {
     "rejected_conns": ["foreign_protocol_conns"],
 }
 MORE_NAMES = [each for name in NAMES for each in (name, *NEWER.get(name, ()))]
+# In any order.
+WHOLE = ("PREFIX egb get 1 hit 0 set 0 del 0\r\n", "PREFIX e get 2 hit 0 set 0 del 1\r\n")
 RESET = send("stats reset\r\n", "RESET\r\n")
 USAGE = "CLIENT_ERROR usage: stats detail on|off|dump\r\n"
 
@@ -107,6 +110,23 @@ CASES = (
         send("stats detail dump\r\n", "<stats>END\r\n"),
         send("stats detail off\r\n", "OK\r\n"),
         send("stats detail other\r\n", USAGE),
+    ),
+    *(
+        case(
+            f"stats-detail-{id_}",
+            requirement,
+            RESET,
+            send("stats detail on\r\n", "OK\r\n"),
+            # The two prefixes are in one bucket of the plugin's hash table.
+            *(miss(key) for key in ("egb:1", "e:1", "e:2")),
+            send("delete e:3\r\n", "NOT_FOUND\r\n"),
+            send("stats detail dump\r\n", tuple(f"{lines}END\r\n" for lines in dumps)),
+            send("stats detail off\r\n", "OK\r\n"),
+        )
+        for id_, requirement, dumps in (
+            ("of-one-bucket", "KV-STATS-035", ["PREFIX egb get 3 hit 0 set 0 del 1\r\n"]),
+            ("whole-prefixes", "KV-STATS-036", map("".join, permutations(WHOLE))),
+        )
     ),
     case("stats-items", "KV-STATS-028", send("stats items\r\n", "END\r\n")),
     case("stats-slabs", "KV-STATS-029", send("stats slabs\r\n", "<stats>END\r\n")),
