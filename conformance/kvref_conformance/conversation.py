@@ -12,7 +12,19 @@ from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.frames import decode
 from kvref_conformance.player import Player
 from kvref_conformance.sentinels import Sentinels
-from kvref_conformance.steps import AwaitReply, AwaitSql, By, Logged, Mark, Reload, Send, Sql, StartRequest, innermost
+from kvref_conformance.steps import (
+    AwaitReply,
+    AwaitSql,
+    By,
+    Logged,
+    Mark,
+    Reload,
+    Send,
+    Sql,
+    StartRequest,
+    StartSql,
+    innermost,
+)
 from kvref_conformance.triage.repeat import slowed
 
 if TYPE_CHECKING:
@@ -35,6 +47,8 @@ ESCAPES: Final = {"\r": r"\r", "\n": r"\n", "\t": r"\t", "\\": r"\\"}
 
 # How the note of an exchange begins whose connection is still open, though the case closes it.
 STAYS_OPEN: Final = "hang: no close"
+# The note of an exchange whose request, or statement, is answered though it should not be yet.
+IT_SHOULD_WAIT: Final = "it should wait"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +190,8 @@ class Conversation:
             raise CaseFailed(render(self.exchanges))
 
     def _exchange(self, step: Step, shown: Shown) -> Exchange:
+        if isinstance(step, StartSql):
+            return Exchange(step.on, shown.sent, ("",), str(shown.result), IT_SHOULD_WAIT, kept=False)
         if isinstance(step, Sql | AwaitSql):
             return self._of_sql(step, shown)
         assert isinstance(step, Send | StartRequest | AwaitReply), f"{step} shows nothing"
@@ -189,9 +205,7 @@ class Conversation:
             return self._compared(step.on, request, step.allow, shown.reply, _note(step, shown.reply))
         self._started[step.on] = request
         early = self._text(step.on, shown.reply.data)
-        return Exchange(
-            step.on, shown.sent, ("",), early, "it should wait" if early else "", not early, (request[0], "")
-        )
+        return Exchange(step.on, shown.sent, ("",), early, IT_SHOULD_WAIT if early else "", not early, (request[0], ""))
 
     def _compared(
         self, on: str, request: tuple[str, str], allow: tuple[str, ...] | By, reply: Reply, note: str

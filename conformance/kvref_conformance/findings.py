@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Of one thing: for as long a shorter conversation is looked for that shows it.
 SHORTENING_SECONDS: Final = 25.0
+# Things that are enough of one case.
+MOST: Final = 12
 # An endpoint that ends is started again for each conversation that shows it, which takes seconds.
 MOST_CRASHES: Final = 80
 # Verbs that share their code: what is wrong with one of them is seldom right with another.
@@ -77,6 +79,8 @@ class Search:
 
     Args:
         judge: of the run.
+        seconds: time in which one thing is shortened.
+        most: how many things are enough.
 
     Attributes:
         patience: with the thing that is looked for.
@@ -84,8 +88,9 @@ class Search:
         signature: of it.
     """
 
-    def __init__(self, judge: Judge) -> None:
-        self.patience = ShrinkLimit(judge.budget)
+    def __init__(self, judge: Judge, seconds: float = SHORTENING_SECONDS, most: int = MOST) -> None:
+        self.patience = ShrinkLimit(judge.budget, seconds)
+        self.most = most
         self.last: tuple[Exchange, ...] = ()
         self.signature: Signature = ()
         self._known: set[Signature] = set()

@@ -132,8 +132,7 @@ class Player:
                 statement = self._names.render(step.statement)
                 return Shown(statement, result=self._target.execute(step.on, statement))
             case StartSql():
-                statement = self._names.render(step.statement)
-                self.running[step.on] = statement, self._threads.submit(self._target.execute, step.on, statement)
+                return self._start(step)
             case AwaitSql():
                 return self._end(step)
             case Eventually():
@@ -192,6 +191,13 @@ class Player:
         if reply is None:
             del self.connections[step.on]
         return None if reply is None else Shown("", reply)
+
+    def _start(self, step: StartSql) -> Shown | None:
+        """Start a statement; returns its end where it should wait."""
+        statement = self._names.render(step.statement)
+        running = self._threads.submit(self._target.execute, step.on, statement)
+        self.running[step.on] = statement, running
+        return self._end(AwaitSql(step.on)) if step.silent and _ended(running, step.silent) else None
 
     def _end(self, step: AwaitSql) -> Shown:
         statement, running = self.running[step.on]

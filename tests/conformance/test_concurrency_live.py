@@ -1,4 +1,4 @@
-"""Histories with a live kvref: they hold in its own profile, and fail and are shrunk in another one."""
+"""Histories with a live kvref: they hold in its own profile, and fail, shrink and repeat as a case in another one."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from live import target_or_skip
 
+from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint, sql
+from kvref_conformance.case import Case
 from kvref_conformance.cases.batches import SNAPSHOT, WRITES
+from kvref_conformance.judge import Judge
 from kvref_conformance.sql.world import World
-from kvref_conformance.stateful.concurrency import Histories
+from kvref_conformance.stateful.concurrency import judge_concurrency
+from kvref_conformance.verdict import FAILS, HOLDS, Verdict
 from kvref_testbed import targets
 
 pytestmark = pytest.mark.live
+REQUIREMENT = "KV-BATCH-001"
 
 
 @contextmanager
-def histories(served: str, judged: str, settings: dict[str, int]) -> Iterator[tuple[targets.Target, Histories]]:
+def judging(served: str, judged: str, settings: dict[str, int]) -> Iterator[tuple[targets.Target, Judge]]:
     """Serve one profile and judge by another, under settings; an idle commit is far away."""
     words = [f"{name}={value}" for name, value in {**settings, "innodb_api_bk_commit_interval": 100000}.items()]
     options = ["--profile", served, *(word for each in words for word in ("--set", each))]
@@ -29,30 +35,38 @@ def histories(served: str, judged: str, settings: dict[str, int]) -> Iterator[tu
         database = sql.connect(str(target.store), "8.0.33")
         world = World(database, found, None, "ztest")
         world.create()
-        with Histories(found, world, settings) as held:
-            yield target, held
+        yield target, Judge(found, Deviations([]), world, "", "ztest")
         database.close()
+
+
+def histories(judge: Judge, settings: dict[str, int], examples: int, seed: int) -> list[Verdict]:
+    case = Case("histories", (REQUIREMENT,), (), settings=settings)
+    return judge_concurrency(judge, case, "concurrency", examples, seed)
 
 
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
 def test_kvref_holds_histories(profile: str) -> None:
-    with histories(profile, profile, SNAPSHOT) as (_, held):
-        assert held.explore("held", 20, "held") == ""
+    with judging(profile, profile, SNAPSHOT) as (_, judge):
+        (verdict,) = histories(judge, SNAPSHOT, 20, 1)
+    assert verdict.verdict == HOLDS, verdict.text
 
 
 @pytest.mark.nightly
-def test_another_profiles_answers_are_not_allowed_and_the_history_shrinks() -> None:
+def test_another_profiles_answers_are_not_allowed_and_the_history_shrinks_and_is_a_case() -> None:
     """A failed write discards the batch in the plugin only."""
-    with histories("kvref", "mysql-8.0", WRITES) as (_, held):
-        lines = (failure := held.explore("other", 40, "other")).splitlines()
-        assert lines[0].startswith("at the beginning: ")
-        assert any(line.startswith("expected: ") for line in lines)
-        assert sum(" > " in line for line in lines[1:]) <= 14, failure
-        assert str(held.repeated).startswith("deterministic (")
+    with judging("kvref", "mysql-8.0", WRITES) as (_, judge):
+        found = histories(judge, WRITES, 40, 2)
+        assert {each.verdict for each in found} == {FAILS}
+        for verdict in found:
+            assert 0 < len(verdict.conversation) <= 24, verdict.text
+            assert verdict.script is not None
+            assert judge.breaks(replace(verdict.script, settings=None), 1.0), verdict.text
 
 
 def test_an_endpoint_that_is_gone_fails() -> None:
-    with histories("kvref", "kvref", WRITES) as (target, held):
-        assert not held.explore("gone", 2, "gone")
+    with judging("kvref", "kvref", WRITES) as (target, judge):
+        (held,) = histories(judge, WRITES, 2, 3)
+        assert held.verdict == HOLDS
         os.kill(target.pid, signal.SIGKILL)
-        assert "cannot connect" in held.explore("gone", 2, "gone")
+        (gone,) = histories(judge, WRITES, 2, 3)
+        assert "cannot connect" in gone.text

@@ -19,9 +19,10 @@ from reports import HEADER
 
 from kvref import profiles
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
+from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint
 from kvref_conformance import sql as sql_of
-from kvref_conformance.case import Setup, await_reply, case, frames, send, send_unanswered, sql, start_request
+from kvref_conformance.case import Case, Setup, await_reply, case, frames, send, send_unanswered, sql, start_request
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.coverage import Exercised, summary
 from kvref_conformance.coverage.configuration import PARAMETERS
@@ -29,12 +30,13 @@ from kvref_conformance.coverage.key_shapes import ABOUT, LONGEST
 from kvref_conformance.coverage.requests import Request
 from kvref_conformance.coverage.verbs import BINARY, OTHER, VERBS
 from kvref_conformance.frames import encode
+from kvref_conformance.judge import Judge
 from kvref_conformance.matrix import column
 from kvref_conformance.report import html, jsonl
 from kvref_conformance.sql.world import World
-from kvref_conformance.stateful.concurrency import Histories
+from kvref_conformance.stateful.concurrency import judge_concurrency
 from kvref_conformance.steps import Disconnect, Reload
-from kvref_conformance.verdict import Tally
+from kvref_conformance.verdict import HOLDS, Tally
 from kvref_testbed import targets
 
 W, R = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size"
@@ -284,12 +286,14 @@ def test_histories_count() -> None:
     words = [f"{name}={value}" for name, value in {**settings, "innodb_api_bk_commit_interval": 100000}.items()]
     with target_or_skip("kvref-sqlite", [word for each in words for word in ("--set", each)]) as target:
         found = endpoint.find(target.memcached(), "kvref")
-        exercised = Exercised(found.profile)
         with closing(sql_of.connect(str(target.store), "8.0.33")) as database:
             world = World(database, found, None, "ztest")
             world.create()
-            with Histories(found, world, settings, exercised) as held:
-                assert held.explore("counted", 40, "counted") == ""
+            judge = Judge(found, Deviations([]), world, "", "ztest")
+            counting = Case("counted", ("KV-BATCH-001",), (), settings=settings)
+            (verdict,) = judge_concurrency(judge, counting, "concurrency", 40, 1)
+    assert verdict.verdict == HOLDS, verdict.text
+    exercised = judge.exercised
     counted = {batch for name, _, batch in exercised.states if name in {"get", "set"}}
     assert counted == {"no batch", "write batch", "read batch", "both"}
     # Three connections of forty histories, each of which begins with bind, or in the binary protocol with its get.

@@ -13,7 +13,6 @@ from kvref_conformance.case import case
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.findings import Search, ShrinkLimit, ShrinkLimitReached, signature
-from kvref_conformance.stateful import examples
 from kvref_conformance.stateful.examples import judge_examples
 from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 
@@ -90,6 +89,7 @@ class Found:
 
     def __init__(self, crashes: Sequence[bool] = ()) -> None:
         self.patience = SimpleNamespace(over=False)
+        self.most = findings.MOST
         self.last: tuple[Exchange, ...] = ()
         self._crashes = list(crashes)
 
@@ -118,7 +118,7 @@ def test_looking_ends_where_nothing_is_found_or_enough() -> None:
     assert [(each.case, each.verdict) for each in found] == [("any", FAILS), ("any~2", CRASH)]
     assert ["get 2" in found[0].text, "get 1" in found[1].text] == [True, True]
     search = Found([False] * 100)
-    assert len(judged(search, search.run)) == examples.MOST
+    assert len(judged(search, search.run)) == findings.MOST
 
 
 def test_patience_ends_some_time_after_the_first_find(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis.errors import Flaky
 from live import nightly
 
+from kvref_conformance.case import Case
 from kvref_conformance.cases.batches import COMMITTED, SNAPSHOT, WRITES
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
@@ -24,8 +25,9 @@ from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES
 from kvref_conformance.stateful.commands import STEPS, CommandMachine
-from kvref_conformance.stateful.concurrency import Histories, run
+from kvref_conformance.stateful.concurrency import Histories
 from kvref_conformance.stateful.concurrency.machine import CONNECTIONS
+from kvref_conformance.stateful.concurrency.run import Rows
 from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_machine
 from kvref_conformance.trial import judging
@@ -131,20 +133,54 @@ def test_commands_find_a_defect_and_need_each_step(defect: str, seed: int) -> No
         assert not unneeded, f"steps {unneeded} of\n{shown}"
 
 
+class RecordedHistories(Histories):
+    """Keeps what it began with."""
+
+    def __init__(self, judge: Judge, case: Case, seconds: float = SECONDS) -> None:
+        assert judge.world is not None
+        self.search = Search(judge, seconds)
+        super().__init__(judge, judge.world, case, self.search)
+        self.begun: list[tuple[Rows, ModelledConversation]] = []
+
+    def begin(self, rows: Rows) -> ModelledConversation:
+        """Begin a history, and keep it."""
+        conversation = super().begin(rows)
+        self.begun.append((rows, conversation))
+        return conversation
+
+    def shortest(self) -> tuple[Rows, list[s.Step]]:
+        """Return the rows and the steps of the history that is reported."""
+        return next((rows, each.steps) for rows, each in self.begun if tuple(each.exchanges) == self.search.last)
+
+
+def history_fails(judge: Judge, case: Case, rows: Rows, steps: list[s.Step]) -> bool:
+    """Return whether something in these steps is not allowed."""
+    with RecordedHistories(judge, case) as histories:
+        try:
+            conversation = histories.begin(rows)
+            try:
+                for step in steps:
+                    histories.take(conversation, step)
+            finally:
+                histories.finish(conversation)
+        except CaseFailed:
+            return True
+    return False
+
+
 @pytest.mark.nightly  # shortening a history takes minutes: each try waits for replies that do not come
 @pytest.mark.parametrize(("defect", "seed"), sample(OF_HISTORIES))
-def test_histories_find_a_defect_and_need_each_step(defect: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_histories_find_a_defect_and_need_each_step(defect: str, seed: int) -> None:
     settings = OF_HISTORIES[defect]
-    monkeypatch.setattr(run, "SHORTENING_SECONDS", SECONDS)
-    with judged(defect, settings) as judge:
-        assert judge.world is not None
-        with Histories(judge.endpoint, judge.world, settings) as histories:
-            assert histories.explore("planted-defect", DEFAULT_HISTORIES, seed)
-            assert histories.failed is not None
-            rows, found = histories.failed
-            shown = render(found.exchanges)
-            opens, steps = found.steps[: len(CONNECTIONS)], found.steps[len(CONNECTIONS) :]
-            assert histories.fails(rows, found.steps), f"does not repeat:\n{shown}"
-            tries = [opens + steps[:n] + steps[n + 1 :] for n in range(len(steps))]
-            unneeded = [str(steps[n]) for n, left in enumerate(tries) if histories.fails(rows, left)]
-            assert not unneeded, f"{unneeded} of\n{shown}"
+    case = Case("planted-defect", (), (), settings=settings)
+    with judged(defect, settings) as judge, RecordedHistories(judge, case) as histories:
+        with pytest.raises((CaseFailed, ShrinkLimitReached, Flaky)):
+            histories.explore(DEFAULT_HISTORIES, seed)
+        shown, script = render(histories.search.last), histories.script()
+        rows, found = histories.shortest()
+        opens, steps = found[: len(CONNECTIONS)], found[len(CONNECTIONS) :]
+        assert history_fails(judge, case, rows, found), f"does not repeat:\n{shown}"
+        assert judge.breaks(replace(script, settings=None), 1.0), f"the case does not repeat it:\n{shown}"
+        tries = [opens + steps[:n] + steps[n + 1 :] for n in range(len(steps))]
+        unneeded = [str(steps[n]) for n, left in enumerate(tries) if history_fails(judge, case, rows, left)]
+        assert not unneeded, f"{unneeded} of\n{shown}"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.steps import By, Send, Sql
+from kvref_conformance.steps import AwaitReply, By, Eventually, Send, Sql, StartRequest, StartSql
 from kvref_conformance.template import NAME, Names
 
 if TYPE_CHECKING:
@@ -35,19 +35,34 @@ def as_case(case: Case, exchanges: Sequence[Exchange], judge: Judge, own: dict[s
     for key in judge.keys:
         if any(key in exchange.sent for exchange in exchanges):
             names.texts[f"k{next(number)}"] = key
-    steps = [_with_names(each.step, names) for each in exchanges if each.step is not None and not each.opening]
-    opened = [exchange.sent for exchange in exchanges if exchange.opening]
-    bound = NAME.search(names.put_back(opened[0])) if opened else None
-    bind = bound[2] if bound is not None else ""
+    bind = _bound(exchanges, names)
+    steps = [
+        _with_names(each.step, names) for each in exchanges if each.step is not None and not (bind and each.opening)
+    ]
     return replace(case, steps=tuple(steps), bind=bind)
+
+
+def _bound(exchanges: Sequence[Exchange], names: Names) -> str:
+    """Return the name of the mapping that each connection binds first; "" if not all bind the same one."""
+    opened = {each.on: names.put_back(each.sent) for each in exchanges if each.opening}
+    on = {each.on for each in exchanges if isinstance(each.step, Send | StartRequest)}
+    bound = {found[2] for found in map(NAME.search, opened.values()) if found is not None}
+    return bound.pop() if len(bound) == 1 and opened.keys() == on else ""
 
 
 def _with_names(step: Step, names: Names) -> Step:
     """Return a step with the names of keys, mappings and tables; cas numbers have theirs."""
-    if isinstance(step, Send):
+    if isinstance(step, Send | AwaitReply):
         assert not isinstance(step.allow, By), "the model knows the facts"
-        packets, allow = (tuple(map(names.put_back, texts)) for texts in (step.packets, step.allow))
-        return replace(step, packets=packets, allow=allow)
+        step = replace(step, allow=tuple(map(names.put_back, step.allow)))
+    if isinstance(step, Send | StartRequest):
+        return replace(step, packets=tuple(map(names.put_back, step.packets)))
+    if isinstance(step, StartSql):
+        return replace(step, statement=names.put_back(step.statement))
+    if isinstance(step, Eventually):
+        inner = _with_names(step.step, names)
+        assert isinstance(inner, Send | Sql), "it stays what it is"
+        return replace(step, step=inner)
     if not isinstance(step, Sql):
         return step
     cells = ((names.put_back(cell) if isinstance(cell, str) else cell for cell in row) for row in step.rows or ())

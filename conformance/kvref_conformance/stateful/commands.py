@@ -173,7 +173,7 @@ class CommandMachine(CommandRules):
         # A word too short to switch is an ordinary key (core:map-010), the same in each conversation.
         if self.judge.world is not None:
             for table in {self.names[table] for table in TABLES.values()}:
-                self.judge.world.database.execute(f"DELETE FROM {table} WHERE SUBSTR(c1, 1, 2) = '@@'")  # noqa: S608 - own names
+                self.judge.world.database.execute(f"DELETE FROM {table} WHERE SUBSTR(c1, 1, 2) = '@@'")
 
 
 class ArgumentMachine(CommandMachine):

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from kvref_conformance.judge import Judge
 
 
-# Things found by one case, and seconds after which no more are looked for.
-MOST: Final = 12
+# After so many no more things are looked for.
 SECONDS: Final = 120.0
 
 
@@ -35,7 +34,7 @@ def judge_examples(
     run: Callable[[], None],
     script: Callable[[], Case],
 ) -> list[Verdict]:
-    """Run drawn conversations until nothing new is found, or MOST things are.
+    """Run drawn conversations until nothing new is found, or enough is.
 
     Args:
         search: takes what is not allowed.
@@ -49,7 +48,7 @@ def judge_examples(
 
     began = last = time.monotonic()
     found: list[Verdict] = []
-    while len(found) < MOST and time.monotonic() - began < SECONDS and not judge.pulse.ended:
+    while len(found) < search.most and time.monotonic() - began < SECONDS and not judge.pulse.ended:
         search.begin()
         try:
             run()

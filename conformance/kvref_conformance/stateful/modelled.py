@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pymysql
 
-from kvref_conformance.conversation import Conversation, Exchange
+from kvref_conformance.conversation import DONE, Conversation, Exchange
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.frames import BETWEEN
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer, Closed, Refill, Seen, Served, Silence
 from kvref_conformance.next_word import depends_on_address
-from kvref_conformance.steps import AwaitReply, Send, Sql, StartRequest
+from kvref_conformance.stateful.statements import SILENT, WAITER, insertion, opening, selection, statements
+from kvref_conformance.steps import AwaitReply, AwaitSql, Disconnect, Eventually, Send, Sql, StartRequest, StartSql
 from kvref_conformance.template import CAS, Names, with_numbers
 
 if TYPE_CHECKING:
@@ -37,11 +38,10 @@ if TYPE_CHECKING:
     from kvref_conformance.model.rows import Number
     from kvref_conformance.sql.base import Database
     from kvref_conformance.stateful.concurrency.sql import SqlConnections
+    from kvref_conformance.steps import Step
 
 # Seconds: a conversation that hangs does so many times while it is shrunk.
 PATIENCE: Final = 2.0
-# Seconds without a reply to a command that waits: long for an endpoint without the lock.
-SILENT: Final = 0.02
 # For each connection that a history leaves open to be closed by the endpoint.
 CLOSE_SECONDS: Final = 1.0
 SQL: Final = "sql"
@@ -90,6 +90,7 @@ class ModelledConversation:
         self._names = Names({}, str)
         self._conversation = Conversation(endpoint, self._names, None)
         self._numbers: dict[Number, str] = {}
+        self._used: set[str] = set()
 
     @property
     def exchanges(self) -> list[Exchange]:
@@ -108,7 +109,7 @@ class ModelledConversation:
     def fill(self) -> None:
         """Give the tables of a history the rows of the model."""
         if self._sql is not None:
-            self._attempt(SQL, "(filling the tables)", lambda: self._over_sql().fill(self.model))
+            self._attempt(SQL, "(filling the tables)", self._fill)
 
     def take(self, *steps: s.Step) -> None:
         """Take a step, or send requests of one connection in one packet; nothing once something was not allowed.
@@ -184,9 +185,25 @@ class ModelledConversation:
         else:
             statement = str(step).removeprefix("SQL: ")
             if isinstance(step, s.Change | s.End):
-                self._over_sql().run(step, self.model, begins=begins)
-                self._conversation.judge(Exchange(SQL, statement, (), ""))
-            self._observe(expected, statement)
+                for each in statements(step, self.model, begins=begins):
+                    self._run(each, self._over_sql().run(each))
+            self._observe(expected, "" if isinstance(step, s.Change | s.End) else statement)
+
+    def _first_use(self, on: str) -> None:
+        """Add what a SQL connection begins with, where this is its first statement of the conversation."""
+        if self._over_sql().transactions and on not in self._used:
+            self._used.add(on)
+            self._run(opening(on))
+
+    def _fill(self) -> None:
+        for each in self._over_sql().fill(self.model):
+            self._run(each)
+
+    def _run(self, step: Sql | StartSql, wrong: str = "") -> None:
+        """Add a statement; `wrong` came although it should not."""
+        self._first_use(step.on)
+        done = "" if isinstance(step, StartSql) else DONE
+        self._conversation.judge(Exchange(step.on, step.statement, (done,), wrong or done, kept=not wrong, step=step))
 
     def _open(self, step: s.Open, expected: list[Expected]) -> None:
         binary = step.protocol == s.BINARY
@@ -255,25 +272,32 @@ class ModelledConversation:
             self._observe([expected.pop(0)], "(before the close)")
         if step.quits:
             connection = self._conversation.connections[step.on]
-            connection.send(encodings.sent(s.BINARY, "quit") if connection.binary else b"quit\r\n")
-        self._observe(expected, f"({'quit' if step.quits else 'close'})")
+            request = "quit" if connection.binary else "quit\r\n"
+            connection.send(encodings.sent(s.BINARY if connection.binary else s.TEXT, request))
+            asking = StartRequest((request,), step.on, 0.0, connection.binary)
+            self._conversation.judge(Exchange(step.on, request, (), "", step=asking))
+        self._observe(expected, "(close)")
 
     def _observe(self, expected: list[Expected], sent: str = "") -> None:
         """Look at what is expected; `sent` is no request."""
         for each in expected:
             if isinstance(each, Answer):
-                step = AwaitReply(self._named(each), each.on, self._patience)
-                self._ask(partial(self._conversation.take, step), each, [""], [each])
-            else:
-                wrong, on = self._look(each), each.on if isinstance(each, Closed) else SQL
-                self._conversation.judge(Exchange(on, sent, (str(each),), wrong or str(each), kept=not wrong))
+                awaiting = AwaitReply(self._named(each), each.on, self._patience)
+                self._ask(partial(self._conversation.take, awaiting), each, [""], [each])
+            elif isinstance(each, Refill):
+                filling = insertion(each.table, dict(each.rows))
+                self._run(filling, self._over_sql().run(filling))
+            elif not isinstance(each, Silence):  # the statement that waits was started as one that does
+                on = each.on if isinstance(each, Closed) else SQL
+                step, wrong = self._as_step(each), self._look(each)
+                self._conversation.judge(
+                    Exchange(on, sent, (str(each),), wrong or str(each), kept=not wrong, step=step)
+                )
             sent = ""
 
     def _look(self, expected: Expected) -> str:
         """Look at what is no answer; return what is wrong."""
         match expected:
-            case Silence():
-                return "" if self._over_sql().is_waiting(SILENT) else "SQL does not wait"
             case Served():
                 return "SQL goes on waiting" if self._over_sql().is_waiting(self._patience) else ""
             case Closed():
@@ -281,11 +305,22 @@ class ModelledConversation:
                     self._exercised.end(expected.on)
                 closes = self._conversation.connections.pop(expected.on).hang_up(self._patience)
                 return "" if closes else "it is not closed"
-            case Refill():
-                self._over_sql().insert(expected.table, dict(expected.rows))
             case Seen():
                 return self._over_sql().compare(self.model, expected, self._patience)
         return ""
+
+    def _as_step(self, expected: Expected) -> Step | None:
+        """Return the step by which a case looks at what is no answer."""
+        match expected:
+            case Served():
+                return AwaitSql(WAITER, patience=self._patience)
+            case Closed():
+                return Disconnect(expected.on)
+            case Seen():
+                step = selection(self.model, expected)
+                self._first_use(step.on)
+                return Eventually(step, self._patience) if expected.soon else step
+        return None
 
     def _named(self, answer: Answer) -> tuple[str, ...]:
         """Return the texts of an answer with names for its cas numbers; what was not seen yet must be a new number."""
@@ -314,7 +349,7 @@ class ModelledConversation:
         key, wanted = columns.partition(",")[0], self.model.rows_of(table)
         listed = ", ".join(f"'{key}'" for key in dict.fromkeys([*keys, *(str(row[0]) for row in wanted)]))
         where = f" WHERE {key} IN ({listed})" if keys else ""
-        statement = f"SELECT {columns} FROM {table}{where} ORDER BY {key}"  # noqa: S608 - own names
+        statement = f"SELECT {columns} FROM {table}{where} ORDER BY {key}"
         got = sorted((tuple(row) for row in database.query(statement)), key=str)
         if got != wanted:
             step = Sql(statement, tuple(wanted))

@@ -156,10 +156,12 @@ class StartSql:
     Args:
         statement: template.
         on: name of the connection.
+        silent: seconds in which it may not end; 0 if it may.
     """
 
     statement: str
     on: str
+    silent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,8 @@ class Writer:
         if isinstance(step, Sql):
             return self._sql(step)
         if isinstance(step, StartSql):
-            return {"on": step.on, "statement": self._text(step.statement)}
+            silent = {"silent": step.silent} if step.silent else {}
+            return {"on": step.on, "statement": self._text(step.statement), **silent}
         return {field.name: getattr(step, field.name) for field in fields(step)}
 
     def _request(

@@ -5,31 +5,29 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from hypothesis.errors import Flaky
-
-from kvref_conformance.budget import Budget
-from kvref_conformance.conversation import render
-from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import ShrinkLimit, ShrinkLimitReached
+from kvref_conformance.findings import Signature, signature
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.model import MANY_THREADS, Model
 from kvref_conformance.model.rules import Limits
 from kvref_conformance.model.words import Mappings
+from kvref_conformance.stateful.as_case import as_case
 from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.concurrency.exclusions import refuses
-from kvref_conformance.stateful.concurrency.machine import FENCES, STEPS, TABLES, HistoryMachine
-from kvref_conformance.stateful.concurrency.sql import PATIENCE, SqlConnections
+from kvref_conformance.stateful.concurrency.machine import FENCES, KEYS, STEPS, TABLES, HistoryMachine
+from kvref_conformance.stateful.concurrency.sql import SEES, SqlConnections
 from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_machine
-from kvref_conformance.triage.repeat import DEFAULT_TIMES, Repeated, Repeats
+from kvref_conformance.stateful.statements import PATIENCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Iterator
 
-    from kvref_conformance.coverage import Exercised
+    from kvref_conformance.case import Case
     from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.findings import Search
+    from kvref_conformance.judge import Judge
     from kvref_conformance.sql.world import World
+    from kvref_conformance.stateful.modelled import Wrong
 
 Rows: TypeAlias = "tuple[tuple[str, str, str], ...]"
 """Rows that a history begins with: table, key, value."""
@@ -40,38 +38,26 @@ SHORTENING_SECONDS: Final = 60.0
 
 
 class Histories:
-    """Histories with an endpoint that runs with these settings.
+    """Histories with an endpoint that runs with the settings of a case.
 
     Args:
-        endpoint: the endpoint.
-        world: its tables and mappings.
-        settings: its settings, by the plugin's names.
-        exercised: collects the requests; None: they are not collected.
-
-    failed: the smallest history that failed: its rows, and how it went.
-    repeated: how often it was repeated.
+        judge: of the run.
+        world: the tables and mappings.
+        case: has the settings.
+        search: takes what is not allowed.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        world: World,
-        settings: Mapping[str, int],
-        exercised: Exercised | None = None,
-    ) -> None:
-        self.failed: tuple[Rows, ModelledConversation] | None = None
-        self.repeated = Repeated(0, 0)
-        self.limits = Limits.of(settings)
-        self._endpoint, self._names = endpoint, world.names
+    def __init__(self, judge: Judge, world: World, case: Case, search: Search) -> None:
+        assert case.settings is not None, "the settings of a history are in the case"
+        self._limits = Limits.of(case.settings)
+        self._judge, self._case, self._search = judge, case, search
+        self._endpoint, self._names = judge.endpoint, world.names
         tables = {world.names[mapping]: world.names[table] for mapping, table in TABLES.items()}
-        self._mappings = Mappings.of(endpoint.profile, tables, world.default_words())
-        self._threads = _threads(endpoint) if world.database.has_plugin() else MANY_THREADS
-        if exercised is not None:
-            exercised.begin(world.names, settings=settings)
-        self._exercised = exercised
-        self._sql = SqlConnections(endpoint, world)
+        self._mappings = Mappings.of(self._endpoint.profile, tables, world.default_words())
+        self._threads = _threads(self._endpoint) if world.database.has_plugin() else MANY_THREADS
+        judge.exercised.begin(world.names, settings=case.settings)
+        self._sql = SqlConnections(self._endpoint, world)
         self._patience = PATIENCE
-        self._limit = ShrinkLimit(Budget(0), SHORTENING_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -79,36 +65,24 @@ class Histories:
     def __exit__(self, *_: object) -> None:
         self._sql.close()
 
-    def explore(
-        self, name: str, examples: int, start: object, budget: Budget | None = None, database: Path | None = None
-    ) -> str:
+    def explore(self, examples: int, start: object) -> None:
         """Run drawn histories.
 
         Args:
-            name: of the case.
             examples: maximum number of histories.
             start: seed.
-            budget: of the run of the suite.
-            database: as `example_settings`.
-
-        Returns:
-            The smallest history in which something is not allowed, with what; "" if all is allowed.
 
         Raises:
-            OverTime: the time limit of the run is reached.
+            what `run_machine` raises: something new is not allowed.
         """
-        self._limit = ShrinkLimit(budget or Budget(0), SHORTENING_SECONDS)
+        self._patience = PATIENCE
         own = {"histories": self, "names": self._names, "missing": missing_in(self._endpoint)}
-        machine: type[HistoryMachine] = type(name, (HistoryMachine,), own)
-        try:
-            run_machine(machine, example_settings(examples, database, stateful_step_count=STEPS), start)
-        except (CaseFailed, ShrinkLimitReached, Flaky):
-            assert self.failed is not None, "a history has failed"
-            rows, conversation = self.failed
-            self._patience = PATIENCE
-            self.repeated = Repeats(DEFAULT_TIMES).of(lambda _: self.fails(rows, conversation.steps), waits=False)
-            return _described(rows, conversation)
-        return ""
+        machine: type[HistoryMachine] = type(self._case.id, (HistoryMachine,), own)
+        run_machine(machine, example_settings(examples, self._judge.database, stateful_step_count=STEPS), start)
+
+    def script(self) -> Case:
+        """Return the smallest history that failed as a case."""
+        return as_case(self._case, self._search.last, self._judge)
 
     def begin(self, rows: Rows) -> ModelledConversation:
         """Begin a history with these rows.
@@ -117,15 +91,16 @@ class Histories:
             CaseFailed: its first step that is not allowed, as `take` and `finish`.
             ShrinkLimitReached: no smaller history is to be looked for.
         """
-        self._limit.check()
-
-        def report(conversation: ModelledConversation) -> None:
-            self.failed = rows, conversation
-            self._limit.found()
-            self._patience = SHORT_PATIENCE[self.limits.gives_up]
-            raise CaseFailed(_described(rows, conversation))
-
-        return self._begin(rows, report)
+        self._search.patience.check()
+        profile = self._endpoint.profile
+        model = Model(profile, self._mappings, limits=self._limits, threads=self._threads, fences=FENCES, rows=rows)
+        exercised = self._judge.exercised
+        exercised.end("")
+        conversation = ModelledConversation(
+            self._endpoint, model, self._report, exercised=exercised, sql=self._sql, patience=self._patience
+        )
+        conversation.fill()
+        return conversation
 
     def take(self, conversation: ModelledConversation, step: s.Step) -> None:
         """Do a step, unless it may not be done now."""
@@ -142,35 +117,15 @@ class Histories:
             del conversation.steps[done:]
             conversation.close()
 
-    def fails(self, rows: Rows, steps: Iterable[s.Step]) -> bool:
-        """Run a history again, and return whether something is not allowed."""
-        conversation = self._begin(rows, lambda _: None)
-        for step in steps:
-            self.take(conversation, step)
-        self.finish(conversation)
-        return conversation.wrong is not None
-
-    def _begin(self, rows: Rows, report: Callable[[ModelledConversation], None]) -> ModelledConversation:
-        model = Model(
-            self._endpoint.profile,
-            self._mappings,
-            limits=self.limits,
-            threads=self._threads,
-            fences=FENCES,
-            rows=rows,
-        )
-        if self._exercised is not None:
-            self._exercised.end("")
-        conversation = ModelledConversation(
-            self._endpoint, model, report, exercised=self._exercised, sql=self._sql, patience=self._patience
-        )
-        conversation.fill()
-        return conversation
+    def _report(self, conversation: ModelledConversation) -> None:
+        assert conversation.wrong is not None, "something is not allowed"
+        self._patience = SHORT_PATIENCE[self._limits.gives_up]
+        self._search.fail(self._case.id, tuple(conversation.exchanges), _signature(conversation.wrong))
 
 
-def _described(rows: Rows, conversation: ModelledConversation) -> str:
-    """Write a history for a reader."""
-    return f"at the beginning: {', '.join(map(' '.join, rows)) or 'no row'}\n{render(conversation.exchanges)}"
+def _signature(wrong: Wrong) -> Signature:
+    """Return a signature as `findings.signature`; rows that differ are one thing, whichever they are."""
+    return ("rows",) if wrong.got.startswith(SEES) else signature(*wrong, KEYS)
 
 
 def _ending(model: Model) -> Iterator[s.Step]:

@@ -8,30 +8,32 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Cells, Seen, shown
 from kvref_conformance.player import Player
 from kvref_conformance.sentinels import Sentinels
+from kvref_conformance.stateful.statements import (
+    COMMITTED,
+    DIRTY,
+    LEVELS,
+    PATIENCE,
+    TRANSACTION,
+    WAITER,
+    insertion,
+    opening,
+)
 from kvref_conformance.steps import AwaitSql, Sql, StartSql
 from kvref_conformance.template import Names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.model.model import Model
-    from kvref_conformance.model.rows import Row, RowId
     from kvref_conformance.player import Result
     from kvref_conformance.sql.world import World
 
-# Names of connections: without a transaction, in the open one, with the statement that waits, at READ UNCOMMITTED.
-COMMITTED: Final = "committed"
-TRANSACTION: Final = "transaction"
-WAITER: Final = "waiter"
-DIRTY: Final = "dirty"
-LEVELS: Final = {**dict.fromkeys((COMMITTED, TRANSACTION, WAITER), "READ COMMITTED"), DIRTY: "READ UNCOMMITTED"}
-# Seconds for which a statement waits for a lock, and in which the tables can be filled.
-PATIENCE: Final = 8.0
+# Before rows that are not those of the model.
+SEES: Final = "SQL sees "
 # Between two looks at what follows soon.
 PAUSE: Final = 0.002
 # Seconds without a new row after which what was judged before has nothing left to commit.
@@ -51,55 +53,51 @@ class SqlConnections:
         self._player = Player(self._target, Names({}, str), Sentinels())
         self.transactions = world.database.engine == "mysql"
         self._settled = False
-        for name, level in LEVELS.items() if self.transactions else ():
-            self._execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}", name)
-            self._execute(f"SET SESSION innodb_lock_wait_timeout = {PATIENCE:g}", name)
+        for name in LEVELS if self.transactions else ():
+            self._take(opening(name))
+            self._take(Sql(f"SET SESSION innodb_lock_wait_timeout = {PATIENCE:g}", on=name))
 
     def close(self) -> None:
         """Close the connections."""
         self._player.close()
         self._target.close()
 
-    def fill(self, model: Model) -> None:
-        """Give the tables the rows of a model; what a history before left open may still be committed meanwhile."""
+    def fill(self, model: Model) -> list[Sql]:
+        """Give the tables the rows of a model; what a history before left open may still be committed meanwhile.
+
+        Args:
+            model: no step was taken yet.
+
+        Returns:
+            The statements that a case begins with which repeats the history.
+        """
         if not self._settled:
             self._settle(model)
+        tables = model.all_tables()
+        deletes = [Sql(f"DELETE FROM {table}", on=COMMITTED) for table in tables]
+        rows = ({place: model.rows.newest(place) for place in model.rows.places(table)} for table in tables)
+        inserts = [insertion(table, own) for table, own in zip(tables, rows, strict=True)]
         deadline = time.monotonic() + PATIENCE
         while True:
-            for table in model.all_tables():
-                self._execute(f"DELETE FROM {table}")
+            for statement in deletes:
+                self._take(statement)
             try:
-                for table in model.all_tables():
-                    self.insert(table, {place: model.rows.newest(place) for place in model.rows.places(table)})
+                for statement in inserts:
+                    self._take(statement)
             except CaseFailed:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(PAUSE)
             else:
-                return
+                return deletes + inserts
 
-    def run(self, step: s.Change | s.End, model: Model, *, begins: bool) -> None:
-        """Run a statement, in a thread of its own if it waits.
-
-        Args:
-            step: the statement.
-            model: has taken the step.
-            begins: no transaction was open before it.
-        """
-        if isinstance(step, s.End):
-            self._execute("COMMIT" if step.commit else "ROLLBACK", TRANSACTION)
-            return
-        if step.within and begins:
-            self._execute("BEGIN", TRANSACTION)
-        statement = _statement(step, model)
-        if _waits(step, model):
-            self._player.take(StartSql(statement, WAITER))
-        else:
-            self._execute(statement, TRANSACTION if step.within else COMMITTED)
-
-    def insert(self, table: str, rows: Mapping[RowId, Row | None]) -> None:
-        """Insert rows."""
-        self._execute(_insert(table, rows))
+    def run(self, step: Sql | StartSql) -> str:
+        """Run a statement; returns the error, or what came of one that should wait, "" where all is well."""
+        shown = self._player.take(step)
+        if isinstance(step, StartSql):
+            return "" if shown is None else str(shown.result)
+        assert shown is not None, "a statement has a result"
+        return str(shown.result["error"][1]) if "error" in shown.result else ""
 
     def is_waiting(self, patience: float) -> bool:
         """Return whether the statement that waits still does so after some seconds; raises CaseFailed if it failed."""
@@ -113,7 +111,7 @@ class SqlConnections:
             if model.numbers.sees(expected, seen):
                 return ""
             if not expected.soon or time.monotonic() > deadline:
-                return f"SQL sees {shown(seen)}"
+                return f"{SEES}{shown(seen)}"
             time.sleep(PAUSE)
 
     def roll_back(self) -> None:
@@ -126,11 +124,6 @@ class SqlConnections:
         if WAITER in self._player.running:
             with suppress(CaseFailed):
                 self.is_waiting(patience)
-
-    def _execute(self, statement: str, on: str = COMMITTED) -> Result:
-        result = self._take(Sql(statement, on=on))
-        assert result is not None, "nothing is waited for"
-        return result
 
     def _take(self, step: Sql | AwaitSql) -> Result | None:
         """Return the result of a statement, None if it still runs; raises CaseFailed if it failed."""
@@ -145,7 +138,9 @@ class SqlConnections:
 
     def _rows(self, model: Model, on: str) -> Iterator[tuple[str, Sequence[object]]]:
         for table in model.all_tables():
-            for row in self._execute(f"SELECT c1, c2, c3, c4 FROM {table}", on)["rows"]:
+            result = self._take(Sql(f"SELECT c1, c2, c3, c4 FROM {table}", on=on))
+            assert result is not None, "nothing is waited for"
+            for row in result["rows"]:
                 yield table, row
 
     def _settle(self, model: Model) -> None:
@@ -159,27 +154,3 @@ class SqlConnections:
                 until = time.monotonic() + SETTLED
             time.sleep(PAUSE)
         self._settled = True
-
-
-def _statement(step: s.Change, model: Model) -> str:
-    where = f"WHERE c1 = '{step.key}'"
-    if step.verb == "delete":
-        return f"DELETE FROM {step.table} {where}"
-    waits = _waits(step, model)
-    row = waits[1] if waits else model.rows.own(s.SQL if step.within else s.AUTOCOMMIT, (step.table, step.key))
-    assert row is not None, "it was just written"
-    if step.verb == "insert":
-        return _insert(step.table, {(step.table, step.key): row})
-    return f"UPDATE {step.table} SET c2 = '{row.item.value}', c3 = {row.item.flags}, c4 = {row.number.seen} {where}"
-
-
-def _insert(table: str, rows: Mapping[RowId, Row | None]) -> str:
-    items = ((key, row.item, row.number.seen) for (_, key), row in rows.items() if row)
-    cells = (f"('{key}', '{item.value}', {item.flags}, {number}, 0)" for key, item, number in items)
-    return f"INSERT INTO {table} VALUES {', '.join(cells)}"
-
-
-def _waits(step: s.Change, model: Model) -> tuple[RowId, Row | None] | None:
-    """Return what a statement waits for and what it will write, where it waits."""
-    waits = model.sql_waits
-    return waits if waits and not step.within and waits[0] == (step.table, step.key) else None

@@ -105,7 +105,7 @@ class _Tables:
                 assert flags is None or isinstance(flags, int), "its column is an integer"
                 if model.insert(name, given[0], tuple(given[1:-1]), flags):
                     literals = ", ".join(map(literal, given))
-                    statement = f"INSERT INTO {name} ({columns}) VALUES ({literals})"  # noqa: S608 - own names
+                    statement = f"INSERT INTO {name} ({columns}) VALUES ({literals})"
                     conversation.change(database, statement)
             for on in dict.fromkeys((ON, *(command.on for command in commands))):
                 protocol = s.BINARY if on == "b" and "binary" not in self._missing else s.TEXT
@@ -133,7 +133,7 @@ class _Tables:
         try:
             conversation.change(
                 self._world.database,
-                f"INSERT INTO {containers} ({CONTAINER_COLUMNS}) VALUES ({', '.join(map(literal, row))})",  # noqa: S608
+                f"INSERT INTO {containers} ({CONTAINER_COLUMNS}) VALUES ({', '.join(map(literal, row))})",
             )
             conversation.take(s.Open(ON, mapping))
             conversation.take(s.Store(ON, "set", "a", "x"))
@@ -142,7 +142,7 @@ class _Tables:
             conversation.take(s.Get(ON, ("a",)))
         finally:
             conversation.close()
-            self._world.database.execute(f"DELETE FROM {containers} WHERE name = '{name}'")  # noqa: S608 - own names
+            self._world.database.execute(f"DELETE FROM {containers} WHERE name = '{name}'")
 
     def _begin(self, setup: Setup | None, shape: Shape) -> Mapping[str, str]:
         """Put a configuration in force and return the names of mapping and table of a shape."""
