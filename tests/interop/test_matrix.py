@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvref.errors import SuiteError
+from kvref.protocol.command_table import TABLE
 from kvref_conformance.interop import kits, matrix
 from kvref_conformance.interop.matrix import ENDPOINTS, Matrix, Note
 from kvref_conformance.interop.play import CANNOT, NOT_RUN, WORKS, WRONG, Cell, Played
@@ -47,6 +48,14 @@ def test_the_record_is_of_every_client_endpoint_and_feature() -> None:
             assert set(played.cells) == set(features())
             assert played.version
             assert all(cell.outcome in {WORKS, WRONG, CANNOT} for cell in played.cells.values())
+
+
+def test_clients_call_every_command_on_items() -> None:
+    called = {verb for feature in features().values() for verb in feature.verbs}
+    on_items = {verb.decode() for row in TABLE if row.policies for verb in row.text}
+    assert called - on_items == {"bind"}
+    # No library calls bget, few call gats, and the others of a run would lose their keys to flush_all.
+    assert on_items - called == {"bget", "gats", "flush_all"}
 
 
 def test_every_wrong_cell_has_a_note_and_every_note_a_wrong_cell() -> None:

@@ -17,6 +17,7 @@ class Feature:
 
     id: str
     title: str
+    verbs: tuple[str, ...]
     calls: str
     comes: tuple[object, ...]
 
@@ -46,7 +47,13 @@ class Client:
 def features() -> dict[str, Feature]:
     """Return the features by id, in the order of the table."""
     return {
-        key: Feature(key, row["title"], row["calls"], tuple(None if each == "null" else each for each in row["comes"]))
+        key: Feature(
+            key,
+            row["title"],
+            tuple(row["verbs"]),
+            row["calls"],
+            tuple(None if each == "null" else each for each in row["comes"]),
+        )
         for key, row in _read("features").items()
     }
 
