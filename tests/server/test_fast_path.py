@@ -28,6 +28,7 @@ TABLES = (
     "CREATE TABLE filled (k VARCHAR(20) NOT NULL COLLATE latin1_bin PRIMARY KEY, v VARCHAR(30) NOT NULL, f INT NOT NULL,"
     " c BIGINT UNSIGNED NOT NULL, e INT NOT NULL, kind VARCHAR(9) NOT NULL DEFAULT 'page')",
     "CREATE TABLE numbered (id INTEGER PRIMARY KEY, k VARCHAR(20) NOT NULL, v BLOB NOT NULL, e BIGINT)",
+    "CREATE TABLE short (k VARCHAR(20) NOT NULL PRIMARY KEY, v VARCHAR(20), f INT, e INT)",
     "CREATE TABLE needy (k VARCHAR(20) NOT NULL PRIMARY KEY, v BLOB, owner INT NOT NULL, at INT NOT NULL DEFAULT (1 + 1))",
     "CREATE TRIGGER twice AFTER UPDATE ON ruled BEGIN UPDATE plain SET v = 'by trigger' WHERE k = new.k; END",
 )
@@ -43,6 +44,7 @@ ROWS = (
     ("filled", "filled", "k", "v", "f", "c", "e"),
     ("numbered", "numbered", "k", "v", "0", "0", "e"),
     ("needy", "needy", "k", "v", "0", "0", "0"),
+    ("short", "short", "k", "v", "f", "0", "e"),
     ("ruled", "ruled", "k", "v", "0", "0", "0"),
 )
 INDEXES = {"plain2": "another", "numbered": "by_key"}
@@ -58,6 +60,7 @@ COLUMNS = {
     "filled": "k, v, f, e, kind",
     "numbered": "k, v, e",
     "needy": "k, v, owner, at",
+    "short": "k, v, f, e",
 }
 SQL = (
     "UPDATE names SET v = 'sql' || v WHERE k = 'a'",
@@ -73,6 +76,8 @@ SQL = (
     "INSERT OR REPLACE INTO bytes1 VALUES (x'62', 'sql', 1, 2, 0)",
     "UPDATE filled SET v = 'sql', kind = 'post'",
     "INSERT OR REPLACE INTO needy VALUES ('a', 'sql', 1, 2)",
+    "INSERT OR REPLACE INTO short VALUES ('a', 'sql', 1, 0)",
+    "DELETE FROM short",
     "DELETE FROM numbered WHERE k > 'b'",
     "VACUUM",
     "DROP INDEX IF EXISTS another",
@@ -200,6 +205,50 @@ def _ask(client: socket.socket, data: bytes, replies: int = 0) -> bytes:
     while len(re.findall(rb"(?m)^(STORED|END|CLIENT_ERROR.*)\r$", said)) < (replies or len(re.findall(COMMAND, data))):
         said += client.recv(1 << 16)
     return said
+
+
+@pytest.mark.parametrize(
+    ("mapping", "key", "appear"),
+    [
+        ("bytes1", b"a", "INSERT INTO bytes1 VALUES (x'61', x'76', 0, 0, 0)"),
+        ("names", b"a", "INSERT INTO names VALUES ('A', 'v', 0, 0, 0)"),
+        ("bytes1", b"a", b"set a 0 0 1\r\nv\r\n"),
+        ("bytes1", b"a", b"add a 0 100 1\r\nv\r\n"),
+        ("bytes1", b"a", b"ms a 1\r\nv\r\n"),
+        ("bytes1", b"a", b"set @@bytes1.a 0 0 1\r\nv\r\n"),
+        ("names", b"a", b"set A 0 0 1\r\nv\r\n"),
+        ("names", b"a", b"bind names2\r\nset A 0 0 1\r\nv\r\nbind names\r\n"),
+        ("plain2", b"a", "INSERT INTO plain VALUES ('k', 'v', 'a')"),
+        ("numbers", b"1", b"set 01 0 0 1\r\nv\r\n"),
+        ("ruled", b"a", b"set a 0 0 1\r\nv\r\n"),
+    ],
+)
+def test_a_key_that_was_missing_appears(tmp_path: Path, mapping: str, key: bytes, appear: bytes | str) -> None:
+    with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"bind %b\r\n" % mapping.encode())
+        many = b"get other %b\r\n" % key
+        for _ in range(3):
+            assert peer.ask(0, b"get %b\r\n" % key).startswith(b"END\r\n")
+            assert peer.ask(0, many).startswith(b"END\r\n")
+            assert peer.ask(0, b"get %b\r\n" % key * 2).startswith(b"END\r\n" * 2)
+        if isinstance(appear, str):
+            peer.run(appear)
+        else:
+            peer.ask(1, b"bind %b\r\n%b" % (mapping.encode(), appear))
+        for asked in (b"get %b\r\n" % key, many, b"get %b\r\n" % key * 2):
+            assert peer.ask(0, asked).startswith(b"VALUE %b 0 1\r\nv\r\n" % key), asked
+
+
+def test_a_missing_key_that_is_cut_appears_with_the_row_of_what_is_left(tmp_path: Path) -> None:
+    with serving(_prepared(tmp_path / "file"), "--profile", "mysql-8.0") as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"bind short\r\n")
+        long = b"k" * 25  # of a column of 20 characters
+        for _ in range(3):
+            assert peer.ask(0, b"get %b\r\n" % long).startswith(b"END\r\n")
+        peer.ask(1, b"bind short\r\nset %b 0 0 1\r\nv\r\n" % long[:20])
+        assert peer.ask(0, b"get %b\r\n" % long).startswith(b"VALUE %b 0 1\r\nv\r\n" % long)
 
 
 def test_a_set_of_another_spelling_is_seen_under_both(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.storage.sqlite.row_cache import OVERHEAD, CachedTable, RowCache
+from kvref.storage.sqlite.row_cache import MISSING_OVERHEAD, OVERHEAD, CachedTable, RowCache
 
 KEY = Column("k", Kind.BYTES)
 SIZE = len(b"0000") + OVERHEAD + 100  # bytes of each row here
@@ -45,3 +45,40 @@ def test_a_full_cache_looks_for_its_oldest_row_once_for_many_new_ones(monkeypatc
     for number in range(2000):
         _keep(cache, table, number)
     assert len(searches) <= 1000 / (1000 // 16)
+
+
+def test_missing_keys_take_no_room_of_rows() -> None:
+    cache, table = _cache(4)
+    cache.keep_missing(table, b"none")
+    assert (table.missing, cache.size) == ({b"none"}, 4 + MISSING_OVERHEAD)
+    for number in range(4):
+        _keep(cache, table, number)
+    assert (len(table.items), table.missing, cache.size) == (4, set(), 4 * SIZE)
+    cache.keep_missing(table, b"none")
+    assert (len(table.items), table.missing, cache.size) == (4, set(), 4 * SIZE)
+
+
+def test_missing_keys_are_forgotten_within_the_limit() -> None:
+    cache, table = _cache(40)
+    for number in range(1000):
+        cache.keep_missing(table, b"%04d" % number)
+        assert cache.size == len(table.missing) * (4 + MISSING_OVERHEAD) <= cache.limit
+    assert b"0999" in table.missing
+
+
+@pytest.mark.parametrize(("collation", "kept"), [("BINARY", {b"other"}), ("NOCASE", set())])
+def test_a_written_key_is_missing_no_more_and_neither_are_those_equal_to_it(collation: str, kept: set[bytes]) -> None:
+    cache = RowCache(1 << 20)
+    key = Column("k", Kind.TEXT, 32, cuts=True, collation=collation)
+    mapping = Mapping("m", "test", "t", "t", key, (Column("v", Kind.BYTES),), None, None, None)
+    table = cache.table(mapping, dirty=False)
+    for word in (b"a", b"other"):
+        cache.keep_missing(table, word)
+    cache.change(mapping, b"a", None)
+    assert table.missing == kept
+    assert cache.size == sum(len(word) + MISSING_OVERHEAD for word in kept)
+    cache.keep_missing(table, b"a")
+    cache.keep_missing(table, b"third")
+    assert table.missing == (kept | {b"third"} if kept else set())  # `a` waits for its commit
+    cache.clear()
+    assert (table.missing, cache.size) == (set(), 0)

@@ -71,7 +71,7 @@ class PlainRows:
         )
 
     def read(self, word: bytes) -> Kept | None:
-        """Return a row of the file, NOTHING if there is none, and cache it; None if the slow path must read it.
+        """Return a row of the file, NOTHING if there is none, and cache that; None if the slow path must read it.
 
         A row may be missing because of a write that is not committed yet.
 
@@ -85,6 +85,8 @@ class PlainRows:
             cell = self._verbs.looked_up(word)
             row = None if cell is None else store.lookup(self._mapping, cell)
             if row is None:
+                if cell is not None and to_bytes(cell) == word:  # else it may be the key of a row that has another
+                    store.cache.keep_missing(table, word)
                 return NOTHING
             key = to_bytes(row.key)
             if key in table.changed or key in table.syncing:

@@ -1,14 +1,15 @@
-"""Rows of mapped tables as a get shows them, kept for the next get. SQLite only: what others commit there is noticed.
+"""Rows of mapped tables as a get shows them, kept for the next get, and keys that have no row.
 
-An item is here only while it is committed and current: the store clears the cache when another connection has
-committed (`PRAGMA data_version`), and takes out what is written through it until the tick's commit.
+SQLite only: what others commit there is noticed. An item, or a missing key, is here only while it is committed and
+current: the store clears the cache when another connection has committed (`PRAGMA data_version`), and takes out what is
+written through it until the tick's commit.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from kvref.engine.mapping import Mapping
+from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Clear, Insert, PurgeExpired, Remove, Update
 from kvref.engine.values import to_bytes
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
@@ -24,6 +25,8 @@ EXPIRY: Final = 4
 
 # Without key and item: headers of two bytes objects, a tuple, three numbers, and a slot in a dict.
 OVERHEAD: Final = 2 * 33 + 96 + 3 * 32 + 100
+# Without the key: header of a bytes object, and a slot in a set.
+MISSING_OVERHEAD: Final = 33 + 40
 
 
 class CachedTable:
@@ -36,6 +39,13 @@ class CachedTable:
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
         self.items: dict[bytes, Kept] = {}  # by the key as the table spells it
+        self.missing: set[bytes] = set()  # keys as clients send them, of which the table has no row
+        # Keys are equal only if their bytes are: a write of one makes no other key's row appear.
+        self.by_bytes = (
+            mapping.key.kind is not Kind.INTEGER
+            and mapping.key.codec is None
+            and (mapping.key.collation.upper() in {"", "BINARY"})
+        )
         # Written since the last commit, or being synced to disk: the item, None if the table must be queried.
         self.changed: dict[bytes, Kept | None] = {}
         self.syncing: dict[bytes, Kept | None] = {}
@@ -80,9 +90,33 @@ class RowCache:
         if word in table.items:
             self.drop(table, word)
         if self.size + size > self.limit:
+            self._forget_missing(table)
             self._make_room(table, size)
         table.items[word] = item
         self.size += size
+
+    def keep_missing(self, table: CachedTable, word: bytes) -> None:
+        """Keep that the table has no row of a key, if that is committed and takes no room of an item.
+
+        Args:
+            table: as the file is read: it may have writes that no commit holds yet.
+            word: the key as the client sent it.
+        """
+        written = word in table.changed or word in table.syncing
+        if not table.live or (written if table.by_bytes else table.changed or table.syncing):
+            return
+        size = len(word) + MISSING_OVERHEAD
+        if self.size + size > self.limit:
+            self._forget_missing(table)
+            if self.size + size > self.limit:
+                return
+        if word not in table.missing:
+            table.missing.add(word)
+            self.size += size
+
+    def _forget_missing(self, table: CachedTable) -> None:
+        self.size -= sum(map(len, table.missing)) + len(table.missing) * MISSING_OVERHEAD
+        table.missing.clear()
 
     def _make_room(self, table: CachedTable, size: int) -> None:
         while self.size + size > self.limit and table.items:
@@ -130,9 +164,19 @@ class RowCache:
                 old = other.items.pop(word, None)
                 if old is not None:
                     self.size -= len(word) + len(old[HIT]) + OVERHEAD
+                if other.missing:
+                    self._appeared(other, word)
                 other.changed[word] = None if other.unsure else item
             else:
                 self._doubt(other)
+
+    def _appeared(self, table: CachedTable, word: bytes) -> None:
+        """Forget that a key, and those that are equal to it, have no row."""
+        if not table.by_bytes:
+            self._forget_missing(table)
+        elif word in table.missing:
+            table.missing.remove(word)
+            self.size -= len(word) + MISSING_OVERHEAD
 
     def committed(self, *, lost: bool) -> None:
         """Handle a commit: the written rows are being synced to disk or, if the commit failed, lost."""
@@ -157,6 +201,7 @@ class RowCache:
         """Forget all items: others have written."""
         for table in self._tables.values():
             table.items.clear()
+            table.missing.clear()
             table.syncing = dict.fromkeys(table.syncing)
         self.size = 0
 
@@ -174,6 +219,7 @@ class RowCache:
             return  # nothing has been cached since
         for word in list(table.items):
             self.drop(table, word)
+        self._forget_missing(table)
         table.changed = dict.fromkeys(table.changed)
         table.syncing = dict.fromkeys(table.syncing)
         table.unsure = True

@@ -97,6 +97,7 @@ class SQLiteFastPath:
         self._rows = PlainRows(store, table, verbs)
         self._table = table
         self._items = table.items
+        self._missing = table.missing
         self._file = store
         self._verbs = verbs
         self._counters = verbs.counters
@@ -123,19 +124,25 @@ class SQLiteFastPath:
         return self._table.live and self._verbs.unobserved
 
     def hit(self, data: bytes) -> bytes | None:
-        """Return the reply to `get WORD` of a row that is kept, alone in the input; None for anything else."""
+        """Return the reply to `get WORD` of a kept row or missing key, alone in the input; None for anything else."""
         if len(data) <= 6:  # mypyc: no slice that ends before it begins
             return None
-        kept = self._items.get(data[4:-2])
-        if kept is None:
-            shown = self._named(data[4:-2]) if data.startswith(b"get @@") else None
-        else:
+        word = data[4:-2]
+        kept = self._items.get(word)
+        if kept is not None:
             shown = None if kept[EXPIRY] else kept[HIT]
+        elif word in self._missing:
+            shown = b""
+        else:
+            shown = self._named(word) if data.startswith(b"get @@") else None
         if shown is None or data[:4] != b"get " or data[-2:] != b"\r\n":
             return None
         counters = self._counters
         if counters.prefixes.counting or not self._table.live:
             return None
+        if not shown:
+            counters.looked_up(0, 1)
+            return END
         counters.found()
         return shown + END
 
@@ -239,6 +246,9 @@ class SQLiteFastPath:
         if kept is not None and not (kept[EXPIRY] or with_cas):
             self._hits += 1
             return end + 2, kept[HIT] + END, False
+        if kept is None and rest in self._missing:
+            self._misses += 1
+            return end + 2, END, False
         named = self._named(rest) if rest.startswith(b"@@") and not with_cas else None
         if named is not None:
             self._hits += 1
@@ -249,19 +259,25 @@ class SQLiteFastPath:
         return None if found is None else (end + 2, found[0], found[1])
 
     def _cached(self, words: list[bytes]) -> tuple[bytes, bool] | None:
-        """Return what `_found` does of rows that are all cached and never expire; None for any others."""
+        """Return what `_found` does of rows that are all cached and never expire, or missing; None for any others."""
         cached = self._items.get
         hits: list[bytes] = []
         for word in words:
             kept = cached(word)
-            if kept is None or kept[EXPIRY]:
+            if kept is None:
+                if word not in self._missing:
+                    return None
+            elif kept[EXPIRY]:
                 return None
-            hits.append(kept[HIT])
+            else:
+                hits.append(kept[HIT])
+        found = len(hits)
         hits.append(END)
         reply = b"".join(hits)
         if len(reply) > ANSWER_BYTES:
             return None
-        self._hits += len(words)
+        self._hits += found
+        self._misses += len(words) - found
         return reply, False
 
     def _found(self, words: list[bytes], *, with_cas: bool) -> tuple[bytes, bool] | None:
@@ -424,6 +440,8 @@ class SQLiteFastPath:
         kept = self._items.get(key)
         if kept is not None:
             return kept, False
+        if key in self._missing:
+            return NOTHING, False
         table = self._table
         written = table.changed if key in table.changed else table.syncing
         if key in written:
