@@ -7,6 +7,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -42,6 +43,17 @@ def test_a_module_that_is_gone_is_told(recipe: ModuleType) -> None:
     for gone in ("kvref/protocol/gone.py", "!kvref/protocol/gone.py"):
         with pytest.raises(ValueError, match=r"gone\.py: mend \.ci/compiled\.txt"):
             recipe.modules(["kvref/protocol/*.py", gone])
+
+
+def test_wheels_are_built_for_the_pythons_that_kvref_names() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [
+        each.rpartition(" :: ")[2]
+        for each in project["classifiers"]
+        if each.startswith("Programming Language :: Python :: 3.")
+    ]
+    built = tomllib.loads((CI / "cibuildwheel.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]["build"]
+    assert built == [f"cp{each.replace('.', '')}-*" for each in named]
 
 
 def test_these_sources_do_not_say_that_they_are_compiled() -> None:
