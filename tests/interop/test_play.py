@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.programs
 
-GET = Feature("get", "get", "", (True, "one", None))
-INCR = Feature("incr", "incr", "", (1,))
+GET = Feature("get", "get", ("get",), "", (True, "one", None))
+INCR = Feature("incr", "incr", ("incr",), "", (1,))
 HEAD = 'print(\'{"client": "x", "version": "1.2", "runtime": "Any 1"}\', flush=True)'
 TOLD = 'print(\'{"feature": "get", "came": [true, "one", null]}\', flush=True)'
 

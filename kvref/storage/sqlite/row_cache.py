@@ -25,8 +25,8 @@ EXPIRY: Final = 4
 
 # Without key and item: headers of two bytes objects, a tuple, three numbers, and a slot in a dict.
 OVERHEAD: Final = 2 * 33 + 96 + 3 * 32 + 100
-# Without the key: header of a bytes object, and a slot in a set.
-MISSING_OVERHEAD: Final = 33 + 40
+# Without the key: header of a bytes object, and a slot in a set, which is up to three quarters empty.
+MISSING_OVERHEAD: Final = 33 + 64
 
 
 class CachedTable:
