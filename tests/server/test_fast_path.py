@@ -251,6 +251,37 @@ def test_a_missing_key_that_is_cut_appears_with_the_row_of_what_is_left(tmp_path
         assert peer.ask(0, b"get %b\r\n" % long).startswith(b"VALUE %b 0 1\r\nv\r\n" % long)
 
 
+def test_a_missing_key_appears_with_the_value_that_is_the_key(tmp_path: Path) -> None:
+    path = _prepared(tmp_path / "file")
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        connection.execute("INSERT INTO containers VALUES ('own', 'test', 'short', 'k', 'k', 'f', '0', 'e', 'PRIMARY')")
+    connection.close()
+    with serving(path, "--profile", "mysql-8.0") as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"bind own\r\n")
+        for _ in range(3):
+            assert peer.ask(0, b"get new\r\n").startswith(b"END\r\n")
+        assert peer.ask(0, b"set a 0 0 3\r\nnew\r\n").startswith(b"STORED\r\n")
+        assert peer.ask(0, b"get new\r\n").startswith(b"VALUE new 0 3\r\nnew\r\n")
+
+
+def test_the_counter_of_cas_numbers_appears(tmp_path: Path) -> None:
+    path = _prepared(tmp_path / "file")
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        connection.execute("CREATE TABLE kvref_counters (name VARCHAR(40) NOT NULL PRIMARY KEY, next INTEGER NOT NULL)")
+        connection.execute(
+            "INSERT INTO containers VALUES ('counters', 'test', 'kvref_counters', 'name', 'next', '0', '0', '0', 'PRIMARY')"
+        )
+    connection.close()
+    with serving(path) as served, ExitStack() as stack:
+        peer = _Peer(served, stack)
+        peer.ask(0, b"bind counters\r\n")
+        for _ in range(3):
+            assert peer.ask(0, b"get cas\r\n").startswith(b"END\r\n")
+        peer.ask(1, b"bind names\r\nset a 0 0 1\r\nv\r\n")
+        assert peer.ask(0, b"get cas\r\n").startswith(b"VALUE cas 0 7\r\n1000001\r\n")
+
+
 def test_a_set_of_another_spelling_is_seen_under_both(tmp_path: Path) -> None:
     with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack:
         peer = _Peer(served, stack)

@@ -58,6 +58,18 @@ def test_missing_keys_take_no_room_of_rows() -> None:
     assert (len(table.items), table.missing, cache.size) == (4, set(), 4 * SIZE)
 
 
+def test_missing_keys_of_another_table_take_no_room_of_rows() -> None:
+    cache, table = _cache(4)
+    mapping = Mapping("other", "test", "other", "other", KEY, (Column("v", Kind.BYTES),), None, None, None)
+    other = cache.table(mapping, dirty=False)
+    for number in range(3):
+        _keep(cache, table, number)
+    while not other.missing or cache.size + MISSING_OVERHEAD + 4 <= cache.limit:
+        cache.keep_missing(other, b"%04d" % len(other.missing))
+    _keep(cache, table, 3)
+    assert (len(table.items), other.missing, cache.size) == (4, set(), 4 * SIZE)
+
+
 def test_missing_keys_are_forgotten_within_the_limit() -> None:
     cache, table = _cache(40)
     for number in range(1000):

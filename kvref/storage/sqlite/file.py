@@ -66,6 +66,7 @@ def opened(path: Path, profile: Profile) -> sqlite3.Connection:
     return connection
 
 
+COUNTERS: Final = "kvref_counters"
 CAS_BLOCK: Final = 1_000_000  # numbers reserved at once: those of a block that a crash leaves are not used again
 
 
@@ -77,11 +78,15 @@ class ReservedNumbers:
     Args:
         connection: connection to the file.
         failures: returns the number of failed commits, each of which may have lost a reservation.
+        reserved: is called when the row of the counter was written.
     """
 
-    def __init__(self, connection: sqlite3.Connection, failures: Callable[[], int]) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, failures: Callable[[], int], reserved: Callable[[], None] = lambda: None
+    ) -> None:
         self._connection = connection
         self._failures = failures
+        self._reserved = reserved
         self._before = 0
         self._block = iter(range(0))
 
@@ -100,15 +105,16 @@ class ReservedNumbers:
         if number is None:
             self._block = iter(_reserve_block(self._connection))
             self._before = failures
+            self._reserved()
             number = next(self._block)
         return number
 
 
 def _reserve_block(connection: sqlite3.Connection) -> range:
     try:
-        connection.execute("CREATE TABLE IF NOT EXISTS kvref_counters (name TEXT PRIMARY KEY, next INTEGER NOT NULL)")
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {COUNTERS} (name TEXT PRIMARY KEY, next INTEGER NOT NULL)")
         (end,) = connection.execute(
-            "INSERT INTO kvref_counters VALUES ('cas', ?)"
+            f"INSERT INTO {COUNTERS} VALUES ('cas', ?)"  # noqa: S608 - a constant
             " ON CONFLICT (name) DO UPDATE SET next = next + ? RETURNING next",
             (CAS_BLOCK + 1, CAS_BLOCK),
         ).fetchone()

@@ -40,17 +40,20 @@ class CachedTable:
         self.mapping = mapping
         self.items: dict[bytes, Kept] = {}  # by the key as the table spells it
         self.missing: set[bytes] = set()  # keys as clients send them, of which the table has no row
-        # Keys are equal only if their bytes are: a write of one makes no other key's row appear.
-        self.by_bytes = (
-            mapping.key.kind is not Kind.INTEGER
-            and mapping.key.codec is None
-            and (mapping.key.collation.upper() in {"", "BINARY"})
-        )
+        self.by_bytes = _compares_bytes(mapping)
         # Written since the last commit, or being synced to disk: the item, None if the table must be queried.
         self.changed: dict[bytes, Kept | None] = {}
         self.syncing: dict[bytes, Kept | None] = {}
         self.unsure = self.unsure_syncing = False  # anything may have been written
         self.live = True  # the mapping is as it was
+
+
+def _compares_bytes(mapping: Mapping) -> bool:
+    """Return whether a write of one key makes no other key's row appear: keys are equal only if their bytes are."""
+    key = mapping.key
+    written_as_value = any(key.name.lower() == column.name.lower() for column in mapping.values)
+    text = key.kind is not Kind.INTEGER and key.codec is None and key.collation.upper() in {"", "BINARY"}
+    return text and not written_as_value
 
 
 class RowCache:
@@ -63,6 +66,7 @@ class RowCache:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
+        self._missing = 0  # part of it that missing keys take
         self._tables: dict[Mapping, CachedTable] = {}
         self._of_source: dict[str, list[CachedTable]] = {}  # the same, by the table of the file
 
@@ -90,7 +94,7 @@ class RowCache:
         if word in table.items:
             self.drop(table, word)
         if self.size + size > self.limit:
-            self._forget_missing(table)
+            self._forget_all_missing()
             self._make_room(table, size)
         table.items[word] = item
         self.size += size
@@ -107,16 +111,25 @@ class RowCache:
             return
         size = len(word) + MISSING_OVERHEAD
         if self.size + size > self.limit:
-            self._forget_missing(table)
+            self._forget_all_missing()
             if self.size + size > self.limit:
                 return
         if word not in table.missing:
             table.missing.add(word)
-            self.size += size
+            self._count_missing(size)
+
+    def _count_missing(self, size: int) -> None:
+        self.size += size
+        self._missing += size
 
     def _forget_missing(self, table: CachedTable) -> None:
-        self.size -= sum(map(len, table.missing)) + len(table.missing) * MISSING_OVERHEAD
+        self._count_missing(-sum(map(len, table.missing)) - len(table.missing) * MISSING_OVERHEAD)
         table.missing.clear()
+
+    def _forget_all_missing(self) -> None:
+        if self._missing:
+            for table in self._tables.values():
+                self._forget_missing(table)
 
     def _make_room(self, table: CachedTable, size: int) -> None:
         while self.size + size > self.limit and table.items:
@@ -142,14 +155,18 @@ class RowCache:
             self._all_changed()
             return
         if isinstance(operation, PurgeExpired):
-            for table in self._of_source.get(operation.mapping.source, ()):
-                self._doubt(table)
+            self.wrote_any(operation.mapping.source)
             return
         words = [to_bytes(operation.key)] if isinstance(operation, Update | Remove) else []
         if not isinstance(operation, Remove):
             words.append(to_bytes(operation.row.key))
         for word in words:
             self.change(operation.mapping, word, None)
+
+    def wrote_any(self, source: str) -> None:
+        """Note that any rows of a table of the file may have been written."""
+        for table in self._of_source.get(source, ()):
+            self._doubt(table)
 
     def change(self, mapping: Mapping, word: bytes, item: Kept | None) -> None:
         """Note that a row is another one from the next commit on.
@@ -176,7 +193,7 @@ class RowCache:
             self._forget_missing(table)
         elif word in table.missing:
             table.missing.remove(word)
-            self.size -= len(word) + MISSING_OVERHEAD
+            self._count_missing(-len(word) - MISSING_OVERHEAD)
 
     def committed(self, *, lost: bool) -> None:
         """Handle a commit: the written rows are being synced to disk or, if the commit failed, lost."""
@@ -203,7 +220,7 @@ class RowCache:
             table.items.clear()
             table.missing.clear()
             table.syncing = dict.fromkeys(table.syncing)
-        self.size = 0
+        self.size = self._missing = 0
 
     def retire(self) -> None:
         """Forget the tables too: they, or their mappings, are others now."""

@@ -25,7 +25,7 @@ from kvref.storage.config import catalog
 from kvref.storage.config.containers import check_again
 from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite.errors import ERRORS, BusyError, DiskErrors, Failure, StatementError, translating
-from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME, ReservedNumbers, opened
+from kvref.storage.sqlite.file import COUNTERS, OPEN_WAIT, SCHEME, ReservedNumbers, opened
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.schema import SQLiteCatalog, create, create_cache
@@ -177,7 +177,8 @@ class SQLiteStore:
         """Return the counter of cas numbers: from 1 as the plugin has it, or from a block never used before."""
         if self.profile["cas.start"] == "one":
             return itertools.count(1)
-        return ReservedNumbers(self._connection, lambda: self._failures)
+        # A mapping may show the table of the counters.
+        return ReservedNumbers(self._connection, lambda: self._failures, lambda: self.cache.wrote_any(COUNTERS))
 
     @translating
     def execute(self, operation: operations.Operation) -> Any:
