@@ -136,9 +136,9 @@ def test_commands_find_a_defect_and_need_each_step(defect: str, seed: int) -> No
 class RecordedHistories(Histories):
     """Keeps what it began with."""
 
-    def __init__(self, judge: Judge, case: Case, seconds: float = SECONDS) -> None:
+    def __init__(self, judge: Judge, case: Case) -> None:
         assert judge.world is not None
-        self.search = Search(judge, seconds)
+        self.search = Search(judge, SECONDS)
         super().__init__(judge, judge.world, case, self.search)
         self.begun: list[tuple[Rows, ModelledConversation]] = []
 

@@ -236,8 +236,8 @@ def test_a_key_that_was_missing_appears(tmp_path: Path, mapping: str, key: bytes
             peer.run(appear)
         else:
             peer.ask(1, b"bind %b\r\n%b" % (mapping.encode(), appear))
-        for asked in (b"get %b\r\n" % key, many, b"get %b\r\n" % key * 2):
-            assert peer.ask(0, asked).startswith(b"VALUE %b 0 1\r\nv\r\n" % key), asked
+        for request in (b"get %b\r\n" % key, many, b"get %b\r\n" % key * 2):
+            assert peer.ask(0, request).startswith(b"VALUE %b 0 1\r\nv\r\n" % key), request
 
 
 def test_a_missing_key_that_is_cut_appears_with_the_row_of_what_is_left(tmp_path: Path) -> None:
