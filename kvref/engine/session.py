@@ -7,8 +7,8 @@ usable.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 from kvref.engine.access import UNLIMITED, Access
 from kvref.engine.batch import Batch, Limits
@@ -93,6 +93,18 @@ class Shared:
         self.counters.prefixes.by_beginning = self.rules.counts_by_beginning
 
 
+class Binding(NamedTuple):
+    """What a session in another process needs to go on.
+
+    Args:
+        name: of the mapping that was selected by its name; None: the default mapping is in force.
+        started: a command has needed a mapping.
+    """
+
+    name: str | None
+    started: bool
+
+
 class Session:
     """The state of one connection.
 
@@ -126,6 +138,20 @@ class Session:
         twin = Session(self.shared, self.access)
         twin._bound, twin._generation, twin._started = self._bound, self._generation, self._started
         return twin
+
+    @property
+    def binding(self) -> Binding | None:
+        """Return what a session in another process goes on with; None where that one would not act the same."""
+        if self.stuck or self.batch.open:
+            return None
+        return Binding(None if self._bound is None else self._bound.name, self._started)
+
+    def go_on(self, binding: Binding) -> None:
+        """Continue a session of another process; the next command finds its mapping by the name, as after a reload."""
+        self._started = binding.started
+        if binding.name is not None:
+            self._bound = replace(self.shared.directory.default, name=binding.name)
+            self._generation = -1
 
     @property
     def bound(self) -> bool:

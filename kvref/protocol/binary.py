@@ -81,6 +81,11 @@ class BinaryParser(Input):
         super().__init__(rules)
         self._after: c.Command | None = None  # answered once what is to be thrown away has arrived
 
+    @property
+    def at_command(self) -> bool:
+        """See `Input.at_command`."""
+        return self._after is None and super().at_command
+
     def next_command(self) -> c.Command | None:
         """Return the next complete command, or None when more bytes are needed."""
         while not self.closed and (not self._discard or self._throw_away()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kvref.protocol import binary, text
 from kvref.protocol import commands as c
+from kvref.protocol.command_table import WRITING_OPCODES, WRITING_VERBS
 from kvref.protocol.opcodes import REQUEST
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
@@ -19,6 +20,33 @@ def parser(first: bytes, rules: WireRules) -> Parser:
         rules: grammar facts of the profile.
     """
     return binary.BinaryParser(rules) if first[0] == REQUEST else text.TextParser(rules)
+
+
+def is_binary(known: Parser) -> bool:
+    """Return whether a parser is of the binary protocol."""
+    return isinstance(known, binary.BinaryParser)
+
+
+def resumed(rules: WireRules, *, is_binary: bool) -> Parser:
+    """Return the parser of a connection that goes on between two commands.
+
+    Args:
+        rules: grammar facts of the profile.
+        is_binary: of the binary protocol.
+    """
+    return binary.BinaryParser(rules) if is_binary else text.TextParser(rules, opening=False)
+
+
+def begins_with_write(data: bytes, *, is_binary: bool) -> bool:
+    """Return whether input begins with a command that writes, as far as its verb or opcode says that.
+
+    Args:
+        data: from the beginning of a command.
+        is_binary: of the binary protocol.
+    """
+    if is_binary:
+        return len(data) > 1 and data[1] in WRITING_OPCODES
+    return data[: max(data.find(b" "), 0)] in WRITING_VERBS
 
 
 def encode(command: c.Command, reply: Reply, cas: int) -> bytes:

@@ -168,6 +168,10 @@ def _count_flush(_command: c.FlushAll, _reply: Reply, _missing_counted: bool) ->
     return ("cmd_flush",)
 
 
+def _writes(row: Row) -> bool:
+    return isinstance(row.needs, Right) and Right.WRITE in row.needs
+
+
 def _with_quiet(loud: int, quiet: int, form: Opcode) -> dict[int, Opcode]:
     """Return an opcode and the one whose success is not answered."""
     return {loud: form, quiet: replace(form, quiet=True)}
@@ -465,6 +469,10 @@ BINARY: Final = {opcode: form for row in TABLE if not row.beyond_plugin for opco
 BINARY_BEYOND_PLUGIN: Final = {
     opcode: form for row in TABLE if row.beyond_plugin for opcode, form in row.binary.items()
 }
+
+# Of the commands that write whatever their arguments are.
+WRITING_VERBS: Final = frozenset(verb for row in TABLE if _writes(row) for verb in row.text)
+WRITING_OPCODES: Final = frozenset(opcode for row in TABLE if _writes(row) for opcode in row.binary)
 
 # Names under which durations are counted, by verb, and all of them.
 TIMED_VERBS: Final = {verb: row.timed_as(verb.decode()) for row in TABLE for verb in row.text}

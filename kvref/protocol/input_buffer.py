@@ -36,6 +36,11 @@ class Input:
         return False
 
     @property
+    def at_command(self) -> bool:
+        """Return whether what waits, if anything, begins with a command."""
+        return not self._discard and not self.closed
+
+    @property
     def starts_command(self) -> bool:
         """Return whether what waits, if anything, may be taken as plain text commands from its beginning."""
         return False
@@ -50,7 +55,7 @@ class Input:
         self._buffer += data
 
     def take_all(self) -> bytes:
-        """Return what waits, and forget it; only where `starts_command`."""
+        """Return what waits, and forget it; only where `at_command`."""
         data = bytes(memoryview(self._buffer)[self._position :])
         self._buffer = bytearray()
         self._position = 0

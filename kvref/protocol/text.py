@@ -35,16 +35,17 @@ class TextParser(Input):
 
     Args:
         rules: grammar facts of the profile.
+        opening: no line was taken yet.
     """
 
     __slots__ = ("_block", "_opening", "_scanned", "_too_long")
 
-    def __init__(self, rules: WireRules) -> None:
+    def __init__(self, rules: WireRules, *, opening: bool = True) -> None:
         super().__init__(rules)
         self._scanned = 0  # up to here no line end was found
         self._block: Block | None = None
         self._too_long = False  # the line exceeds a limit that no plugin has, so the reply names the limit
-        self._opening = rules.closes_on_foreign  # no line was taken yet: the first bytes may be another protocol's
+        self._opening = opening and rules.closes_on_foreign  # the first bytes may be another protocol's
 
     @property
     def between_commands(self) -> bool:
@@ -52,9 +53,14 @@ class TextParser(Input):
         return not self._buffer and self._block is None and not self._discard and not self.closed
 
     @property
+    def at_command(self) -> bool:
+        """See `Input.at_command`."""
+        return self._block is None and super().at_command
+
+    @property
     def starts_command(self) -> bool:
         """See `Input.starts_command`."""
-        return self._block is None and not self._discard and not self.closed and not self._opening
+        return self.at_command and not self._opening
 
     @property
     def halfway(self) -> bool:

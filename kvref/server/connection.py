@@ -14,9 +14,10 @@ from kvref.engine.dispatch import execute
 from kvref.engine.fast_path import framed_read
 from kvref.engine.session import Session, Shared
 from kvref.protocol import commands as c
-from kvref.protocol.codec import Parser, encode, parser
+from kvref.protocol.codec import Parser, begins_with_write, encode, is_binary, parser, resumed
 from kvref.protocol.command_table import TIMED_VERBS, timed_as
 from kvref.protocol.fast_path import verbs
+from kvref.protocol.opcodes import REQUEST
 from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
@@ -26,6 +27,7 @@ from kvref.server.connection_rows import Shown, State
 from kvref.server.executors.base import Executor, FastPath, Wait
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
+from kvref.server.passed import MAX_PENDING, Passed
 from kvref.server.reply_queue import ReplyQueue
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters
@@ -41,8 +43,13 @@ MAX_FRAMED: Final = 64  # binary gets that the fast path takes together, but the
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError, Keys)
 _PLAIN: Final = c.Get([], with_cas=False)  # a placeholder for commands of the fast path
+_GET: Final = b"get "
 _HIT: Final = ("get",)  # under which a single get is measured
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
+
+
+# Passes a connection on: its descriptor, its listener and its state. Returns whether that has succeeded.
+PassOn = Callable[[int, Listener, Passed], bool]
 
 
 class Host(Protocol):
@@ -59,13 +66,14 @@ class Host(Protocol):
     tally: ProcessEventCounters
     turns: Turns
     alone: bool  # no other process serves the port
+    pass_on: PassOn | None  # to the process that writes to the file; None: that is this one, or any may write
 
     @property
     def command_durations(self) -> CommandDurations | None:
         """Return what counts the durations of commands, None if no metrics are served."""
 
-    def publish(self) -> None:
-        """Show other processes of the port what was counted."""
+    def publish(self, *, get: bool = False) -> None:
+        """Show other processes of the port what was counted; `get`: that is one get."""
 
     def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
         """Register or reject a connection; return whether it is registered."""
@@ -80,6 +88,7 @@ class Connection:
     Args:
         host: the server.
         listener: the listener that accepted it.
+        passed: its state in another process, in which it began; None: it begins.
     """
 
     # An idle connection is a few cache lines.
@@ -97,6 +106,7 @@ class Connection:
         "_heard",
         "_host",
         "_last",
+        "_listener",
         "_loop",
         "_out",
         "_parser",
@@ -111,10 +121,12 @@ class Connection:
         "_transport",
         "greedy",
         "heard_at",
+        "moved",
     )  # fmt: skip
 
-    def __init__(self, host: Host, listener: Listener) -> None:
+    def __init__(self, host: Host, listener: Listener, passed: Passed | None = None) -> None:
         self._host = host
+        self._listener = listener
         self._half_open = listener.tls is None  # TLS has no half that could stay open
         users = listener.users
         self._authenticator = (
@@ -146,6 +158,12 @@ class Connection:
         self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
         self._out = ReplyQueue(host.executor.commits_of(self._transaction), self, self._times)
         self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self)
+        self.moved = passed is not None  # it began in another process
+        if passed is not None:
+            self._authenticator, self._heard = None, True
+            self._session.go_on(passed.binding)
+            self._parser = resumed(host.wire_rules, is_binary=passed.is_binary)
+            self._parser.feed(passed.pending)
 
     def shown(self, asking: Session) -> Shown | None:
         """Return the row of this connection in `stats conns`; None if its client has disconnected.
@@ -205,6 +223,8 @@ class Connection:
         self._ending = not self._host.welcome(self, self._transport)
         if self._authenticator is not None:
             self._authenticator.peer = transport.get_extra_info("peername")
+        if self.moved:
+            self._go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
@@ -217,6 +237,8 @@ class Connection:
         """Take what arrived and answer every complete command."""
         self.heard_at = now = self._loop.time()
         self._host.shared.counters.bytes_read += len(data)
+        if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
+            return
         fast = self._fast_path
         if fast is not None and self._command is None and fast.usable(now):
             times = self._times
@@ -226,7 +248,7 @@ class Connection:
             if reply is not None:
                 if times is not None:
                     times.replied(_HIT)
-                self._write(reply)
+                self._write(reply, get=True)
                 return
             if len(data) <= GREEDY or not self._host.turns.busy:
                 rest = self._take(fast, data)
@@ -248,8 +270,7 @@ class Connection:
         if self._last:
             self._dropped = True
             return
-        shared = self._host.shared
-        if shared.rules.reload_silences and self._generation != shared.directory.generation:
+        if self._silenced:
             return
         if self._authenticator is not None:
             data = self._pass(self._authenticator, data)
@@ -261,6 +282,11 @@ class Connection:
         self._parser.feed(data)
         self._run()
         self._throttle()
+
+    @property
+    def _silenced(self) -> bool:
+        shared = self._host.shared
+        return shared.rules.reload_silences and self._generation != shared.directory.generation
 
     def _pass(self, gate: Authenticator, data: bytes) -> bytes:
         """Answer a client that is not known yet; returns what it said after it was."""
@@ -335,11 +361,11 @@ class Connection:
                 self._host.shared.counters.bytes_written += len(each)
         self._out.flush()
 
-    def _write(self, reply: bytes) -> None:
+    def _write(self, reply: bytes, *, get: bool = False) -> None:
         host = self._host
         host.shared.counters.bytes_written += len(reply)
         if not host.alone:
-            host.publish()
+            host.publish(get=get)
         self._transport.write(reply)  # type: ignore[union-attr]  # it is there while data comes
 
     def eof_received(self) -> bool:
@@ -394,11 +420,15 @@ class Connection:
 
     @property
     def _plain_next(self) -> bool:
-        """Return whether nothing is in front of a plain command that comes next."""
+        """Return whether a plain command that comes next may take the fast path."""
+        return self._host.wire_rules.takes_fast_path and self._nothing_first
+
+    @property
+    def _nothing_first(self) -> bool:
+        """Return whether nothing is in front of a command that comes next."""
         waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
         waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
-        waits = waits or bool(self._ahead)
-        return not waits and self._host.wire_rules.takes_fast_path
+        return not waits and not self._ahead
 
     def _carry_out(self, *, own_turn: bool) -> None:
         if self._scheduled or self._commit.running:
@@ -590,11 +620,45 @@ class Connection:
             self._host.tally.refused()
         if lost and self._host.shared.rules.cache_holds_rows:
             self._host.shared.cache.clear()
+        if self._host.pass_on is None:
+            self._continue()
+        else:  # once the replies are sent
+            self._loop.call_soon(self._pass_on)
+
+    def _continue(self) -> None:
+        """Go on with what waited for a commit."""
         if not self._out.waits and (self._out or self._fast_path is None):
             self._out.flush()
             if not self._take_waiting():
                 self._throttle()
                 self._run()
+
+    def _pass_on(self) -> None:
+        """Let the process that writes to the file serve the connection, or go on where it cannot be passed on yet."""
+        pending = self._parser.take_all() if self._parser.at_command else b""
+        if not self._passed(pending, binary=is_binary(self._parser)):
+            self._parser.feed_first(pending)
+            self._continue()
+
+    def _passed_before(self, data: bytes) -> bool:
+        """Pass the connection on if a write comes next, so that this process does not commit; return whether it is."""
+        binary = is_binary(self._parser) if self._heard else data[0] == REQUEST
+        writes = begins_with_write(data, is_binary=binary) and not self._parser.pending
+        return writes and self._passed(data, binary=binary)
+
+    def _passed(self, pending: bytes, *, binary: bool) -> bool:
+        """Pass the connection on with its input, unless something of a command is under way; return whether it is."""
+        transport, pass_on, binding = self._transport, self._host.pass_on, self._session.binding
+        if transport is None or pass_on is None or binding is None or not self._half_open or self._silenced:
+            return False
+        waits = self._eof or self._behind or bool(self._out) or not self._nothing_first
+        if waits or not self._parser.at_command or len(pending) > MAX_PENDING or transport.get_write_buffer_size():
+            return False
+        descriptor = transport.get_extra_info("socket").fileno()
+        if not pass_on(descriptor, self._listener, Passed(binding, binary, pending)):
+            return False
+        transport.abort()  # closes the descriptor of this process, not the connection
+        return True
 
     def _throttle(self) -> None:
         if self._transport is None or self._transport.is_closing():
@@ -608,14 +672,15 @@ class Connection:
             (self._transport.resume_reading if reading else self._transport.pause_reading)()
 
 
-def speaks(host: Host, listener: Listener) -> Callable[[], asyncio.Protocol]:
+def speaks(host: Host, listener: Listener, passed: Passed | None = None) -> Callable[[], asyncio.Protocol]:
     """Return what makes the protocol of a connection: it has all of its methods, and no base that mypyc cannot compile.
 
     Args:
         host: the server.
         listener: where it is accepted.
+        passed: see `Connection`.
     """
-    return cast("Callable[[], asyncio.Protocol]", partial(Connection, host, listener))
+    return cast("Callable[[], asyncio.Protocol]", partial(Connection, host, listener, passed))
 
 
 def _joined(replies: list[bytes | ServerError]) -> bytes | None:

@@ -25,7 +25,7 @@ from kvref.profiles import Profile
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.server.background_commit import IdleCommit, Rule
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
-from kvref.server.connection import Connection, speaks
+from kvref.server.connection import Connection, PassOn, speaks
 from kvref.server.connection_limit import Descriptors, connection_limit, log_connection_limit, refused
 from kvref.server.connection_rows import Shown, State, rows_of
 from kvref.server.executors import executor_for
@@ -78,6 +78,9 @@ class Scope:
     def cas_numbers(self, store: MappedTables) -> Iterator[int]:
         """Return the counter of cas numbers."""
         return store.cas_numbers()
+
+    def publish_get(self) -> None:
+        """Show other processes of the port what one get counts."""
 
     def publish(self, closed: int, most: int) -> None:
         """Show other processes what was counted, how many connections were closed and how many there were at once."""
@@ -138,6 +141,7 @@ class Server:
         self.served = Served(profile, store.dsn)
         self.profile = profile
         self.alone = scope.alone
+        self.pass_on: PassOn | None = None
         self.listeners = listeners
         self._read_settings = read_settings
         self.settings = settings = read_settings()
@@ -251,9 +255,16 @@ class Server:
         for each in sweeps:
             each.stop()
 
-    def publish(self) -> None:
-        """Show other processes of the port what was counted; called before replies leave, if there are any."""
-        self.scope.publish(self.closed_connections, self.most_connections)
+    def publish(self, *, get: bool = False) -> None:
+        """Show other processes of the port what was counted; called before replies leave, if there are any.
+
+        Args:
+            get: that is one get.
+        """
+        if get:
+            self.scope.publish_get()
+        else:
+            self.scope.publish(self.closed_connections, self.most_connections)
 
     @property
     def _taken(self) -> int:
@@ -268,12 +279,12 @@ class Server:
         """Register a connection, or reject it if there are too many; return whether it is registered."""
         # A TLS connection still counts among those in the handshake.
         others = self._taken - (transport.get_extra_info("sslcontext") is not None)
-        if refused(transport, others, self._most, self.shared):
+        if not connection.moved and refused(transport, others, self._most, self.shared):
             self.closed_connections += 1
             return False
         self.connections.add(connection)
         self.most_connections = max(self.most_connections, len(self.connections))
-        self.shared.counters.total_connections += 1
+        self.shared.counters.total_connections += not connection.moved
         self.descriptors.taken(transport, len(self.connections))
         return True
 

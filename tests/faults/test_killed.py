@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -104,11 +105,18 @@ def test_kvref_is_killed(fault: Fault, store: Store) -> None:
     Kills(fault, store).play(*(WORKERS if fault.id == "kill-parent" else ()))
 
 
-def others_go_on(clients: Sequence[Client]) -> None:
-    """Wait until connections have ended, and each of the others was answered since."""
-    until(lambda: not all(client.is_alive() for client in clients), pause=0.001)
+def go_on(clients: Sequence[Client]) -> None:
+    """Wait until each connection that has not ended was answered since."""
     before = {client: client.acknowledged for client in clients}
     until(lambda: all(each.acknowledged > count or not each.is_alive() for each, count in before.items()))
+
+
+def is_answered(reader: socket.socket) -> bool:
+    try:
+        reader.sendall(b"get nothing\r\n")
+        return reader.recv(100) == b"END\r\n"
+    except OSError:
+        return False
 
 
 def until_restarted(served: Served, times: int) -> None:
@@ -120,15 +128,18 @@ def test_a_worker_is_killed(fault: Fault, store: Store) -> None:
     kills = Kills(fault, store)
     with serving(store.dsn, *WORKERS) as served:
         for number in range(fault.size):
-            clients = kills.begin(served)
-            os.kill(children(served.process.pid)[number % 2], signal.SIGKILL)
-            others_go_on(clients)
-            assert any(client.is_alive() for client in clients)
+            with ExitStack() as stack:
+                readers = [stack.enter_context(served.connect()) for _ in range(CLIENTS)]
+                assert all(map(is_answered, readers))
+                clients = kills.begin(served)
+                os.kill(children(served.process.pid)[number % 2], signal.SIGKILL)
+                until_restarted(served, number + 1)
+                assert list(map(is_answered, readers)).count(True) == CLIENTS // 2
+            go_on(clients)
             for client in clients:
                 client.stop()
             kills.ended(clients)
             kills.check(served)
-            until_restarted(served, number + 1)
     kills.check_all()
 
 

@@ -7,16 +7,18 @@ import re
 import signal
 import socket
 import sqlite3
+import ssl
 import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from database import database_or_skip, sql
+from server.listeners.talk import authority, trusting
 from server.writers import SHARED, Writer, differences
 from serving import Served, ask, serving, workers
 from waiting import until
@@ -29,9 +31,12 @@ def open_files(pid: int) -> int:
 
 
 @contextmanager
-def clients(served: Served, number: int) -> Iterator[list[socket.socket]]:
+def clients(served: Served, number: int, tls: ssl.SSLContext | None = None) -> Iterator[list[socket.socket]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(served.connect()) for _ in range(number)]
+        found = [stack.enter_context(served.connect()) for _ in range(number)]
+        if tls is not None:
+            found = [stack.enter_context(tls.wrap_socket(each, server_hostname="localhost")) for each in found]
+        yield found
 
 
 def stats(client: socket.socket) -> dict[str, str]:
@@ -261,8 +266,19 @@ def test_a_port_in_use(served: Served, tmp_path: Path) -> None:
     assert "Address already in use: choose another --listen" in result.stderr
 
 
-def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(served: Served) -> None:
-    with sqlite3.connect(served.store, isolation_level=None) as database, clients(served, 6) as many:
+@pytest.mark.parametrize("secured", [False, True])
+def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(tmp_path: Path, secured: bool) -> None:
+    """With TLS both workers write, since such connections stay; without it the first one does."""
+    options, tls = TWO, None
+    if secured:
+        certificate, key = authority(tmp_path)
+        options, tls = (*TWO, "--tls-cert", str(certificate), "--tls-key", str(key)), trusting(certificate)
+    left = 3 if secured else 0
+    with (
+        serving(tmp_path / "x.sqlite", *options) as served,
+        closing(sqlite3.connect(served.store, isolation_level=None)) as database,
+        clients(served, 6, tls) as many,
+    ):
         database.execute("DELETE FROM demo_test")
         writers = [Writer(client, f"w{number}", number, SHARED) for number, client in enumerate(many)]
         ask(many[0], b"set all 0 0 1\r\n0\r\n")
@@ -273,13 +289,13 @@ def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(served: Ser
         os.kill(dead, signal.SIGKILL)
         served.wait_for("was killed by SIGKILL: its connections are closed")
         served.wait_for("worker 1 restarted")
-        until(lambda: sum(writer.is_alive() for writer in writers) == 3)
+        until(lambda: sum(writer.is_alive() for writer in writers) == left)
         went_on = [writer.acknowledged for writer in writers]
-        until(lambda: sum(w.acknowledged > before for w, before in zip(writers, went_on, strict=True)) == 3)
+        until(lambda: sum(w.acknowledged > before for w, before in zip(writers, went_on, strict=True)) == left)
         assert alive in workers(served)
         assert len(workers(served)) == 2
-        with clients(served, 2) as more:
-            until(lambda: stats(more[0])["curr_connections"] == "6")
+        with clients(served, 2, tls) as more:
+            until(lambda: int(stats(more[0])["curr_connections"]) == left + 3)
             assert int(stats(more[1])["cmd_set"]) >= sum(len(writer.values) for writer in writers)
         for client in many:
             with suppress(OSError):  # those of the dead worker have no other end
@@ -288,7 +304,6 @@ def test_a_killed_worker_loses_no_acknowledged_write_and_is_replaced(served: Ser
             writer.join(10)
         rows = dict(database.execute("SELECT c1, c2 FROM demo_test").fetchall())
         assert differences(writers, SHARED, rows) == []
-    database.close()
 
 
 def test_a_file_that_is_gone_is_not_made_anew(served: Served) -> None:

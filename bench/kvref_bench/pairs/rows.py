@@ -14,6 +14,7 @@ from kvref_bench.scenario.records import Table
 ServerName = Literal[
     "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached",
     "kvref-cached", "kvref-uncached", "plugin-logged", "floor", "kvref-compiled", "kvref-compiled-mysql",
+    "kvref-workers",
 ]  # fmt: skip
 COUNT: Final = 100_000
 VALUE: Final = 100  # bytes
@@ -82,7 +83,9 @@ class Row:
 
 def rows() -> tuple[Row, ...]:
     """Return all rows, in the order of the table."""
-    return (*_over_sqlite(), *_over_mysql(), *_binary(), *_cached(), _floor(), *_of_parts(), *_compiled())
+    return (
+        *_over_sqlite(), *_workers(), *_over_mysql(), *_binary(), *_cached(), _floor(), *_of_parts(), *_compiled(),
+    )  # fmt: skip
 
 
 @cache
@@ -119,6 +122,24 @@ def _over_sqlite() -> tuple[Row, ...]:
             "connections", "get, 2,000 connections", _sqlite(_ours("get", 2000)),
             Side("kvref-sqlite", _ours("get", 20), "itself with 20"), 0.8,
         ),
+    )  # fmt: skip
+
+
+def _workers() -> tuple[Row, ...]:
+    """Return what two processes of kvref do where one did before."""
+    mixed = Generated(replace(_ours("get", 64).work, verbs={"get": 0.9, "set": 0.1}))
+    loads = (
+        ("get", "get, 64 connections", _ours("get", 64), False),
+        ("mixed", "90 % get, 10 % set, 64 connections", mixed, True),
+        ("set", "set, depth 1, 64 connections", _ours("set", 64), True),
+        ("set-16", "set, depth 16, 64 connections", _ours("set", 64, depth=16), True),
+    )
+    return tuple(
+        Row(
+            f"workers-2-{name}", work, Side("kvref-workers", load, "kvref over SQLite, 2 workers"),
+            _sqlite(load, "one process"), 0.95, durable=durable,
+        )
+        for name, work, load, durable in loads
     )  # fmt: skip
 
 

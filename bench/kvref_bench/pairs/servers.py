@@ -94,6 +94,7 @@ class Servers:
         self._open: dict[ServerName, Callable[[], Server]] = {
             "kvref-sqlite": self._kvref_sqlite,
             "kvref-sqlite-metrics": self._kvref_sqlite_metrics,
+            "kvref-workers": self._kvref_workers,
             "kvref-mysql": self._kvref_mysql,
             "plugin": self._plugin,
             "mysql": self._mysql,
@@ -133,6 +134,9 @@ class Servers:
         self._stack.callback(scraper.join)
         self._stack.callback(over.set)
         return replace(server, name="kvref-sqlite-metrics")
+
+    def _kvref_workers(self) -> Server:
+        return replace(self._kvref_sqlite("--workers", "2"), name="kvref-workers")
 
     def _kvref_sqlite(self, *options: str) -> Server:
         peer = self._filled("kvref-sqlite", (*self._options, *options))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,15 +15,27 @@ _MAX_MESSAGE: Final = 1 << 17  # bytes of a message; the text of an error is cut
 _MAX_TEXT: Final = 1 << 14
 _CONNECTION: Final = b"c"
 SEND_SECONDS: Final = 5.0
-LOST: Final = "lost"  # the message for a connection for which this process has no free descriptor
+# Messages with the number of a connection: this process has no free descriptor for it, or serves it.
+LOST: Final = "lost"
+TOOK: Final = "took"
+_HEAD: Final = struct.Struct("!cBI")  # of a connection: _CONNECTION, number of the listener, number of `Handed`
 
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """A connection that is handed on, and the number of its listener."""
+    """A connection that is handed on.
+
+    Args:
+        connection: its socket.
+        listener: number of its listener.
+        number: the receiver has to say TOOK with it before it serves the connection; 0: it need not.
+        state: of a connection that has served commands, see `passed.py`; empty: it was just accepted.
+    """
 
     connection: socket.socket
     listener: int
+    number: int
+    state: bytes
 
 
 class Channel:
@@ -56,17 +69,19 @@ class Channel:
         finally:
             self._end.settimeout(0)
 
-    def hand_on(self, connection: socket.socket, listener: int) -> None:
+    def hand_on(self, descriptor: int, listener: int, state: bytes = b"", number: int = 0) -> None:
         """Send a connection, which the caller still has to close.
 
         Args:
-            connection: just accepted.
-            listener: number of the one that did, below 256.
+            descriptor: of its socket.
+            listener: number of its listener, below 256.
+            state: see `Handed`.
+            number: see `Handed`.
 
         Raises:
             OSError: the other end is gone, or is behind.
         """
-        socket.send_fds(self._end, [_CONNECTION + bytes([listener])], [connection.fileno()])
+        socket.send_fds(self._end, [_HEAD.pack(_CONNECTION, listener, number) + state], [descriptor])
 
     def hear(self) -> tuple[str, str, dict[str, int]] | Handed | None:
         """Return what the other end has sent: what it is about, a text and settings; or a connection; None: nothing.
@@ -78,12 +93,13 @@ class Channel:
             data, descriptors, _, _ = socket.recv_fds(self._end, _MAX_MESSAGE, 1)
         except BlockingIOError:
             return None
-        except ConnectionResetError as error:  # it ended with something unread
-            raise EOFError from error
-        if descriptors:
-            return Handed(socket.socket(fileno=descriptors[0]), data[1])
+        except ConnectionResetError:  # said once, if it ended with something unread; what it has sent is still here
+            return self.hear()
         if data[:1] == _CONNECTION:
-            return LOST, "", {}  # recvmsg(2) leaves out what there is no descriptor for
+            _, listener, number = _HEAD.unpack_from(data)
+            if not descriptors:
+                return LOST, str(number), {}  # recvmsg(2) leaves out what there is no descriptor for
+            return Handed(socket.socket(fileno=descriptors[0]), listener, number, data[_HEAD.size :])
         if not data:
             raise EOFError
         message: Any = json.loads(data)

@@ -26,8 +26,8 @@ from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.exporter import Exporter
 from kvref.server.telemetry.lifecycle import Lifecycle, Served, log_reload
 from kvref.server.telemetry.sources import of_workers
-from kvref.server.workers.channel import Channel, Signals, ignore, pair
-from kvref.server.workers.plan import Plan, print_of
+from kvref.server.workers.channel import LOST, TOOK, Channel, Handed, Signals, ignore, pair
+from kvref.server.workers.plan import WRITER, Plan, print_of
 from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.server.workers.worker import work
 
@@ -149,6 +149,22 @@ class Child:
     ready: bool = False
 
 
+@dataclass(eq=False)
+class Offer:
+    """A connection that goes from one worker to another.
+
+    Args:
+        handed: the connection.
+        workers: those that may take it, the best one last.
+        to: the worker to which it was offered last.
+    """
+
+    handed: Handed
+    workers: list[Child]
+    to: Child | None = None
+
+
+MOST_OFFERS: Final = (1 << 32) - 1  # then numbers begin again
 START_SECONDS: Final = 60.0
 RELOAD_SECONDS: Final = 60.0
 # A worker that ended sooner than this after its start is not started again before as much time has passed.
@@ -180,6 +196,8 @@ class Parent:
         self._selector.register(self._signals, selectors.EVENT_READ, self._heed_signals)
         self._due: list[tuple[float, Callable[[], None]]] = []
         self._given = 0
+        self._offers: dict[int, Offer] = {}  # connections that no worker serves yet, by number
+        self._offered = 0
         self._started = self._stopping = self._reloads = False
 
     def run(self) -> None:
@@ -235,7 +253,7 @@ class Parent:
         for number in range(self._plan.workers):
             self._start(number)
         self._await("ready", START_SECONDS)
-        if sum(child.ready for child in self._children.values()) < self._plan.workers:
+        if len(self._ready) < self._plan.workers:
             raise ConfigError(f"a worker ended, or was not ready within {START_SECONDS:g} s: see the log")
         self._started = True
 
@@ -264,6 +282,8 @@ class Parent:
         self._signals.close()
         for each in self._listeners:
             each.close()
+        for offer in self._offers.values():
+            offer.handed.connection.close()
 
     def _hear(self, child: Child) -> None:
         try:
@@ -271,7 +291,11 @@ class Parent:
         except EOFError:
             self._bury(child)
             return
-        if isinstance(heard, tuple):
+        if isinstance(heard, Handed):
+            self._forward(heard, child)
+        elif isinstance(heard, tuple) and heard[0] in {LOST, TOOK}:
+            self._settle(int(heard[1]), taken=heard[0] == TOOK)
+        elif isinstance(heard, tuple):
             child.said = heard[:2]
             if heard[0] == "ready":
                 self._welcome(child)
@@ -279,6 +303,47 @@ class Parent:
                 if not (self._started or self._stopping):
                     raise failure(heard[1])
                 _log.error("a worker cannot start: %s", heard[1])
+
+    def _forward(self, handed: Handed, sender: Child) -> None:
+        """Give a connection to the worker that writes, or, if that one cannot take it, back to its sender.
+
+        It stays open here until one of them says that it serves it.
+        """
+        there = sorted(self._ready, key=lambda child: (child.number == WRITER, child is sender))
+        self._offer(Offer(handed, there))
+
+    def _offer(self, offer: Offer) -> None:
+        """Give a connection to the next of the workers that may take it."""
+        handed = offer.handed
+        while offer.workers:
+            child = offer.workers.pop()
+            self._offered = self._offered % MOST_OFFERS + 1
+            try:
+                child.channel.hand_on(handed.connection.fileno(), handed.listener, handed.state, self._offered)
+            except OSError:
+                continue
+            offer.to = child
+            self._offers[self._offered] = offer
+            self._plan.memory.slot(child.number)[WorkerSlot.GIVEN] += 1
+            return
+        handed.connection.close()
+        _log.warning("connection closed: no worker is available")
+
+    def _settle(self, number: int, *, taken: bool) -> None:
+        """Close a connection that a worker serves now, or offer it to the next one."""
+        offer = self._offers.pop(number, None)
+        if offer is None:
+            _log.warning("connection closed: the parent has no free descriptor for it")
+        elif taken:
+            offer.handed.connection.close()
+        else:
+            assert offer.to is not None, "it was offered"
+            self._plan.memory.slot(offer.to.number)[WorkerSlot.GIVEN] -= 1
+            self._offer(offer)
+
+    @property
+    def _ready(self) -> list[Child]:
+        return [child for child in self._children.values() if child.ready]
 
     def _bury(self, child: Child) -> None:
         self._selector.unregister(child.channel)
@@ -288,6 +353,8 @@ class Parent:
         slot = self._plan.memory.slot(child.number)
         for cell in WorkerSlot:
             slot[cell] = 0
+        for number in [number for number, offer in self._offers.items() if offer.to is child]:
+            self._offer(self._offers.pop(number))
         if self._stopping:
             return
         self._outside.ended(child.number, child.pid, os.waitstatus_to_exitcode(status))
@@ -313,7 +380,7 @@ class Parent:
                 self._selector.unregister(each)
 
     def _accept(self, listener: socket.socket) -> None:
-        if not any(child.ready for child in self._children.values()):
+        if not self._ready:
             self._accept_no_more()  # new connections wait in the backlog for the next worker
             return
         try:
@@ -331,11 +398,11 @@ class Parent:
             memory.count_refused()
             turn_away(connection)
             return
-        slots = {child: memory.slot(child.number) for child in self._children.values() if child.ready}
+        slots = {child: memory.slot(child.number) for child in self._ready}
         loads = {child: slot[WorkerSlot.GIVEN] - slot[WorkerSlot.CLOSED] for child, slot in slots.items()}
         for child in sorted(loads, key=lambda child: (loads[child], child.given)):
             try:
-                child.channel.hand_on(connection, listener)
+                child.channel.hand_on(connection.fileno(), listener)
             except OSError:
                 continue  # it is gone, of which its channel will tell, or it is far behind
             self._given += 1

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Final
 
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Directory
@@ -22,6 +23,10 @@ from kvref.storage.config.containers import Container
 from kvref.storage.several import Placement, tables_of
 from kvref.storage.sqlite.file import SCHEME, identity, path_of
 from kvref.storage.stores import open_store
+
+# The worker to which the others pass a connection whose write had to wait for a commit. SQLite has one writer: a second
+# process waits for its lock, and repeats all reads after each of its commits.
+WRITER: Final = 0
 
 
 def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], scheme: Scheme) -> None:
@@ -144,6 +149,11 @@ class Plan:
             return directory, [*store.problems, *unknown_mappings(self.listeners, directory)]
         finally:
             store.close()
+
+    @property
+    def one_writes(self) -> bool:
+        """Return whether only WRITER is to write: all stores are SQLite files."""
+        return len(self._files) == len(self.dsns)
 
     @property
     def numbers_in_store(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple
@@ -30,6 +31,10 @@ from kvref.storage.config.containers import Container
 
 _VALUES: Final = attrgetter(*COUNTED)
 _AT: Final = len(WorkerSlot)
+_GETS, _HITS, _MISSES, _READ, _WRITTEN = (
+    _AT + COUNTED.index(name) for name in ("cmd_get", "get_hits", "get_misses", "bytes_read", "bytes_written")
+)
+_CELLS: Final = struct.Struct(f"@{len(COUNTED)}Q")  # native: each number is written whole
 # An entry of a prefix: a byte for its length, its bytes, and from the cell behind them its four counters.
 _MAX_PREFIX: Final = 255
 _NUMBERS: Final = (1 + _MAX_PREFIX) // 8
@@ -170,9 +175,14 @@ class WorkerCounters(Counters):
 
     def publish(self) -> None:
         """Show the others what was counted."""
-        for cell, count in enumerate(_VALUES(self), _AT):
-            self._slot[cell] = count & MASK
+        _CELLS.pack_into(self._slot, _AT * CELL, *_VALUES(self))
         self._shown.publish()
+
+    def publish_get(self) -> None:
+        """Show the others what one get counts, which is a fraction of the work."""
+        slot = self._slot
+        slot[_GETS], slot[_HITS], slot[_MISSES] = self.cmd_get, self.get_hits, self.get_misses
+        slot[_READ], slot[_WRITTEN] = self.bytes_read, self.bytes_written
 
     def totals(self) -> dict[str, int]:
         """Return the counters of all workers since the last `stats reset`."""

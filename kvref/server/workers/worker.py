@@ -20,19 +20,21 @@ from kvref.engine.mapping import Directory
 from kvref.engine.shared_state import Crawler, VBuckets
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.server.connection import speaks
+from kvref.server.passed import Passed, from_message, to_message
 from kvref.server.server import Scope, Server
-from kvref.server.workers.channel import LOST, Channel, Handed
-from kvref.server.workers.plan import Plan, print_of
+from kvref.server.workers.channel import LOST, TOOK, Channel, Handed
+from kvref.server.workers.plan import WRITER, Plan, print_of
 from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.server.workers.shared_state import WorkerCounters, WorkerMarks, WorkerPrefixes
 from kvref.storage.base import MappedTables
 
 if TYPE_CHECKING:
-    from kvref.server.listeners.listener import Loaded
+    from kvref.server.listeners.listener import Listener, Loaded
 
 _log = logging.getLogger("kvref.server")
 
 FAILED: Final = 2
+NEW: Final = "0"  # number of a connection that was just accepted
 _AT_ONCE: Final = 64  # connections taken before the others have their turn
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
@@ -49,7 +51,7 @@ class WorkerScope(Scope):
 
     def __init__(self, plan: Plan, number: int) -> None:
         self._plan = plan
-        self.first = number == 0
+        self.first = number == WRITER
         self._memory = memory = plan.memory
         self._slot = memory.slot(number)
         self._slot[WorkerSlot.PID] = os.getpid()
@@ -64,6 +66,10 @@ class WorkerScope(Scope):
     def cas_numbers(self, store: MappedTables) -> Iterator[int]:
         """Return the counter of cas numbers: the file's, or that of all workers."""
         return store.cas_numbers() if self._plan.numbers_in_store else self._memory.cas_numbers()
+
+    def publish_get(self) -> None:
+        """See `Scope`."""
+        self.counters.publish_get()
 
     def publish(self, closed: int, most: int) -> None:
         """Show the other workers what was counted, how many connections were closed and how many there were at once.
@@ -98,10 +104,12 @@ class Worker:
         server: has the configuration in force.
         store: the server's.
         channel: to the parent.
+        passes_on: connections that write go to another worker.
     """
 
-    def __init__(self, server: Server, store: MappedTables, channel: Channel) -> None:
+    def __init__(self, server: Server, store: MappedTables, channel: Channel, *, passes_on: bool) -> None:
         self._server = server
+        self._passes_on = passes_on
         self._store = store
         self._channel = channel
         self._stop = asyncio.Event()
@@ -112,6 +120,8 @@ class Worker:
         """Serve; raises ConfigError where the store cannot be served with these settings."""
         loop = asyncio.get_running_loop()
         self._server.open()
+        if self._passes_on:
+            self._server.pass_on = self._pass_on
         loop.add_reader(self._channel.fileno(), self._hear)
         self._channel.say("ready")
         await self._server.until(self._stop)
@@ -130,9 +140,9 @@ class Worker:
             if isinstance(heard, Handed):
                 self._start(self._take(heard))
                 continue
-            what, _, settings = heard
+            what, text, settings = heard
             if what == LOST:
-                self._refuse()
+                self._refuse(text)
             elif what == "read":
                 self._start(self._read_again(settings))
             elif what == "take":
@@ -149,18 +159,37 @@ class Worker:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    def _refuse(self) -> None:
+    def _refuse(self, number: str) -> None:
         self._server.descriptors.none_left()
+        if number != NEW:  # the parent still has it
+            self._channel.say(LOST, number)
+            return
         self._server.closed_connections += 1
         self._server.publish()
 
     async def _take(self, handed: Handed) -> None:
+        if handed.number:
+            self._channel.say(TOOK, str(handed.number))
         connection, listener = handed.connection, self._server.listeners[handed.listener]
         connection.settimeout(0)
-        make = speaks(self._server, listener)
+        passed = from_message(handed.state) if handed.state else None
+        make = speaks(self._server, listener, passed)
         if not await self._server.handshakes.take(make, connection, listener.tls):
             self._server.closed_connections += 1
+        if self._stop.is_set():  # the others were ended before this one came
+            for each in list(self._server.connections):
+                each.end()
         self._server.publish()
+
+    def _pass_on(self, descriptor: int, listener: Listener, passed: Passed) -> bool:
+        """Let the worker that writes serve a connection, see `PassOn`."""
+        if self._stop.is_set():
+            return False
+        try:
+            self._channel.hand_on(descriptor, self._server.listeners.index(listener), to_message(passed))
+        except OSError:
+            return False  # the parent is behind: the next write tries again
+        return True
 
     async def _read_again(self, settings: dict[str, int]) -> None:
         try:
@@ -194,7 +223,8 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         scope = WorkerScope(plan, number)
         server = Server(store, plan.profile, lambda: plan.settings, plan.listeners, scope, plan.directory)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(server, store, channel))
+            worker = Worker(server, store, channel, passes_on=plan.one_writes and not scope.first)
+            runner.run(worker.run())
         store.close()
         status = 0
     except KvrefError as error:
@@ -203,10 +233,6 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         _log.exception("worker %d failed", number)
     finally:
         os._exit(status)
-
-
-async def _serve(server: Server, store: MappedTables, channel: Channel) -> None:
-    await Worker(server, store, channel).run()
 
 
 def _times(pid: int) -> tuple[float, float]:

@@ -1,0 +1,175 @@
+"""A connection that writes goes to the first worker, which goes on where the other one stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from server.listeners.talk import authority, frame, trusting
+from serving import Served, ask, serving, until_read, workers
+from waiting import until
+
+TWO = ("--workers", "2")
+ROW = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serving(tmp_path / "x.sqlite", *TWO) as served:
+        yield served
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[socket.socket]:
+    """Return a connection that the second worker serves."""
+    with served.connect() as first, of_second(served) as second:
+        assert ask(first, b"get AA\r\n") == ROW  # it stays, so that the next connection is the second worker's
+        yield second
+
+
+def of_second(served: Served) -> socket.socket:
+    before = sockets(workers(served)[1])
+    client = served.connect()
+    until(lambda: sockets(workers(served)[1]) == before + 1)
+    return client
+
+
+def sockets(pid: int) -> int:
+    return sum(each.readlink().name.startswith("socket:") for each in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def both(served: Served) -> tuple[int, ...]:
+    return tuple(map(sockets, workers(served)))
+
+
+def numbers(client: socket.socket) -> tuple[int, ...]:
+    rows = dict(re.findall(rb"STAT (\S+) (\d+)\r\n", ask(client, b"stats\r\n")))
+    return tuple(int(rows[name]) for name in (b"curr_connections", b"total_connections"))
+
+
+def exchange(client: socket.socket, data: bytes, answer: bytes) -> None:
+    client.sendall(data)
+    said = b""
+    while len(said) < len(answer):
+        piece = client.recv(4096)
+        assert piece, said
+        said += piece
+    assert said == answer
+
+
+def test_a_connection_moves_with_its_first_write(served: Served, client: socket.socket) -> None:
+    first, second = both(served)
+    assert ask(client, b"get AA\r\n") == ROW
+    assert both(served) == (first, second)
+    before = numbers(client)
+    exchange(client, b"set k 1 0 3\r\nabc\r\n", b"STORED\r\n")
+    until(lambda: both(served) == (first + 1, second - 1))
+    exchange(client, b"get k\r\n", b"VALUE k 1 3\r\nabc\r\nEND\r\n")
+    assert numbers(client) == before
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"get AA\r\nset k 0 0 1\r\na\r\nget k\r\nappend k 0 0 1\r\nb\r\nget k\r\n",
+        b"set k 0 0 1\r\na\r\nget k\r\nappend k 0 0 1\r\nb\r\nget k\r\nget AA\r\n",
+        b"set k 0 0 1 noreply\r\na\r\nget k\r\n",
+        b"mg AA v t\r\nms k 2\r\nab\r\nmg k v t f\r\nincr AA 1\r\ndelete k\r\nget k\r\n",
+        b"touch AA 100\r\nset k 0 0 1\r\nlonger\r\nget k\r\n",
+    ],
+)
+@pytest.mark.parametrize("cut", [0, 3, 14, 15])
+def test_commands_around_the_first_write_are_answered_in_order(
+    served: Served, client: socket.socket, tmp_path: Path, data: bytes, cut: int
+) -> None:
+    with serving(tmp_path / "one.sqlite") as alone, alone.connect() as other:
+        expected = ask(other, data)
+    first, _ = both(served)
+    if cut:
+        client.sendall(data[:cut])
+        until_read(client)
+    assert ask(client, data[cut:]) == expected
+    ask(client, b"set again 0 0 1\r\na\r\n")
+    until(lambda: sockets(workers(served)[0]) > first)
+    assert ask(client, b"get again\r\n") == b"VALUE again 0 1\r\na\r\nEND\r\n"
+
+
+def test_the_binary_protocol_goes_on(served: Served, client: socket.socket) -> None:
+    first, second = both(served)
+    write = frame(0x01, b"k", b"value", bytes(8))
+    client.sendall(write[:30])
+    until_read(client)
+    client.sendall(write[30:] + frame(0x00, b"k"))
+    said = b""
+    while not said.endswith(b"value"):
+        said += client.recv(4096)
+    until(lambda: both(served) == (first + 1, second - 1))
+    client.sendall(frame(0x00, b"AA"))
+    assert client.recv(4096).endswith(b"HELLO, HELLO")
+
+
+def test_the_mapping_stays_bound_unless_it_is_gone(served: Served, client: socket.socket) -> None:
+    with sqlite3.connect(served.store, isolation_level=None) as database:
+        database.execute("CREATE TABLE one (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9))")
+        database.execute("INSERT INTO containers VALUES ('new', 'test', 'one', 'k', 'v', '0', '0', '0', 'PRIMARY')")
+        with served.connect(), of_second(served) as other:
+            for each in (client, other):
+                assert ask(each, b"get @@new\r\n").startswith(b"VALUE @@new")
+            exchange(client, b"set k 0 0 3\r\nabc\r\n", b"STORED\r\n")
+            exchange(client, b"get k\r\n", b"VALUE k 0 3\r\nabc\r\nEND\r\n")
+            assert database.execute("SELECT k, v FROM one").fetchall() == [("k", "abc")]
+            database.execute("DELETE FROM containers WHERE name = 'new'")
+            served.reload()
+            said = b"SERVER_ERROR mapping new is no longer in containers: bind another\r\n"
+            exchange(other, b"set k 0 0 3\r\nabc\r\n", said)
+    database.close()
+
+
+def test_a_user_stays_known(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("alice:secret\n")
+    options = (*TWO, "--auth-file", str(users))
+    with serving(tmp_path / "x.sqlite", *options) as served, served.connect(), of_second(served) as client:
+        exchange(client, b"set a 0 0 12\r\nalice secret\r\n", b"STORED\r\n")
+        first, second = both(served)
+        exchange(client, b"set k 0 0 3\r\nabc\r\n", b"STORED\r\n")
+        until(lambda: both(served) == (first + 1, second - 1))
+        exchange(client, b"get k\r\n", b"VALUE k 0 3\r\nabc\r\nEND\r\n")
+
+
+def test_a_connection_with_tls_stays(tmp_path: Path) -> None:
+    certificate, key = authority(tmp_path)
+    options = ("--tls-cert", str(certificate), "--tls-key", str(key))
+    with (
+        serving(tmp_path / "x.sqlite", *TWO, *options) as served,
+        served.connect(),
+        of_second(served) as plain,
+        trusting(certificate).wrap_socket(plain, server_hostname="localhost") as client,
+    ):
+        before = both(served)
+        exchange(client, b"set k 0 0 3\r\nabc\r\n", b"STORED\r\n")
+        exchange(client, b"get k\r\n", b"VALUE k 0 3\r\nabc\r\nEND\r\n")
+        assert both(served) == before
+
+
+def test_a_write_is_carried_out_also_while_the_first_worker_is_replaced(served: Served, client: socket.socket) -> None:
+    os.kill(workers(served)[0], signal.SIGKILL)
+    served.wait_for("was killed by SIGKILL")
+    for number in range(300):
+        exchange(client, b"set k 0 0 3\r\n%03d\r\n" % number, b"STORED\r\n")
+    served.wait_for("worker 1 restarted")
+    exchange(client, b"get k\r\n", b"VALUE k 0 3\r\n299\r\nEND\r\n")
+
+
+def test_a_reader_stays_while_others_write(served: Served, client: socket.socket) -> None:
+    with served.connect() as writer:
+        for number in range(50):
+            exchange(writer, b"set k 0 0 2\r\n%02d\r\n" % number, b"STORED\r\n")
+            exchange(client, b"get k\r\n", b"VALUE k 0 2\r\n%02d\r\nEND\r\n" % number)
+    assert sockets(workers(served)[1]) >= 1
