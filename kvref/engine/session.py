@@ -26,7 +26,7 @@ from kvref.engine.operations import (
     TransactionLostError,
 )
 from kvref.engine.rules import Rules
-from kvref.engine.shared_state import Crawler, Marks, VBuckets
+from kvref.engine.shared_state import Crawler, Marks, VBuckets, Verbosity
 from kvref.engine.stats import Counters
 from kvref.engine.values import RefusedError, join_value, key_cell, shown_flags
 from kvref.errors import StoreError
@@ -86,7 +86,7 @@ class Shared:
     oversized_set_removes: bool = True
     crawler: Crawler = field(default_factory=Crawler)
     clients: Callable[[Session], list[tuple[str, str]]] = lambda _: []
-    verbosity: int = 0
+    verbosity: Verbosity = field(default_factory=Verbosity)
 
     def __post_init__(self) -> None:
         """Let the counters follow the profile."""

@@ -136,6 +136,26 @@ class VBuckets:
         return Line(b"Configured")
 
 
+class Verbosity:
+    """The level that `stats settings` shows, 0 at the start.
+
+    Args:
+        number: one that holds it, as another holder of the same number left it; None: a new one.
+    """
+
+    def __init__(self, number: list[int] | memoryview | None = None) -> None:
+        self._number = [0] if number is None else number
+
+    @property
+    def level(self) -> int:
+        """Return the level."""
+        return self._number[0]
+
+    @level.setter
+    def level(self, level: int) -> None:
+        self._number[0] = level
+
+
 class Crawler:
     """A switch for all connections, which is on at the start.
 

@@ -122,6 +122,7 @@ class Connection:
         "greedy",
         "heard_at",
         "moved",
+        "passed_on",
     )  # fmt: skip
 
     def __init__(self, host: Host, listener: Listener, passed: Passed | None = None) -> None:
@@ -159,6 +160,7 @@ class Connection:
         self._out = ReplyQueue(host.executor.commits_of(self._transaction), self, self._times)
         self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self)
         self.moved = passed is not None  # it began in another process
+        self.passed_on = False  # it goes on in another process
         if passed is not None:
             self._authenticator, self._heard = None, True
             self._session.go_on(passed.binding)
@@ -651,12 +653,15 @@ class Connection:
         transport, pass_on, binding = self._transport, self._host.pass_on, self._session.binding
         if transport is None or pass_on is None or binding is None or not self._half_open or self._silenced:
             return False
+        if transport.is_closing():  # it is passed on already, in this turn of the loop
+            return False
         waits = self._eof or self._behind or bool(self._out) or not self._nothing_first
         if waits or not self._parser.at_command or len(pending) > MAX_PENDING or transport.get_write_buffer_size():
             return False
         descriptor = transport.get_extra_info("socket").fileno()
         if not pass_on(descriptor, self._listener, Passed(binding, binary, pending)):
             return False
+        self.passed_on = True
         transport.abort()  # closes the descriptor of this process, not the connection
         return True
 

@@ -18,7 +18,7 @@ from kvref.engine.cache.memory import Cache, Policy
 from kvref.engine.mapping import Directory
 from kvref.engine.rules import rules
 from kvref.engine.session import Session, Shared
-from kvref.engine.shared_state import Crawler, Marks, VBuckets
+from kvref.engine.shared_state import Crawler, Marks, VBuckets, Verbosity
 from kvref.engine.stats import EVICTS, Counters
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
@@ -60,6 +60,7 @@ class Scope:
         vbuckets: the states of vbuckets.
         marks: what meta commands remember of rows.
         crawler: whether `lru_crawler` is enabled.
+        verbosity: level that `stats settings` shows.
         tally: what is counted for metrics and health, of all processes.
         own: the part of it that is this process's.
     """
@@ -72,6 +73,7 @@ class Scope:
         self.vbuckets = VBuckets()
         self.marks = Marks()
         self.crawler = Crawler()
+        self.verbosity = Verbosity()
         self.tally = EventCounters(1)
         (self.own,) = self.tally.processes
 
@@ -165,6 +167,7 @@ class Server:
             lambda: int(time.time()), settings["item_size_max"],
             Limits(settings["daemon_memcached_r_batch_size"], settings["daemon_memcached_w_batch_size"]),
             cache, scope.vbuckets, scope.marks, crawler=scope.crawler, clients=self.client_rows,
+            verbosity=scope.verbosity,
         )  # fmt: skip
         refuse_shared_cache(listeners, self.shared.directory)
         refuse_reads(listeners, store)
@@ -292,7 +295,7 @@ class Server:
         """Remove a connection that was closed."""
         if connection in self.connections:
             self.connections.remove(connection)
-            self.closed_connections += 1
+            self.closed_connections += not connection.passed_on
         if connection.greedy:
             self.turns.ended()
         self.publish()
@@ -435,7 +438,7 @@ class Server:
         """Return the rows of `stats settings` that memcached 1.6 has and monitoring reads."""
         path = next((each.address.path for each in self.listeners if each.address.path), "NULL")
         return {
-            "verbosity": str(self.shared.verbosity),
+            "verbosity": str(self.shared.verbosity.level),
             EVICTS: "on" if self.shared.directory.policies.fills_cache else "off",
             "domain_socket": path,
             "ssl_enabled": "yes" if self._has_tls else "no",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import signal
 import socket
 import sqlite3
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -41,7 +44,11 @@ def of_second(served: Served) -> socket.socket:
 
 
 def sockets(pid: int) -> int:
-    return sum(each.readlink().name.startswith("socket:") for each in Path(f"/proc/{pid}/fd").iterdir())
+    found = 0
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found += each.readlink().name.startswith("socket:")
+    return found
 
 
 def both(served: Served) -> tuple[int, ...]:
@@ -57,7 +64,7 @@ def exchange(client: socket.socket, data: bytes, answer: bytes) -> None:
     client.sendall(data)
     said = b""
     while len(said) < len(answer):
-        piece = client.recv(4096)
+        piece = client.recv(1 << 16)
         assert piece, said
         said += piece
     assert said == answer
@@ -173,3 +180,52 @@ def test_a_reader_stays_while_others_write(served: Served, client: socket.socket
             exchange(writer, b"set k 0 0 2\r\n%02d\r\n" % number, b"STORED\r\n")
             exchange(client, b"get k\r\n", b"VALUE k 0 2\r\n%02d\r\nEND\r\n" % number)
     assert sockets(workers(served)[1]) >= 1
+
+
+def test_many_connections_move_at_once_with_much_input(served: Served) -> None:
+    many, sets = 80, 600  # more than the channels between the processes hold
+    data = b"".join(b"set k%d 0 0 50\r\n%050d\r\n" % (number, number) for number in range(sets))
+    with ExitStack() as stack:
+        clients = [stack.enter_context(served.connect()) for _ in range(many)]
+        for each in clients:
+            assert ask(each, b"get AA\r\n") == ROW
+        for each in clients:
+            each.sendall(data)
+        for each in clients:
+            exchange(each, b"", b"STORED\r\n" * sets)
+        assert sockets(workers(served)[0]) > many
+    assert not any("closed" in line for line in served.log)
+
+
+def test_a_connection_moves_once_also_if_a_write_comes_while_it_moves(served: Served) -> None:
+    chance = random.Random(5)
+    with served.connect() as first:
+        assert ask(first, b"get AA\r\n") == ROW
+        before = both(served)
+        for _ in range(150):
+            with of_second(served) as client:
+                client.sendall(b"get AA\r\nset a 0 0 1\r\na\r\n")
+                time.sleep(chance.uniform(0, 0.003))
+                for piece in (b"set b 0", b" 0 1\r\nb\r\nget", b" b\r\n"):
+                    client.sendall(piece)
+                exchange(client, b"", ROW + b"STORED\r\n" * 2 + b"VALUE b 0 1\r\nb\r\nEND\r\n")
+            until(lambda: both(served) == before, pause=0.001)
+
+
+def test_a_connection_that_moves_counts_once(tmp_path: Path) -> None:
+    with serving(tmp_path / "x.sqlite", *TWO, "--set", "maxconns=3") as served, served.connect() as first:
+        exchange(first, b"get AA\r\n", ROW)
+        for number in range(100):
+            with of_second(served) as second:
+                second.sendall(b"set k 0 0 3\r\n%03d\r\n" % number)
+                with served.connect() as third:
+                    exchange(third, b"get AA\r\n", ROW)
+                exchange(second, b"", b"STORED\r\n")
+            until(lambda: numbers(first)[0] == 2, pause=0.001)
+
+
+def test_verbosity_is_of_all_workers(served: Served, client: socket.socket) -> None:
+    with served.connect() as other:
+        assert ask(client, b"verbosity 2\r\n") == b"OK\r\n"
+        for each in (client, other):
+            assert b"STAT verbosity 2\r\n" in ask(each, b"stats settings\r\n")

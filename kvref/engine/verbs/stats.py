@@ -56,7 +56,7 @@ def stats(session: Session, command: c.Stats, _now: int) -> OperationGen:
 
 def verbosity(session: Session, command: c.Verbosity) -> Reply:
     """Set the level that `stats settings` shows; a higher one than the maximum counts as the maximum."""
-    session.shared.verbosity = min(command.level, MAX_VERBOSITY)
+    session.shared.verbosity.level = min(command.level, MAX_VERBOSITY)
     return Status.OK
 
 

@@ -156,14 +156,15 @@ class Offer:
     Args:
         handed: the connection.
         workers: those that may take it, the best one last.
-        to: the worker to which it was offered last.
+        holder: the worker among whose connections it is counted: that it comes from, or to which it was offered last.
     """
 
     handed: Handed
     workers: list[Child]
-    to: Child | None = None
+    holder: Child
 
 
+OFFER_PAUSE: Final = 0.001  # seconds until a connection is offered again to a worker that is behind
 MOST_OFFERS: Final = (1 << 32) - 1  # then numbers begin again
 START_SECONDS: Final = 60.0
 RELOAD_SECONDS: Final = 60.0
@@ -197,6 +198,7 @@ class Parent:
         self._due: list[tuple[float, Callable[[], None]]] = []
         self._given = 0
         self._offers: dict[int, Offer] = {}  # connections that no worker serves yet, by number
+        self._delayed: list[Offer] = []  # those for a worker that is behind
         self._offered = 0
         self._started = self._stopping = self._reloads = False
 
@@ -234,8 +236,13 @@ class Parent:
             self._stopping = True
 
     def _turn(self, seconds: float | None) -> None:
+        if self._delayed:
+            seconds = OFFER_PAUSE if seconds is None else min(seconds, OFFER_PAUSE)
         for key, _ in self._selector.select(seconds):
             key.data()
+        delayed, self._delayed = self._delayed, []
+        for offer in delayed:
+            self._offer(offer)
 
     def _next_due(self) -> float | None:
         return max(0.0, min(when for when, _ in self._due) - time.monotonic()) if self._due else None
@@ -282,7 +289,7 @@ class Parent:
         self._signals.close()
         for each in self._listeners:
             each.close()
-        for offer in self._offers.values():
+        for offer in [*self._offers.values(), *self._delayed]:
             offer.handed.connection.close()
 
     def _hear(self, child: Child) -> None:
@@ -294,7 +301,7 @@ class Parent:
         if isinstance(heard, Handed):
             self._forward(heard, child)
         elif isinstance(heard, tuple) and heard[0] in {LOST, TOOK}:
-            self._settle(int(heard[1]), taken=heard[0] == TOOK)
+            self._settle(int(heard[1]), child, taken=heard[0] == TOOK)
         elif isinstance(heard, tuple):
             child.said = heard[:2]
             if heard[0] == "ready":
@@ -310,36 +317,52 @@ class Parent:
         It stays open here until one of them says that it serves it.
         """
         there = sorted(self._ready, key=lambda child: (child.number == WRITER, child is sender))
-        self._offer(Offer(handed, there))
+        self._offer(Offer(handed, there, sender))
 
     def _offer(self, offer: Offer) -> None:
-        """Give a connection to the next of the workers that may take it."""
-        handed = offer.handed
+        """Give a connection to the best of the workers that may take it, later if that one is behind."""
+        handed, before = offer.handed, offer.holder
         while offer.workers:
-            child = offer.workers.pop()
             self._offered = self._offered % MOST_OFFERS + 1
+            self._hold(offer, offer.workers[-1])
             try:
-                child.channel.hand_on(handed.connection.fileno(), handed.listener, handed.state, self._offered)
-            except OSError:
+                offer.holder.channel.hand_on(handed.connection.fileno(), handed.listener, handed.state, self._offered)
+            except BlockingIOError:
+                self._hold(offer, before)
+                self._delayed.append(offer)
+                return
+            except OSError:  # it is gone
+                self._hold(offer, before)
+                offer.workers.pop()
                 continue
-            offer.to = child
+            offer.workers.pop()
             self._offers[self._offered] = offer
-            self._plan.memory.slot(child.number)[WorkerSlot.GIVEN] += 1
             return
         handed.connection.close()
+        self._count(before, -1)
         _log.warning("connection closed: no worker is available")
 
-    def _settle(self, number: int, *, taken: bool) -> None:
+    def _settle(self, number: int, child: Child, *, taken: bool) -> None:
         """Close a connection that a worker serves now, or offer it to the next one."""
         offer = self._offers.pop(number, None)
         if offer is None:
+            self._count(child, -1)
             _log.warning("connection closed: the parent has no free descriptor for it")
         elif taken:
             offer.handed.connection.close()
         else:
-            assert offer.to is not None, "it was offered"
-            self._plan.memory.slot(offer.to.number)[WorkerSlot.GIVEN] -= 1
             self._offer(offer)
+
+    def _hold(self, offer: Offer, child: Child) -> None:
+        """Count a connection as one of a worker, and no longer as one of its holder."""
+        self._count(offer.holder, -1)
+        self._count(child, 1)
+        offer.holder = child
+
+    def _count(self, child: Child, more: int) -> None:
+        """Count connections of a worker; the numbers of one that is gone are 0, or those of its successor."""
+        if self._children.get(child.number) is child:
+            self._plan.memory.slot(child.number)[WorkerSlot.GIVEN] += more
 
     @property
     def _ready(self) -> list[Child]:
@@ -353,7 +376,7 @@ class Parent:
         slot = self._plan.memory.slot(child.number)
         for cell in WorkerSlot:
             slot[cell] = 0
-        for number in [number for number, offer in self._offers.items() if offer.to is child]:
+        for number in [number for number, offer in self._offers.items() if offer.holder is child]:
             self._offer(self._offers.pop(number))
         if self._stopping:
             return
@@ -401,13 +424,14 @@ class Parent:
         slots = {child: memory.slot(child.number) for child in self._ready}
         loads = {child: slot[WorkerSlot.GIVEN] - slot[WorkerSlot.CLOSED] for child, slot in slots.items()}
         for child in sorted(loads, key=lambda child: (loads[child], child.given)):
+            self._count(child, 1)  # before the worker can answer with the number of connections
             try:
                 child.channel.hand_on(connection.fileno(), listener)
             except OSError:
+                self._count(child, -1)
                 continue  # it is gone, of which its channel will tell, or it is far behind
             self._given += 1
             child.given = self._given
-            slots[child][WorkerSlot.GIVEN] += 1
             return
         _log.warning("connection rejected: no worker is available")
 

@@ -38,12 +38,13 @@ class WorkerSlot(IntEnum):
 
 
 # Cells of all workers: the next cas number, whether prefixes are counted, how often they were forgotten, whether
-# `lru_crawler` is disabled.
+# `lru_crawler` is disabled, the verbosity.
 NEXT_CAS: Final = 0
 COUNTING: Final = 1
 FORGOTTEN: Final = 2
 _CRAWLER_DISABLED: Final = 3
-_RESET: Final = 4  # sums at the last `stats reset`
+_VERBOSITY: Final = 4
+_RESET: Final = 5  # sums at the last `stats reset`
 _FIRST_SLOT: Final = _RESET + len(COUNTED)
 _SLOT: Final = len(WorkerSlot) + len(COUNTED)
 
@@ -62,6 +63,7 @@ class Memory:
         self._cells = anonymous((_FIRST_SLOT + (workers + 1) * _SLOT) * CELL).cast("Q")
         self._cells[NEXT_CAS] = first_cas
         self.vbuckets = anonymous(VBUCKETS)
+        self.verbosity = self._cells[_VERBOSITY : _VERBOSITY + 1]
         self.crawler = self._cells[_CRAWLER_DISABLED : _CRAWLER_DISABLED + 1]
         self._locks = os.memfd_create("kvref-locks")
 

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import uvloop
 
 from kvref.engine.mapping import Directory
-from kvref.engine.shared_state import Crawler, VBuckets
+from kvref.engine.shared_state import Crawler, VBuckets, Verbosity
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.server.connection import speaks
+from kvref.server.connection_limit import connection_limit
 from kvref.server.passed import Passed, from_message, to_message
 from kvref.server.server import Scope, Server
 from kvref.server.workers.channel import LOST, TOOK, Channel, Handed
@@ -60,6 +61,7 @@ class WorkerScope(Scope):
         self.vbuckets = VBuckets(memory.vbuckets)
         self.marks = WorkerMarks(memory, plan.marks)
         self.crawler = Crawler(memory.crawler)
+        self.verbosity = Verbosity(memory.verbosity)
         self.tally = plan.tally
         self.own = plan.tally.processes[number]
 
@@ -79,6 +81,11 @@ class WorkerScope(Scope):
         self._slot[WorkerSlot.CLOSED] = closed
         self._slot[WorkerSlot.PEAK] = most
         self.counters.publish()
+
+    def is_writer_full(self) -> bool:
+        """Return whether the worker that writes has as many connections as one process may have."""
+        slot = self._memory.slot(WRITER)
+        return slot[WorkerSlot.GIVEN] - slot[WorkerSlot.CLOSED] >= connection_limit(self._plan.settings["maxconns"])
 
     def rows(self) -> dict[str, str]:
         """Return the rows of `stats` that are about all workers; the process is the parent."""
@@ -104,12 +111,14 @@ class Worker:
         server: has the configuration in force.
         store: the server's.
         channel: to the parent.
-        passes_on: connections that write go to another worker.
+        is_full: connections that write go to another worker, unless this returns that it has no room; None: they stay.
     """
 
-    def __init__(self, server: Server, store: MappedTables, channel: Channel, *, passes_on: bool) -> None:
+    def __init__(
+        self, server: Server, store: MappedTables, channel: Channel, is_full: Callable[[], bool] | None
+    ) -> None:
         self._server = server
-        self._passes_on = passes_on
+        self._is_full = is_full
         self._store = store
         self._channel = channel
         self._stop = asyncio.Event()
@@ -120,7 +129,7 @@ class Worker:
         """Serve; raises ConfigError where the store cannot be served with these settings."""
         loop = asyncio.get_running_loop()
         self._server.open()
-        if self._passes_on:
+        if self._is_full is not None:
             self._server.pass_on = self._pass_on
         loop.add_reader(self._channel.fileno(), self._hear)
         self._channel.say("ready")
@@ -183,7 +192,7 @@ class Worker:
 
     def _pass_on(self, descriptor: int, listener: Listener, passed: Passed) -> bool:
         """Let the worker that writes serve a connection, see `PassOn`."""
-        if self._stop.is_set():
+        if self._stop.is_set() or self._is_full is None or self._is_full():
             return False
         try:
             self._channel.hand_on(descriptor, self._server.listeners.index(listener), to_message(passed))
@@ -223,7 +232,8 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         scope = WorkerScope(plan, number)
         server = Server(store, plan.profile, lambda: plan.settings, plan.listeners, scope, plan.directory)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            worker = Worker(server, store, channel, passes_on=plan.one_writes and not scope.first)
+            passes_on = plan.one_writes and not scope.first
+            worker = Worker(server, store, channel, scope.is_writer_full if passes_on else None)
             runner.run(worker.run())
         store.close()
         status = 0
