@@ -9,7 +9,7 @@
 
 A closed loop of 64 connections, 90 % gets and 10 % sets, measures how much each server can serve. Half of that is then
 sent by a schedule (open loop). A latency lasts from the scheduled time until the reply, so that waiting behind slow
-replies counts. Meanwhile SQLite moves its log into the file, and kvref reads its configuration again every 10 s.
+replies counts. Meanwhile SQLite moves its log into the file, and kvref reads its configuration again (--reload-every).
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ TITLES: Final = {
 RELOADED: Final = ("kvref-sqlite",)  # by SIGHUP; the plugin has no signal for that
 SHARE: Final = 0.5  # of the capacity
 CAPACITY_SECONDS: Final = 5.0
-RELOAD_EVERY: Final = 10.0  # seconds
 KEYS: Final = Keys(10_000, length=16)
 VALUES: Final = Values((100, 100))
 WORK: Final = Work(KEYS, VALUES, {"get": 0.9, "set": 0.1}, sessions=64)
@@ -83,13 +82,13 @@ class Tail:
 
 
 @contextmanager
-def reloading(peer: OpenPeer, target: str) -> Iterator[None]:
-    """Let kvref read its configuration again every RELOAD_EVERY during the block."""
+def reloading(peer: OpenPeer, target: str, pause: float) -> Iterator[None]:
+    """Let kvref read its configuration again during the block, each time after a pause in seconds; 0: never."""
     over = threading.Event()
-    pids = [*peer.processes().values()] if target in RELOADED else []
+    pids = [*peer.processes().values()] if target in RELOADED and pause else []
 
     def reload() -> None:
-        while not over.wait(RELOAD_EVERY):
+        while not over.wait(pause or None):
             for pid in pids:
                 os.kill(pid, signal.SIGHUP)
 
@@ -110,12 +109,11 @@ def capacity(peer: OpenPeer, target: str, engine: Engine) -> float:
     return merged.ops / merged.seconds
 
 
-def measured(peer: OpenPeer, target: str, rate: float, seconds: float, engine: Engine) -> Tail:
-    """Return the latencies at a rate. Raises BenchError."""
+def measured(peer: OpenPeer, target: str, clock: Clock, pause: float, engine: Engine) -> Tail:
+    """Return the latencies at the rate of a clock; `pause`: see `reloading`. Raises BenchError."""
     assert peer.address is not None, "each has a port of the memcached protocol"
-    work = replace(WORK, rate=rate)
-    with reloading(peer, target):
-        merged = answered(target, coordinator.measure(peer.address, work, Clock(1.0, seconds), engine, Onlooker()))
+    with reloading(peer, target, pause):
+        merged = answered(target, coordinator.measure(peer.address, WORK, clock, engine, Onlooker()))
     bins = merged.bins("intended")
     found = [(percentile(bins, share) or math.nan) / 1e3 for share in (0.5, 0.99, 0.999, 1.0)]
     return Tail(target, merged.ops / merged.seconds, *found)
@@ -151,10 +149,15 @@ def table(tails: list[Tail]) -> str:
 @click.command()
 @click.option("--turns", default=3, show_default=True, type=click.IntRange(1), help="Measurements of each server.")
 @click.option("--seconds", default=60.0, show_default=True, type=click.FloatRange(1), help="Of each measurement.")
+@click.option(
+    "--reload-every", default=10.0, show_default=True, type=click.FloatRange(0), help="Seconds; 0: kvref never reloads."
+)
 @click.option("--server-cpus", default="0", show_default=True, help="Processors of the servers.")
 @click.option("--client-cpus", default="1", show_default=True, help="Processors of the generator.")
 @click.option("--json", "file", type=PATH, help="Write all figures there.")
-def main(turns: int, seconds: float, server_cpus: str, client_cpus: str, file: Path | None) -> None:
+def main(
+    turns: int, seconds: float, reload_every: float, server_cpus: str, client_cpus: str, file: Path | None
+) -> None:
     """Measure, and print a table."""
     where = cpus.split(server_cpus, client_cpus)
     tails: list[Tail] = []
@@ -168,13 +171,20 @@ def main(turns: int, seconds: float, server_cpus: str, client_cpus: str, file: P
             rates[name] = SHARE * capacity(peer, name, engine)
         for turn in range(turns):
             for name in [*there][:: 1 if turn % 2 == 0 else -1]:
-                tails.append(measured(there[name], name, rates[name], seconds, engine))
+                clock = Clock(1.0, seconds, rate=rates[name])
+                tails.append(measured(there[name], name, clock, reload_every, engine))
                 click.echo(f"turn {turn + 1}: {name}: p99.9 {tails[-1].p999:,.0f} µs", err=True)
     if file is not None:
         document = {
             "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "machine": machine.public(machine.machine()),
-            "settings": {"turns": turns, "seconds": seconds, "server_cpus": server_cpus, "client_cpus": client_cpus},
+            "settings": {
+                "turns": turns,
+                "seconds": seconds,
+                "reload_every": reload_every,
+                "server_cpus": server_cpus,
+                "client_cpus": client_cpus,
+            },
             "tails": [asdict(each) for each in tails],
         }
         write(document, file)
