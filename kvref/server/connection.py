@@ -637,10 +637,12 @@ class Connection:
 
     def _pass_on(self) -> None:
         """Let the process that writes to the file serve the connection, or go on where it cannot be passed on yet."""
-        pending = self._parser.take_all() if self._parser.at_command else b""
-        if not self._passed(pending, binary=is_binary(self._parser)):
+        if self._parser.at_command and self._parser.pending <= MAX_PENDING:
+            pending = self._parser.take_all()
+            if self._passed(pending, binary=is_binary(self._parser)):
+                return
             self._parser.feed_first(pending)
-            self._continue()
+        self._continue()
 
     def _passed_before(self, data: bytes) -> bool:
         """Pass the connection on if a write comes next, so that this process does not commit; return whether it is."""

@@ -7,9 +7,11 @@ import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 from live import missing_skips, nightly, target_or_skip
 from rich.console import Console
+from waiting import until
 
 from kvref_bench import benchmark, scenario
 from kvref_bench.benchmark import Request, Workers
@@ -88,7 +90,7 @@ def test_a_setting_that_a_server_refuses_is_left_out_and_the_others_are_measured
 
 
 class Killer(Screen):
-    """Kills a process when a point begins."""
+    """Kills a process when a point begins, and waits until its sockets are closed."""
 
     def __init__(self, pid: int, at: int) -> None:
         super().__init__(Console(quiet=True))
@@ -100,6 +102,13 @@ class Killer(Screen):
         self._at -= 1
         if not self._at:
             os.kill(self._pid, signal.SIGKILL)
+            until(self._has_ended)
+
+    def _has_ended(self) -> bool:
+        try:
+            return psutil.Process(self._pid).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
 
 
 def test_a_server_that_dies_ends_the_run_which_keeps_its_points(tmp_path: Path) -> None:
