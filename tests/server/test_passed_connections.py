@@ -215,13 +215,14 @@ def test_a_connection_moves_once_also_if_a_write_comes_while_it_moves(served: Se
 def test_a_connection_that_moves_counts_once(tmp_path: Path) -> None:
     with serving(tmp_path / "x.sqlite", *TWO, "--set", "maxconns=3") as served, served.connect() as first:
         exchange(first, b"get AA\r\n", ROW)
+        before = both(served)
         for number in range(100):
             with of_second(served) as second:
                 second.sendall(b"set k 0 0 3\r\n%03d\r\n" % number)
                 with served.connect() as third:
                     exchange(third, b"get AA\r\n", ROW)
                 exchange(second, b"", b"STORED\r\n")
-            until(lambda: numbers(first)[0] == 2, pause=0.001)
+            until(lambda: both(served) == before, pause=0.001)
 
 
 def test_verbosity_is_of_all_workers(served: Served, client: socket.socket) -> None:
