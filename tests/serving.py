@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -162,6 +162,15 @@ def workers(served: Served) -> list[int]:
     """Return the processes of a server that its parent has started."""
     children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text()
     return [int(pid) for pid in children.split()]
+
+
+def sockets(pid: int) -> int:
+    """Return how many sockets a process has open."""
+    found = 0
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found += each.readlink().name.startswith("socket:")
+    return found
 
 
 def until_state(connect: Callable[[], socket.socket], state: str, count: int = 1) -> None:

@@ -10,12 +10,12 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from server.listeners.talk import authority, frame, trusting
-from serving import Served, ask, serving, until_read, workers
+from serving import Served, ask, serving, sockets, until_read, workers
 from waiting import until
 
 TWO = ("--workers", "2")
@@ -41,14 +41,6 @@ def of_second(served: Served) -> socket.socket:
     client = served.connect()
     until(lambda: sockets(workers(served)[1]) == before + 1)
     return client
-
-
-def sockets(pid: int) -> int:
-    found = 0
-    for each in Path(f"/proc/{pid}/fd").iterdir():
-        with suppress(FileNotFoundError):  # closed meanwhile
-            found += each.readlink().name.startswith("socket:")
-    return found
 
 
 def both(served: Served) -> tuple[int, ...]:

@@ -20,14 +20,10 @@ import pytest
 from database import database_or_skip, sql
 from server.listeners.talk import authority, trusting
 from server.writers import SHARED, Writer, differences
-from serving import Served, ask, serving, workers
+from serving import Served, ask, serving, sockets, workers
 from waiting import until
 
 TWO = ("--workers", "2")
-
-
-def open_files(pid: int) -> int:
-    return sum(each.readlink().name.startswith("socket:") for each in Path(f"/proc/{pid}/fd").iterdir())
 
 
 @contextmanager
@@ -55,18 +51,18 @@ def served(tmp_path: Path) -> Iterator[Served]:
 
 
 def test_connections_spread_evenly_also_when_some_have_left(served: Served) -> None:
-    before = [open_files(pid) for pid in workers(served)]
+    before = [sockets(pid) for pid in workers(served)]
     with clients(served, 20) as many:
         for client in many:
             assert ask(client, b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
-        assert [open_files(pid) - old for pid, old in zip(workers(served), before, strict=True)] == [10, 10]
+        assert [sockets(pid) - old for pid, old in zip(workers(served), before, strict=True)] == [10, 10]
         for client in many[::2]:  # all of one worker
             client.close()
         until(lambda: int(stats(many[1])["curr_connections"]) == 11)
         with clients(served, 10) as more:
             for client in more:
                 ask(client, b"get AA\r\n")
-            assert [open_files(pid) - old for pid, old in zip(workers(served), before, strict=True)] == [10, 10]
+            assert [sockets(pid) - old for pid, old in zip(workers(served), before, strict=True)] == [10, 10]
 
 
 def test_start_and_what_is_served_are_logged_once(served: Served) -> None:

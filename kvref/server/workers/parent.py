@@ -327,17 +327,16 @@ class Parent:
             self._hold(offer, offer.workers[-1])
             try:
                 offer.holder.channel.hand_on(handed.connection.fileno(), handed.listener, handed.state, self._offered)
-            except BlockingIOError:
+            except OSError as error:
                 self._hold(offer, before)
-                self._delayed.append(offer)
-                return
-            except OSError:  # it is gone
-                self._hold(offer, before)
+                if isinstance(error, BlockingIOError):
+                    self._delayed.append(offer)
+                    return
+                offer.workers.pop()  # it is gone
+            else:
                 offer.workers.pop()
-                continue
-            offer.workers.pop()
-            self._offers[self._offered] = offer
-            return
+                self._offers[self._offered] = offer
+                return
         handed.connection.close()
         self._count(before, -1)
         _log.warning("connection closed: no worker is available")

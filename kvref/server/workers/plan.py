@@ -24,8 +24,8 @@ from kvref.storage.several import Placement, tables_of
 from kvref.storage.sqlite.file import SCHEME, identity, path_of
 from kvref.storage.stores import open_store
 
-# The worker to which the others pass a connection whose write had to wait for a commit. SQLite has one writer: a second
-# process waits for its lock, and repeats all reads after each of its commits.
+# The worker to which the others pass a connection that writes. SQLite has one writer: a second process waits for its
+# lock, and its caches are empty after each commit of the first.
 WRITER: Final = 0
 
 

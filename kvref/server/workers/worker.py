@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.server")
 
 FAILED: Final = 2
-NEW: Final = "0"  # number of a connection that was just accepted
 _AT_ONCE: Final = 64  # connections taken before the others have their turn
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
@@ -151,7 +150,7 @@ class Worker:
                 continue
             what, text, settings = heard
             if what == LOST:
-                self._refuse(text)
+                self._refuse(int(text))
             elif what == "read":
                 self._start(self._read_again(settings))
             elif what == "take":
@@ -168,10 +167,10 @@ class Worker:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    def _refuse(self, number: str) -> None:
+    def _refuse(self, number: int) -> None:
         self._server.descriptors.none_left()
-        if number != NEW:  # the parent still has it
-            self._channel.say(LOST, number)
+        if number:  # the parent still has it
+            self._channel.say(LOST, str(number))
             return
         self._server.closed_connections += 1
         self._server.publish()
