@@ -175,7 +175,7 @@ def test_a_reader_stays_while_others_write(served: Served, client: socket.socket
 
 
 def test_many_connections_move_at_once_with_much_input(served: Served) -> None:
-    many, sets = 80, 600  # more than the channels between the processes hold
+    many, sets = 160, 850  # more than the channels between the processes hold
     data = b"".join(b"set k%d 0 0 50\r\n%050d\r\n" % (number, number) for number in range(sets))
     with ExitStack() as stack:
         clients = [stack.enter_context(served.connect()) for _ in range(many)]
@@ -218,7 +218,7 @@ def test_a_connection_that_moves_counts_once(tmp_path: Path) -> None:
 
 
 def test_verbosity_is_of_all_workers(served: Served, client: socket.socket) -> None:
-    with served.connect() as other:
+    with served.connect(), of_second(served) as other:
         assert ask(client, b"verbosity 2\r\n") == b"OK\r\n"
         for each in (client, other):
             assert b"STAT verbosity 2\r\n" in ask(each, b"stats settings\r\n")
