@@ -202,6 +202,12 @@ class Directory:
     usable: tuple[Mapping, ...] = ()
     parts: tuple[Directory, ...] = field(default=(), repr=False, compare=False)
 
+    @property
+    def options(self) -> tuple[object, ...]:
+        """Return what decides, of the configuration, how words are read and where commands look."""
+        naming = self.naming.charset.name, self.naming.width
+        return self.delimiter, self.separator, self.policies, self.by_spelling, naming
+
     def find(self, name: str) -> Mapping | None:
         """Return a mapping that was read before and is kept under this name."""
         return self.known.get(self._kept_under(name))

@@ -182,6 +182,8 @@ class Session:
             mapping = current
         elif self._is_spelled(whole=whole):
             mapping = directory.find(name)
+        # What is read again is another one, though the store may return what it has kept.
+        switched = mapping is not current or (self._bound is not None and self._generation != directory.generation)
         if mapping is None:
             mapping = yield LoadMapping(name)
             if mapping is None:
@@ -189,7 +191,7 @@ class Session:
             directory.remember(mapping)
         if not self.access.shows(mapping, directory.naming):
             return None
-        if mapping is not current:
+        if switched:
             reason = yield from self.batch.switched()
             if reason is not None:
                 raise RefusedError(ServerError(reason))

@@ -338,12 +338,13 @@ class Server:
         """
         for listener, files in zip(self.listeners, loaded, strict=True):
             listener.renew(files)
+        before = self.settings, self.shared.directory.options
         self.shared.directory.replace(directory)
         self.settings = changed(self.settings, settings)
         self.isolation.level = self.settings["innodb_api_trx_level"]
         self.shared.cache.restart(int(time.time()))
         self.wire_rules = self._grammar()
-        self._bound()
+        self._bound(keeps_rows=before == (self.settings, directory.options))
 
     def _grammar(self) -> WireRules:
         for_cache = self.shared.directory.policies.fills_cache
@@ -361,11 +362,11 @@ class Server:
     def _has_tls(self) -> bool:
         return any(each.certificates is not None for each in self.listeners)
 
-    def _bound(self) -> None:
+    def _bound(self, *, keeps_rows: bool = False) -> None:
         self.shared.reply_size_max = self.settings["reply_size_max"]
         self.shared.oversized_set_removes = bool(self.settings["oversized_set_removes"])
         self._most = connection_limit(self.settings["maxconns"])
-        self.store.limit_row_cache(self.settings["row_cache_bytes"])
+        self.store.limit_row_cache(self.settings["row_cache_bytes"], keeps_rows=keeps_rows)
 
     async def drain(self) -> None:
         """Answer the commands that have arrived, commit open batches and close every connection."""

@@ -65,8 +65,13 @@ class MappedTables(Protocol):
     def cas_numbers(self) -> Iterator[int]:
         """Return the counter of cas numbers, by the fact `cas.start`."""
 
-    def limit_row_cache(self, size: int) -> None:
-        """Empty the row cache and set its maximum size in bytes; a store without a cache does nothing."""
+    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
+        """Empty the row cache and set its maximum size; a store without a cache does nothing.
+
+        Args:
+            size: in bytes.
+            keeps_rows: commands mean what they meant before: a store may keep its rows, for mappings that are the same.
+        """
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
         """Cache rows that are read, and drop those that the binary log of the database names.
@@ -176,7 +181,7 @@ class DirectStore(ABC):
         """Return the configuration."""
         return directory
 
-    def limit_row_cache(self, size: int) -> None:  # noqa: B027 - a default that a store may override
+    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:  # noqa: B027 - a default to override
         """Do nothing: there is no row cache."""
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002

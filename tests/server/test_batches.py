@@ -266,3 +266,27 @@ def receive(connection: socket.socket, size: int) -> bytes:
     while len(data) < size and (more := connection.recv(size - len(data))):
         data += more
     return data
+
+
+def test_a_bound_mapping_that_is_read_again_at_a_reload_commits_the_batch(tmp_path: Path) -> None:
+    file = tmp_path / "s.sqlite"
+    with serving(file):
+        pass
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute(
+            "INSERT INTO containers SELECT 'again', db_schema, db_table, key_columns, value_columns, flags, cas_column,"
+            " expire_time_column, unique_idx_name_on_key FROM containers WHERE name = 'aaa'"
+        )
+    with serving(file, *batches(1000)) as served, served.connect() as client, served.connect() as other:
+        for each in (client, other):
+            assert ask(each, b"bind again\r\n") == b"SUCCEED\r\n"
+        assert ask(client, store("k1")) == b"STORED\r\n"
+        served.reload()
+        assert rows(served) == ["AA"]
+        assert ask(other, b"get @@again.AA\r\n") == ITEM.replace(b"AA", b"@@again.AA") + b"END\r\n"
+        assert rows(served) == ["AA"]  # that is another connection
+        assert ask(client, b"get AA\r\n") == ITEM + b"END\r\n"
+        assert rows(served) == ["AA", "k1"]
+        assert ask(client, store("k2")) == b"STORED\r\n"
+        assert ask(client, b"get AA\r\n") == ITEM + b"END\r\n"
+        assert rows(served) == ["AA", "k1"]

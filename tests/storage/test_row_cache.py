@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Clear
 from kvref.storage.sqlite.row_cache import MISSING_OVERHEAD, OVERHEAD, CachedTable, RowCache
 
 KEY = Column("k", Kind.BYTES)
@@ -94,3 +97,52 @@ def test_a_written_key_is_missing_no_more_and_neither_are_those_equal_to_it(coll
     assert table.missing == (kept | {b"third"} if kept else set())  # `a` waits for its commit
     cache.clear()
     assert (table.missing, cache.size) == (set(), 0)
+
+
+def test_a_renewed_cache_has_its_rows_in_other_tables() -> None:
+    cache, table = _cache(8)
+    empty = cache.table(replace(table.mapping, name="empty", source="other"), dirty=False)
+    _keep(cache, table, 1)
+    cache.keep_missing(table, b"none")
+    cache.change(table.mapping, b"written", (b"w", 2, None, None, None))
+    size = cache.size
+    cache.renew()
+    renewed = cache.table(table.mapping, dirty=True)
+    assert not table.live
+    assert not empty.live
+    assert renewed.live
+    assert (set(renewed.items), renewed.missing, cache.size) == ({b"0001"}, {b"none"}, size)
+    assert not renewed.unsure  # it was not made just now
+    cache.keep(table, b"late", (b"l", 3, None, None, None))  # what a read of before the change comes with
+    cache.committed(lost=False)
+    cache.synced(lost=False)
+    assert set(renewed.items) == {b"0001", b"written"}
+    cache.change(table.mapping, b"0001", None)
+    assert set(renewed.items) == {b"written"}
+    assert cache.table(empty.mapping, dirty=False) is not empty
+
+
+@pytest.mark.parametrize("doubts", ["sql", "trigger"])
+def test_a_renewed_cache_knows_what_is_not_committed(doubts: str) -> None:
+    cache, table = _cache(8)
+    _keep(cache, table, 1)
+    cache.change(table.mapping, b"0001", None)
+    if doubts == "sql":
+        cache.wrote_any("t")
+    else:
+        cache.wrote(Clear(table.mapping, ""), elsewhere=True)
+    cache.renew()
+    renewed = cache.table(table.mapping, dirty=True)
+    assert renewed.unsure
+    assert renewed.changed == {b"0001": None}
+    cache.committed(lost=False)
+    cache.renew()
+    renewed = cache.table(table.mapping, dirty=False)
+    assert renewed.unsure_syncing
+    assert renewed.syncing == {b"0001": None}
+    cache.synced(lost=False)
+    _keep(cache, renewed, 1)
+    cache.renew()
+    assert len(cache._of_source["t"]) == 1
+    cache.wrote_any("t")  # finds the table that is in use now
+    assert not cache.table(table.mapping, dirty=True).items

@@ -11,7 +11,7 @@ import pytest
 
 from kvref import collations, profiles
 from kvref.engine.mapping import Mapping
-from kvref.engine.operations import Clear, Insert, Lookup, Remove, Row, Update
+from kvref.engine.operations import Clear, Insert, LoadMapping, Lookup, Remove, Row, Update
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.sqlite.errors import BusyError
 from kvref.storage.sqlite.file import CAS_BLOCK, ReservedNumbers, path_of
@@ -274,3 +274,46 @@ def test_a_column_that_may_not_be_null_matters_where_a_set_could_leave_it_null(
     mapping = store.read_directory().default
     assert store.has_rules_for_sets(mapping, clear_unmapped=False) == kept
     assert store.has_rules_for_sets(mapping, clear_unmapped=True) == cleared
+
+
+def test_a_row_of_the_configuration_makes_one_mapping_until_it_or_a_table_changes(store: SQLiteStore) -> None:
+    def load() -> list[Mapping]:
+        directory = store.read_directory()
+        loaded = store.execute(LoadMapping(directory.default.name))
+        assert isinstance(loaded, Mapping)
+        assert directory.usable[0] is directory.default is loaded
+        return [directory.default, *directory.known.values()]
+
+    store.refresh()
+    first = load()
+    store.refresh()
+    assert load() == first == [first[0], first[0]]
+    outside_now(store, "UPDATE containers SET flags = '0' WHERE name = 'aaa'")
+    store.refresh()
+    other = load()
+    assert other[0] is not first[0]
+    assert other[0].flags is None
+    assert first[0].flags is not None
+    outside_now(store, "ALTER TABLE demo_test ADD COLUMN more INT")  # not noticed yet
+    new = store.read_directory().default
+    assert new is not other[0]
+    assert "more" in new.unmapped
+    store.refresh()
+    assert load()[0] in {new, other[0]}
+    assert "more" in other[0].unmapped
+
+
+def test_a_mapping_that_lost_its_column_is_another_one_when_it_is_read_again(store: SQLiteStore) -> None:
+    store.refresh()
+    before = store.read_directory().default
+    outside_now(store, "ALTER TABLE demo_test RENAME COLUMN c4 TO was_c4")
+    store.refresh()
+    assert before.fault
+    after = store.read_directory().default
+    assert after is not before
+    assert not after.fault
+
+
+def outside_now(store: SQLiteStore, statement: str) -> None:
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as connection:
+        connection.execute(statement)

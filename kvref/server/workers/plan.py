@@ -176,6 +176,5 @@ def print_of(directory: Directory) -> str:
     found = []
     for each in directory.parts or (directory,):
         assert isinstance(each.default.row, Container)
-        naming = each.naming.charset.name, each.naming.width
-        found.append((each.default.row, each.delimiter, each.separator, each.policies, naming))
+        found.append((each.default.row, *each.options))
     return repr(found)

@@ -70,7 +70,7 @@ class MySQLStore(Database):
         with closing(self.connect()) as opened:
             return opened.create_cache(name)
 
-    def limit_row_cache(self, size: int) -> None:
+    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:  # noqa: ARG002 - none are kept
         """See `Store`."""
         self._row_cache_bytes = size
         if self.row_cache is not None:

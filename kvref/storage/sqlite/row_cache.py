@@ -45,7 +45,16 @@ class CachedTable:
         self.changed: dict[bytes, Kept | None] = {}
         self.syncing: dict[bytes, Kept | None] = {}
         self.unsure = self.unsure_syncing = False  # anything may have been written
-        self.live = True  # the mapping is as it was
+        self.live = True  # mapping and settings are as they were
+
+    def renewed(self) -> CachedTable | None:
+        """Return a table in place of this one with all that is kept, None if that is nothing."""
+        self.live = False
+        new = CachedTable(self.mapping)
+        new.items, new.missing, new.changed, new.syncing = self.items, self.missing, self.changed, self.syncing
+        new.unsure, new.unsure_syncing = self.unsure, self.unsure_syncing
+        holds = self.items or self.missing or self.changed or self.syncing or self.unsure or self.unsure_syncing
+        return new if holds else None
 
 
 def _compares_bytes(mapping: Mapping) -> bool:
@@ -221,6 +230,14 @@ class RowCache:
             table.missing.clear()
             table.syncing = dict.fromkeys(table.syncing)
         self.size = self._missing = 0
+
+    def renew(self) -> None:
+        """Keep the rows, but no table in use: whoever has one gets another, since settings may have changed."""
+        renewed = [new for table in self._tables.values() if (new := table.renewed()) is not None]
+        self._tables = {table.mapping: table for table in renewed}
+        self._of_source = {}
+        for table in renewed:
+            self._of_source.setdefault(table.mapping.source, []).append(table)
 
     def retire(self) -> None:
         """Forget the tables too: they, or their mappings, are others now."""

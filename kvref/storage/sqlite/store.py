@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 from kvref.engine import operations
 from kvref.engine.mapping import Directory, Mapping, Naming
@@ -22,7 +22,7 @@ from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.base import PRIMARY
 from kvref.storage.config import catalog
-from kvref.storage.config.containers import check_again
+from kvref.storage.config.containers import Container, check_again
 from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite.errors import ERRORS, BusyError, DiskErrors, Failure, StatementError, translating
 from kvref.storage.sqlite.file import COUNTERS, OPEN_WAIT, SCHEME, ReservedNumbers, opened
@@ -33,6 +33,11 @@ from kvref.storage.sqlite.statements import Statements
 from kvref.storage.sqlite.wal import Watch, WriteAheadLog
 
 _log = logging.getLogger("kvref.storage")
+
+
+def _row_of(mapping: Mapping) -> Container:
+    assert isinstance(mapping.row, Container)
+    return mapping.row
 
 
 class SQLiteStore:
@@ -61,6 +66,7 @@ class SQLiteStore:
         self.has_rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
         self._rolls_back: bool | None = None  # see `can_roll_back`; None: not looked yet
         self._mappings: WeakSet[Mapping] = WeakSet()
+        self._of_row: WeakValueDictionary[Container, Mapping] = WeakValueDictionary()  # made since the tables changed
         self._naming = Naming()
         self.dirty = False  # there are writes that no commit has made durable yet
         self._failures = 0  # commits that failed
@@ -120,8 +126,11 @@ class SQLiteStore:
 
     def read_directory(self) -> Directory:
         """See `Store`."""
-        self._forget_tables()
         directory, self.problems = catalog.read_directory(self._catalog, self.profile)
+        read, default = directory.default, self._in_use(directory.default)
+        directory.default = default
+        directory.known = {name: default if each is read else each for name, each in directory.known.items()}
+        directory.usable = tuple(default if each is read else each for each in directory.usable)
         return self.adopt(directory)
 
     def adopt(self, directory: Directory) -> Directory:
@@ -130,9 +139,12 @@ class SQLiteStore:
         self._mappings.add(directory.default)
         return directory
 
-    def limit_row_cache(self, size: int) -> None:
-        """Forget the rows kept in memory, and keep at most `size` bytes of them from now on."""
-        self.cache.retire()
+    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
+        """See `Store`."""
+        if keeps_rows:
+            self.cache.renew()
+        else:
+            self.cache.retire()
         self.cache.limit = size
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
@@ -165,9 +177,27 @@ class SQLiteStore:
             self._forget_tables()
             for mapping in list(self._mappings):
                 check_again(mapping, self._catalog, self.profile)
+                if not mapping.fault:
+                    self._of_row[_row_of(mapping)] = mapping
         self.watch.accept(now)
 
+    def _in_use(self, mapping: Mapping) -> Mapping:
+        """Return the mapping that was made of the same row while the tables were the same, or else this one."""
+        row = _row_of(mapping)
+        try:
+            _, altered = self.watch.changes(self.watch.look())
+        except (sqlite3.Error, StoreError):
+            altered = True  # the next command reports it
+        if altered:
+            self._of_row.clear()
+        found = self._of_row.get(row, mapping)
+        if found.store or found.shards:
+            return mapping  # there are several stores, and whoever placed the other one there places this one
+        self._of_row[row] = found
+        return found
+
     def _forget_tables(self) -> None:
+        self._of_row.clear()
         self.cache.retire()
         self.statements.clear()
         self.has_rules.clear()
@@ -393,6 +423,7 @@ class SQLiteStore:
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         else:
+            mapping = self._in_use(mapping)
             self._mappings.add(mapping)
         return mapping
 
