@@ -95,7 +95,7 @@ def _row(
         servers = boot(
             stack,
             names,
-            table(settings.keys),
+            row.table(settings.keys),
             where,
             options=settings.kvref,
             progress=progress,

@@ -70,6 +70,7 @@ class Row:
 
     work: in the table's words. ours, theirs: the two halves. target: the ratio of ours to theirs to reach.
     unit: what is counted. durable: each write is on disk before it is answered, on both sides.
+    collation: of the table, see `Table`.
     """
 
     name: str
@@ -79,6 +80,11 @@ class Row:
     target: float
     unit: Literal["operations", "keys"] = "operations"
     durable: bool = False
+    collation: str = "latin1_bin"
+
+    def table(self, keys: int) -> Table:
+        """Return the table that its servers have, `keys` rows in it; its mapping is the default one."""
+        return replace(table(keys), collation=self.collation)
 
 
 def rows() -> tuple[Row, ...]:
@@ -90,13 +96,14 @@ def rows() -> tuple[Row, ...]:
 
 @cache
 def table(keys: int = COUNT) -> Table:
-    """Return the table that every server has, `keys` rows in it; its mapping is the default one."""
+    """Return the table of most rows, see `Row.table`."""
     procedures = scenario.load(ARTICLE).table.procedures
     return Table(TABLE, "default", Keys(keys, length=KEY_LENGTH), VALUES, procedures=procedures)
 
 
 def _over_sqlite() -> tuple[Row, ...]:
     mixed, work = Memcaslap(32, 0.9), "90 % get, 10 % set, 32 connections"
+    demo = Generated(Work(KEYS, VALUES, {"get": 0.9, "set": 0.1}, sessions=32))  # memcaslap's keys are no UTF-8
     numbers = 8, 64, 512
     gets = tuple(_both(f"get-{each}", f"get, {each} connections", _ours("get", each), 1.0) for each in numbers)
     memcached = tuple(
@@ -114,6 +121,10 @@ def _over_sqlite() -> tuple[Row, ...]:
     return (
         _both("mixed-plugin", work, mixed, 2.0, durable=True),
         Row("mixed-memcached", work, _sqlite(mixed), Side("memcached", mixed, "memcached"), 0.6),
+        Row(
+            "mixed-demo", f"{work}, keys compared as utf8mb4_0900_ai_ci does", _sqlite(demo), _plugin(demo), 1.2,
+            durable=True, collation="utf8mb4_0900_ai_ci",
+        ),
         *gets,
         *memcached,
         _both("multiget", "get of 100 keys, 64 connections", _ours("get", 64, multiget=100), 1.5, unit="keys"),

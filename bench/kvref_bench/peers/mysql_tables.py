@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 CONTAINERS: Final = "innodb_memcache.containers"
 PLUGIN: Final = "daemon_memcached"
-# Of one text a column of any length costs a byte a character and is compared byte by byte, as memcached does.
-TEXT: Final = "CHARACTER SET latin1 COLLATE latin1_bin"
 BLOCK: Final = 250_000  # rows
 STATEMENT: Final = 1 << 20  # bytes: a quarter of what 5.6 takes
 # Names as regular expressions.
@@ -73,8 +71,9 @@ class MySQLTables:
     def create(self, table: Table) -> None:
         """See `Tables`."""
         number = table.keys.shape == "int"
-        key = "INT" if number else f"VARCHAR({key_length(table)}) {TEXT}"
-        value = f"{value_type(table)} {TEXT}"
+        text = f"CHARACTER SET {table.collation.split('_')[0]} COLLATE {table.collation}"
+        key = "INT" if number else f"VARCHAR({key_length(table)}) {text}"
+        value = f"{value_type(table)} {text}"
         extras = f", flags INT DEFAULT 0, cas BIGINT UNSIGNED DEFAULT {CAS}, exp INT DEFAULT 0" if table.extras else ""
         with self.cursor(f"make the table {DATABASE}.{table.name}") as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE} CHARACTER SET latin1 COLLATE latin1_bin")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kvref_bench.scenario.records import Table
     from kvref_testbed.targets.progress import Progress
 
-COLLATION: Final = "latin1_bin"  # as the tables in MySQL have it: any byte is a letter
 SCHEME: Final = "sqlite:///"
 BLOCK: Final = 50_000  # rows in one transaction
 BUSY_SECONDS: Final = 30.0
@@ -52,7 +51,7 @@ class SQLiteTables:
         Without the procedures: no series over SQL is measured here.
         """
         name = _quoted(table)
-        key = "INT" if table.keys.shape == "int" else f"VARCHAR({key_length(table)}) COLLATE {COLLATION}"
+        key = "INT" if table.keys.shape == "int" else f"VARCHAR({key_length(table)}) COLLATE {table.collation}"
         extras = f", flags INT DEFAULT 0, cas BIGINT UNSIGNED DEFAULT {CAS}, exp INT DEFAULT 0" if table.extras else ""
         with self.connection(f"have the table {name}") as connection:
             connection.execute(f"DROP TABLE IF EXISTS {name}")

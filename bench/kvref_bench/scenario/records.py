@@ -19,6 +19,8 @@ class Table:
     keys, values: what is in it when a point begins.
     extras: it has columns for flags, cas and expiry too.
     load: over SQL where there is SQL, or over the wire.
+    collation: of keys and values, MySQL's. Of latin1_bin, a column of any length costs a byte a character and is compared
+        byte by byte, as memcached does.
     procedures: bodies of stored procedures by name, with the parameters `the_key` and `the_value`, of the columns'
         types; for statements as `CALL name(:key, :value)`.
     """
@@ -29,6 +31,7 @@ class Table:
     values: Values
     extras: bool = True
     load: Literal["sql", "wire"] = "sql"
+    collation: str = "latin1_bin"
     procedures: dict[str, str] = field(default_factory=dict)
 
 
