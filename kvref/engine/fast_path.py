@@ -19,13 +19,14 @@ from kvref.engine.stats import STORED_ITEM, counted
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.engine.verbs import arithmetic, delete, meta, store
 from kvref.protocol import commands as c
-from kvref.protocol.fast_path import data_of, numbered, shown
-from kvref.protocol.replies import Items, Number, Reply, ServerError, Status
+from kvref.protocol.fast_path import MAX_FLAGS, data_of, numbered, shown
+from kvref.protocol.replies import Item, Items, Number, Reply, ServerError, Status
 
 # Any plain get and any plain set, for rules that depend on no row.
 GET: Final = c.Get([], with_cas=False)
 SET: Final = c.Store("set", b"", 0, 0, b"")
 _LOST: Final = ServerError("")
+_STORING: Final = frozenset({"set", "add", "replace"})
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
 
 
@@ -34,6 +35,13 @@ def framed_read(command: c.Command) -> bool:
     if isinstance(command, c.Get):
         return command.frame is not None and len(command.words) == 1 and not (command.refused or command.more)
     return isinstance(command, c.Noop)
+
+
+def framed_store(command: c.Command) -> bool:
+    """Return whether a command is a binary set, add or replace that a fast path may carry out, as one of its lines."""
+    if not isinstance(command, c.Store) or command.frame is None or command.verb not in _STORING:
+        return False
+    return command.flags <= MAX_FLAGS and 0 <= command.exptime <= MAX_FLAGS
 
 
 def ordinary_mapping(session: Session, shard: Mapping | None = None) -> Mapping | None:
@@ -134,6 +142,10 @@ class PlainVerbs:
         hit = shown(word, item.flags, item.data)
         return numbered(hit, item.cas) if with_cas else hit
 
+    def item(self, word: bytes, row: Row) -> Item:
+        """Return what a binary get shows of a row that is not expired."""
+        return self._session.item(word, row)
+
     def meta_get(self, command: c.MetaGet, row: Row | None, now: int) -> Reply:
         """Return the reply to a meta get that only reads, and count it.
 
@@ -233,6 +245,14 @@ class PlainVerbs:
                 self._flags.clear()
             cell = self._flags[flags] = store.fit_flags(self.mapping, flags)
         return cell, self._next_cas(), self._never
+
+    def cas_of(self, cas: int | None) -> int:
+        """Return the cas number that the reply to the last write shows.
+
+        Args:
+            cas: what the row has of it, see `options`.
+        """
+        return self._session.written_cas if cas is None else cas
 
     def expiry(self, command: c.Store, now: int) -> int | None:
         """Return the expiry that a storage command writes.

@@ -256,12 +256,19 @@ def _status(command: c.Command, reply: r.Status) -> int:
 
 
 def _item(frame: c.Frame, reply: r.Items) -> bytes:
-    if not reply.items:
-        if frame.quiet:
-            return b""
-        # A miss has the key in the place of the text (get-003).
-        return reply_frame(frame, NOT_FOUND, key=frame.key) if frame.with_key else _error(frame, NOT_FOUND)
-    item = reply.items[0]
+    return item_frame(frame, reply.items[0]) if reply.items else miss_frame(frame)
+
+
+def miss_frame(frame: c.Frame) -> bytes:
+    """Return the bytes of the reply to a get of a key without an item, empty if the get is quiet."""
+    if frame.quiet:
+        return b""
+    # A miss has the key in the place of the text (get-003).
+    return reply_frame(frame, NOT_FOUND, key=frame.key) if frame.with_key else _error(frame, NOT_FOUND)
+
+
+def item_frame(frame: c.Frame, item: r.Item) -> bytes:
+    """Return the bytes of the reply to a get that has found an item."""
     key = item.word if frame.with_key else b""
     data = b"" if frame.opcode == TOUCH else item.data
     return reply_frame(frame, extras=_UINT32.pack(item.flags), key=key, data=data, cas=item.cas)

@@ -42,7 +42,7 @@ class Header(NamedTuple):
         return self.body_length - self.extras_length - self.key_length
 
 
-def header_at(buffer: bytearray, position: int) -> Header:
+def header_at(buffer: bytearray | bytes, position: int) -> Header:
     """Read the 24 bytes of a header."""
     return Header._make(_HEADER.unpack_from(buffer, position))
 

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Final, Protocol, cast
 
 from kvref.engine.dispatch import execute
-from kvref.engine.fast_path import framed_read
 from kvref.engine.session import Session, Shared
 from kvref.protocol import commands as c
 from kvref.protocol.codec import Parser, begins_with_write, encode, is_binary, parser, resumed
@@ -24,7 +23,7 @@ from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection_rows import Shown, State
-from kvref.server.executors.base import Executor, FastPath, Wait
+from kvref.server.executors.base import Executor, FastPath, FramedReply, Wait
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.passed import MAX_PENDING, Passed
@@ -39,7 +38,8 @@ _log = logging.getLogger("kvref.server")
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
-MAX_FRAMED: Final = 64  # binary gets that the fast path takes together, but the first
+MAX_HIT_FRAMES: Final = 256  # binary gets of cached rows that are answered together
+MAX_FRAMED: Final = 64  # binary commands that the fast path takes together, but the first
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError, Keys)
 _PLAIN: Final = c.Get([], with_cas=False)  # a placeholder for commands of the fast path
@@ -281,9 +281,31 @@ class Connection:
         if not self._heard:
             self._heard = True
             self._parser = parser(data, self._host.wire_rules)
+        elif data[0] == REQUEST and self._hit_frames(data):
+            return
         self._parser.feed(data)
         self._run()
         self._throttle()
+
+    def _hit_frames(self, data: bytes) -> bool:
+        """Answer binary gets of cached rows that are all of the input; return whether that was done."""
+        if not is_binary(self._parser) or self._parser.pending or not self._parser.at_command or self._out:
+            return False
+        if not self._plain_next:
+            return False
+        fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
+        if fast is None or not fast.usable(self._loop.time()):
+            return False
+        times = self._times
+        if times is not None:
+            times.start()
+        reply = fast.hit_frames(data, MAX_HIT_FRAMES if times is None else 1)
+        if reply is None:
+            return False
+        if times is not None:
+            times.replied(_HIT)
+        self._write(reply, get=True)
+        return True
 
     @property
     def _silenced(self) -> bool:
@@ -455,7 +477,7 @@ class Connection:
                 continue
             if self._times is not None:
                 self._times.start()
-            if framed_read(command) and self._take_framed(command):
+            if command.frame is not None and self._take_framed(command):
                 continue
             begin = partial(execute, self._session, command, int(time.time()))
             reply = self._host.executor.run(self._transaction, begin, self._resume)
@@ -473,14 +495,14 @@ class Connection:
         return self._parser.next_command()
 
     def _take_framed(self, first: c.Command) -> bool:
-        """Let the fast path answer a binary get and those behind it; return whether it answers the first."""
+        """Let the fast path answer a binary get or set and those behind it; return whether it answers the first."""
         refused, self._refused = self._refused, False
-        if refused or not (isinstance(first, c.Get) and self._host.wire_rules.takes_fast_path):
+        if refused or not (isinstance(first, (c.Get, c.Store)) and self._host.wire_rules.takes_fast_path):
             return False
         fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
-        if fast is None or not fast.usable(self._loop.time()):
+        if fast is None or not fast.frames(first) or not fast.usable(self._loop.time()):
             return False
-        commands = [first, *self._framed_reads()]
+        commands = [first, *self._framed(fast)]
         answered = fast.answer(commands, partial(self._answer_framed, commands))
         if answered is None:
             self._command = _PLAIN
@@ -493,11 +515,11 @@ class Connection:
         self._reply_framed(commands, replies, refused)
         return True
 
-    def _framed_reads(self) -> list[c.Command]:
-        """Return the gets and noops that come next, and leave what is behind them for later."""
+    def _framed(self, fast: FastPath) -> list[c.Command]:
+        """Return the binary commands that come next and the fast path takes; leave what is behind them for later."""
         found: list[c.Command] = []
         while len(found) < MAX_FRAMED and (command := self._next_command()) is not None:
-            if not framed_read(command):
+            if not fast.frames(command):
                 self._keep_ahead([command])
                 break
             found.append(command)
@@ -507,15 +529,16 @@ class Connection:
         if commands:
             self._ahead = deque([*commands, *(self._ahead or ())])
 
-    def _answer_framed(self, commands: list[c.Command], replies: list[Reply], refused: bool) -> None:
-        """Reply to binary gets, see `LaterParsed`."""
+    def _answer_framed(self, commands: list[c.Command], replies: list[FramedReply], refused: bool) -> None:
+        """Reply to binary commands, see `LaterParsed`."""
         self._command = None
         self._reply_framed(commands, replies, refused)
         self._go_on()
 
-    def _reply_framed(self, commands: list[c.Command], replies: list[Reply], refused: bool) -> None:
+    def _reply_framed(self, commands: list[c.Command], replies: list[FramedReply], refused: bool) -> None:
         self._refused = refused
-        for command, reply in zip(commands, replies, strict=False):
+        for command, (reply, cas) in zip(commands, replies, strict=False):
+            self._session.written_cas = cas
             self._answer(command, reply)
         self._keep_ahead(commands[len(replies) :])
         # At once: which commits they wait for is known as long as the fast path is in force.

@@ -101,18 +101,21 @@ _MARK = b"mark"
 
 
 def frames(chance: random.Random, containers: Sequence[bytes]) -> list[Frame]:
-    """Draw commands of the binary protocol: mostly gets, which a fast path may take together."""
+    """Draw commands of the binary protocol, mostly gets and sets, which a fast path may take together."""
     keys = [key for keys in KEYS for key in keys]
     found: list[Frame] = []
+    reads = chance.choice([0.8, 0.8, 0.2])
     for _ in range(chance.choice([1, 1, 3, 9, 80])):
         key, value = chance.choice(keys), chance.choice(VALUES)
         word = b"@@%b.%b" % (chance.choice(containers), key) if chance.random() < 0.1 else key
-        stored = struct.pack(">II", chance.choice(FLAGS), chance.choice([0, 0, 100]))
-        if chance.random() < 0.8:
+        stored = struct.pack(">II", chance.choice(FLAGS), chance.choice([0, 0, 100, 2_000_000_000, (1 << 32) - 1]))
+        if chance.random() < reads:
             found.append((chance.choice([0x00, 0x09, 0x0C, 0x0D, 0x0D]), word, b"", b""))
         else:
             found.append(chance.choice([
                 (0x01, word, stored, value), (0x11, word, stored, value), (0x02, word, stored, value),
+                (0x12, word, stored, value), (0x03, word, stored, value), (0x13, word, stored, value),
+                (0x01, word, stored[:4] + bytes(4), value), (0x01, b"k" * 250, stored, value),
                 (0x04, word, b"", b""), (0x05, word, struct.pack(">QQI", 5, 1, 0), b""), (0x00, b"two words", b"", b""),
                 (0x0E, word, b"", value), (0x0A, b"", b"", b""), (0x0A, b"", b"", b""),
             ]))  # fmt: skip

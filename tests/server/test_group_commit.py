@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from desk import Desk
 from server.in_process import InProcess, turns_until
+from server.listeners.talk import frame
 
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 
@@ -170,3 +172,58 @@ def test_what_is_written_after_the_end_is_neither_committed_nor_acknowledged(
     asyncio.run(write_after_the_end())
     assert settled == []
     assert endpoint.rows("SELECT COUNT(*) FROM demo_test WHERE c1 = 'k'") == [(0,)]
+
+
+def test_binary_sets_take_the_fast_path_and_their_replies_show_cas_numbers_behind_the_commit(tmp_path: Path) -> None:
+    async def play() -> None:
+        process = InProcess(tmp_path / "file")
+        async with process.clients(2) as (writer, reader):
+            for client in (writer, reader):
+                await client.ask(frame(0x00, b"AA"), 0)
+                await client.some()
+            runs = process.server.executor.run
+            process.server.executor.run = _not_run  # type: ignore[method-assign]
+            process.disk.clear()
+            sets = b"".join(
+                frame(opcode, key, value, bytes(8))
+                for opcode, key, value in (
+                    (0x01, b"a", b"v"),
+                    (0x11, b"b", b"w"),
+                    (0x02, b"a", b"x"),
+                    (0x03, b"a", b"y"),
+                )
+            )
+            await writer.send(sets + frame(0x00, b"a"))
+            await writer.nothing()
+            process.disk.set()
+            said = await writer.some()
+            first, refused, second, shown = _parts(said)
+            assert (first[0], refused[0], second[0], shown[0]) == (0, 2, 0, 0)
+            assert 0 < first[1] < second[1] == shown[1]
+            assert shown[2] == bytes(4) + b"y"
+            await reader.send(frame(0x00, b"b"))
+            ((status, cas, body),) = _parts(await reader.some())
+            assert (status, body) == (0, bytes(4) + b"w")
+            assert first[1] < cas < second[1]
+            process.failure = "the disk is on fire"
+            await writer.send(frame(0x01, b"a", b"lost", bytes(8)))
+            ((status, _, text),) = _parts(await writer.some())
+            assert status != 0
+            assert text == b"the disk is on fire"
+            process.server.executor.run = runs  # type: ignore[method-assign]
+
+    asyncio.run(play())
+
+
+def _not_run(*_: object) -> None:
+    raise AssertionError("the slow path")
+
+
+def _parts(said: bytes) -> list[tuple[int, int, bytes]]:
+    """Return status, cas number and body of each reply of the binary protocol."""
+    found = []
+    while said:
+        status, length, cas = struct.unpack(">6xHI4xQ", said[:24])
+        found.append((status, cas, said[24 : 24 + length]))
+        said = said[24 + length :]
+    return found

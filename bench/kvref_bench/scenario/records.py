@@ -19,8 +19,8 @@ class Table:
     keys, values: what is in it when a point begins.
     extras: it has columns for flags, cas and expiry too.
     load: over SQL where there is SQL, or over the wire.
-    collation: of keys and values, MySQL's. Of latin1_bin, a column of any length costs a byte a character and is compared
-        byte by byte, as memcached does.
+    collation: of keys and values, MySQL's. In latin1_bin any byte is a character, and bytes are compared, as memcached
+        does.
     procedures: bodies of stored procedures by name, with the parameters `the_key` and `the_value`, of the columns'
         types; for statements as `CALL name(:key, :value)`.
     """

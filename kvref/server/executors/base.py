@@ -15,8 +15,10 @@ from kvref.protocol.rules import WireRules
 
 # Takes the replies of commands in their order, and the input from the first one on that needs the slow path.
 Later = Callable[[list[bytes | ServerError], bytes], None]
+# The reply to a binary command, and the cas number that it shows.
+FramedReply = tuple[Reply, int]
 # Takes the replies to the first of some parsed commands, and whether the slow path must run the next one.
-LaterParsed = Callable[[list[Reply], bool], None]
+LaterParsed = Callable[[list[FramedReply], bool], None]
 
 
 class Wait(Enum):
@@ -66,6 +68,14 @@ class FastPath(Protocol):
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a single get of a cached row; None for any other input."""
 
+    def hit_frames(self, data: bytes, most: int) -> bytes | None:
+        """Return the replies to binary gets of cached rows, and noops, that are all of the input; None for any other.
+
+        Args:
+            data: what arrived, at the beginning of a frame.
+            most: number of frames.
+        """
+
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the simple commands at the beginning of the input.
 
@@ -78,11 +88,14 @@ class FastPath(Protocol):
             How many bytes were taken, and what the replies wait for.
         """
 
-    def answer(self, commands: list[Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
-        """Answer binary gets at the beginning of some commands.
+    def frames(self, command: Command) -> bool:
+        """Return whether `answer` takes such a command of the binary protocol."""
+
+    def answer(self, commands: list[Command], later: LaterParsed) -> tuple[list[FramedReply], bool] | None:
+        """Answer binary commands at the beginning of some.
 
         Args:
-            commands: each a `framed_read`, the first of them a get.
+            commands: `frames` is true of each; the first is no noop.
             later: called with replies that are not available at once.
 
         Returns:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
+from kvref.engine.fast_path import framed_read
 from kvref.engine.mapping import Mapping
 from kvref.engine.session import Session
 from kvref.engine.stats import Counters
 from kvref.protocol.commands import Command, Get
 from kvref.protocol.fast_path import END, PlainLines
-from kvref.protocol.replies import Reply, ServerError
-from kvref.server.executors.base import Later, LaterParsed, PartOfGet, StoreFastPath, Wait
+from kvref.protocol.replies import ServerError
+from kvref.server.executors.base import FramedReply, Later, LaterParsed, PartOfGet, StoreFastPath, Wait
 from kvref.server.executors.runs import MAX_RUN, MAX_VALUES, MAX_WORDS, Run, nothing, reply_alone
 from kvref.storage.several import Shards
 
@@ -137,6 +138,9 @@ class ShardedFastPath:
         self._single = data, shard
         return None if shard is None else self._paths[shard].hit(data)
 
+    def hit_frames(self, data: bytes, most: int) -> None:
+        """Return None, see `FastPath`: `answer` takes them."""
+
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the commands of one shard, or the gets of several, at the beginning of the input, see `FastPath`."""
         shard, at = (self._single[1], len(data)) if self._single[0] is data else self._run(data)
@@ -147,7 +151,11 @@ class ShardedFastPath:
         self._use(self._shards.numbers[shard])
         return self._paths[shard].take(data[:at], out, later)
 
-    def answer(self, commands: list[Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
+    def frames(self, command: Command) -> bool:
+        """See `FastPath`."""
+        return framed_read(command)
+
+    def answer(self, commands: list[Command], later: LaterParsed) -> tuple[list[FramedReply], bool] | None:
         """Answer the binary gets of keys of one shard at the beginning of some commands, see `FastPath`."""
         shard, count = None, 0
         for command in commands:

@@ -29,7 +29,7 @@ _LIKE_NUMBERS: Final = frozenset(bytes([each]) for each in b"0123456789+-. \t\n\
 NOTHING: Final[Kept] = (b"", 0, None, None, None)
 
 
-_Options = tuple[int | None, int | None, int | None]  # flags, cas number and expiry
+Options = tuple[int | None, int | None, int | None]  # flags, cas number and expiry
 _NONE: Final = (None, None, None)
 
 
@@ -100,8 +100,8 @@ class PlainRows:
             store.cache.keep(table, word, kept)
         return kept
 
-    def set(self, word: bytes, data: bytes, flags: int, expiry: int | None) -> bool:
-        """Write a row that may be there or not; return whether it is written.
+    def set(self, word: bytes, data: bytes, flags: int, expiry: int | None) -> Options | None:
+        """Write a row that may be there or not; return its flags, cas number and expiry, None if it is not written.
 
         Args:
             word: the key as the client sent it.
@@ -119,20 +119,20 @@ class PlainRows:
             rowid = 0 if kept is None else kept[ROWID]
             key = "" if rowid else self._key(word)
             if key is None:
-                return False
+                return None
             if kept is None:
                 row, options = self._put(word, key, value, flags, expiry)
             else:
                 options = self._verbs.options(flags) if expiry is None else self._options(flags, expiry)
                 row = (word, rowid) if self._overwrite(rowid, key, value, options) else None
         except (KvrefError, RefusedError):
-            return False  # the verb says why, or can do it
+            return None  # the verb says why, or can do it
         if row is None:
-            return False
+            return None
         stored, rowid = row
         # Of the length of the data: text is stored as it is, so that nothing is cut or converted.
         self._wrote(stored, word, rowid, data if len(value) == len(data) else to_bytes(value), options)
-        return True
+        return options
 
     def update(self, word: bytes, rowid: int, row: Row) -> bool:
         """Overwrite a row and keep its key; return whether it is written.
@@ -163,17 +163,17 @@ class PlainRows:
         except (KvrefError, RefusedError):
             return False
 
-    def _wrote(self, stored: bytes, word: bytes, rowid: int, value: bytes, options: _Options) -> None:
+    def _wrote(self, stored: bytes, word: bytes, rowid: int, value: bytes, options: Options) -> None:
         kept: Kept | None = None
         if stored == word and not (self._may_change and value[:1] in _LIKE_NUMBERS):
             kept = self._verbs.written(word, value, options[0]), rowid, *options
         self._store.cache.change(self._mapping, stored, kept)
 
-    def _options(self, flags: int, expiry: int | None) -> _Options:
+    def _options(self, flags: int, expiry: int | None) -> Options:
         options = self._verbs.options(flags)
         return options if expiry is None else (options[0], options[1], expiry)
 
-    def _overwrite(self, rowid: int, key: str | bytes, value: Cell, options: _Options) -> bool:
+    def _overwrite(self, rowid: int, key: str | bytes, value: Cell, options: Options) -> bool:
         """Overwrite a row, by its rowid or, if that is 0, by its key; return whether it was found."""
         text = self._by_rowid if rowid else self._by_key
         mapped = options if self._all_mapped else self._mapped_of(options)
@@ -181,7 +181,7 @@ class PlainRows:
 
     def _put(
         self, word: bytes, key: str | bytes, value: Cell, flags: int, expiry: int | None
-    ) -> tuple[tuple[bytes, int] | None, _Options]:
+    ) -> tuple[tuple[bytes, int] | None, Options]:
         """Write a row that may be there or not; returns its key and rowid there, None where nothing is written."""
         if isinstance(key, str) and self._store.ask(self._present, [word]).fetchone():
             return None, _NONE  # a program has written its key as a BLOB
@@ -202,7 +202,7 @@ class PlainRows:
     def _word(self, stored: str | bytes) -> bytes:
         return to_bytes(stored if self._form is None else self._form.from_sql(stored))
 
-    def _mapped_of(self, options: _Options) -> Sequence[int | None]:
+    def _mapped_of(self, options: Options) -> Sequence[int | None]:
         return [cell for cell, mapped in zip(options, self._mapped, strict=True) if mapped]
 
     def _key(self, word: bytes) -> str | bytes | None:

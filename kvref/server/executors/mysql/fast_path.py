@@ -11,14 +11,13 @@ from functools import partial
 from typing import Protocol
 
 from kvref.engine import mapping as m
-from kvref.engine.fast_path import GET, SET
+from kvref.engine.fast_path import GET, SET, framed_read
 from kvref.engine.operations import Cell
 from kvref.engine.values import RefusedError
 from kvref.protocol import commands as c
 from kvref.protocol.fast_path import END, PlainLines
-from kvref.protocol.replies import Reply
 from kvref.protocol.rules import MAX_KEY
-from kvref.server.executors.base import Later, LaterParsed, PartOfGet, Wait
+from kvref.server.executors.base import FramedReply, Later, LaterParsed, PartOfGet, Wait
 from kvref.server.executors.mysql.plain_commands import (
     FramedRead,
     FramedRun,
@@ -126,6 +125,9 @@ class MySQLFastPath:
         self._verbs.counters.found()
         return shown + END
 
+    def hit_frames(self, data: bytes, most: int) -> None:
+        """Return None, see `FastPath`: `answer` takes them."""
+
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
         """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""
         table = self._live_table()
@@ -151,7 +153,11 @@ class MySQLFastPath:
                 self._look_up(table, each)
         return size, Wait.ANSWER
 
-    def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[Reply], bool] | None:
+    def frames(self, command: c.Command) -> bool:
+        """See `FastPath`."""
+        return framed_read(command)
+
+    def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[FramedReply], bool] | None:
         """Queue binary gets, see `FastPath`."""
         if not self._takes_gets:
             return [], True

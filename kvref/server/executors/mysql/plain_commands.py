@@ -12,8 +12,8 @@ from kvref.engine.operations import Cell, Row
 from kvref.engine.values import to_bytes
 from kvref.protocol.commands import Command
 from kvref.protocol.fast_path import END, STORED, renamed
-from kvref.protocol.replies import Reply, ServerError
-from kvref.server.executors.base import Later, LaterParsed, Wait
+from kvref.protocol.replies import ServerError
+from kvref.server.executors.base import FramedReply, Later, LaterParsed, Wait
 from kvref.server.executors.runs import MAX_VALUES, nothing
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
@@ -329,17 +329,17 @@ class FramedRun:
         self._waiting -= 1
         if self._waiting:
             return
-        replies: list[Reply] = []
+        replies: list[FramedReply] = []
         now = int(time.time())
         for command, lookup in zip(self._commands, self._lookups, strict=True):
             if lookup is None:
-                replies.append(self._verbs.framed(command, None, now))
+                replies.append((self._verbs.framed(command, None, now), 0))
             elif lookup.error is not None:
-                replies.append(lookup.error)
+                replies.append((lookup.error, 0))
             elif lookup.left or lookup.size > MAX_VALUES:
                 break
             else:
-                replies.append(self._verbs.framed(command, lookup.row, now))
+                replies.append((self._verbs.framed(command, lookup.row, now), 0))
         self._later(replies, len(replies) < len(self._commands))
 
 

@@ -1,4 +1,4 @@
-"""The fast path over SQLite for common commands of ordinary rows: gets of both protocols, meta gets, writes of one row.
+"""The fast path over SQLite for common commands of ordinary rows: gets and sets of both protocols, other text commands.
 
 The parser, the verbs and the executor handle everything else. The rules of commands are in `engine/fast_path.py`, the
 grammar of lines in `protocol/fast_path.py`, and the conditions on a table and its rows in
@@ -12,17 +12,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from kvref.engine.fast_path import GET, SET, PlainVerbs
+from kvref.engine.fast_path import GET, SET, PlainVerbs, framed_read, framed_store
 from kvref.engine.operations import Row
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol import commands as c
+from kvref.protocol.binary import item_frame, miss_frame, reply_frame
 from kvref.protocol.command_table import needs, text_form
 from kvref.protocol.fast_path import END, STORED, PlainLines, renamed
-from kvref.protocol.replies import Items, Reply, ServerError, Status
+from kvref.protocol.opcodes import NOOP
+from kvref.protocol.plain_frames import PlainFrames
+from kvref.protocol.replies import Items, ServerError, Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import encode, parse_line
-from kvref.server.executors.base import Later, LaterParsed, PartOfGet, Wait
+from kvref.server.executors.base import FramedReply, Later, LaterParsed, PartOfGet, Wait
 from kvref.server.executors.runs import nothing
 from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
@@ -103,6 +106,7 @@ class SQLiteFastPath:
         self._counters = verbs.counters
         self._wire_rules = wire_rules
         self._lines = lines = PlainLines(wire_rules)
+        self._frames = PlainFrames(wire_rules)
         self._set_head = lines.set.match
         self._queued = queued
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
@@ -146,6 +150,31 @@ class SQLiteFastPath:
         counters.found()
         return shown + END
 
+    def hit_frames(self, data: bytes, most: int) -> bytes | None:
+        """See `FastPath`: also of keys that are known to have no row."""
+        frames = self._frames.all_of(data, most)
+        if frames is None or b"get" not in self._forms or self._counters.prefixes.counting or not self._table.live:
+            return None
+        replies: list[bytes] = []
+        hits = misses = owed = 0
+        for frame in frames:
+            kept = self._items.get(frame.key)
+            if frame.opcode == NOOP:
+                replies.append(reply_frame(frame))
+            elif kept is not None and not kept[EXPIRY]:
+                hits += 1
+                replies.append(item_frame(frame, self._verbs.item(frame.key, self._row_of(frame.key, kept))))
+            elif kept is None and frame.key in self._missing:
+                misses += 1
+                replies.append(miss_frame(frame))
+            else:
+                return None
+            owed += len(replies[-1])
+        if not 0 < owed <= TURN:
+            return None
+        self._counters.looked_up(hits, misses)
+        return b"".join(replies)
+
     def _named(self, word: bytes) -> bytes | None:
         """Return what is shown of a cached row that never expires, of whose mapping a word has the name."""
         key = self._verbs.key_of_bound(word) if self._lines.named.fullmatch(word) else None
@@ -183,31 +212,45 @@ class SQLiteFastPath:
             self._sets = 0
         return at, Wait.COMMIT if waits else Wait.NOTHING
 
-    def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[Reply], bool]:  # noqa: ARG002 - see `FastPath`
-        """Answer binary gets, see `FastPath`; all replies are available at once."""
-        if b"get" not in self._forms or self._counters.prefixes.counting or not self._table.live:
+    def frames(self, command: c.Command) -> bool:
+        """See `FastPath`."""
+        return b"set" in self._forms if framed_store(command) else b"get" in self._forms and framed_read(command)
+
+    def answer(
+        self, commands: list[c.Command], later: LaterParsed  # noqa: ARG002 - see `FastPath`
+    ) -> tuple[list[FramedReply], bool]:  # fmt: skip
+        """Answer binary commands, see `FastPath`; all replies are available at once."""
+        if self._counters.prefixes.counting or not self._table.live:
             return [], True
-        replies: list[Reply] = []
+        replies: list[FramedReply] = []
         now, owed = int(time.time()), 0
         for command in commands:
-            reply = self._framed(command, now)
-            if reply is None:
+            answered = self._framed_store(command) if isinstance(command, c.Store) else self._framed(command, now)
+            if answered is None:
                 return replies, True
-            replies.append(reply)
+            replies.append(answered)
+            reply = answered[0]
             owed += sum([item.size for item in reply.items]) if isinstance(reply, Items) else 0
             if owed >= TURN:
                 break
         return replies, False
 
-    def _framed(self, command: c.Command, now: int) -> Reply | None:
+    def _framed(self, command: c.Command, now: int) -> FramedReply | None:
         """Return the reply to a `framed_read`, None if the slow path must run it."""
         if not isinstance(command, c.Get):
-            return self._verbs.framed(command, None, now)
+            return self._verbs.framed(command, None, now), 0
         key = self._key(command.words[0], switches=True)
         kept, _ = (None, False) if key is None else self._kept(key)
         if key is None or kept is None or len(kept[HIT]) > ANSWER_BYTES:
             return None
-        return self._verbs.framed(command, self._row(key, kept), now)
+        return self._verbs.framed(command, self._row(key, kept), now), 0
+
+    def _framed_store(self, command: c.Store) -> FramedReply | None:
+        """Return the reply to a `framed_store`, None if the slow path must run it."""
+        if not self._fits(command.word, len(command.data)):
+            return None
+        key = self._key(command.word, switches=True)
+        return None if key is None or not self._begin() else self._stored(key, command)
 
     def part_of_get(self, words: list[bytes], *, with_cas: bool) -> FoundInFile | None:
         """Return the rows of keys of a get, see `FastPath`."""
@@ -347,7 +390,9 @@ class SQLiteFastPath:
         fits = (self._takes_all and length <= MAX_VALUE) or self._fits(word, length)
         if not fits or data[end : end + 2] != b"\r\n":
             return None
-        if not (self._file.dirty or self._begin()) or not self._rows.set(word, data[start:end], int(flags), None):
+        if not (self._file.dirty or self._begin()):
+            return None
+        if self._rows.set(word, data[start:end], int(flags), None) is None:
             return None
         self._sets += 1
         return end + 2, STORED, True
@@ -365,13 +410,17 @@ class SQLiteFastPath:
         key = self._key(word, switches=True)
         if key is None or not self._begin():
             return None
-        reply = self._stored(key, c.Store(verb.decode(), word, int(flags), int(exptime), data[start:end]))
-        return None if reply is None else (end + 2, reply, True)
+        command = c.Store(verb.decode(), word, int(flags), int(exptime), data[start:end])
+        answered = self._stored(key, command)
+        if answered is None:
+            return None
+        reply, _ = answered
+        return end + 2, STORED if reply is Status.STORED else encode(command, reply), True
 
     def _fits(self, word: bytes, size: int) -> bool:
         return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
 
-    def _stored(self, key: bytes, command: c.Store) -> bytes | None:
+    def _stored(self, key: bytes, command: c.Store) -> FramedReply | None:
         """Carry out any storage command and return its reply; None if the slow path must run it."""
         now = int(time.time())
         try:
@@ -386,11 +435,12 @@ class SQLiteFastPath:
                 return None
             refusal = self._verbs.refusal(command, self._row(key, found), now)
             if refusal is not None:
-                return encode(command, refusal)
-        if not self._rows.set(key, command.data, command.flags, expiry):
+                return refusal, 0
+        written = self._rows.set(key, command.data, command.flags, expiry)
+        if written is None:
             return None
         self._verbs.count_stored(command)
-        return STORED
+        return Status.STORED, self._verbs.cas_of(written[1])
 
     def _arithmetic(self, data: bytes, at: int) -> _Taken:
         """Take an incr or decr."""
@@ -455,8 +505,9 @@ class SQLiteFastPath:
         return kept if kept == NOTHING or late or key in self._items else None, late
 
     def _row(self, key: bytes, kept: Kept) -> Row | None:
-        if kept == NOTHING:
-            return None
+        return None if kept == NOTHING else self._row_of(key, kept)
+
+    def _row_of(self, key: bytes, kept: Kept) -> Row:
         hit, _, flags, cas, expiry = kept
         return self._verbs.row(key, hit, flags, cas, expiry)
 
