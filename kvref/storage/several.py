@@ -376,10 +376,10 @@ class SeveralStores:
         """Return the counter of cas numbers, one for all stores."""
         return counted_cas_numbers(self._profile)
 
-    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
-        """Set the size of each store's row cache, see `Store`."""
+    def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:  # noqa: ARG002 - a placed mapping is another
+        """Set the size of each store's row cache and empty it."""
         for each in self.stores:
-            each.limit_row_cache(size, keeps_rows=keeps_rows)
+            each.limit_row_cache(size)
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
         """Cache the rows of each store mysql://, see `MappedTables`; raises ConfigError if there is none."""
