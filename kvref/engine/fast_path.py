@@ -19,14 +19,13 @@ from kvref.engine.stats import STORED_ITEM, counted
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.engine.verbs import arithmetic, delete, meta, store
 from kvref.protocol import commands as c
-from kvref.protocol.fast_path import MAX_FLAGS, data_of, numbered, shown
+from kvref.protocol.fast_path import MAX_FLAGS, STORING, data_of, numbered, shown
 from kvref.protocol.replies import Item, Items, Number, Reply, ServerError, Status
 
 # Any plain get and any plain set, for rules that depend on no row.
 GET: Final = c.Get([], with_cas=False)
 SET: Final = c.Store("set", b"", 0, 0, b"")
 _LOST: Final = ServerError("")
-_STORING: Final = frozenset({"set", "add", "replace"})
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
 
 
@@ -39,7 +38,7 @@ def framed_read(command: c.Command) -> bool:
 
 def framed_store(command: c.Command) -> bool:
     """Return whether a command is a binary set, add or replace that a fast path may carry out, as one of its lines."""
-    if not isinstance(command, c.Store) or command.frame is None or command.verb not in _STORING:
+    if not isinstance(command, c.Store) or command.frame is None or command.verb.encode() not in STORING:
         return False
     return command.flags <= MAX_FLAGS and 0 <= command.exptime <= MAX_FLAGS
 

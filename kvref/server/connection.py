@@ -293,8 +293,8 @@ class Connection:
             return False
         if not self._plain_next:
             return False
-        fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
-        if fast is None or not fast.usable(self._loop.time()):
+        fast = self._usable_fast_path()
+        if fast is None:
             return False
         times = self._times
         if times is not None:
@@ -442,6 +442,11 @@ class Connection:
         if self._plain_next and self._parser.between_commands:
             self._fast_path = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
 
+    def _usable_fast_path(self) -> FastPath | None:
+        """Return the fast path, None where it cannot carry out commands now."""
+        fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
+        return fast if fast is not None and fast.usable(self._loop.time()) else None
+
     @property
     def _plain_next(self) -> bool:
         """Return whether a plain command that comes next may take the fast path."""
@@ -499,8 +504,8 @@ class Connection:
         refused, self._refused = self._refused, False
         if refused or not (isinstance(first, (c.Get, c.Store)) and self._host.wire_rules.takes_fast_path):
             return False
-        fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
-        if fast is None or not fast.frames(first) or not fast.usable(self._loop.time()):
+        fast = self._usable_fast_path()
+        if fast is None or not fast.frames(first):
             return False
         commands = [first, *self._framed(fast)]
         answered = fast.answer(commands, partial(self._answer_framed, commands))
@@ -562,8 +567,8 @@ class Connection:
         """Run the simple commands at the beginning of the pending input; return whether that used up its turn."""
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
-        fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
-        if fast is None or not fast.usable(self._loop.time()):
+        fast = self._usable_fast_path()
+        if fast is None:
             return False
         data = self._parser.take_all()
         rest = self._take(fast, data)

@@ -1,6 +1,8 @@
-"""The parser reads simple lines literally in every profile."""
+"""The parser reads simple lines and frames literally in every profile."""
 
 from __future__ import annotations
+
+import struct
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,9 @@ from kvref.engine.mapping import split_word
 from kvref.engine.rules import rules
 from kvref.engine.verbs.retrieve import parse
 from kvref.protocol import commands as c
+from kvref.protocol.binary import BinaryParser
 from kvref.protocol.fast_path import PlainLines
+from kvref.protocol.plain_frames import PlainFrames
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.protocol.text import TextParser
 
@@ -135,3 +139,40 @@ def test_a_plain_word_neither_switches_nor_is_a_range(profile: profiles.Profile,
     if PlainLines(RULES[0]).word.fullmatch(word):
         assert split_word(word, delimiter, rules(profile)) is None
         assert parse(word) is None
+
+
+HEADERS = st.tuples(
+    st.sampled_from([0x80, 0x80, 0x80, 0x81]), st.sampled_from([0x00, 0x09, 0x0C, 0x0D, 0x0A, 0x01]), st.integers(0, 9),
+    st.sampled_from([0, 0, 0, 4]), st.sampled_from([0, 0, 0, 1]), st.sampled_from([0, 0, 0, 1, -1]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("in_force", RULES)
+@given(headers=st.lists(HEADERS, min_size=1, max_size=4), cut=st.sampled_from([0, 0, 0, 1]))
+def test_plain_frames_are_gets_and_noops(in_force: WireRules, headers: list[tuple[int, ...]], cut: int) -> None:
+    data = b""
+    for number, (magic, opcode, key, extras, vbucket, more) in enumerate(headers):
+        length = max(key + extras + more, 0)
+        data += struct.pack(">BBHBBHIIQ", magic, opcode, key, extras, 0, vbucket, length, number, 0) + b"k" * length
+    data = data[: len(data) - cut]
+    frames = PlainFrames(in_force).all_of(data, 4)
+    plain = all(
+        magic == 0x80
+        and not (extras or vbucket or more)
+        and (key == 0) == (opcode == 0x0A)
+        and key <= in_force.key_limit
+        for magic, opcode, key, extras, vbucket, more in headers
+    )
+    assert (frames is not None) == (plain and not cut and all(opcode != 0x01 for _, opcode, *_ in headers))
+    if frames is None:
+        return
+    parser = BinaryParser(in_force)
+    parser.feed(data)
+    commands = [parser.next_command() for _ in frames]
+    assert parser.next_command() is None
+    assert [None if command is None else command.frame for command in commands] == frames
+    for command, frame in zip(commands, frames, strict=True):
+        assert command == (
+            c.Noop(frame=frame) if frame.opcode == 0x0A else c.Get([frame.key], with_cas=True, frame=frame)
+        )
+    assert PlainFrames(in_force).all_of(data, len(frames) - 1) is None

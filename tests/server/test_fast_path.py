@@ -347,3 +347,23 @@ def test_a_table_that_fits_no_more_is_noticed_by_the_next_get(tmp_path: Path) ->
         assert peer.ask(0, b"get o\r\n").startswith(b"VALUE o")
         peer.run("DROP INDEX another")
         assert peer.ask(0, b"get o\r\n").startswith(b"SERVER_ERROR ")
+
+
+def test_binary_gets_of_cached_rows_are_answered_and_counted_as_others(tmp_path: Path) -> None:
+    """Alone in what arrives: of a row with flags, one that is expired, and keys without a row, from the second time on."""
+    batches = [[(opcode, word)] for opcode in (0x00, 0x0C) for word in (b"k", b"old", b"none")]
+    batches.append([(0x09, b"k"), (0x0D, b"none"), (0x0D, b"k"), (0x00, b"none"), (0x0A, b"")])
+    said = []
+    for size in (0, 1 << 20):
+        with (
+            serving(_prepared(tmp_path / str(size)), "--set", f"row_cache_bytes={size}") as served,
+            ExitStack() as stack,
+        ):
+            peer = _Peer(served, stack, hides_cas=False)
+            peer.ask(0, b"set k 7 0 1\r\nv\r\nset old 0 0 1\r\nv\r\n")
+            peer.run("UPDATE demo_test SET c5 = 1 WHERE c1 = 'old'")
+            replies: list[object] = []
+            for _ in range(4):
+                replies += [peer.exchange_frames([(*each, b"", b"") for each in batch], 0) for batch in batches]
+            said.append((replies, peer.counters()))
+    assert said[0] == said[1]

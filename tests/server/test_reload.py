@@ -11,6 +11,7 @@ import pytest
 from server.in_process import Client, InProcess, turns_until
 from serving import ask, serving
 
+from kvref.engine.mapping import Directory
 from kvref.errors import ConfigError, StoreError
 from kvref.server.settings import parse
 
@@ -84,15 +85,17 @@ def test_a_refused_configuration_leaves_everything_as_it_is(tmp_path: Path) -> N
         served = InProcess(tmp_path / "s.sqlite")
         async with served.clients(1) as (client,):
             assert await _cached(served, client) == 3
+            read = served.server.executor.read_directory
             for error in (ConfigError("no"), StoreError("no")):
 
-                def refused(error: Exception = error) -> dict[str, int]:
+                async def refused(error: Exception = error) -> Directory:
+                    await read()
                     raise error
 
-                served.server._read_settings = refused
+                served.server.executor.read_directory = refused  # type: ignore[method-assign]
                 served.server.reload()
-                await asyncio.sleep(0)
-                await client.ask(b"version\r\n")
+                assert served.server._reloading is not None
+                await served.server._reloading
             assert _kept(served) == 3
             assert await client.ask(b"get k\r\n", 3) == ITEM + b"END\r\n"
 

@@ -103,7 +103,7 @@ def table(keys: int = COUNT) -> Table:
 
 def _over_sqlite() -> tuple[Row, ...]:
     mixed, work = Memcaslap(32, 0.9), "90 % get, 10 % set, 32 connections"
-    demo = Generated(Work(KEYS, VALUES, {"get": 0.9, "set": 0.1}, sessions=32))  # memcaslap's keys are no UTF-8
+    demo = _mixed(32)  # memcaslap's keys are no UTF-8
     numbers = 8, 64, 512
     gets = tuple(_both(f"get-{each}", f"get, {each} connections", _ours("get", each), 1.0) for each in numbers)
     memcached = tuple(
@@ -138,7 +138,7 @@ def _over_sqlite() -> tuple[Row, ...]:
 
 def _workers() -> tuple[Row, ...]:
     """Return what two processes of kvref do where one did before."""
-    mixed = Generated(replace(_ours("get", 64).work, verbs={"get": 0.9, "set": 0.1}))
+    mixed = _mixed(64)
     loads = (
         ("get", "get, 64 connections", _ours("get", 64), False),
         ("mixed", "90 % get, 10 % set, 64 connections", mixed, True),
@@ -236,7 +236,7 @@ def _floor() -> Row:
 def _of_parts() -> tuple[Row, ...]:
     """Return what a part costs: metrics that are scraped, and this package's generator compared with memcaslap."""
     get, mixed = _ours("get", 64), Memcaslap(64, 0.9)
-    work = Work(KEYS, VALUES, {"get": 0.9, "set": 0.1}, sessions=64)
+    work = _mixed(64).work
     theirs = Side("memcached", mixed, "memcaslap")
     return (
         Row(
@@ -282,6 +282,10 @@ def _compiled() -> tuple[Row, ...]:
 
 def _ours(verb: str, sessions: int, depth: int = 1, multiget: int = 1) -> Generated:
     return Generated(Work(KEYS, VALUES, {verb: 1.0}, sessions=sessions, depth=depth, multiget=multiget))
+
+
+def _mixed(sessions: int) -> Generated:
+    return Generated(Work(KEYS, VALUES, {"get": 0.9, "set": 0.1}, sessions=sessions))
 
 
 def _both(

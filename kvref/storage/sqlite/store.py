@@ -127,10 +127,10 @@ class SQLiteStore:
     def read_directory(self) -> Directory:
         """See `Store`."""
         directory, self.problems = catalog.read_directory(self._catalog, self.profile)
-        read, default = directory.default, self._in_use(directory.default)
-        directory.default = default
-        directory.known = {name: default if each is read else each for name, each in directory.known.items()}
-        directory.usable = tuple(default if each is read else each for each in directory.usable)
+        # The default mapping is the first usable one, and the only one that is known so far, if any is.
+        directory.default = self._in_use(directory.default)
+        directory.known = dict.fromkeys(directory.known, directory.default)
+        directory.usable = (directory.default, *directory.usable[1:])
         return self.adopt(directory)
 
     def adopt(self, directory: Directory) -> Directory:
