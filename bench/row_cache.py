@@ -7,7 +7,8 @@
     python bench/row_cache.py                                          # boots MariaDB
     python bench/row_cache.py --server mysql-8.0 --shares 0,0.1 --seconds 5 --json row_cache.json
 
-One server and three processes of kvref over it, which are measured in turns: `off` without a cache, `strong`, and
+One server and four processes of kvref over it, which are measured in turns: `off` without a cache, `strong`, `local`,
+which is strong too, but connects by the Unix socket, so that it reads the end of the log instead of a query, and
 `fast` with `--set row_cache_staleness=10`. Sessions send one get after the other; between them, threads update rows by
 SQL. A get is stale if it returns a value that an update, acknowledged before the get was sent, had replaced; its
 staleness is the time since that acknowledgement. CPU time is that of the processes of kvref and of the server, so that
@@ -46,7 +47,10 @@ OPTIONS: Final = {
 }
 LEVEL: Final = ("--set", "innodb_api_trx_level=1")
 CACHED: Final = (*LEVEL, "--set", "row_cache_binlog=1")
-MODES: Final = {"off": LEVEL, "strong": CACHED, "fast": (*CACHED, "--set", "row_cache_staleness=10")}
+LOCAL: Final = "local"
+MODES: Final = {
+    "off": LEVEL, "strong": CACHED, LOCAL: CACHED, "fast": (*CACHED, "--set", "row_cache_staleness=10"),
+}  # fmt: skip
 WRITERS: Final = 4
 PADDING: Final = "x" * 90
 AHEAD: Final = 64  # updates that may be due before gets wait
@@ -239,8 +243,9 @@ def main(server: str, shares: str, seconds: float, turns: int, sessions: int, ke
     points: list[Point] = []
     with ExitStack() as stack:
         database = stack.enter_context(sql_server(server, OPTIONS[server]))
+        dsns = dict.fromkeys(MODES, database.dsn) | {LOCAL: f"mysql://root@localhost/?unix_socket={database.socket}"}
         started = {
-            mode: stack.enter_context(kvref_server("kvref", options, database.dsn)) for mode, options in MODES.items()
+            mode: stack.enter_context(kvref_server("kvref", options, dsns[mode])) for mode, options in MODES.items()
         }
         subprocess.run([sys.executable, "-m", "kvref", "init", "--demo", "--store", database.dsn], check=True)
         _fill(database, keys)

@@ -83,16 +83,21 @@ def statistics(client: socket.socket) -> dict[str, int]:
     return {name.decode(): int(number) for name, number in found}
 
 
+def local_dsn(database: SQLServer) -> str:
+    """Return the DSN by which kvref compares cached rows with the files of the server's log, without queries."""
+    return f"mysql://root@localhost/?unix_socket={database.socket}"
+
+
 class Servers:
     """Processes of kvref over one database: each with its own cache, all killed and started again at any time.
 
     Args:
-        database: with the tables of `create_tables`.
         options: of each.
+        dsn: of the database.
     """
 
-    def __init__(self, database: SQLServer, options: Sequence[tuple[str, ...]]) -> None:
-        self._database = database
+    def __init__(self, options: Sequence[tuple[str, ...]], dsn: str) -> None:
+        self._dsn = dsn
         self._options = options
         self._stacks = [ExitStack() for _ in options]
         self._served = [self._start(number) for number in range(len(options))]
@@ -124,7 +129,7 @@ class Servers:
         self._served[number] = self._start(number)
 
     def _start(self, number: int) -> Served:
-        served = self._stacks[number].enter_context(serving(self._database.dsn, *self._options[number]))
+        served = self._stacks[number].enter_context(serving(self._dsn, *self._options[number]))
         served.wait_for("following the binary log")
         return served
 
@@ -601,12 +606,14 @@ QUICK = (
     "--processes", default=2, show_default=True, type=click.IntRange(1, len(QUICK)), help="Processes of kvref."
 )
 @click.option("--crash-every", default=20_000, show_default=True, help="Steps between two kills; 0: none.")
-def main(server: str, seed: int, seconds: float, processes: int, crash_every: int) -> None:
+@click.option("--local", is_flag=True, help="Through the Unix socket, so that the files of the log are read.")
+def main(server: str, seed: int, seconds: float, processes: int, crash_every: int, *, local: bool) -> None:
     """Print as JSON what was compared; raises StaleError."""
     hits, done, crashes = 0, 0, 0
     with database_or_skip(server, OPTIONS[server]) as database:
         create_tables(database)
-        with Servers(database, QUICK[:processes]) as servers, ExitStack() as stack:
+        dsn = local_dsn(database) if local else database.dsn
+        with Servers(QUICK[:processes], dsn) as servers, ExitStack() as stack:
             stepper = Stepper(database, servers.connect, seed, stack, processes, servers.kill)
             began = time.monotonic()
             while time.monotonic() < began + seconds:
@@ -620,7 +627,7 @@ def main(server: str, seed: int, seconds: float, processes: int, crash_every: in
             taken = time.monotonic() - began
             hits += sum(statistics(servers.connect(each, "one"))["hits"] for each in range(processes))
     found = {
-        "server": database.version, "seed": seed, "steps": done, "rate": round(done / taken),
+        "server": database.version, "seed": seed, "local": local, "steps": done, "rate": round(done / taken),
         "keys": stepper.compared, "cached": hits, "crashes": crashes,
     }  # fmt: skip
     click.echo(json.dumps(found))

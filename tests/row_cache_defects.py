@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +10,13 @@ from typing import Any
 from kvref.cli import main
 from kvref.server.executors.mysql import cached_reads
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql.binlog import eligibility, events, row_cache
+from kvref.storage.mysql.binlog import eligibility, events, follower, row_cache
 from kvref.storage.mysql.binlog.events import Change, LogReader
+from kvref.storage.mysql.binlog.local_log import LocalLog
+from kvref.storage.mysql.binlog.positions import LogEnd
 from kvref.storage.mysql.binlog.row_cache import RowCache
+
+DIRECTORY = "KVREF_TEST_LOG_DIRECTORY"
 
 
 def event_lost() -> None:
@@ -28,9 +33,11 @@ def event_lost() -> None:
 def applied_out_of_order() -> None:
     take, late = RowCache.take, [Change({}, everything=False, point=None)]
 
-    def swapped(self: RowCache, change: Change, version: int) -> None:
-        before, late[0] = late[0], change
-        take(self, change._replace(keys=before.keys, everything=before.everything), version)
+    def swapped(self: RowCache, change: Change | None, version: int, end: LogEnd | None = None) -> None:
+        if change is not None:
+            before, late[0] = late[0], change
+            change = change._replace(keys=before.keys, everything=before.everything)
+        take(self, change, version, end)
 
     RowCache.take = swapped  # type: ignore[method-assign]
 
@@ -75,9 +82,9 @@ def ddl_missed() -> None:
 def wrong_position_after_reconnect() -> None:
     begin = RowCache.begin
 
-    def resumed(self: RowCache, applied: Any) -> None:
+    def resumed(self: RowCache, applied: Any, log: Any = None) -> None:
         kept = {cached: dict(cached.rows) for cached in self._tables.values()}
-        begin(self, applied)
+        begin(self, applied, log)
         self._floor = None
         for cached, rows in kept.items():
             cached.rows, cached.refusal = rows, ""
@@ -126,15 +133,24 @@ def not_compared() -> None:
     RowCache.covers = lambda *_: True  # type: ignore[method-assign,assignment]
 
 
+def end_of_log_not_compared() -> None:
+    LocalLog.is_read = lambda self: self._file >= 0  # type: ignore[method-assign]
+
+
+def log_elsewhere() -> None:
+    """No defect: the files of the log are not where the server says."""
+    follower._Source.directory = lambda _: os.environ[DIRECTORY]  # type: ignore[method-assign]
+
+
 DEFECTS: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
         event_lost, applied_out_of_order, rollback_cached, key_update_missed, cascade_missed, ddl_missed,
         wrong_position_after_reconnect, filled_by_an_older_read, one_mapping_of_a_table, collation_equal_keys,
-        not_compared,
+        not_compared, end_of_log_not_compared,
     )
 }  # fmt: skip
 
 if __name__ == "__main__":
-    DEFECTS[sys.argv[1]]()
+    (DEFECTS | {log_elsewhere.__name__: log_elsewhere})[sys.argv[1]]()
     main(sys.argv[2:], prog_name="kvref")

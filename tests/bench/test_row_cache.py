@@ -28,7 +28,7 @@ def test_strong_mode_is_never_stale_and_fast_mode_hits(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "database µs" in done.stdout
     points = {(each["mode"], each["share"]): each for each in json.loads(file.read_text())["points"]}
-    assert set(points) == {(mode, share) for mode in ("off", "strong", "fast") for share in (0, 0.1)}
+    assert set(points) == {(mode, share) for mode in ("off", "strong", "local", "fast") for share in (0, 0.1)}
     assert all(point["hits"] == 0 for (mode, _), point in points.items() if mode == "off")
     assert all(point["hits"] > 0.2 for (mode, _), point in points.items() if mode != "off")
     assert all(point["stale"] == 0 for (mode, _), point in points.items() if mode != "fast")

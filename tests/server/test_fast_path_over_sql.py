@@ -78,14 +78,18 @@ class Base:
     options: tuple[str, ...] = ()
 
 
-@pytest.fixture(scope="module", params=[MYSQL_8, nightly("mysql-9.7"), "mariadb", "handlersocket", "row-cache"])
+@pytest.fixture(
+    scope="module",
+    params=[MYSQL_8, nightly("mysql-9.7"), "mariadb", "handlersocket", "row-cache", "row-cache-with-log-files"],
+)
 def database(request: pytest.FixtureRequest) -> Iterator[Base]:
     if request.param == "handlersocket":
         with base("READ-UNCOMMITTED") as found:
             yield Base(found.server, found.dsn.partition("?")[2])
-    elif request.param == "row-cache":
+    elif request.param.startswith("row-cache"):
         with database_or_skip("mariadb", OPTIONS["mariadb"]) as server:
-            yield Base(server, options=SERVE)
+            query = "" if request.param == "row-cache" else f"unix_socket={server.socket}"
+            yield Base(server, query, SERVE)
     else:
         with database_or_skip(request.param) as server:
             yield Base(server)

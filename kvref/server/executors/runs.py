@@ -10,6 +10,7 @@ from kvref.server.executors.base import Later
 
 MAX_RUN: Final = 64  # commands of one connection that are carried out together; of a burst of gets somewhat more
 MAX_WORDS: Final = 1000  # keys of one get
+TURN: Final = 64 << 10  # bytes of replies that are there at once; what is left of the input waits for its turn
 MAX_VALUES: Final = 1 << 20  # bytes of the values of one get of several keys: the least that `reply_size_max` may be
 
 

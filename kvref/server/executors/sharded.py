@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final
 
 from kvref.engine.fast_path import framed_read
 from kvref.engine.mapping import Mapping
@@ -18,10 +17,8 @@ from kvref.protocol.commands import Command, Get
 from kvref.protocol.fast_path import END, PlainLines
 from kvref.protocol.replies import ServerError
 from kvref.server.executors.base import FramedReply, Later, LaterParsed, PartOfGet, StoreFastPath, Wait
-from kvref.server.executors.runs import MAX_RUN, MAX_VALUES, MAX_WORDS, Run, nothing, reply_alone
+from kvref.server.executors.runs import MAX_RUN, MAX_VALUES, MAX_WORDS, TURN, Run, nothing, reply_alone
 from kvref.storage.several import Shards
-
-TURN: Final = 64 << 10  # bytes of replies that are there at once; what is left of the input waits for its turn
 
 
 class _Get:

@@ -34,9 +34,9 @@ PROCESSES = (
 )
 
 
-def crashing(database: SQLServer, seed: int, steps: int, rounds: int) -> int:
+def crashing(database: SQLServer, dsn: str, seed: int, steps: int, rounds: int) -> int:
     """Take steps on several processes, kill one of them or the database after each round; return the compared keys."""
-    with Servers(database, PROCESSES) as servers, ExitStack() as stack:
+    with Servers(PROCESSES, dsn) as servers, ExitStack() as stack:
         stepper = Stepper(database, servers.connect, seed, stack, len(servers), servers.kill)
         for _ in range(rounds):
             stepper.run(steps)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from database import database_or_skip
 from live import MYSQL_8, nightly
-from row_cache_checker import OPTIONS, SERVE, create_tables
+from row_cache_checker import OPTIONS, SERVE, create_tables, local_dsn
 from serving import Served, serving
 
 from kvref_testbed.targets import SQLServer
@@ -20,8 +20,14 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
         yield server
 
 
+@pytest.fixture(params=["address", "socket"])
+def dsn(request: pytest.FixtureRequest, database: SQLServer) -> str:
+    """Where kvref queries the position of the server, or reads it from the files of the log."""
+    return local_dsn(database) if request.param == "socket" else database.dsn
+
+
 @pytest.fixture
-def cached(database: SQLServer) -> Iterator[Served]:
-    with serving(database.dsn, *SERVE) as served:
+def cached(dsn: str) -> Iterator[Served]:
+    with serving(dsn, *SERVE) as served:
         served.wait_for("following the binary log")
         yield served

@@ -80,6 +80,7 @@ def run(*words: str, **environment: str) -> Result:
 
 
 def test_a_write_drops_its_own_row_only(database: SQLServer, cached: Served) -> None:
+    sql(database, "DROP TABLE IF EXISTS test.wide", "DELETE FROM innodb_memcache.containers WHERE name = 'wide'")
     map_table(database, "wide", "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)", COLUMNS)
     sql(
         database,
@@ -133,7 +134,7 @@ def test_every_form_of_a_get_is_answered_with_cached_rows(database: SQLServer, c
 
 def test_a_get_of_many_keys_queries_the_position_once(database: SQLServer, cached: Served) -> None:
     keys = [f"many{number}" for number in range(100)]
-    sql(database, "INSERT INTO test.raced VALUES " + ", ".join(f"('{key}', '{key}')" for key in keys))
+    sql(database, "REPLACE INTO test.raced VALUES " + ", ".join(f"('{key}', '{key}')" for key in keys))
     line = f"get {' '.join(keys)} none\r\nget none {keys[0]}\r\n".encode()
     right = "".join(f"VALUE {key} 0 {len(key)}\r\n{key}\r\n" for key in keys).encode() + b"END\r\n"
     right += f"VALUE {keys[0]} 0 5\r\n{keys[0]}\r\nEND\r\n".encode()

@@ -17,5 +17,5 @@ def test_no_get_is_older_in_many_steps(database: SQLServer, cached: Served, seed
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_get_is_older_in_many_steps_with_crashes(database: SQLServer, seed: int) -> None:
-    assert crashing(database, seed, 100, 20) > 100_000
+def test_no_get_is_older_in_many_steps_with_crashes(database: SQLServer, dsn: str, seed: int) -> None:
+    assert crashing(database, dsn, seed, 100, 20) > 100_000

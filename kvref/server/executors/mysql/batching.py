@@ -18,7 +18,7 @@ from kvref.errors import ConfigError
 from kvref.server.executors.mysql.batch_queue import BatchQueue, Fallback
 from kvref.server.executors.mysql.cached_reads import CachingReader
 from kvref.server.executors.mysql.command import Command, Runner
-from kvref.server.executors.mysql.fast_path import Hit
+from kvref.server.executors.mysql.fast_path import Hit, Hits
 from kvref.server.executors.mysql.plain_commands import Plain, PlainGet, PlainLone, PlainRead, PlainReads, PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
@@ -77,10 +77,11 @@ class Batching:
         runner: continues commands.
 
     Attributes:
-        hit, up_to_date: see `PlainBatcher`.
+        hit, hits, up_to_date: see `PlainBatcher`.
     """
 
     hit: Hit | None
+    hits: Hits | None
     up_to_date: Callable[[float], bool]
 
     def __init__(
@@ -94,13 +95,13 @@ class Batching:
         reading, self._writing = connect(), connect()
         handlersocket = bool(store.login.handlersocket)
         self._reader: RowReader
-        self.hit = None
+        self.hit = self.hits = None
         if store.row_cache is not None:
             follower = Follower(store.login, store.row_cache)
             reader = SQLReader(store, reading)
             width = partial(self._width, reading)
             self._reader = caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower, width)
-            self.hit = caching.hit
+            self.hit, self.hits = caching.hit, caching.hits
         elif handlersocket:
             self._reader = HandlerSocketReader(store, reading, isolation)
         else:

@@ -20,6 +20,7 @@ from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.eligibility import Terms, terms
 from kvref.storage.mysql.binlog.events import KeyTypes, Table
 from kvref.storage.mysql.binlog.follower import Follower
+from kvref.storage.mysql.binlog.local_log import Mark
 from kvref.storage.mysql.binlog.positions import LogError, Position, executed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, Kept, RowCache
 from kvref.storage.mysql.connection import MySQLConnection
@@ -115,22 +116,26 @@ class CachingReader:
         return await self._answer(batch, [*keys])
 
     def hit(self, table: PlainTable, word: bytes) -> bytes | None:
-        """See `RowReader`: a row of a mapping for which the position may be out of date, and is not too much."""
+        """Return what a get replies, without END, if that is known without a query."""
         cached = self._cells_of(table)
-        if not cached.staleness or self._store.last_commit != self._commit:
-            return None
-        age = time.monotonic() - self._executed_at
-        if age > cached.staleness or self._executed is None or self._open(cached) is None:
-            return None
-        if self._covered is not self._executed:
-            if not self._cache.covers(self._executed):
-                return None
-            self._covered = self._executed
         found = cached.rows.get(word)
-        if not isinstance(found, bytes):
+        if not isinstance(found, bytes) or not self._is_usable(cached) or not self._is_new_enough(cached):
             return None
         self._cache.hits += 1
-        self._cache.age = age
+        return found
+
+    def hits(self, table: PlainTable, words: list[bytes]) -> list[bytes] | None:
+        """Return what a get of several words replies to each; None if one of them has no row that is kept."""
+        cached = self._cells_of(table)
+        found: list[bytes] = []
+        for word in words:
+            row = cached.rows.get(word)
+            if not isinstance(row, bytes):
+                return None
+            found.append(row)
+        if not self._is_usable(cached) or not self._is_new_enough(cached):
+            return None
+        self._cache.hits += len(found)
         return found
 
     async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:
@@ -165,15 +170,37 @@ class CachingReader:
 
     def _open(self, cached: CachedTable) -> CachedTable | None:
         """Return the kept rows of a table, None where none may be used just now."""
-        usable = self._cache.applied is not None and self._isolation.reads_committed and not cached.refusal
-        return cached if usable else None
+        return cached if self._is_usable(cached) else None
+
+    def _is_usable(self, cached: CachedTable) -> bool:
+        return self._cache.applied is not None and self._isolation.reads_committed and not cached.refusal
+
+    def _is_new_enough(self, cached: CachedTable) -> bool:
+        """Return whether kept rows are as new as the server, or out of date by no more than they may be."""
+        cache = self._cache
+        if cache.log is not None and cache.log.is_read():
+            cache.age = 0.0
+            return True
+        if not cached.staleness or self._store.last_commit != self._commit:
+            return False
+        age = time.monotonic() - self._executed_at
+        if age > cached.staleness or self._executed is None:
+            return False
+        if self._covered is not self._executed:
+            if not cache.covers(self._executed):
+                return False
+            self._covered = self._executed
+        cache.age = age
+        return True
 
     async def _answer(self, batch: _Batch, keys: list[Any]) -> tuple[dict[Any, Any], bool]:
         cache, rows = self._cache, batch.cached.rows
         missing = [key for key in keys if key not in rows]
         hits = [key for key in keys if key in rows] if missing else keys
-        found, certain = await self._read(batch, [*dict.fromkeys(missing)], for_hits=bool(hits))
-        as_new = bool(hits) and await self._reached(len(hits))
+        began = time.monotonic()
+        written = cache.written() if hits else None
+        found, certain = await self._read(batch, [*dict.fromkeys(missing)], for_hits=bool(hits) and written is None)
+        as_new = bool(hits) and await self._reached(written, began, len(hits))
         late = [key for key in hits if not as_new or key not in rows]
         cache.hits += len(hits) - len(late)
         cache.misses += len(missing) + len(late)
@@ -191,6 +218,8 @@ class CachingReader:
         now, cache, cached = time.monotonic(), self._cache, batch.cached
         known = self._executed
         commit = self._store.last_commit
+        if not (for_hits or missing):
+            return {}, True
         outdated = known is None or now - self._executed_at > (cached.staleness or MAX_AGE)
         if for_hits and known is not None and batch.turn >= self._executed_in:
             outdated = outdated or not cached.staleness or commit != self._commit or not cache.covers(known)
@@ -219,14 +248,21 @@ class CachingReader:
             cache.keep(cached, kept, self._executed)
         return answer.rows
 
-    async def _reached(self, hits: int) -> bool:
-        """Return whether kept rows are as new as the server was, or become so soon; `hits` is how many keys wait."""
-        cache, began = self._cache, time.monotonic()
-        reached = self._executed is not None and await cache.reached(self._executed, PATIENCE)
+    async def _reached(self, written: Mark | None, began: float, hits: int) -> bool:
+        """Return whether kept rows are as new as the server was, or become so soon.
+
+        Args:
+            written: by the server when the batch began; None: what it had executed decides.
+            began: when that was.
+            hits: how many keys wait.
+        """
+        cache, waited = self._cache, time.monotonic()
+        executed = written or self._executed
+        reached = executed is not None and await cache.reached(executed, PATIENCE)
         now = time.monotonic()
-        cache.lag = now - began
+        cache.lag = now - waited
         if reached:
-            cache.age = now - self._executed_at
+            cache.age = now - (began if written else self._executed_at)
         else:
             cache.behind += hits
         return reached

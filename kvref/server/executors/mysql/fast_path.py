@@ -31,7 +31,7 @@ from kvref.server.executors.mysql.plain_commands import (
     PlainReads,
     PlainWrite,
 )
-from kvref.server.executors.runs import MAX_RUN, MAX_WORDS, Run, reply_alone
+from kvref.server.executors.runs import MAX_RUN, MAX_WORDS, TURN, Run, reply_alone
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.row_identity import Spelling
@@ -39,6 +39,8 @@ from kvref.storage.rows import MAX_VALUE
 
 # Returns what a get replies, without END, if that is known without a query.
 Hit = Callable[[PlainTable, bytes], bytes | None]
+# Returns the same of several words, all or none.
+Hits = Callable[[PlainTable, list[bytes]], list[bytes] | None]
 
 
 class PlainBatcher(Protocol):
@@ -46,7 +48,11 @@ class PlainBatcher(Protocol):
 
     @property
     def hit(self) -> Hit | None:
-        """Return what answers gets of kept rows, None where none are kept."""
+        """Return what answers gets of a kept row, None where none are kept."""
+
+    @property
+    def hits(self) -> Hits | None:
+        """Return what answers gets of several kept rows, None where none are kept."""
 
     @property
     def up_to_date(self) -> Callable[[float], bool]:
@@ -94,10 +100,11 @@ class MySQLFastPath:
         self._directory = verbs.shared.directory
         self._generation = self._directory.generation
         self._batcher = batcher
-        self._up_to_date, self._hit = batcher.up_to_date, batcher.hit
+        self._up_to_date = batcher.up_to_date
         self._table: PlainTable | None = None
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
         self._may_get, self._may_set = verbs.runs(GET), verbs.runs(SET)
+        self._hit, self._hits = (batcher.hit, batcher.hits) if self._may_get else (None, None)
 
     @property
     def live(self) -> bool:
@@ -113,27 +120,57 @@ class MySQLFastPath:
         return self.live and self._verbs.unobserved and self._up_to_date(now)
 
     def hit(self, data: bytes) -> bytes | None:
-        """Return the reply to `get WORD` of a kept row that may be used without a query; None for other input."""
+        """Return the reply to a get of kept rows that may be used without a query; None for other input."""
         table = self._table
         if self._hit is None or table is None or not table.version.live or len(data) <= 6:
             return None
         if not data.startswith(b"get ") or not data.endswith(b"\r\n"):
             return None
-        shown = self._hit(table, data[4:-2])
-        if shown is None:
+        words = data[4:-2]
+        shown = self._hit(table, words)
+        if shown is not None:
+            self._verbs.counters.found()
+            return shown + END
+        return self._shown(table, data) if b" " in words else None
+
+    def _shown(self, table: PlainTable, data: bytes) -> bytes | None:
+        """Return the reply to a get of several words that are kept; None for other input."""
+        line = self._lines.getting.fullmatch(data)
+        if line is None or line[1] != b"get":
             return None
-        self._verbs.counters.found()
-        return shown + END
+        found = self._of_kept(table, line[2].split(b" "))
+        return None if found is None else b"".join(found) + END
+
+    def _kept(self, table: PlainTable, data: bytes, out: list[bytes]) -> int:
+        """Answer gets of one word each at the beginning of some input if all are kept; return their bytes."""
+        line = self._lines.gets_of_one.match(data)
+        found = None if line is None else self._of_kept(table, self._lines.get.findall(line[0]))
+        if line is None or found is None:
+            return 0
+        out += [shown + END for shown in found]
+        return line.end()
+
+    def _of_kept(self, table: PlainTable, words: list[bytes]) -> list[bytes] | None:
+        """Return what gets reply to words that are all kept, and count them."""
+        if self._hits is None or len(words) > MAX_WORDS:
+            return None
+        found = self._hits(table, words)
+        if found is None or sum(map(len, found)) > TURN:
+            return None
+        self._verbs.counters.looked_up(len(found), 0)
+        return found
 
     def hit_frames(self, data: bytes, most: int) -> None:
         """Return None, see `FastPath`: `answer` takes them."""
 
-    def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
+    def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""
         table = self._live_table()
         gets = data.startswith((b"get ", b"gets "))
         if gets and not self._takes_gets:
             return 0, Wait.NOTHING
+        if gets and self._hits is not None and (size := self._kept(table, data, out)):
+            return size, Wait.NOTHING
         word, name = self._only(data) if gets else (b"", b"")
         if word and table.takes_word(word):
             self._batcher.add_read(table, PlainLone(self._origin, word, data, name, later))

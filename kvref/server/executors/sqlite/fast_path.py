@@ -26,14 +26,13 @@ from kvref.protocol.replies import Items, ServerError, Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import encode, parse_line
 from kvref.server.executors.base import FramedReply, Later, LaterParsed, PartOfGet, Wait
-from kvref.server.executors.runs import nothing
+from kvref.server.executors.runs import TURN, nothing
 from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
 from kvref.storage.sqlite.row_cache import EXPIRY, HIT, ROWID, CachedTable, Kept
 from kvref.storage.sqlite.store import SQLiteStore
 
 ANSWER_BYTES: Final = 256 << 10  # for one get
-TURN: Final = 64 << 10  # bytes of replies; what is left of the input waits for the connection's next turn
 
 # The end of the command in the input, its reply, whether that waits for a commit; None: the slow path runs it.
 _Taken = tuple[int, bytes, bool] | None

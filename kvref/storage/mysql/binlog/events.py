@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from enum import Flag, auto
 from struct import Struct
 from typing import Final, NamedTuple
+from zlib import crc32
 
-from kvref.storage.mysql.binlog.positions import FilePoint, Gtid, Point, file_number
+from kvref.storage.mysql.binlog.positions import FilePoint, Gtid, LogEnd, Point, file_number
 from kvref.storage.mysql.result_set import SHORT, WIDTHS
 from kvref.storage.mysql.row_identity import Spelling
 
@@ -21,6 +22,7 @@ Table = tuple[str, str]  # schema and name, in lower case: a server may compare 
 MAX_KEYS: Final = 1000  # of one table in one transaction; more count as the whole table
 
 _HEADER: Final = Struct("<IBIIIH")  # time, type, server, size, end position, flags
+_SERVER_END: Final = 9  # of the server in it
 _QUERY, _ROTATE, _FORMAT, _XID, _TABLE_MAP, _XA_PREPARE, _GTID, _PAYLOAD = 2, 4, 15, 16, 19, 38, 33, 40
 _MARIADB_GTID: Final = 162
 _WRITES, _UPDATES, _DELETES = (23, 30), (24, 31), (25, 32)  # version 1, which MariaDB writes, and version 2
@@ -87,15 +89,18 @@ class LogReader:
 
     Args:
         mariadb: the log is MariaDB's.
-        file: number of the file in which it begins; MariaDB only.
+        first: the first event, which names the file.
 
     Attributes:
         wanted: the tables whose rows are read, and what keys they have.
     """
 
-    def __init__(self, *, mariadb: bool, file: int = 0) -> None:
+    def __init__(self, *, mariadb: bool, first: bytes) -> None:
         self._mariadb = mariadb
-        self._file = file
+        has_checksum = crc32(first[:-_CHECKSUM]) == int.from_bytes(first[-_CHECKSUM:], "little")
+        self._file = _file_of(first[_HEADER.size : -_CHECKSUM if has_checksum else None])
+        self._head = b""
+        self._offset = 0
         self._tables: dict[int, _Columns] = {}
         self._inside = False  # a transaction has begun
         self._gtid: Gtid | None = None
@@ -109,6 +114,11 @@ class LogReader:
         """Return whether no transaction is being read."""
         return self._gtid is None and not (self._inside or self._keys or self._everything)
 
+    @property
+    def end(self) -> LogEnd | None:
+        """Return the end of the last event; None where the log has not said it since the file began."""
+        return LogEnd(self._file, self._head, self._offset) if self._head and self._offset else None
+
     def read(self, packet: bytes) -> Change | None:
         """Read one event; return what a transaction has changed when it ends.
 
@@ -117,7 +127,10 @@ class LogReader:
         """
         _, kind, _, _, end, _ = _HEADER.unpack_from(packet)
         body = packet[_HEADER.size :]
+        if end:
+            self._offset = end
         if kind == _FORMAT:
+            self._head = packet[:_SERVER_END]
             self._checksum = _CHECKSUM if body[-_CHECKSUM - 1] else 0  # the algorithm, in front of its own checksum
         elif self._checksum:
             body = body[: -self._checksum]
@@ -135,7 +148,7 @@ class LogReader:
         return self._change(end) if ends or (self._mariadb and not self._inside and end) else None
 
     def _change(self, end: int) -> Change:
-        point: Point | None = FilePoint(self._file, end) if self._mariadb else self._gtid
+        point: Point | None = FilePoint(file_number(self._file), end) if self._mariadb else self._gtid
         change = Change(self._keys, self._everything, point)
         self._keys, self._everything, self._gtid = {}, False, None
         return change
@@ -157,7 +170,7 @@ class LogReader:
         elif kind == _MARIADB_GTID:
             self._inside = not body[12] & _STANDALONE
         elif kind == _ROTATE:
-            self._file = file_number(body[8:].decode())
+            self._file, self._head, self._offset = _file_of(body), b"", 0
             self._tables.clear()
         elif kind == _FORMAT:
             self._tables.clear()
@@ -282,6 +295,11 @@ def _layout(kind: int, metadata: bytes) -> tuple[int, int]:
             raise UnknownFormatError
         return _CHAR, 1 if length < 256 else 2
     return _WIDTH, _FIXED[kind] if kind in _FIXED else metadata[0]
+
+
+def _file_of(body: bytes) -> str:
+    """Return the name of a file from a ROTATE event."""
+    return body[8:].decode()
 
 
 def _number(body: bytes, at: int) -> tuple[int, int]:

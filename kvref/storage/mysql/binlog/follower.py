@@ -14,6 +14,7 @@ import struct
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any, Final
 
 import pymysql
@@ -22,7 +23,8 @@ from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
 from kvref.errors import KvrefError
-from kvref.storage.mysql.binlog.events import Change, LogReader
+from kvref.storage.mysql.binlog.events import LogReader
+from kvref.storage.mysql.binlog.local_log import LocalLog
 from kvref.storage.mysql.binlog.positions import (
     FilePosition,
     GtidSet,
@@ -107,6 +109,7 @@ class _Source:
     def __init__(self, login: Login) -> None:
         self.connection: Connection[Cursor] = login.connect(1.0)
         self.mariadb: int | None = None  # its server id
+        self.first = b""  # the first event, which names the file
 
     def refusal(self) -> str:
         """Return which options of the server keep its log from being followed, see `refusal` of the module."""
@@ -142,8 +145,13 @@ class _Source:
             head = struct.pack("<IHI", position.point.offset, 0, server_id)
             raw._execute_command(COMMAND.COM_BINLOG_DUMP, head + name.encode())
         raw._read_timeout = SILENCE
-        self.packet()  # the first one is always there: a refusal, or the name of the file
+        self.first = self.packet()  # it is always there: a refusal, or the name of the file
         return position
+
+    def directory(self) -> str:
+        """Return the directory of the files of the log, on the server's machine."""
+        ((path,),) = self._query("SELECT @@GLOBAL.log_bin_basename")
+        return str(Path(str(path)).parent)
 
     def packet(self) -> bytes:
         """Return the next event."""
@@ -236,12 +244,12 @@ class Follower:
     def _follow(self, source: _Source) -> float:
         if found := source.refusal():
             raise LogError(found)
+        log = self._local_log(source)
         position = source.dump(next_id())
-        file = position.point.file if isinstance(position, FilePosition) else 0
-        reader = LogReader(mariadb=source.mariadb is not None, file=file)
-        self._report(self._cache.begin, position)
+        reader = LogReader(mariadb=source.mariadb is not None, first=source.first)
+        self._report(self._cache.begin, position, log)
         _log.info("following the binary log of %s", self._login.text)
-        version = -1
+        version, end = -1, None
         while not self._closing.is_set():
             try:
                 packet = source.packet()
@@ -252,9 +260,22 @@ class Follower:
                 version = self._cache.version
                 reader.wanted = self._cache.wanted
             change = reader.read(packet)
-            if change is not None:
-                self._report(self._cache.take, change, version)
+            read_to = end if log is None or not reader.between else reader.end
+            if change is not None or read_to != end:
+                end = read_to
+                self._report(self._cache.take, change, version, end)
         return MIN_PAUSE
+
+    def _local_log(self, source: _Source) -> LocalLog | None:
+        """Return the files of the log; None if they are not known to be on this machine, or cannot be read."""
+        if not self._login.socket:  # the server behind another address may change
+            return None
+        directory = source.directory()
+        try:
+            return LocalLog(directory)
+        except OSError as error:
+            _log.info("gets of cached rows query the position of the server: %s", error)
+            return None
 
     def _ended(self, error: Exception) -> None:
         self._report(self._cache.end)
@@ -262,7 +283,7 @@ class Follower:
             text = cause(error) if isinstance(error, pymysql.err.MySQLError) else str(error)
             _log.warning("the binary log is not followed, rows are not cached: %s", text)
 
-    def _report(self, call: Callable[..., None], *arguments: Change | Position | int) -> None:
+    def _report(self, call: Callable[..., None], *arguments: object) -> None:
         try:
             self._loop.call_soon_threadsafe(call, *arguments)
         except RuntimeError:  # the loop is closed

@@ -45,6 +45,20 @@ class FilePoint(NamedTuple):
 Point = Gtid | FilePoint
 
 
+class LogEnd(NamedTuple):
+    """How far a log was read.
+
+    Args:
+        file: name of the file.
+        head: the first bytes of its first event: time, type and id of the server.
+        offset: end of the last event.
+    """
+
+    file: str
+    head: bytes
+    offset: int
+
+
 class Position(Protocol):
     """Which transactions of a log are meant: all that are executed, or all that were read."""
 

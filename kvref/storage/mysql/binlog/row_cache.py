@@ -20,7 +20,8 @@ from typing import Final
 from kvref.engine.operations import Row
 from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
-from kvref.storage.mysql.binlog.positions import Point, Position
+from kvref.storage.mysql.binlog.local_log import LocalLog, Mark
+from kvref.storage.mysql.binlog.positions import LogEnd, Point, Position
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
@@ -71,6 +72,7 @@ class RowCache:
 
     Attributes:
         applied: the transactions whose changes are taken into account; None while no log is followed.
+        log: the files of that log; None if they are not on this machine.
         hits, misses: gets answered from it, and those for which the database was queried.
         behind: the hits among these misses that the follower was too late for.
         evictions: rows that others displaced.
@@ -86,6 +88,7 @@ class RowCache:
         self.staleness = staleness
         self.size = 0
         self.applied: Position | None = None
+        self.log: LocalLog | None = None
         self.hits = self.misses = self.behind = self.evictions = 0
         self.lag = self.age = 0.0
         self.version = 0
@@ -94,7 +97,7 @@ class RowCache:
         self._of_table: dict[Table, list[CachedTable]] = {}
         self._recent: list[tuple[Point, Change]] = []
         self._floor: Position | None = None  # nothing read before this was executed may be kept
-        self._waiting: list[tuple[Position, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[Position | Mark, asyncio.Future[None]]] = []
 
     def numbers(self) -> dict[str, int]:
         """Return what is counted, by the names of the rows of `stats` without `row_cache_`, and `following`: 0 or 1."""
@@ -135,26 +138,46 @@ class RowCache:
             self._raise_floor()
         return found
 
-    def begin(self, applied: Position) -> None:
-        """Keep rows from now on: a follower has begun behind this position."""
-        self.clear()
-        self.applied = applied
+    def begin(self, applied: Position, log: LocalLog | None = None) -> None:
+        """Keep rows from now on: a follower has begun behind this position.
+
+        Args:
+            applied: the position.
+            log: see `log`; the cache closes it.
+        """
+        self.end()
+        self.applied, self.log = applied, log
         self._raise_floor()  # a read may have begun before
 
     def end(self) -> None:
         """Keep nothing: no log is followed any more."""
         self.clear()
         self.applied = None
+        if self.log is not None:
+            self.log.close()
+            self.log = None
 
-    def take(self, change: Change, version: int) -> None:
+    def take(self, change: Change | None, version: int, end: LogEnd | None = None) -> None:
         """Drop what a transaction has changed; changes come in the order of the log.
 
         Args:
-            change: what its events name.
+            change: what its events name; None: events were read that change nothing.
             version: of the cache when these events were read.
+            end: of what was read; None where the log does not say it.
         """
         if self.applied is None:
             return
+        if change is not None:
+            self._apply(change, version, self.applied)
+        log = self.log
+        if log is not None and end is not None:
+            before = log.problem
+            log.read_to(end)
+            if log.problem and not before:
+                _log.info("gets of cached rows query the position of the server: %s", log.problem)
+        self._notify()
+
+    def _apply(self, change: Change, version: int, applied: Position) -> None:
         retires = change.everything or OPTIONS_TABLE in change.keys
         everything = retires or version != self.version
         if everything:
@@ -167,18 +190,23 @@ class RowCache:
             if everything or change.keys:
                 self._raise_floor()  # a transaction without a number
             return
-        self.applied.add(change.point)
+        applied.add(change.point)
         if everything or change.keys:
             self._recent.append((change.point, change._replace(everything=everything)))
             if len(self._recent) > MAX_RECENT:
                 self._raise_floor()
-        self._notify()
 
-    def covers(self, executed: Position) -> bool:
+    def written(self) -> Mark | None:
+        """Return what `covers` must hold of for kept rows that are as new as the server is now; None: it is unknown."""
+        return None if self.log is None else self.log.written()
+
+    def covers(self, executed: Position | Mark) -> bool:
         """Return whether kept rows are as new as this position."""
+        if isinstance(executed, Mark):
+            return self.log is not None and self.log.has_read(executed)
         return self.applied is not None and self.applied.covers(executed)
 
-    async def reached(self, executed: Position, seconds: float) -> bool:
+    async def reached(self, executed: Position | Mark, seconds: float) -> bool:
         """Return whether kept rows are as new as a position, at most so many seconds later."""
         if self.covers(executed):
             return True

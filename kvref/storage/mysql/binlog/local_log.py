@@ -1,0 +1,117 @@
+"""The files of a server's binary log on this machine, whose end is the end of what the server has written.
+
+A server writes a transaction to the file before it answers the client that commits it: MySQL in the flush stage of the
+group commit (`MYSQL_BIN_LOG::ordered_commit`), MariaDB in `MYSQL_BIN_LOG::trx_group_commit_leader`. Whoever has read
+the log up to the end of its newest file has therefore read every commit that was answered, without a query.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Final, NamedTuple
+
+from kvref.storage.mysql.binlog.positions import LogEnd
+
+_MAGIC: Final = b"\xfebin"
+RESTART: Final = 0.01  # seconds: a server takes longer to start again after a crash and to commit
+_HEAD: Final = 9  # bytes of an event's header up to the server id
+
+
+class Mark(NamedTuple):
+    """An end of the log; later ones are greater.
+
+    Args:
+        file: how many files were opened before.
+        offset: bytes.
+    """
+
+    file: int
+    offset: int
+
+
+class LocalLog:
+    """The newest file of a log.
+
+    Args:
+        directory: of the files.
+
+    Attributes:
+        problem: why the file of the last `read_to` is not used; empty if it is.
+
+    Raises:
+        OSError: the directory cannot be opened.
+    """
+
+    def __init__(self, directory: str) -> None:
+        self._directory = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        self._file = -1
+        self._next = b""
+        self._of = "", b""
+        self._number = 0
+        self._offset = 0
+        self._newest_at = 0.0
+        self.problem = ""
+
+    def read_to(self, end: LogEnd) -> None:
+        """Take note of what was read: all up to an end, and all files before."""
+        if (end.file, end.head) != self._of:
+            self._open(end)
+        self._offset = end.offset
+
+    def is_read(self) -> bool:
+        """Return whether all was read that the server has written by now."""
+        return self._file >= 0 and os.lseek(self._file, 0, os.SEEK_END) == self._offset and self._is_newest()
+
+    def written(self) -> Mark | None:
+        """Return the end of what the server has written by now; None if it is not known."""
+        if self._file < 0 or not self._is_newest():
+            return None
+        return Mark(self._number, os.lseek(self._file, 0, os.SEEK_END))
+
+    def has_read(self, mark: Mark) -> bool:
+        """Return whether all before an end was read."""
+        return self._file >= 0 and (self._number, self._offset) >= mark
+
+    def close(self) -> None:
+        """Close the files; nothing counts as read any more."""
+        self._close_file()
+        if self._directory >= 0:
+            os.close(self._directory)
+            self._directory = -1
+
+    def _is_newest(self) -> bool:
+        # A server that goes on in the next file says so at the end of the last one, unless it has crashed.
+        now = time.monotonic()
+        if now - self._newest_at > RESTART:
+            if os.access(self._next, os.F_OK, dir_fd=self._directory):
+                return False
+            self._newest_at = now
+        return True
+
+    def _open(self, end: LogEnd) -> None:
+        self._close_file()
+        self._of = end.file, end.head
+        self._number += 1
+        self._newest_at = 0.0
+        base, _, digits = end.file.rpartition(".")
+        if not digits.isdecimal():
+            self.problem = f"{end.file} has no number"
+            return
+        self._next = f"{base}.{int(digits) + 1:0{len(digits)}}".encode()
+        try:
+            self._file = os.open(end.file, os.O_RDONLY, dir_fd=self._directory)
+            start = os.read(self._file, len(_MAGIC) + _HEAD)
+        except OSError as error:
+            self._close_file()
+            self.problem = str(error)
+            return
+        self.problem = ""
+        if start != _MAGIC + end.head:
+            self._close_file()
+            self.problem = f"{end.file} is encrypted or of another server"
+
+    def _close_file(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
