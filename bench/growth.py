@@ -139,7 +139,7 @@ class Axis:
 
 
 AXES: Final = {
-    "rows": Axis("rows of the table", (10_000, 100_000, 1_000_000), lambda at: Place(keys=at)),
+    "rows": Axis("rows of the table", (10_000, 100_000, 1_000_000, 10_000_000), lambda at: Place(keys=at)),
     "values": Axis(
         "bytes of a value",
         (10, 100, 1_000, 10_000, 100_000, 1_000_000),

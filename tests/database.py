@@ -64,14 +64,19 @@ def map_table(database: SQLServer, name: str, values: str, *columns: str, index:
     )
 
 
-@contextmanager
-def stopped(database: SQLServer) -> Iterator[None]:
-    """Let a server do nothing at all for the block."""
-    # Its pid_file may be a path inside a root folder of its own.
+def pid(database: SQLServer) -> int:
+    """Return the process of a server; its pid_file may be a path inside a root folder of its own."""
     ((port,),) = sql(database, "SELECT @@port")
     listening = [each for each in psutil.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
     process = next(each.pid for each in listening if each.laddr.port == port)
     assert process is not None
+    return process
+
+
+@contextmanager
+def stopped(database: SQLServer) -> Iterator[None]:
+    """Let a server do nothing at all for the block."""
+    process = pid(database)
     os.kill(process, signal.SIGSTOP)
     try:
         until(lambda: _states(process) == {"T"})  # a thread that runs may answer once more

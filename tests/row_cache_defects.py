@@ -139,7 +139,10 @@ def end_of_log_not_compared() -> None:
 
 def log_elsewhere() -> None:
     """No defect: the files of the log are not where the server says."""
-    follower._Source.directory = lambda _: os.environ[DIRECTORY]  # type: ignore[method-assign]
+    follower._Source.directories = lambda _: (  # type: ignore[method-assign]
+        "/proc/0/root",
+        os.environ[DIRECTORY],
+    )
 
 
 DEFECTS: dict[str, Callable[[], None]] = {

@@ -36,7 +36,7 @@ RELEASE: Final = re.compile(r"(5\.[67]|8\.\d+)\.\d+")
 # and flushes it with each commit over SQL; 5.6 has none, and the plugin of both writes none until
 # innodb_api_enable_binlog is set, which also switches the log on.
 MYSQL: Final = ("--innodb_buffer_pool_size=512M", "--max_connections=2000", "--skip-log-bin")
-MEMCACHED: Final = ("-m", "2048", "-c", "4096")
+MEMCACHED: Final = ("-m", "4096", "-c", "4096")
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import row_cache_defects
-from database import sql
+from database import pid, sql
 from row_cache_checker import FILL, SERVE, local_dsn, statistics
 from server.row_cache.checks import fill
 from serving import Served, ask, command, running, serving
@@ -151,7 +151,7 @@ def test_without_the_files_of_the_log_the_position_is_queried(
 ) -> None:
     ((log,),) = sql(database, "SELECT @@log_bin_basename")
     directory = tmp_path / "log"
-    there(directory, Path(log))
+    there(directory, Path(f"/proc/{pid(database)}/root{log}"))
     monkeypatch.setenv(row_cache_defects.DIRECTORY, str(directory))
     serve = [*command(local_dsn(database))[3:], "--listen", "127.0.0.1:0", *SERVE, "--log-level", "info"]
     words = [sys.executable, row_cache_defects.__file__, "log_elsewhere", *serve]

@@ -45,6 +45,7 @@ MAX_PAUSE: Final = 5.0
 _THROUGH_GTID: Final = 4  # flag of COM_BINLOG_DUMP_GTID
 _FIRST_OFFSET: Final = 4
 _END: Final = 0xFE  # first byte of an EOF packet
+_PEER: Final = struct.Struct("3i")  # process, user and group at the other end of a Unix socket
 _CHECKED: Final = (
     "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('log_bin', 'binlog_format', 'binlog_row_image', 'gtid_mode',"
     " 'log_replica_updates', 'log_slave_updates', 'binlog_transaction_compression', 'log_bin_compress', 'wsrep_on',"
@@ -148,10 +149,13 @@ class _Source:
         self.first = self.packet()  # it is always there: a refusal, or the name of the file
         return position
 
-    def directory(self) -> str:
-        """Return the directory of the files of the log, on the server's machine."""
+    def directories(self) -> tuple[str, str]:
+        """Return where the files of the log are, seen from the server's root directory and from this process."""
         ((path,),) = self._query("SELECT @@GLOBAL.log_bin_basename")
-        return str(Path(str(path)).parent)
+        directory = str(Path(str(path)).parent)
+        peer = self._raw._sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        pid, _, _ = _PEER.unpack(peer)
+        return f"/proc/{pid}/root{directory}", directory
 
     def packet(self) -> bytes:
         """Return the next event."""
@@ -270,12 +274,13 @@ class Follower:
         """Return the files of the log; None if they are not known to be on this machine, or cannot be read."""
         if not self._login.socket:  # the server behind another address may change
             return None
-        directory = source.directory()
-        try:
-            return LocalLog(directory)
-        except OSError as error:
-            _log.info("gets of cached rows query the position of the server: %s", error)
-            return None
+        for directory in source.directories():
+            try:
+                return LocalLog(directory)
+            except OSError as error:
+                problem = error
+        _log.info("gets of cached rows query the position of the server: %s", problem)
+        return None
 
     def _ended(self, error: Exception) -> None:
         self._report(self._cache.end)
