@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +13,18 @@ from pathlib import Path
 import pytest
 from cluster.generator import Writer, writing
 from guide import Shell, blocks, fits
-from live import sql_server_or_skip, target_or_skip
+from live import missing_skips, sql_server_or_skip, target_or_skip
 from pymysql import connect
 
+from kvref_bench.load.drivers import memcaslap
 from kvref_testbed.targets import SQLServer
+from kvref_testbed.targets.needs import tool
 from kvref_testbed.targets.ports import free_port
 
 PATH = Path(__file__).parents[2] / "docs" / "how-to" / "migrate-while-clients-write.md"
 GUIDE = PATH.read_text()
 BLOCKS = blocks(GUIDE)
+LOAD_SECONDS = 40
 MOVE = "2. Move the clients"
 SWITCH = "4. Switch"
 
@@ -104,6 +108,26 @@ def test_no_command_fails_and_no_write_is_lost(migration: Migration) -> None:
     rows = migration.rows()
     assert [text for each in writers for text in each.differences(rows)] == []
     migration.run("5. Afterwards")
+
+
+@pytest.mark.live
+@pytest.mark.nightly
+@pytest.mark.timeout(300)
+def test_memcaslap_reads_what_it_wrote(migration: Migration) -> None:
+    with missing_skips():
+        tool("memcaslap")
+    migration.run("")
+    # Its keys are any bytes.
+    migration.shell.run(
+        'mysql $OLD -e "ALTER TABLE test.demo_test MODIFY c1 VARCHAR(32) COLLATE latin1_bin NOT NULL"\n'
+    )
+    migration.run("1. Start kvref next to the plugin")
+    with ThreadPoolExecutor(1) as pool:
+        load = pool.submit(memcaslap.run, migration.kvref.text, 2, 0.95, 100, ["-t", f"{LOAD_SECONDS}s"])
+        for section in (MOVE, "3. Copy and replicate", SWITCH):
+            migration.run(section)
+        assert not load.done(), "it ran through the switch"
+        assert load.result().operations > LOAD_SECONDS
 
 
 @pytest.mark.live
