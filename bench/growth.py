@@ -69,6 +69,7 @@ MAPPING: Final = "default"
 TABLE: Final = "demo"
 KEY_BYTES: Final = 16
 FILLED: Final = 64 << 20  # bytes of values in a table, and in the requests that the generator makes before its clock
+POOL: Final = 1 << 18  # requests, more than a server of a large table answers in one measurement
 BATCHES: Final = ("daemon_memcached_r_batch_size", "daemon_memcached_w_batch_size")
 SWEEP: Final = 100  # keys in each get of a sweep, of no more than SWEEP_BYTES
 SWEEP_BYTES: Final = 1 << 18
@@ -114,10 +115,10 @@ class Place:
     def _values(self) -> Values:
         return Values((self.value, self.value))
 
-    def work(self, verb: str) -> Work:
-        """Return the requests of one verb."""
-        pool = max(16, min(1 << 16, FILLED // self.value))
-        work = Work(self._keys, self._values, {verb: 1.0}, sessions=self.sessions, pool=pool)
+    def work(self, verb: str, turn: int = 0) -> Work:
+        """Return the requests of one verb, others in each turn."""
+        pool = max(16, min(POOL, FILLED // self.value))
+        work = Work(self._keys, self._values, {verb: 1.0}, sessions=self.sessions, pool=pool, seed=turn)
         return replace(work, route="each", mapping=_name(self.mappings - 1)) if self.mappings else work
 
 
@@ -271,7 +272,7 @@ def measure(name: str, axis: Axis, turns: int, clock: Clock, engine: Engine, whe
                         if turn == 0:
                             sweep(open_peers[target], target, place, engine)
                         for verb in VERBS:
-                            of = measured(open_peers[target], target, place.work(verb), engine, clock)
+                            of = measured(open_peers[target], target, place.work(verb, turn), engine, clock)
                             points.append(Point(name, at, target, verb, *of))
                     except BenchError as error:
                         click.echo(f"{name}: {at:,} {axis.what}: left out: {error}", err=True)

@@ -62,13 +62,14 @@ class PlainRows:
         self._present = sql.present
         self._by_key = sql.overwrite(clear_unmapped=clear_unmapped)
         self._by_rowid = sql.overwrite(clear_unmapped=clear_unmapped, by_rowid=True)
-        self._rowid = sql.rowid if sql.numbered and self._has_rowid(sql.rowid) else ""
+        numbered = sql.numbered and self._has_rowid(sql.lookup_numbered)
         # Where a write gives the row another spelling of its key too, the old one would have to be known.
-        self._upsert = sql.upsert(clear_unmapped=clear_unmapped) if self._rowid and not rules.renames_key else ""
+        self._upsert = sql.upsert(clear_unmapped=clear_unmapped) if numbered and not rules.renames_key else ""
         # Rows that a set writes as the command has them, and nothing else happens.
         self.writable = take_sets(mapping, _as_it_is) and not store.has_rules_for_sets(
             mapping, clear_unmapped=clear_unmapped
         )
+        self._reads_numbers = numbered and self.writable
 
     def read(self, word: bytes) -> Kept | None:
         """Return a row of the file, NOTHING if there is none, and cache that; None if the slow path must read it.
@@ -83,17 +84,17 @@ class PlainRows:
             return None
         try:
             cell = self._verbs.looked_up(word)
-            row = None if cell is None else store.lookup(self._mapping, cell)
-            if row is None:
+            found = None if cell is None else self._look_up(cell)
+            if found is None:
                 if cell is not None and to_bytes(cell) == word:  # else it may be the key of a row that has another
                     store.cache.keep_missing(table, word)
                 return NOTHING
+            row, rowid = found
             key = to_bytes(row.key)
             if key in table.changed or key in table.syncing:
                 return None
             spelled = row.key == cell and key == word
-            rowid = self._rowid_of(row.key) if spelled and self.writable else 0
-            kept = self._verbs.hit(word, row), rowid, row.flags, row.cas, row.expiry
+            kept = self._verbs.hit(word, row), rowid if spelled else 0, row.flags, row.cas, row.expiry
         except (KvrefError, RefusedError):
             return None  # the verb says why
         if spelled:
@@ -214,11 +215,12 @@ class PlainRows:
         key: str = codec.to_sql(word)
         return key if cell == word and codec.from_sql(key) == word else None
 
-    def _rowid_of(self, key: Cell) -> int:
-        if not self._rowid:
-            return 0
-        found = self._store.ask(self._rowid, [self._store.statements(self._mapping).key(key)]).fetchone()
-        return found[0] if found else 0
+    def _look_up(self, cell: Cell) -> tuple[Row, int] | None:
+        """Return a row and its rowid, 0 where that is of no use; None if there is no row."""
+        if self._reads_numbers:
+            return self._store.lookup_numbered(self._mapping, cell)
+        row = self._store.lookup(self._mapping, cell)
+        return None if row is None else (row, 0)
 
     def _has_rowid(self, text: str) -> bool:
         """Return whether SQLite finds the table's rows by a number of its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from kvref.engine import operations
 from kvref.engine.mapping import Mapping
@@ -73,12 +73,21 @@ class Rows:
     def lookup(self, mapping: Mapping, key: operations.Cell) -> Row | None:
         """Read one row."""
         sql = self._sql(mapping)
-        parameter = sql.key(key)
-        cells = self.connection.execute(sql.lookup, (parameter,)).fetchone()
+        cells = self._looked_up(sql.lookup, sql.key(key), key)
+        return None if cells is None else sql.row(cells)
+
+    def lookup_numbered(self, mapping: Mapping, key: operations.Cell) -> tuple[Row, int] | None:
+        """Read one row and its rowid, of a table that has them."""
+        sql = self._sql(mapping)
+        cells = self._looked_up(sql.lookup_numbered, sql.key(key), key)
+        return None if cells is None else (sql.row(cells[:-1]), cells[-1])
+
+    def _looked_up(self, statement: str, parameter: operations.Cell, key: operations.Cell) -> tuple[Any, ...] | None:
+        cells: tuple[Any, ...] | None = self.connection.execute(statement, (parameter,)).fetchone()
         if cells is None and isinstance(parameter, str):
             # A program may have written its keys as BLOB, which no text equals.
-            cells = self.connection.execute(sql.lookup, (to_bytes(key),)).fetchone()
-        return None if cells is None else sql.row(cells)
+            cells = self.connection.execute(statement, (to_bytes(key),)).fetchone()
+        return cells
 
     def scan(self, operation: operations.Scan) -> list[Row]:
         """Read the rows of a range."""

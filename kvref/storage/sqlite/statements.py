@@ -54,7 +54,7 @@ class Statements:
         self.clear = f"DELETE FROM {table}"  # noqa: S608
         self.keys = f"SELECT {key} FROM {table}"  # noqa: S608
         self.remove_exactly = f"DELETE FROM {table} WHERE {key} IS ?"  # noqa: S608
-        self.rowid = f"SELECT {table}.{ROWID} FROM {table}{where}"  # noqa: S608
+        self.lookup_numbered = f"SELECT {selected}, {table}.{ROWID} FROM {table}{where}"  # noqa: S608
         self.present = f"SELECT 1 FROM {table}{where}"  # noqa: S608
         self._along = f" FROM {table}{where}"
         self.count = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} LIMIT ?)"  # noqa: S608
