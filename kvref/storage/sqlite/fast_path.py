@@ -216,7 +216,7 @@ class PlainRows:
         return key if cell == word and codec.from_sql(key) == word else None
 
     def _look_up(self, cell: Cell) -> tuple[Row, int] | None:
-        """Return a row and its rowid, 0 where that is of no use; None if there is no row."""
+        """Return a row and its rowid, 0 where no write needs it; None if there is no row."""
         if self._reads_numbers:
             return self._store.lookup_numbered(self._mapping, cell)
         row = self._store.lookup(self._mapping, cell)

@@ -49,7 +49,7 @@ def test_a_record_of_it(peer: OpenPeer) -> None:
     record = peer.peer
     assert (record.name, record.kind, record.address, record.sql) == ("memcached", "memcached", peer.address, None)
     assert record.version in wire.version(str(peer.address))
-    assert record.variables["stats settings maxbytes"] == str(2048 << 20)
+    assert record.variables["stats settings maxbytes"] == str(4096 << 20)
     assert (record.containers, record.ddl, record.verdict) == ([], "", None)
     assert record.pid == int(wire.stats(str(peer.address))["pid"])
     assert (peer.has_tables, peer.settable, peer.sql_dsn) == (False, False, None)
