@@ -127,6 +127,8 @@ class CachingReader:
     def hits(self, table: PlainTable, words: list[bytes]) -> list[bytes] | None:
         """Return what a get of several words replies to each; None if one of them has no row that is kept."""
         cached = self._cells_of(table)
+        if self._cache.log is None and not cached.staleness:
+            return None
         found: list[bytes] = []
         for word in words:
             row = cached.rows.get(word)
