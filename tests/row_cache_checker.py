@@ -606,11 +606,14 @@ QUICK = (
     "--processes", default=2, show_default=True, type=click.IntRange(1, len(QUICK)), help="Processes of kvref."
 )
 @click.option("--crash-every", default=20_000, show_default=True, help="Steps between two kills; 0: none.")
+@click.option("--file-bytes", default=1 << 30, show_default=True, help="After which the log begins a new file.")
 @click.option("--local", is_flag=True, help="Through the Unix socket, so that the files of the log are read.")
-def main(server: str, seed: int, seconds: float, processes: int, crash_every: int, *, local: bool) -> None:
+def main(
+    server: str, seed: int, seconds: float, processes: int, crash_every: int, file_bytes: int, *, local: bool
+) -> None:
     """Print as JSON what was compared; raises StaleError."""
     hits, done, crashes = 0, 0, 0
-    with database_or_skip(server, OPTIONS[server]) as database:
+    with database_or_skip(server, [*OPTIONS[server], f"--max-binlog-size={file_bytes}"]) as database:
         create_tables(database)
         dsn = local_dsn(database) if local else database.dsn
         with Servers(QUICK[:processes], dsn) as servers, ExitStack() as stack:
