@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kvref.engine.operations import Row
 from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms, refusal
 from kvref.storage.mysql.binlog.events import Change, KeyTypes
-from kvref.storage.mysql.binlog.positions import FilePoint, FilePosition
-from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
+from kvref.storage.mysql.binlog.positions import FilePoint, FilePosition, GtidSet
+from kvref.storage.mysql.binlog.row_cache import SETTLING, CachedTable, RowCache
 
 TABLE = ("test", "t")
 
@@ -138,3 +138,42 @@ def test_a_table_is_cached_by_the_type_of_its_key_and_its_foreign_keys(declared:
     found = refusal(CREATED.format(declared, more), "k")
     assert found.startswith(said)
     assert bool(found) == bool(said)
+
+
+def place(file: int, offset: int) -> FilePosition:
+    return FilePosition(FilePoint(file, offset), 1)
+
+
+def test_a_position_in_front_of_the_first_transaction_of_a_file_proves_nothing() -> None:
+    cache = RowCache(1000)
+    cache.begin(place(1, 300))
+    assert cache.settled(place(1, 500), 10.0) is None
+    cache.take(Change({}, everything=False, point=FilePoint(1, 400)), cache.version)
+    known = place(1, 500)
+    assert cache.settled(known, 10.1) is known
+    assert cache.settled(place(2, 300), 10.2) is known
+    cache.take(Change({}, everything=False, point=FilePoint(2, 300), transaction=False), cache.version)
+    assert cache.settled(place(2, 300), 10.3) is known
+    cache.take(Change({}, everything=False, point=FilePoint(2, 350)), cache.version)
+    assert cache.settled(place(2, 300), 10.4) is known
+    newer = place(2, 350)
+    assert cache.settled(newer, 10.5) is newer
+
+
+def test_a_position_that_stays_is_settled() -> None:
+    cache = RowCache(1000)
+    cache.begin(place(1, 300))
+    assert cache.settled(place(1, 300), 10.0) is None
+    assert cache.settled(place(1, 340), 10.9) is None
+    assert cache.settled(place(1, 340), 10.9 + SETTLING - 0.1) is None
+    same = place(1, 340)
+    assert cache.settled(same, 10.9 + SETTLING + 0.1) is same
+    cache.begin(place(1, 340))
+    assert cache.settled(same, 20.0) is None
+
+
+def test_a_gtid_set_is_settled() -> None:
+    cache = RowCache(1000)
+    executed = GtidSet("3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5")
+    cache.begin(executed.copy())
+    assert cache.settled(executed, 0.0) is executed

@@ -243,11 +243,14 @@ class CachingReader:
             self._commit = commit
         if self._executed is None:
             return answer.rows
+        settled = cache.settled(self._executed, self._executed_at)
+        if settled is None:
+            return answer.rows
         if answer.terms is not None:
-            cache.examined(cached, answer.terms, self._executed)
+            cache.examined(cached, answer.terms, settled)
         kept = {key: batch.kept(row) for key, row in answer.rows[0].items() if batch.spelled(row) == key}
         if kept:
-            cache.keep(cached, kept, self._executed)
+            cache.keep(cached, kept, settled)
         return answer.rows
 
     async def _reached(self, written: Mark | None, began: float, hits: int) -> bool:

@@ -72,11 +72,13 @@ class Change(NamedTuple):
         keys: cells of the changed rows by table, before and after, that may be keys; None: any row of the table.
         everything: any row of any table, and definitions of tables.
         point: of the transaction; None where the log does not say.
+        transaction: one has ended; False: MariaDB's log has gone on by something else.
     """
 
     keys: dict[Table, set[Spelling] | None]
     everything: bool
     point: Point | None
+    transaction: bool = True
 
 
 class _Columns(NamedTuple):
@@ -145,11 +147,11 @@ class LogReader:
             self._everything, ends = True, False
         if kind == _PAYLOAD:
             ends = True  # a whole transaction, compressed
-        return self._change(end) if ends or (self._mariadb and not self._inside and end) else None
+        return self._change(end, ends=ends) if ends or (self._mariadb and not self._inside and end) else None
 
-    def _change(self, end: int) -> Change:
+    def _change(self, end: int, *, ends: bool = True) -> Change:
         point: Point | None = FilePoint(file_number(self._file), end) if self._mariadb else self._gtid
-        change = Change(self._keys, self._everything, point)
+        change = Change(self._keys, self._everything, point, ends)
         self._keys, self._everything, self._gtid = {}, False, None
         return change
 
