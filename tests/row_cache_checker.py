@@ -22,7 +22,7 @@ import click
 import psutil
 import pymysql
 from database import database_or_skip, map_table, sql
-from serving import Served, ask, serving
+from serving import Served, ask, ask_gets, serving
 from waiting import until
 
 from kvref_testbed.targets import SQLServer
@@ -308,10 +308,11 @@ class Stepper:
             asked = f"{'gets' if form == 'gets' else 'get'} {' '.join(keys)}\r\n"
             right = "".join(items) + "END\r\n"
         said = b""
+        send = self._random.choice((ask, ask_gets))
 
         def answered() -> bool:
             nonlocal said
-            said = ask(client, asked.encode())
+            said = send(client, asked.encode())
             return not (self._patient and b"SERVER_ERROR" in said)
 
         until(answered)
@@ -558,7 +559,7 @@ def race(database: SQLServer, served: Served, seconds: float, readers: int = 2) 
             while not stop.is_set():
                 for group in groups:
                     least = [answered[key] for key in group]
-                    said = ask(client, f"get {' '.join(group)}\r\n".encode())
+                    said = ask_gets(client, f"get {' '.join(group)}\r\n".encode())
                     values = [int(value) for value in said.split(b"\r\n")[1:-2:2]]
                     assert len(values) == len(group), said
                     for key, first, value in zip(group, least, values, strict=True):

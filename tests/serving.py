@@ -23,6 +23,7 @@ LOOKS = 4  # connections that show the states of others
 INTERPRETER = 2  # words of a command in front of the module
 # Coverage of processes needs a start of its own in each.
 MEASURED = {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
+ENDS_OF_GETS = re.compile(rb"^(?:END|(?:(?:SERVER_|CLIENT_)?ERROR)[^\r\n]*)\r\n", re.MULTILINE)
 LISTENING = re.compile(r"listening on [0-9.]+:(\d+)")
 
 
@@ -213,3 +214,15 @@ def ask(connection: socket.socket, data: bytes) -> bytes:
         end = re.search(rb"VERSION [^\r\n]*\r\n\Z", reply)
         if end:
             return bytes(reply[: end.start()])
+
+
+def ask_gets(connection: socket.socket, data: bytes) -> bytes:
+    """Send gets and nothing behind them, so that a server may read them alone; return the reply to each line."""
+    connection.sendall(data)
+    reply = bytearray()
+    while len(ENDS_OF_GETS.findall(reply)) < data.count(b"\r\n"):
+        chunk = connection.recv(65536)
+        if not chunk:
+            return bytes(reply) + b"<EOF>"
+        reply += chunk
+    return bytes(reply)

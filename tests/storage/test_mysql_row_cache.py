@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kvref.engine.operations import Row
 from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms, refusal
 from kvref.storage.mysql.binlog.events import Change, KeyTypes
-from kvref.storage.mysql.binlog.positions import FilePoint, FilePosition, GtidSet
-from kvref.storage.mysql.binlog.row_cache import SETTLING, CachedTable, RowCache
+from kvref.storage.mysql.binlog.positions import SETTLING, FilePoint, FilePosition, GtidSet
+from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 
 TABLE = ("test", "t")
 

@@ -14,7 +14,7 @@ import row_cache_defects
 from database import pid, sql
 from row_cache_checker import FILL, SERVE, local_dsn, statistics
 from server.row_cache.checks import fill
-from serving import Served, ask, command, running, serving
+from serving import Served, ask, ask_gets, command, running, serving
 from waiting import until_equal
 
 from kvref_testbed.targets import SQLServer
@@ -42,7 +42,7 @@ def until_nothing_is_queried(database: SQLServer, client: socket.socket, line: b
     def queried() -> tuple[int, int, int]:
         counted, before = statistics(client), queries(database)
         for _ in range(10):
-            assert ask(client, line) == reply
+            assert ask_gets(client, line) == reply
         number = queries(database) - before - 2
         found = statistics(client)
         hits, misses = (found[name] - counted[name] for name in ("hits", "misses"))
@@ -85,7 +85,7 @@ def test_what_is_counted_is_the_same_with_and_without_a_query(database: SQLServe
         filled(database, client)
         before = counted(client)
         for line in lines:
-            ask(client, line)
+            ask_gets(client, line)
         assert counted(client) == [number + 6 for number in before[:2]] + before[2:]
 
 

@@ -24,7 +24,7 @@ from pymysql.cursors import Cursor
 
 from kvref.errors import KvrefError
 from kvref.storage.mysql.binlog.events import LogReader
-from kvref.storage.mysql.binlog.local_log import LocalLog
+from kvref.storage.mysql.binlog.local_log import UNUSED, LocalLog
 from kvref.storage.mysql.binlog.positions import (
     FilePosition,
     GtidSet,
@@ -279,7 +279,7 @@ class Follower:
                 return LocalLog(directory)
             except OSError as error:
                 problem = error
-        _log.info("gets of cached rows query the position of the server: %s", problem)
+        _log.info(UNUSED, problem)
         return None
 
     def _ended(self, error: Exception) -> None:

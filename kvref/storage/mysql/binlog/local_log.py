@@ -7,15 +7,18 @@ the log up to the end of its newest file has therefore read every commit that wa
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from typing import Final, NamedTuple
 
 from kvref.storage.mysql.binlog.positions import LogEnd
 
+_log = logging.getLogger("kvref.storage")
+
+UNUSED: Final = "gets of cached rows query the position of the server: %s"  # the files are not used, and why
 _MAGIC: Final = b"\xfebin"
 RESTART: Final = 0.01  # seconds: a server takes longer to start again after a crash and to commit
-_HEAD: Final = 9  # bytes of an event's header up to the server id
 
 
 class Mark(NamedTuple):
@@ -46,7 +49,7 @@ class LocalLog:
     def __init__(self, directory: str) -> None:
         self._directory = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         self._file = -1
-        self._next = b""
+        self._next = b""  # name of the file after it
         self._of = "", b""
         self._number = 0
         self._offset = 0
@@ -95,21 +98,21 @@ class LocalLog:
         self._number += 1
         self._newest_at = 0.0
         base, _, digits = end.file.rpartition(".")
-        if not digits.isdecimal():
-            self.problem = f"{end.file} has no number"
-            return
-        self._next = f"{base}.{int(digits) + 1:0{len(digits)}}".encode()
+        problem = ""
         try:
+            self._next = f"{base}.{int(digits) + 1:0{len(digits)}}".encode()
             self._file = os.open(end.file, os.O_RDONLY, dir_fd=self._directory)
-            start = os.read(self._file, len(_MAGIC) + _HEAD)
+            if os.read(self._file, len(_MAGIC) + len(end.head)) != _MAGIC + end.head:
+                problem = f"{end.file} is encrypted or of another server"
+        except ValueError:
+            problem = f"{end.file} has no number"
         except OSError as error:
+            problem = str(error)
+        if problem:
             self._close_file()
-            self.problem = str(error)
-            return
-        self.problem = ""
-        if start != _MAGIC + end.head:
-            self._close_file()
-            self.problem = f"{end.file} is encrypted or of another server"
+            if not self.problem:
+                _log.info(UNUSED, problem)
+        self.problem = problem
 
     def _close_file(self) -> None:
         if self._file >= 0:

@@ -174,6 +174,45 @@ class FilePosition:
         return FilePosition(self.point, self.server)
 
 
+SETTLING: Final = 1.0  # seconds for which a position must stay the same to be settled
+
+
+class Settled:
+    """Which executed positions prove what readers see: all of MySQL, and those of MariaDB behind a transaction.
+
+    MariaDB begins a file of its log within a group commit, and before InnoDB commits the group
+    (`MYSQL_BIN_LOG::trx_group_commit_leader`). Up to the first transaction of the file, its position proves nothing of
+    that group.
+    """
+
+    def __init__(self) -> None:
+        self._first: FilePoint | None = None  # the first transaction that was read of the newest file
+        self._last: Position | None = None  # what `of` returned last
+        self._waiting: tuple[FilePoint, float] | None = None  # the point that is not settled, and since when
+
+    def passed(self, point: Point) -> None:
+        """Take note of the end of a transaction that was read."""
+        if isinstance(point, FilePoint) and (self._first is None or self._first.file != point.file):
+            self._first = point
+
+    def of(self, executed: Position, at: float) -> Position | None:
+        """Return a position that is settled, or the last one that was; None if there was none.
+
+        Args:
+            executed: what the server says that it has executed.
+            at: monotonic time in seconds before the query.
+        """
+        if isinstance(executed, FilePosition):
+            point, first = executed.point, self._first
+            if first is None or point.file != first.file or point < first:
+                if self._waiting is None or self._waiting[0] != point:
+                    self._waiting = point, at
+                if at - self._waiting[1] < SETTLING:
+                    return self._last
+        self._last = executed
+        return executed
+
+
 def file_number(name: str) -> int:
     """Return the number at the end of the name of a log file."""
     return int(name.rpartition(".")[2])

@@ -21,7 +21,7 @@ from kvref.engine.operations import Row
 from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.local_log import LocalLog, Mark
-from kvref.storage.mysql.binlog.positions import FilePoint, FilePosition, LogEnd, Point, Position
+from kvref.storage.mysql.binlog.positions import LogEnd, Point, Position, Settled
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
@@ -36,7 +36,6 @@ Kept = Cells | Row | bytes
 OVERHEAD: Final = 33 + 56 + 100
 OVERHEAD_OF_CELL: Final = 33 + 8
 OVERHEAD_OF_ROW: Final = 80 + 56  # a Row has slots and a tuple of values
-SETTLING: Final = 1.0  # seconds for which a position must stay the same to be settled
 MAX_RECENT: Final = 256  # transactions of which it is not known yet whether readers see them
 
 
@@ -98,9 +97,7 @@ class RowCache:
         self._of_table: dict[Table, list[CachedTable]] = {}
         self._recent: list[tuple[Point, Change]] = []
         self._floor: Position | None = None  # nothing read before this was executed may be kept
-        self._first: FilePoint | None = None  # the first transaction that was read of the newest file; MariaDB only
-        self._settled: Position | None = None  # the last one that `settled` returned
-        self._unsettled: tuple[FilePoint, float] | None = None  # what it has not returned, and since when
+        self._settled = Settled()
         self._waiting: list[tuple[Position | Mark, asyncio.Future[None]]] = []
 
     def numbers(self) -> dict[str, int]:
@@ -151,7 +148,7 @@ class RowCache:
         """
         self.end()
         self.applied, self.log = applied, log
-        self._first = self._settled = self._unsettled = None
+        self._settled = Settled()
         self._raise_floor()  # a read may have begun before
 
     def end(self) -> None:
@@ -174,12 +171,8 @@ class RowCache:
             return
         if change is not None:
             self._apply(change, version, self.applied)
-        log = self.log
-        if log is not None and end is not None:
-            before = log.problem
-            log.read_to(end)
-            if log.problem and not before:
-                _log.info("gets of cached rows query the position of the server: %s", log.problem)
+        if self.log is not None and end is not None:
+            self.log.read_to(end)
         self._notify()
 
     def _apply(self, change: Change, version: int, applied: Position) -> None:
@@ -196,9 +189,8 @@ class RowCache:
                 self._raise_floor()  # a transaction without a number
             return
         applied.add(change.point)
-        point = change.point
-        if isinstance(point, FilePoint) and change.transaction:
-            self._first = point if self._first is None or self._first.file != point.file else self._first
+        if change.transaction:
+            self._settled.passed(change.point)
         if everything or change.keys:
             self._recent.append((change.point, change._replace(everything=everything)))
             if len(self._recent) > MAX_RECENT:
@@ -230,25 +222,8 @@ class RowCache:
         return self.covers(executed)
 
     def settled(self, executed: Position, at: float) -> Position | None:
-        """Return what readers see for certain of what a server says that it has executed; None: nothing is certain.
-
-        MariaDB begins a file of its log within a group commit, and before InnoDB commits the group
-        (`MYSQL_BIN_LOG::trx_group_commit_leader`). Up to the first transaction of the file, its position proves nothing
-        of that group.
-
-        Args:
-            executed: queried since the follower has begun.
-            at: monotonic time in seconds before the query.
-        """
-        if isinstance(executed, FilePosition):
-            point, first = executed.point, self._first
-            if first is None or point.file != first.file or point < first:
-                if self._unsettled is None or self._unsettled[0] != point:
-                    self._unsettled = point, at
-                if at - self._unsettled[1] < SETTLING:
-                    return self._settled
-        self._settled = executed
-        return executed
+        """Return what readers see for certain of what the server has executed, see `Settled.of`."""
+        return self._settled.of(executed, at)
 
     def examined(self, cached: CachedTable, terms: Terms, executed: Position) -> None:
         """Take the outcome of an examination of a mapping, unless definitions or options may have changed since.
