@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from threading import Event
 
@@ -15,7 +15,11 @@ from live import MYSQL_8
 from serving import ask, serving
 from waiting import until
 
+from kvref import profiles
+from kvref.engine.operations import LoadMapping
 from kvref.server.executors.mysql.executor import PAUSE
+from kvref.storage.mysql.login import parse
+from kvref.storage.mysql.store import MySQLStore
 from kvref_testbed.targets import SQLServer
 
 pytestmark = pytest.mark.live
@@ -176,3 +180,20 @@ def test_a_table_that_is_full(small: SQLServer) -> None:
             return  # it has no room for the undo log either, not even to drop the table
         sql(small, "DROP TABLE test.full")
         assert ask(client, b"set @@aaa.k 0 0 1\r\nx\r\n") == STORED
+
+
+def test_tables_that_nobody_has_altered_stay_in_use(database: SQLServer, shop: None) -> None:
+    """So that what waits for them is not carried out one by one each time that they are looked at."""
+    store = MySQLStore(parse(database.dsn, {}), profiles.load("kvref"), 5)
+    with closing(store), closing(store.connect()) as link:
+        store.read_directory()
+        mapping = link.execute(LoadMapping("shop"))
+        store.watch(mapping)
+        before = store.plain(store.alike(mapping))
+        store.take_over(link.look(store.watched()))
+        assert before.version.live
+        assert store.plain(store.alike(mapping)) is before
+        sql(database, "ALTER TABLE test.shop MODIFY v VARCHAR(10)")
+        store.take_over(link.look(store.watched()))
+        assert not before.version.live
+        assert store.plain(store.alike(mapping)).mapping.values[0].width == 10

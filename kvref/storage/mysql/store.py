@@ -26,7 +26,7 @@ from kvref.storage.mysql.fast_path import PlainTable, Version
 from kvref.storage.mysql.login import Login
 from kvref.storage.mysql.replicas import ReplicaCounts, require_group
 from kvref.storage.mysql.row_identity import RowIdentities
-from kvref.storage.rows import PerMapping
+from kvref.storage.rows import MAX_STATEMENTS, PerMapping
 
 COMMITTED: Final = Isolation(READ_COMMITTED)
 
@@ -144,20 +144,28 @@ class MySQLStore(Database):
 
     def take_over(self, seen: list[tuple[Mapping, Mapping | ConfigError]]) -> None:
         """Bring mappings up to date with what a connection saw of their tables."""
+        before = [_facts(mapping) for mapping, _ in seen]
         for mapping, found in seen:
             take_over(mapping, found)
+        changed = before != [_facts(mapping) for mapping, _ in seen]
+        # Each connection may have read its own mapping, which must not outlive it.
         self.statements.clear()
         self.identities.clear()
-        self.plain.clear()
-        self._version.live = False
-        self._version = Version()
         self.alike.clear()
-        self._alike.clear()
+        if changed or len(self._alike) > MAX_STATEMENTS:
+            self.plain.clear()
+            self._version.live = False
+            self._version = Version()
+            self._alike.clear()
 
     def _plain(self, mapping: Mapping) -> PlainTable:
         sql, identities = self.statements(mapping), self.identities(mapping)
         return PlainTable(mapping, sql, identities, self._version, rules(self.profile))
 
     def _first_alike(self, mapping: Mapping) -> Mapping:
-        """Return the first mapping that differs from this one in nothing: each connection may have read its own."""
-        return self._alike.setdefault(tuple(getattr(mapping, each.name) for each in fields(mapping)), mapping)
+        """Return the first mapping that differs from this one in nothing."""
+        return self._alike.setdefault(_facts(mapping), mapping)
+
+
+def _facts(mapping: Mapping) -> tuple[object, ...]:
+    return tuple([getattr(mapping, each.name) for each in fields(mapping)])

@@ -114,13 +114,12 @@ class MySQLExecutor:
         Returns:
             The reply, or None when `done` will be called.
         """
-        since = self._loop.time() - self._looked
-        if LOOK_EVERY < since <= PAUSE and self._looking is None:
-            self._looking = self.start(self._look_behind())
+        now = self._loop.time()
+        up_to_date = self.up_to_date(now)
         command = Command(begin, done, transaction)
         if not self._needs_database(command, waits=command.start()):
             return command.reply
-        self._go_on(command, stale=since > PAUSE and not isinstance(command.operation, ports.CountRows))
+        self._go_on(command, stale=not up_to_date and not isinstance(command.operation, ports.CountRows))
         return None
 
     def commits_of(self, transaction: Transaction) -> Commits:  # noqa: ARG002 - see `Executor`
@@ -144,7 +143,10 @@ class MySQLExecutor:
 
     def up_to_date(self, now: float) -> bool:
         """See `Runner`."""
-        return now - self._looked <= LOOK_EVERY
+        since = now - self._looked
+        if LOOK_EVERY < since <= PAUSE and self._looking is None:
+            self._looking = self.start(self._look_behind())
+        return since <= PAUSE
 
     def looked(self, *, anew: bool) -> None:
         """See `Runner`."""
