@@ -22,7 +22,7 @@ import click
 import psutil
 import pymysql
 from database import database_or_skip, map_table, sql
-from serving import Served, ask, ask_gets, serving
+from serving import Served, ask, ask_binary, ask_gets, serving
 from waiting import until
 
 from kvref_testbed.targets import SQLServer
@@ -112,11 +112,9 @@ class Servers:
     def __len__(self) -> int:
         return len(self._served)
 
-    def connect(self, number: int, mapping: str) -> socket.socket:
-        """Return a connection to one of them that is bound to a mapping and closed with it."""
-        client = self._stacks[number].enter_context(self._served[number].connect())
-        ask(client, b"bind %s\r\n" % mapping.encode())
-        return client
+    def connect(self, number: int) -> socket.socket:
+        """Return a connection to one of them that is closed with it."""
+        return self._stacks[number].enter_context(self._served[number].connect())
 
     def kill(self, number: int) -> None:
         """Send SIGKILL to all processes of one of them, and start it again."""
@@ -139,7 +137,7 @@ class Stepper:
 
     Args:
         database: with the tables of `create_tables`.
-        connect: opens a connection of one of the servers to a mapping, in the order of `servers`.
+        connect: opens a connection to one of the servers.
         seed: of the steps.
         stack: closes the connections to the database.
         servers: which are compared, by numbers from 0.
@@ -152,7 +150,7 @@ class Stepper:
     def __init__(
         self,
         database: SQLServer,
-        connect: Callable[[int, str], socket.socket],
+        connect: Callable[[int], socket.socket],
         seed: int,
         stack: ExitStack,
         servers: int = 1,
@@ -164,7 +162,7 @@ class Stepper:
         self._servers = servers
         self._crashes = crashes
         self._stack = stack
-        self._clients: dict[tuple[int, str, bool], socket.socket] = {}
+        self._clients: dict[tuple[int, str, str], socket.socket] = {}
         self._connection, self._other = self._sql_connection(), self._sql_connection()
         self._open = False  # the other connection has written what is not committed
         self._patient = False  # a reply may be an error for a while
@@ -228,15 +226,19 @@ class Stepper:
         self._stack.callback(close)
         return connection
 
-    def _client(self, server: int, name: str, *, overlaps: bool = False) -> socket.socket:
-        at = server, name, overlaps
+    def _client(self, server: int, name: str, use: str = "") -> socket.socket:
+        at = server, name, use
         if at not in self._clients:
-            self._clients[at] = self._connect(server, name)
+            client = self._clients[at] = self._connect(server)
+            if use == "binary":
+                ask_binary(client, [f"@@{name}".encode()])
+            else:
+                ask(client, f"bind {name}\r\n".encode())
         return self._clients[at]
 
-    def _any(self, name: str, *, overlaps: bool = False) -> socket.socket:
-        """Return a connection to one of the servers; `overlaps`: one whose replies may be unread."""
-        return self._client(self._random.randrange(self._servers), name, overlaps=overlaps)
+    def _any(self, name: str, use: str = "") -> socket.socket:
+        """Return a connection to one of the servers, another one for each use."""
+        return self._client(self._random.randrange(self._servers), name, use)
 
     def run(self, steps: int, *, quick: bool = False) -> None:
         """Take some steps; raises StaleError.
@@ -264,7 +266,7 @@ class Stepper:
     def _overlapped(self, step: Callable[[], None]) -> None:
         """Take a step while gets are under way, which may see what was there before it or after it."""
         name = self._random.choice(NAMES)
-        client = self._any(name, overlaps=True)
+        client = self._any(name, "overlapped")
         client.sendall("".join(f"get {key}\r\n" for key in self._keys(name)).encode())
         step()
         ask(client, b"")
@@ -285,12 +287,15 @@ class Stepper:
             "binary": {_binary(i): v for i, (v, _) in self._numbers.items()},
             "small": {str(_small(i)): f"{w}|{v}" for i, (v, w) in self._numbers.items()},
         }
-        form = self._random.choice(("get", "get", "several", "gets", "named"))
+        form = self._random.choice(("get", "get", "several", "gets", "named", "binary"))
         for name in names:
             read = self._keys(name)
             if read is KEYS and both_cases:
                 read = [*KEYS, *[each.upper() for each in KEYS]]
-            self._compare(step, form, name, self._any(name), read, wanted[name])
+            if form == "binary":
+                self._compare_binary(step, name, self._any(name, form), read, wanted[name])
+            else:
+                self._compare(step, form, name, self._any(name), read, wanted[name])
             self.compared += len(read)
 
     def _compare(
@@ -318,6 +323,26 @@ class Stepper:
         until(answered)
         if said != right.encode():
             raise StaleError(f"after {step}, {form} of {name}: {said!r}, not {right!r}")
+
+    def _compare_binary(
+        self, step: str, name: str, client: socket.socket, keys: list[str], values: dict[str, str]
+    ) -> None:
+        right = [values[key].encode() if key in values else None for key in keys]
+        said: list[bytes | None] = []
+
+        def answered() -> bool:
+            nonlocal said
+            try:
+                said = ask_binary(client, [key.encode() for key in keys])
+            except ConnectionError:
+                if not self._patient:
+                    raise
+                return False
+            return True
+
+        until(answered)
+        if said != right:
+            raise StaleError(f"after {step}, binary gets of {name}: {said!r}, not {right!r}")
 
     def _sql(self, *statements: str, other: bool = False) -> None:
         with (self._other if other else self._connection).cursor() as cursor:
@@ -527,7 +552,17 @@ def _small(i: int) -> int:
     return 65535 - 16000 * NUMBERS.index(i)
 
 
-def race(database: SQLServer, served: Served, seconds: float, readers: int = 2) -> int:
+def _text_values(client: socket.socket, keys: list[str]) -> list[int]:
+    said = ask_gets(client, f"get {' '.join(keys)}\r\n".encode())
+    return [int(value) for value in said.split(b"\r\n")[1:-2:2] if value.isdigit()]
+
+
+def _binary_values(client: socket.socket, keys: list[str]) -> list[int]:
+    said = ask_binary(client, [key.encode() for key in keys])
+    return [int(value) for value in said if value is not None and value.isdigit()]
+
+
+def race(database: SQLServer, served: Served, seconds: float, readers: int = 3) -> int:
     """Write and read at once for some seconds; return the number of gets that were compared.
 
     Raises:
@@ -552,16 +587,16 @@ def race(database: SQLServer, served: Served, seconds: float, readers: int = 2) 
                 time.sleep(random.choice((0, 0.002, 0.02)))  # so that rows are cached between some writes
 
     def reading(number: int) -> None:
-        """Read by gets of one key or, every other thread, of all of them."""
-        groups = [keys] if number % 2 else [[key] for key in keys]
+        """Read by gets of one key, by one of all keys, or by binary ones."""
+        groups = [keys] if number % 3 else [[key] for key in keys]
+        reads = _binary_values if number % 3 == 2 else _text_values
         with served.connect() as client:
-            ask(client, b"bind raced\r\n")
+            reads(client, ["@@raced"])
             while not stop.is_set():
                 for group in groups:
                     least = [answered[key] for key in group]
-                    said = ask_gets(client, f"get {' '.join(group)}\r\n".encode())
-                    values = [int(value) for value in said.split(b"\r\n")[1:-2:2]]
-                    assert len(values) == len(group), said
+                    values = reads(client, group)
+                    assert len(values) == len(group), values
                     for key, first, value in zip(group, least, values, strict=True):
                         if not first <= value <= begun[key]:
                             raise StaleError(f"race: {key} is {value}, not from {first} to {begun[key]}")
@@ -624,12 +659,12 @@ def main(
                 stepper.run(1000, quick=True)
                 done += 1000
                 if crash_every and done % crash_every == 0:
-                    hits += sum(statistics(servers.connect(each, "one"))["hits"] for each in range(processes))
+                    hits += sum(statistics(servers.connect(each))["hits"] for each in range(processes))
                     stepper.crash()
-                    hits -= sum(statistics(servers.connect(each, "one")).get("hits", 0) for each in range(processes))
+                    hits -= sum(statistics(servers.connect(each)).get("hits", 0) for each in range(processes))
                     crashes += 1
             taken = time.monotonic() - began
-            hits += sum(statistics(servers.connect(each, "one"))["hits"] for each in range(processes))
+            hits += sum(statistics(servers.connect(each))["hits"] for each in range(processes))
     found = {
         "server": database.version, "seed": seed, "local": local, "steps": done, "rate": round(done / taken),
         "keys": stepper.compared, "cached": hits, "crashes": crashes,

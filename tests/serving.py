@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ INTERPRETER = 2  # words of a command in front of the module
 # Coverage of processes needs a start of its own in each.
 MEASURED = {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
 ENDS_OF_GETS = re.compile(rb"^(?:END|(?:(?:SERVER_|CLIENT_)?ERROR)[^\r\n]*)\r\n", re.MULTILINE)
+_BINARY = struct.Struct(">BBHBBHI4sQ")
 LISTENING = re.compile(r"listening on [0-9.]+:(\d+)")
 
 
@@ -214,6 +216,31 @@ def ask(connection: socket.socket, data: bytes) -> bytes:
         end = re.search(rb"VERSION [^\r\n]*\r\n\Z", reply)
         if end:
             return bytes(reply[: end.start()])
+
+
+def ask_binary(connection: socket.socket, words: Sequence[bytes]) -> list[bytes | None]:
+    """Send binary gets and nothing behind them; return the value of each word, None for a miss.
+
+    Raises:
+        ConnectionError: closed, or the reply to a get is neither an item nor a miss.
+    """
+    frames = [_BINARY.pack(0x80, 0, len(word), 0, 0, 0, len(word), bytes(4), 0) + word for word in words]
+    connection.sendall(b"".join(frames))
+    with connection.makefile("rb") as stream:
+        values: list[bytes | None] = []
+        refused = []
+        for word in words:
+            header = stream.read(_BINARY.size)
+            if len(header) < _BINARY.size:
+                raise ConnectionError(f"closed instead of the reply to {word!r}")
+            _, _, _, extras, _, status, length, _, _ = _BINARY.unpack(header)
+            body = stream.read(length)
+            if status > 1:
+                refused.append(f"{word!r}: {body!r}")
+            values.append(None if status else body[extras:])
+    if refused:
+        raise ConnectionError(", ".join(refused))
+    return values
 
 
 def ask_gets(connection: socket.socket, data: bytes) -> bytes:

@@ -19,8 +19,10 @@ from kvref.engine.stats import STORED_ITEM, counted
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.engine.verbs import arithmetic, delete, meta, store
 from kvref.protocol import commands as c
+from kvref.protocol.binary import item_frame, miss_frame, reply_frame
 from kvref.protocol.fast_path import MAX_FLAGS, STORING, data_of, numbered, shown
-from kvref.protocol.replies import Item, Items, Number, Reply, ServerError, Status
+from kvref.protocol.opcodes import NOOP
+from kvref.protocol.replies import Items, Number, Reply, ServerError, Status
 
 # Any plain get and any plain set, for rules that depend on no row.
 GET: Final = c.Get([], with_cas=False)
@@ -141,9 +143,29 @@ class PlainVerbs:
         hit = shown(word, item.flags, item.data)
         return numbered(hit, item.cas) if with_cas else hit
 
-    def item(self, word: bytes, row: Row) -> Item:
-        """Return what a binary get shows of a row that is not expired."""
-        return self._session.item(word, row)
+    def frames(self, frames: Sequence[c.Frame], rows: Sequence[Row | None], now: int) -> bytes:
+        """Return the replies to binary gets, and noops between them, and count the gets.
+
+        Args:
+            frames: see `PlainFrames`.
+            rows: what each get has looked up; None where there is none.
+            now: UNIX time in whole seconds.
+        """
+        replies: list[bytes] = []
+        hits = gets = 0
+        for frame in frames:
+            if frame.opcode == NOOP:
+                replies.append(reply_frame(frame))
+                continue
+            row = rows[gets]
+            gets += 1
+            if row is None or self._session.finds_expired(row.expiry, now):
+                replies.append(miss_frame(frame))
+            else:
+                hits += 1
+                replies.append(item_frame(frame, self._session.item(frame.key, row)))
+        self.counters.looked_up(hits, gets - hits)
+        return b"".join(replies)
 
     def meta_get(self, command: c.MetaGet, row: Row | None, now: int) -> Reply:
         """Return the reply to a meta get that only reads, and count it.

@@ -82,6 +82,11 @@ class BinaryParser(Input):
         self._after: c.Command | None = None  # answered once what is to be thrown away has arrived
 
     @property
+    def between_commands(self) -> bool:
+        """See `Input.between_commands`."""
+        return not self._buffer and self.at_command
+
+    @property
     def at_command(self) -> bool:
         """See `Input.at_command`."""
         return self._after is None and super().at_command

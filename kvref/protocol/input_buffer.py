@@ -32,7 +32,7 @@ class Input:
 
     @property
     def between_commands(self) -> bool:
-        """Return whether plain text commands may be taken from what arrives before it is fed."""
+        """Return whether plain commands may be taken from what arrives before it is fed."""
         return False
 
     @property

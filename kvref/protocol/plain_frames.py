@@ -1,11 +1,21 @@
-"""Recognize frames of gets, in the forms that every profile parses in the same way."""
+"""Recognize frames of gets, and noops between them, in the forms that every profile parses in the same way."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from kvref.protocol.command_table import ROWS, binary_form
 from kvref.protocol.commands import Frame, Get, Noop
-from kvref.protocol.opcodes import HEADER_SIZE, REQUEST, header_at
+from kvref.protocol.opcodes import HEADER_SIZE, NOOP, REQUEST, Header, Opcode, header_at
 from kvref.protocol.rules import WireRules
+
+_SHAPE: Final = 12  # bytes of a header that decide whether its frame is plain; the opaque and the CAS number follow
+_MAX_SHAPES: Final = 1 << 12
+
+
+def command_of(frame: Frame) -> Get | Noop:
+    """Return the command of such a frame."""
+    return Noop(frame=frame) if frame.opcode == NOOP else Get([frame.key], with_cas=True, frame=frame)
 
 
 class PlainFrames:
@@ -19,6 +29,7 @@ class PlainFrames:
         self._key_limit = rules.key_limit
         forms = {number: binary_form(number, rules) for command in (Get, Noop) for number in ROWS[command].binary}
         self._opcodes = {number: form for number, form in forms.items() if form is not None}
+        self._shapes: dict[bytes, tuple[Opcode, Header]] = {}  # by the first bytes of headers that were seen
 
     def all_of(self, data: bytes, most: int) -> list[Frame] | None:
         """Return the frames that some input consists of, None for any other input.
@@ -30,14 +41,30 @@ class PlainFrames:
         found: list[Frame] = []
         at, length = 0, len(data)
         while at < length:
-            if length < at + HEADER_SIZE or len(found) >= most:
+            shape = self._shapes.get(data[at : at + _SHAPE]) or self._shape(data, at)
+            if shape is None or len(found) >= most:
                 return None
-            header = header_at(data, at)
-            opcode, key_at = self._opcodes.get(header.opcode), at + HEADER_SIZE
-            at = key_at + header.body_length
-            if opcode is None or header.magic != REQUEST or header.vbucket or at > length:
+            opcode, header = shape
+            key_at = at + HEADER_SIZE
+            end = key_at + header.body_length
+            if end > length:
                 return None
-            if header.key_length > self._key_limit or not opcode.accepts(header):
-                return None
-            found.append(Frame(header.opcode, header.opaque, data[key_at:at], opcode.quiet, opcode.with_key))
+            opaque = data[at + _SHAPE : at + _SHAPE + 4]
+            found.append(Frame(header.opcode, opaque, data[key_at:end], opcode.quiet, opcode.with_key))
+            at = end
         return found
+
+    def _shape(self, data: bytes, at: int) -> tuple[Opcode, Header] | None:
+        """Return a header with the layout of its opcode, None where the frame is not plain or must still come."""
+        if len(data) < at + HEADER_SIZE:
+            return None
+        header = header_at(data, at)
+        opcode = self._opcodes.get(header.opcode)
+        if opcode is None or header.magic != REQUEST or header.vbucket:
+            return None
+        if header.key_length > self._key_limit or not opcode.accepts(header):
+            return None
+        if len(self._shapes) >= _MAX_SHAPES:
+            self._shapes.clear()
+        self._shapes[data[at : at + _SHAPE]] = opcode, header
+        return opcode, header

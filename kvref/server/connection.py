@@ -17,7 +17,8 @@ from kvref.protocol.codec import Parser, begins_with_write, encode, is_binary, p
 from kvref.protocol.command_table import TIMED_VERBS, timed_as
 from kvref.protocol.fast_path import verbs
 from kvref.protocol.opcodes import REQUEST
-from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
+from kvref.protocol.plain_frames import PlainFrames, command_of
+from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError, Status
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
@@ -38,7 +39,7 @@ _log = logging.getLogger("kvref.server")
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
-MAX_HIT_FRAMES: Final = 256  # binary gets of cached rows that are answered together
+MAX_FRAMES: Final = 256  # binary gets that are answered together without the parser
 MAX_FRAMED: Final = 64  # binary commands that the fast path takes together, but the first
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError, Keys)
@@ -58,6 +59,7 @@ class Host(Protocol):
     shared: Shared
     executor: Executor
     wire_rules: WireRules
+    plain_frames: PlainFrames
     connections: set[Connection]
     attempts: Attempts
     foreign: ForeignProtocols
@@ -246,6 +248,10 @@ class Connection:
             times = self._times
             if times is not None:
                 times.start()
+            if data[0] == REQUEST and is_binary(self._parser):
+                if not self._take_frames(fast, data):
+                    self._take_input(data)
+                return
             reply = None if self._out.replies else fast.hit(data)
             if reply is not None:
                 if times is not None:
@@ -281,31 +287,51 @@ class Connection:
         if not self._heard:
             self._heard = True
             self._parser = parser(data, self._host.wire_rules)
-        elif data[0] == REQUEST and self._hit_frames(data):
-            return
         self._parser.feed(data)
         self._run()
         self._throttle()
 
-    def _hit_frames(self, data: bytes) -> bool:
-        """Answer binary gets of cached rows that are all of the input; return whether that was done."""
-        if not is_binary(self._parser) or self._parser.pending or not self._parser.at_command or self._out:
+    def _take_frames(self, fast: FastPath, data: bytes) -> bool:
+        """Let the fast path answer binary gets that are all of the input; return whether it does."""
+        frames = None
+        if not self._out:
+            frames = self._host.plain_frames.all_of(data, MAX_FRAMES if self._times is None else 1)
+        if frames is None:
             return False
-        if not self._plain_next:
-            return False
-        fast = self._usable_fast_path()
-        if fast is None:
-            return False
-        times = self._times
-        if times is not None:
-            times.start()
-        reply = fast.hit_frames(data, MAX_HIT_FRAMES if times is None else 1)
-        if reply is None:
-            return False
-        if times is not None:
-            times.replied(_HIT)
-        self._write(reply, get=True)
-        return True
+        reply = fast.take_frames(frames, partial(self._answer_frames, frames, data))
+        if reply is Wait.ANSWER:
+            self._command = _PLAIN
+        elif isinstance(reply, bytes):
+            self._write_frames(reply, get=True)
+        return reply is not Wait.NOTHING
+
+    def _write_frames(self, reply: bytes, *, get: bool = False) -> None:
+        if self._times is not None:
+            self._times.replied(_HIT)
+        if reply:
+            self._write(reply, get=get)
+
+    def _answer_frames(self, frames: list[c.Frame], data: bytes, reply: bytes | ServerError | None) -> None:
+        """Reply to binary gets.
+
+        Args:
+            frames: of them.
+            data: what arrived of them.
+            reply: see `LaterFrames`.
+        """
+        self._command = None
+        if isinstance(reply, ServerError):
+            for frame in frames:
+                command = command_of(frame)
+                self._answer(command, reply if isinstance(command, c.Get) else Status.OK)
+            self._out.flush()
+        elif reply is None:
+            self._parser.feed_first(data)
+        elif self._transport is not None:
+            self._write_frames(reply)
+            if self._fast_path is not None and not self._parser.pending:
+                return  # nothing has happened meanwhile
+        self._go_on()
 
     @property
     def _silenced(self) -> bool:

@@ -22,6 +22,7 @@ from kvref.engine.shared_state import Crawler, Marks, VBuckets, Verbosity
 from kvref.engine.stats import EVICTS, Counters
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
+from kvref.protocol.plain_frames import PlainFrames
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.server.background_commit import IdleCommit, Rule
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
@@ -172,6 +173,7 @@ class Server:
         refuse_shared_cache(listeners, self.shared.directory)
         refuse_reads(listeners, store)
         self.wire_rules = self._grammar()
+        self.plain_frames = PlainFrames(self.wire_rules)
         self._bound()
         self.executor: Executor
         self.hurried = False  # the drain waits for no client
@@ -344,6 +346,7 @@ class Server:
         self.isolation.level = self.settings["innodb_api_trx_level"]
         self.shared.cache.restart(int(time.time()))
         self.wire_rules = self._grammar()
+        self.plain_frames = PlainFrames(self.wire_rules)
         self._bound(keeps_rows=before == (self.settings, directory.options))
 
     def _grammar(self) -> WireRules:

@@ -182,7 +182,7 @@ def test_a_table_that_is_full(small: SQLServer) -> None:
         assert ask(client, b"set @@aaa.k 0 0 1\r\nx\r\n") == STORED
 
 
-def test_tables_that_nobody_has_altered_stay_in_use(database: SQLServer, shop: None) -> None:
+def test_tables_that_have_not_changed_stay_in_use(database: SQLServer, shop: None) -> None:
     """So that what waits for them is not carried out one by one each time that they are looked at."""
     store = MySQLStore(parse(database.dsn, {}), profiles.load("kvref"), 5)
     with closing(store), closing(store.connect()) as link:

@@ -14,6 +14,7 @@ import pytest
 from database import database_or_skip, map_table, sql, stopped, until_one_waits, until_rows
 from live import MYSQL_8
 from proxy import proxy_to
+from server.conversations import Frame, Peer
 from server.writers import UNKNOWN
 from serving import Served, ask, serving
 from waiting import until
@@ -164,6 +165,19 @@ def test_a_server_that_hangs(database: SQLServer) -> None:
         )
         assert ask(client, b"incr n 1\r\nget AA\r\n") == b"1\r\n" + HELLO
     sql(database, "DELETE FROM test.demo_test WHERE c1 = 'n'")
+
+
+def test_binary_gets_of_a_server_that_hangs(database: SQLServer) -> None:
+    with serving(dsn(database, connections=8), "--set", "innodb_lock_wait_timeout=1") as served, ExitStack() as stack:
+        peer = Peer(served, stack)
+        gets: list[Frame] = [(0x0C, b"AA", b"", b""), (0x0D, b"AA", b"", b""), (0x0A, b"", b"", b"")]
+        found = peer.exchange_frames(gets, 0)
+        assert [reply[1] for reply in found] == [0, 0, 0]
+        with stopped(database):
+            replies = peer.exchange_frames(gets, 0)
+        assert [reply[1] for reply in replies] == [0x84, 0x84, 0]
+        assert all(b"no answer" in bytes(reply[-1]) for reply in replies[:2])
+        assert peer.exchange_frames(gets, 0) == found
 
 
 def test_a_table_that_ddl_holds(database: SQLServer, served: Served) -> None:

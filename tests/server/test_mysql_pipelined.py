@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -14,6 +15,7 @@ from server.at_once import common_statements, got, put
 from server.conversations import Peer
 from serving import Served, serving
 
+from kvref.server.executors.mysql.executor import LOOK_EVERY
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
@@ -93,6 +95,41 @@ def test_binary_gets_are_few_statements(database: SQLServer, client: socket.sock
     widths = [width for verb, width in common_statements(database) if verb == "SELECT"]
     assert len(widths) < 4
     assert sum(widths) >= COUNT
+
+
+def test_commands_stay_few_statements_while_the_tables_are_looked_at(
+    database: SQLServer, client: socket.socket, served: Served
+) -> None:
+    """Which is once in a second; they are unchanged."""
+    gets = b"".join(b"get %b\r\n" % key.encode() for key in KEYS)
+    found = b"".join(got(key, "1") for key in KEYS)
+    frames = [*[(GETKQ, key.encode(), b"", b"") for key in KEYS], (NOOP, b"", b"", b"")]
+    ask(client, b"".join(put(key, "1") for key in KEYS), COUNT)
+    with ExitStack() as stack:
+        peer = Peer(served, stack)
+        peer.exchange_frames([(GET, b"p00", b"", b"")], 0)
+        sql(database, "SET GLOBAL general_log = ON")
+        until = time.monotonic() + 2.5 * LOOK_EVERY
+        while time.monotonic() < until:
+            assert ask(client, gets, COUNT) == found
+            assert len(peer.exchange_frames(frames, 0)) == COUNT + 1
+            time.sleep(0.01)
+    assert {width for verb, width in common_statements(database) if verb == "SELECT"} == {COUNT}
+
+
+def test_binary_gets_alone_are_answered_alike_whatever_they_find(database: SQLServer) -> None:
+    """Values that are too large together, misses, and words that are no plain keys."""
+    map_table(database, "wide", "v", "k VARCHAR(9) PRIMARY KEY", "v LONGBLOB")
+    gets = [(GET, word, b"", b"") for word in (b"a", b"none", b"b", b"\xc3\xa4", b"a b", b"@@wide.a")]
+    with serving(database.dsn) as served, ExitStack() as stack:
+        peer = Peer(served, stack)
+        peer.exchange_frames([(GET, b"@@wide", b"", b"")], 0)
+        for size in (300_000, 600_000):
+            sql(database, f"REPLACE INTO test.wide VALUES ('a', REPEAT('x', {size})), ('b', REPEAT('y', {size}))")
+            one_by_one = [reply for get in gets for reply in peer.exchange_frames([get], 0)]
+            assert [len(body) for *_, body in one_by_one[:3]] == [4 + size, 9, 4 + size]
+            assert peer.exchange_frames(gets[:3], 0) == one_by_one[:3]
+            assert peer.exchange_frames(gets, 0) == one_by_one
 
 
 def test_a_binary_get_that_is_too_large_is_refused_in_its_place(database: SQLServer) -> None:

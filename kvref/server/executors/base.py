@@ -9,12 +9,14 @@ from typing import Any, Final, Protocol
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import OperationGen
 from kvref.engine.session import Session
-from kvref.protocol.commands import Command
+from kvref.protocol.commands import Command, Frame
 from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
 
 # Takes the replies of commands in their order, and the input from the first one on that needs the slow path.
 Later = Callable[[list[bytes | ServerError], bytes], None]
+# Takes the replies to all of some frames, or the error that each get is answered with; None: they need the slow path.
+LaterFrames = Callable[[bytes | ServerError | None], None]
 # The reply to a binary command, and the cas number that it shows.
 FramedReply = tuple[Reply, int]
 # Takes the replies to the first of some parsed commands, and whether the slow path must run the next one.
@@ -68,12 +70,15 @@ class FastPath(Protocol):
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a single get of a cached row; None for any other input."""
 
-    def hit_frames(self, data: bytes, most: int) -> bytes | None:
-        """Return the replies to binary gets of cached rows, and noops, that are all of the input; None for any other.
+    def take_frames(self, frames: list[Frame], later: LaterFrames) -> bytes | Wait:
+        """Answer binary gets, and noops between them, that are all of the input, without the parser.
 
         Args:
-            data: what arrived, at the beginning of a frame.
-            most: number of frames.
+            frames: see `PlainFrames`.
+            later: called with replies that are not available at once.
+
+        Returns:
+            The replies, or ANSWER where they come later, or NOTHING where the parser must read the input.
         """
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:

@@ -13,10 +13,10 @@ from kvref.engine.fast_path import framed_read
 from kvref.engine.mapping import Mapping
 from kvref.engine.session import Session
 from kvref.engine.stats import Counters
-from kvref.protocol.commands import Command, Get
+from kvref.protocol.commands import Command, Frame, Get
 from kvref.protocol.fast_path import END, PlainLines
 from kvref.protocol.replies import ServerError
-from kvref.server.executors.base import FramedReply, Later, LaterParsed, PartOfGet, StoreFastPath, Wait
+from kvref.server.executors.base import FramedReply, Later, LaterFrames, LaterParsed, PartOfGet, StoreFastPath, Wait
 from kvref.server.executors.runs import MAX_RUN, MAX_VALUES, MAX_WORDS, TURN, Run, nothing, reply_alone
 from kvref.storage.several import Shards
 
@@ -135,8 +135,9 @@ class ShardedFastPath:
         self._single = data, shard
         return None if shard is None else self._paths[shard].hit(data)
 
-    def hit_frames(self, data: bytes, most: int) -> None:
-        """Return None, see `FastPath`: `answer` takes them."""
+    def take_frames(self, frames: list[Frame], later: LaterFrames) -> Wait:  # noqa: ARG002 - see `FastPath`
+        """Return NOTHING, see `FastPath`: `answer` takes them."""
+        return Wait.NOTHING
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the commands of one shard, or the gets of several, at the beginning of the input, see `FastPath`."""

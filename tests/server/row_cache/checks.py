@@ -15,13 +15,7 @@ from kvref_testbed.targets import SQLServer
 def check(database: SQLServer, served: Served, seed: int, steps: int, seconds: float) -> dict[str, int]:
     """Take steps and race, and return what `stats` says of the row cache then."""
     with ExitStack() as stack:
-
-        def connect(_: int, mapping: str) -> socket.socket:
-            client = stack.enter_context(served.connect())
-            ask(client, b"bind %s\r\n" % mapping.encode())
-            return client
-
-        Stepper(database, connect, seed, stack).run(steps)
+        Stepper(database, lambda _: stack.enter_context(served.connect()), seed, stack).run(steps)
         race(database, served, seconds)
         return statistics(stack.enter_context(served.connect()))
 

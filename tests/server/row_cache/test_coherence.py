@@ -82,10 +82,8 @@ def test_no_get_is_older_after_a_failover_to_a_replica(name: str, crashes: bool)
         with serving(dsn, *SERVE) as one, serving(dsn, *SERVE) as other, ExitStack() as stack:
             servers = [one, other]
 
-            def connect(number: int, mapping: str) -> socket.socket:
-                client = stack.enter_context(servers[number].connect())
-                ask(client, b"bind %s\r\n" % mapping.encode())
-                return client
+            def connect(number: int) -> socket.socket:
+                return stack.enter_context(servers[number].connect())
 
             for each in servers:
                 each.wait_for("following the binary log")

@@ -7,12 +7,14 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import row_cache_defects
 from database import pid, sql
 from row_cache_checker import FILL, SERVE, local_dsn, statistics
+from server.conversations import Peer
 from server.row_cache.checks import fill
 from serving import Served, ask, ask_gets, command, running, serving
 from waiting import until_equal
@@ -39,16 +41,24 @@ def queries(database: SQLServer) -> int:
 def until_nothing_is_queried(database: SQLServer, client: socket.socket, line: bytes, reply: bytes) -> None:
     """Send a line until its replies come from cached rows alone."""
 
+    def said() -> None:
+        assert ask_gets(client, line) == reply
+
+    until_cached(database, client, said, reply.count(b"VALUE"))
+
+
+def until_cached(database: SQLServer, client: socket.socket, said: Callable[[], None], hits: int) -> None:
+    """Call what gets rows until all come from the cache."""
+
     def queried() -> tuple[int, int, int]:
         counted, before = statistics(client), queries(database)
         for _ in range(10):
-            assert ask_gets(client, line) == reply
+            said()
         number = queries(database) - before - 2
         found = statistics(client)
-        hits, misses = (found[name] - counted[name] for name in ("hits", "misses"))
-        return number, misses, hits
+        return number, found["misses"] - counted["misses"], found["hits"] - counted["hits"]
 
-    until_equal(queried, (0, 0, 10 * reply.count(b"VALUE")), pause=FILL)
+    until_equal(queried, (0, 0, 10 * hits), pause=FILL)
 
 
 def filled(database: SQLServer, client: socket.socket) -> None:
@@ -77,6 +87,27 @@ def test_gets_of_cached_rows_query_nothing(database: SQLServer, local: Served, l
     with local.connect() as client:
         filled(database, client)
         until_nothing_is_queried(database, client, line, reply)
+
+
+def test_binary_gets_of_cached_rows_query_nothing(database: SQLServer, local: Served) -> None:
+    gets = [(0x0C, b"key1", b"", b""), (0x0D, b"key2", b"", b""), (0x00, b"key1", b"", b""), (0x0A, b"", b"", b"")]
+    with local.connect() as client, ExitStack() as stack:
+        filled(database, client)
+        peer = Peer(local, stack)
+        peer.exchange_frames([(0x00, b"@@raced", b"", b"")], 0)
+
+        def bodies() -> list[object]:
+            return [body for *_, body in peer.exchange_frames(gets, 0)]
+
+        def said() -> None:
+            assert bodies() == [bytes(4) + b"key1" * 2, bytes(4) + b"key2" * 2, bytes(4) + b"key1", b""]
+
+        until_cached(database, client, said, 3)
+        before = counted(client)
+        said()
+        assert counted(client) == [number + 3 for number in before[:2]] + before[2:]
+        sql(database, "UPDATE test.raced SET v = 'new' WHERE k = 'key1'", "DELETE FROM test.raced WHERE k = 'key2'")
+        assert bodies() == [bytes(4) + b"key1new", bytes(4) + b"new", b""]
 
 
 def test_what_is_counted_is_the_same_with_and_without_a_query(database: SQLServer, local: Served) -> None:

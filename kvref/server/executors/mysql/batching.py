@@ -18,7 +18,7 @@ from kvref.errors import ConfigError
 from kvref.server.executors.mysql.batch_queue import BatchQueue, Fallback
 from kvref.server.executors.mysql.cached_reads import CachingReader
 from kvref.server.executors.mysql.command import Command, Runner
-from kvref.server.executors.mysql.fast_path import Hit, Hits
+from kvref.server.executors.mysql.fast_path import Hit, HitRows, Hits
 from kvref.server.executors.mysql.plain_commands import Plain, PlainGet, PlainLone, PlainRead, PlainReads, PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
@@ -77,11 +77,12 @@ class Batching:
         runner: continues commands.
 
     Attributes:
-        hit, hits, up_to_date: see `PlainBatcher`.
+        hit, hits, hit_rows, up_to_date: see `PlainBatcher`.
     """
 
     hit: Hit | None
     hits: Hits | None
+    hit_rows: HitRows | None
     up_to_date: Callable[[float], bool]
 
     def __init__(
@@ -95,13 +96,13 @@ class Batching:
         reading, self._writing = connect(), connect()
         handlersocket = bool(store.login.handlersocket)
         self._reader: RowReader
-        self.hit = self.hits = None
+        self.hit = self.hits = self.hit_rows = None
         if store.row_cache is not None:
             follower = Follower(store.login, store.row_cache)
             reader = SQLReader(store, reading)
             width = partial(self._width, reading)
             self._reader = caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower, width)
-            self.hit, self.hits = caching.hit, caching.hits
+            self.hit, self.hits, self.hit_rows = caching.hit, caching.hits, caching.hit_rows
         elif handlersocket:
             self._reader = HandlerSocketReader(store, reading, isolation)
         else:

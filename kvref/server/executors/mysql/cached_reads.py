@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Mapping as MappingOf
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Cell, Row
@@ -28,6 +28,8 @@ from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
+
+K = TypeVar("K", bytes, Row)
 
 # Seconds that a batch waits for the follower: about what a SELECT takes.
 PATIENCE: Final = 0.002
@@ -101,11 +103,12 @@ class CachingReader:
         self._covered: Position | None = None  # the last one that kept rows were found to be as new as
         self._commit = -1  # the store's last commit before that query
         self._plain: tuple[PlainTable, CachedTable] | None = None  # of the last batch
+        self._mapped: tuple[Mapping, CachedTable] | None = None  # the same of rows
         self.turn = 0
 
     async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:
         """See `RowReader`."""
-        cached = self._rows_of(mapping)
+        cached = self._open(self._rows_of(mapping))
         read = in_parts(self._reader.rows_of(mapping, keys), self._width(mapping))
         if cached is None:
             self._cache.misses += len(keys)
@@ -126,13 +129,20 @@ class CachingReader:
 
     def hits(self, table: PlainTable, words: list[bytes]) -> list[bytes] | None:
         """Return what a get of several words replies to each; None if one of them has no row that is kept."""
-        cached = self._cells_of(table)
+        return self._kept(self._cells_of(table), words, bytes)
+
+    def hit_rows(self, mapping: Mapping, keys: list[Spelling]) -> list[Row] | None:
+        """Return the rows of some keys, None if one of them has no row that is kept."""
+        return self._kept(self._rows_of(mapping), keys, Row)
+
+    def _kept(self, cached: CachedTable, keys: Sequence[Spelling], kind: type[K]) -> list[K] | None:
+        """Return what is kept of some keys, None if that is not of one kind, or may not be used without a query."""
         if self._cache.log is None and not cached.staleness:
             return None
-        found: list[bytes] = []
-        for word in words:
-            row = cached.rows.get(word)
-            if not isinstance(row, bytes):
+        found: list[K] = []
+        for key in keys:
+            row = cached.rows.get(key)
+            if not isinstance(row, kind):
                 return None
             found.append(row)
         if not self._is_usable(cached) or not self._is_new_enough(cached):
@@ -157,10 +167,14 @@ class CachingReader:
         await self._follower.close()
         await self._reader.close()
 
-    def _rows_of(self, mapping: Mapping) -> CachedTable | None:
+    def _rows_of(self, mapping: Mapping) -> CachedTable:
+        if self._mapped is not None and self._mapped[0] is mapping and self._mapped[1].live:
+            return self._mapped[1]
         columns = mapping.key, mapping.values, mapping.flags, mapping.cas, mapping.expiry
         form = mapping.name, self._store.statements(mapping).select, columns
-        return self._open(self._cache.table(form, _table(mapping), _types(mapping)))
+        cached = self._cache.table(form, _table(mapping), _types(mapping))
+        self._mapped = mapping, cached
+        return cached
 
     def _cells_of(self, table: PlainTable) -> CachedTable:
         if self._plain is not None and self._plain[0] is table and self._plain[1].live:

@@ -6,20 +6,23 @@ All other commands use the slow path, also those that common statements cannot a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
 from kvref.engine import mapping as m
 from kvref.engine.fast_path import GET, SET, framed_read
-from kvref.engine.operations import Cell
+from kvref.engine.operations import Cell, Row
 from kvref.engine.values import RefusedError
 from kvref.protocol import commands as c
 from kvref.protocol.fast_path import END, PlainLines
+from kvref.protocol.opcodes import NOOP
 from kvref.protocol.rules import MAX_KEY
-from kvref.server.executors.base import FramedReply, Later, LaterParsed, PartOfGet, Wait
+from kvref.server.executors.base import FramedReply, Later, LaterFrames, LaterParsed, PartOfGet, Wait
 from kvref.server.executors.mysql.plain_commands import (
     FramedRead,
+    FramedReads,
     FramedRun,
     Origin,
     PlainBurst,
@@ -41,6 +44,8 @@ from kvref.storage.rows import MAX_VALUE
 Hit = Callable[[PlainTable, bytes], bytes | None]
 # Returns the same of several words, all or none.
 Hits = Callable[[PlainTable, list[bytes]], list[bytes] | None]
+# Returns the rows of several keys, all or none, as `Hits` does.
+HitRows = Callable[[m.Mapping, list[Spelling]], list[Row] | None]
 
 
 class PlainBatcher(Protocol):
@@ -53,6 +58,10 @@ class PlainBatcher(Protocol):
     @property
     def hits(self) -> Hits | None:
         """Return what answers gets of several kept rows, None where none are kept."""
+
+    @property
+    def hit_rows(self) -> HitRows | None:
+        """Return what finds several kept rows, None where none are kept."""
 
     @property
     def up_to_date(self) -> Callable[[float], bool]:
@@ -105,6 +114,7 @@ class MySQLFastPath:
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
         self._may_get, self._may_set = verbs.runs(GET), verbs.runs(SET)
         self._hit, self._hits = (batcher.hit, batcher.hits) if self._may_get else (None, None)
+        self._hit_rows = batcher.hit_rows
 
     @property
     def live(self) -> bool:
@@ -160,8 +170,32 @@ class MySQLFastPath:
         self._verbs.counters.looked_up(len(found), 0)
         return found
 
-    def hit_frames(self, data: bytes, most: int) -> None:
-        """Return None, see `FastPath`: `answer` takes them."""
+    def take_frames(self, frames: list[c.Frame], later: LaterFrames) -> bytes | Wait:
+        """Answer binary gets of kept rows, or queue them, see `FastPath`."""
+        if not self._takes_gets:
+            return Wait.NOTHING
+        words = [frame.key for frame in frames if frame.opcode != NOOP]
+        if not words or not all(map(self._lines.word.fullmatch, words)):
+            return Wait.NOTHING
+        table = self._live_table()
+        if self._hit_rows is not None:
+            rows = self._kept_rows(self._hit_rows, words)
+            return Wait.NOTHING if rows is None else self._verbs.frames(frames, rows, int(time.time()))
+        if not (table.whole and all(map(table.takes_word, words)) and len(words) <= self._batcher.together(table)):
+            return Wait.NOTHING
+        self._batcher.add_read(table, FramedReads(self._origin, frames, words, later))
+        return Wait.ANSWER
+
+    def _kept_rows(self, hit_rows: HitRows, keys: list[bytes]) -> list[Row] | None:
+        """Return the rows of keys that are all kept and may be used without a query; None for other keys."""
+        spellings: list[Spelling] = []
+        for key in keys:
+            cell = self._verbs.looked_up(key)
+            spelling = None if cell is None else self._batcher.spelling(self._mapping, cell)
+            if spelling is None:
+                return None
+            spellings.append(spelling)
+        return hit_rows(self._mapping, spellings)
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""

@@ -10,10 +10,10 @@ from typing import Any, Final
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.operations import Cell, Row
 from kvref.engine.values import to_bytes
-from kvref.protocol.commands import Command
+from kvref.protocol.commands import Command, Frame
 from kvref.protocol.fast_path import END, STORED, renamed
 from kvref.protocol.replies import ServerError
-from kvref.server.executors.base import FramedReply, Later, LaterParsed, Wait
+from kvref.server.executors.base import FramedReply, Later, LaterFrames, LaterParsed, Wait
 from kvref.server.executors.runs import MAX_VALUES, nothing
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
@@ -448,6 +448,53 @@ class PlainBurst(PlainReads):
 
     def _is_too_large(self) -> bool:
         return False  # each reply has one value
+
+
+class FramedReads(PlainReads):
+    """Binary gets of one plain word each that are all that their connection has sent, and noops between them.
+
+    Args:
+        origin: of them.
+        frames: of them, see `PlainFrames`.
+        words: those of the gets, in their order.
+        later: see `LaterFrames`.
+    """
+
+    __slots__ = ("_frames", "_later_frames")
+
+    def __init__(self, origin: Origin, frames: list[Frame], words: list[bytes], later: LaterFrames) -> None:
+        super().__init__(origin, b"", words)
+        self._frames = frames
+        self._later_frames = later
+
+    @property
+    def primary(self) -> bool:
+        """Return True: the replies have CAS numbers."""
+        return True
+
+    def give_up(self) -> None:
+        """See `Plain`."""
+        self._later_frames(None)
+
+    def stop(self, error: Exception) -> None:
+        """See `Plain`."""
+        self._later_frames(ServerError(str(error)))
+
+    def answer(self, table: PlainTable, found: Mapping[bytes, Cells | bytes], now: int, *, certain: bool) -> None:
+        """Reply and count the commands, see `PlainReads.answer`."""
+        cells = [found.get(word) for word in self.words]
+        if None in cells and not certain:
+            self.give_up()
+            return
+        rows: list[Row | None] = []
+        size = 0
+        for each in cells:
+            if isinstance(each, bytes):
+                self.give_up()  # of a cached row the cas number is not known
+                return
+            rows.append(None if each is None else table.row(each))
+            size += _length(each)
+        self._later_frames(None if size > MAX_VALUES else self.origin.verbs.frames(self._frames, rows, now))
 
 
 class PlainGets(PlainInRun):

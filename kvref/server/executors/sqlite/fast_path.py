@@ -17,15 +17,13 @@ from kvref.engine.operations import Row
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol import commands as c
-from kvref.protocol.binary import item_frame, miss_frame, reply_frame
 from kvref.protocol.command_table import needs, text_form
 from kvref.protocol.fast_path import END, STORED, PlainLines, renamed
 from kvref.protocol.opcodes import NOOP
-from kvref.protocol.plain_frames import PlainFrames
 from kvref.protocol.replies import Items, ServerError, Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import encode, parse_line
-from kvref.server.executors.base import FramedReply, Later, LaterParsed, PartOfGet, Wait
+from kvref.server.executors.base import FramedReply, Later, LaterFrames, LaterParsed, PartOfGet, Wait
 from kvref.server.executors.runs import TURN, nothing
 from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
@@ -105,7 +103,6 @@ class SQLiteFastPath:
         self._counters = verbs.counters
         self._wire_rules = wire_rules
         self._lines = lines = PlainLines(wire_rules)
-        self._frames = PlainFrames(wire_rules)
         self._set_head = lines.set.match
         self._queued = queued
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
@@ -149,30 +146,24 @@ class SQLiteFastPath:
         counters.found()
         return shown + END
 
-    def hit_frames(self, data: bytes, most: int) -> bytes | None:
-        """See `FastPath`: also of keys that are known to have no row."""
-        frames = self._frames.all_of(data, most)
-        if frames is None or b"get" not in self._forms or self._counters.prefixes.counting or not self._table.live:
-            return None
-        replies: list[bytes] = []
-        hits = misses = owed = 0
+    def take_frames(self, frames: list[c.Frame], later: LaterFrames) -> bytes | Wait:  # noqa: ARG002 - see `FastPath`
+        """Answer gets of kept rows that never expire, and of keys that are known to have no row, see `FastPath`."""
+        if b"get" not in self._forms or self._counters.prefixes.counting or not self._table.live:
+            return Wait.NOTHING
+        rows: list[Row | None] = []
+        owed = 0
         for frame in frames:
-            kept = self._items.get(frame.key)
             if frame.opcode == NOOP:
-                replies.append(reply_frame(frame))
-            elif kept is not None and not kept[EXPIRY]:
-                hits += 1
-                replies.append(item_frame(frame, self._verbs.item(frame.key, self._row_of(frame.key, kept))))
-            elif kept is None and frame.key in self._missing:
-                misses += 1
-                replies.append(miss_frame(frame))
+                continue
+            kept = self._items.get(frame.key)
+            if kept is None and frame.key in self._missing:
+                rows.append(None)
+            elif kept is None or kept[EXPIRY]:
+                return Wait.NOTHING
             else:
-                return None
-            owed += len(replies[-1])
-        if not 0 < owed <= TURN:
-            return None
-        self._counters.looked_up(hits, misses)
-        return b"".join(replies)
+                owed += len(kept[HIT])
+                rows.append(self._row_of(frame.key, kept))
+        return Wait.NOTHING if owed > TURN else self._verbs.frames(frames, rows, 0)
 
     def _named(self, word: bytes) -> bytes | None:
         """Return what is shown of a cached row that never expires, of whose mapping a word has the name."""
