@@ -65,6 +65,16 @@ def test_a_newer_file_is_not_read_until_an_end_names_it(log: LocalLog, tmp_path:
     assert log.is_read()
 
 
+def test_what_is_written_is_not_known_once_the_server_goes_on_in_the_next_file(log: LocalLog, tmp_path: Path) -> None:
+    log.read_to(end(len(START)))
+    assert log.is_read()
+    append(tmp_path / "log.000001")  # its last event, which names the next file
+    (tmp_path / "log.000002").write_bytes(START)
+    append(tmp_path / "log.000002")
+    assert log.written() is None
+    assert not log.is_read()
+
+
 def test_numbers_of_files_may_grow_longer(tmp_path: Path) -> None:
     log = LocalLog(str(tmp_path))
     (tmp_path / "log.999999").write_bytes(START)

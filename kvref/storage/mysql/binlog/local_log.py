@@ -68,7 +68,8 @@ class LocalLog:
 
     def written(self) -> Mark | None:
         """Return the end of what the server has written by now; None if it is not known."""
-        if self._file < 0 or not self._is_newest():
+        # What is not read may end with the words that the server goes on in the next file.
+        if self._file < 0 or self._has_next():
             return None
         return Mark(self._number, os.lseek(self._file, 0, os.SEEK_END))
 
@@ -84,13 +85,16 @@ class LocalLog:
             self._directory = -1
 
     def _is_newest(self) -> bool:
-        # A server that goes on in the next file says so at the end of the last one, unless it has crashed.
+        # Where all of a file is read: a server that goes on in the next one says so at its end, unless it has crashed.
         now = time.monotonic()
         if now - self._newest_at > RESTART:
-            if os.access(self._next, os.F_OK, dir_fd=self._directory):
+            if self._has_next():
                 return False
             self._newest_at = now
         return True
+
+    def _has_next(self) -> bool:
+        return os.access(self._next, os.F_OK, dir_fd=self._directory)
 
     def _open(self, end: LogEnd) -> None:
         self._close_file()
