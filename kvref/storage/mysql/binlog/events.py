@@ -147,7 +147,9 @@ class LogReader:
             self._everything, ends = True, False
         if kind == _PAYLOAD:
             ends = True  # a whole transaction, compressed
-        return self._change(end, ends=ends) if ends or (self._mariadb and not self._inside and end) else None
+        # The end of a ROTATE is one of the file before.
+        passes = self._mariadb and not self._inside and end and kind != _ROTATE
+        return self._change(end, ends=ends) if ends or passes else None
 
     def _change(self, end: int, *, ends: bool = True) -> Change:
         point: Point | None = FilePoint(file_number(self._file), end) if self._mariadb else self._gtid
