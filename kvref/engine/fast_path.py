@@ -20,29 +20,15 @@ from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.engine.verbs import arithmetic, delete, meta, store
 from kvref.protocol import commands as c
 from kvref.protocol.binary import item_frame, miss_frame, reply_frame
-from kvref.protocol.fast_path import MAX_FLAGS, STORING, data_of, numbered, shown
+from kvref.protocol.fast_path import data_of, numbered, shown
 from kvref.protocol.opcodes import NOOP
-from kvref.protocol.replies import Items, Number, Reply, ServerError, Status
+from kvref.protocol.replies import Number, Reply, ServerError, Status
 
 # Any plain get and any plain set, for rules that depend on no row.
 GET: Final = c.Get([], with_cas=False)
 SET: Final = c.Store("set", b"", 0, 0, b"")
 _LOST: Final = ServerError("")
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
-
-
-def framed_read(command: c.Command) -> bool:
-    """Return whether a command is a binary get that a fast path may answer, or a noop between such gets."""
-    if isinstance(command, c.Get):
-        return command.frame is not None and len(command.words) == 1 and not (command.refused or command.more)
-    return isinstance(command, c.Noop)
-
-
-def framed_store(command: c.Command) -> bool:
-    """Return whether a command is a binary set, add or replace that a fast path may carry out, as one of its lines."""
-    if not isinstance(command, c.Store) or command.frame is None or command.verb.encode() not in STORING:
-        return False
-    return command.flags <= MAX_FLAGS and 0 <= command.exptime <= MAX_FLAGS
 
 
 def ordinary_mapping(session: Session, shard: Mapping | None = None) -> Mapping | None:
@@ -143,29 +129,27 @@ class PlainVerbs:
         hit = shown(word, item.flags, item.data)
         return numbered(hit, item.cas) if with_cas else hit
 
-    def frames(self, frames: Sequence[c.Frame], rows: Sequence[Row | None], now: int) -> bytes:
-        """Return the replies to binary gets, and noops between them, and count the gets.
+    def frames(self, frames: Sequence[c.Frame], rows: Sequence[Row | None], now: int) -> list[bytes]:
+        """Return the replies to binary gets and noops, and count the gets.
 
         Args:
-            frames: see `PlainFrames`.
-            rows: what each get has looked up; None where there is none.
+            frames: of them.
+            rows: what each get has looked up; None where there is none, and for a noop.
             now: UNIX time in whole seconds.
         """
         replies: list[bytes] = []
-        hits = gets = 0
-        for frame in frames:
+        hits = misses = 0
+        for frame, row in zip(frames, rows, strict=True):
             if frame.opcode == NOOP:
                 replies.append(reply_frame(frame))
-                continue
-            row = rows[gets]
-            gets += 1
-            if row is None or self._session.finds_expired(row.expiry, now):
+            elif row is None or self._session.finds_expired(row.expiry, now):
+                misses += 1
                 replies.append(miss_frame(frame))
             else:
                 hits += 1
                 replies.append(item_frame(frame, self._session.item(frame.key, row)))
-        self.counters.looked_up(hits, gets - hits)
-        return b"".join(replies)
+        self.counters.looked_up(hits, misses)
+        return replies
 
     def meta_get(self, command: c.MetaGet, row: Row | None, now: int) -> Reply:
         """Return the reply to a meta get that only reads, and count it.
@@ -180,22 +164,6 @@ class PlainVerbs:
             at = self.mapping.identity, to_bytes(row.key)
             found = meta.Found(at, entry_of(self._session, row, now), self.mapping, row)
         return meta.read(self._session, command, found, now)
-
-    def framed(self, command: c.Command, row: Row | None, now: int) -> Reply:
-        """Return the reply to a command that is a `framed_read`, and count it.
-
-        Args:
-            command: a get, or a noop.
-            row: what the get has looked up; None where there is none, and for a noop.
-            now: UNIX time in whole seconds.
-        """
-        if not isinstance(command, c.Get):
-            return self.count(command, Status.OK)
-        found = []
-        if row is not None and not self._session.finds_expired(row.expiry, now):
-            found = [self._session.item(command.words[0], row)]
-        self.counters.looked_up(len(found), 1 - len(found))
-        return self.count(command, Items(found, command.with_cas))
 
     def reply(self, word: bytes, row: Row, now: int) -> bytes:
         """Return what a get answers of a row, without END: nothing where the row is expired.

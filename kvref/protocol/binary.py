@@ -87,6 +87,11 @@ class BinaryParser(Input):
         return not self._buffer and self.at_command
 
     @property
+    def starts_command(self) -> bool:
+        """See `Input.starts_command`."""
+        return self.at_command
+
+    @property
     def at_command(self) -> bool:
         """See `Input.at_command`."""
         return self._after is None and super().at_command
@@ -178,7 +183,7 @@ class BinaryParser(Input):
         if len(self._buffer) < value_at:
             return None
         word = bytes(self._buffer[key_at:value_at])
-        if opcode.value and self._is_too_large(header):
+        if opcode.value and is_too_large(header, self._rules):
             # Answered before the value has arrived, and the row goes where a set does not come to pass (set-018).
             removes = word if header.opcode in SETS and self._rules.too_large_set_removes else b""
             self._position, self._discard = value_at, header.value_length
@@ -196,10 +201,11 @@ class BinaryParser(Input):
         command.frame = c.Frame(header.opcode, header.opaque, word, opcode.quiet, opcode.with_key)
         return command
 
-    def _is_too_large(self, header: Header) -> bool:
-        limit = self._rules.value_limit
-        counted = header.value_length + (header.key_length if self._rules.limit_counts_key else 0)
-        return limit is not None and counted > limit
+
+def is_too_large(header: Header, rules: WireRules) -> bool:
+    """Return whether the value of a frame is beyond the size limit."""
+    counted = header.value_length + (header.key_length if rules.limit_counts_key else 0)
+    return rules.value_limit is not None and counted > rules.value_limit
 
 
 def _frame(header: Header) -> c.Frame:

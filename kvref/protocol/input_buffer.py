@@ -42,7 +42,7 @@ class Input:
 
     @property
     def starts_command(self) -> bool:
-        """Return whether what waits, if anything, may be taken as plain text commands from its beginning."""
+        """Return whether what waits, if anything, may be taken as plain commands from its beginning."""
         return False
 
     @property

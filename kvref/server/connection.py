@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Protocol, cast
@@ -17,14 +16,14 @@ from kvref.protocol.codec import Parser, begins_with_write, encode, is_binary, p
 from kvref.protocol.command_table import TIMED_VERBS, timed_as
 from kvref.protocol.fast_path import verbs
 from kvref.protocol.opcodes import REQUEST
-from kvref.protocol.plain_frames import PlainFrames, command_of
-from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError, Status
+from kvref.protocol.plain_frames import PlainFrame, PlainFrames, command_of
+from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection_rows import Shown, State
-from kvref.server.executors.base import Executor, FastPath, FramedReply, Wait
+from kvref.server.executors.base import Executor, FastPath, Wait
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.passed import MAX_PENDING, Passed
@@ -39,8 +38,7 @@ _log = logging.getLogger("kvref.server")
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
-MAX_FRAMES: Final = 256  # binary gets that are answered together without the parser
-MAX_FRAMED: Final = 64  # binary commands that the fast path takes together, but the first
+MAX_FRAMES: Final = 256  # binary commands that the fast path takes together
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError, Keys)
 _PLAIN: Final = c.Get([], with_cas=False)  # a placeholder for commands of the fast path
@@ -115,7 +113,6 @@ class Connection:
         "_paused",
         "_plain_names",
         "_reading",
-        "_refused",
         "_scheduled",
         "_session",
         "_times",
@@ -144,9 +141,7 @@ class Connection:
         self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
         self._command: c.Command | None = None  # what waits for the store
-        # Parsed, and next: what gets in front of them did not take along, or the rest of a listing of keys.
-        self._ahead: deque[c.Command] | None = None
-        self._refused = False  # the slow path must run the next command
+        self._ahead: c.Command | None = None  # the rest of a listing of keys, which comes next
         self._scheduled = False  # the rest of the input waits for its turn
         self.greedy = False  # it has sent more at once than one turn takes
         self._eof = False  # the client sends no more
@@ -248,11 +243,7 @@ class Connection:
             times = self._times
             if times is not None:
                 times.start()
-            if data[0] == REQUEST and is_binary(self._parser):
-                if not self._take_frames(fast, data):
-                    self._take_input(data)
-                return
-            reply = None if self._out.replies else fast.hit(data)
+            reply = None if self._out.replies or data[0] == REQUEST else fast.hit(data)
             if reply is not None:
                 if times is not None:
                     times.replied(_HIT)
@@ -284,54 +275,15 @@ class Connection:
             data = self._pass(self._authenticator, data)
             if not data:
                 return
+        waiting = self._parser.pending
+        goes_on = 0 < waiting <= GREEDY  # what has arrived before may be complete now
         if not self._heard:
-            self._heard = True
+            self._heard = goes_on = True
             self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
-        self._run()
+        if not (goes_on and self._take_waiting()):
+            self._run()
         self._throttle()
-
-    def _take_frames(self, fast: FastPath, data: bytes) -> bool:
-        """Let the fast path answer binary gets that are all of the input; return whether it does."""
-        frames = None
-        if not self._out:
-            frames = self._host.plain_frames.all_of(data, MAX_FRAMES if self._times is None else 1)
-        if frames is None:
-            return False
-        reply = fast.take_frames(frames, partial(self._answer_frames, frames, data))
-        if reply is Wait.ANSWER:
-            self._command = _PLAIN
-        elif isinstance(reply, bytes):
-            self._write_frames(reply, get=True)
-        return reply is not Wait.NOTHING
-
-    def _write_frames(self, reply: bytes, *, get: bool = False) -> None:
-        if self._times is not None:
-            self._times.replied(_HIT)
-        if reply:
-            self._write(reply, get=get)
-
-    def _answer_frames(self, frames: list[c.Frame], data: bytes, reply: bytes | ServerError | None) -> None:
-        """Reply to binary gets.
-
-        Args:
-            frames: of them.
-            data: what arrived of them.
-            reply: see `LaterFrames`.
-        """
-        self._command = None
-        if isinstance(reply, ServerError):
-            for frame in frames:
-                command = command_of(frame)
-                self._answer(command, reply if isinstance(command, c.Get) else Status.OK)
-            self._out.flush()
-        elif reply is None:
-            self._parser.feed_first(data)
-        elif self._transport is not None:
-            self._write_frames(reply)
-            if self._fast_path is not None and not self._parser.pending:
-                return  # nothing has happened meanwhile
-        self._go_on()
 
     @property
     def _silenced(self) -> bool:
@@ -355,9 +307,11 @@ class Connection:
         """Run the simple commands at the beginning of the input; return the rest of it."""
         if self._out.owed > TURN_BYTES:
             return data
-        replies: list[bytes] = []
         if self._times is not None:
             self._times.start()
+        if is_binary(self._parser):
+            return self._take_frames(fast, data)
+        replies: list[bytes] = []
         taken, wait = fast.take(data, replies, self._answer_plain)
         if not taken:
             return data
@@ -375,6 +329,55 @@ class Connection:
             self._write(b"".join(replies))
         return data[taken:]
 
+    def _take_frames(self, fast: FastPath, data: bytes) -> bytes:
+        """Run the simple commands of the binary protocol at the beginning of the input; return the rest of it."""
+        frames, ends = self._host.plain_frames.first(data, MAX_FRAMES, sets=fast.frames_set)
+        replies: list[bytes] = []
+        taken, wait = fast.take_frames(frames, replies, partial(self._answer_frames, frames, ends, data))
+        if not taken:
+            return data
+        if wait is Wait.ANSWER:
+            self._command = _PLAIN
+        else:
+            self._reply_framed(frames, replies, at_once=wait is Wait.NOTHING and not self._out)
+        return data[ends[taken - 1] :]
+
+    def _answer_frames(
+        self, frames: list[PlainFrame], ends: list[int], data: bytes, replies: list[bytes | ServerError], taken: int
+    ) -> None:
+        """Reply to binary commands.
+
+        Args:
+            frames: of them.
+            ends: where each ends in `data`.
+            data: what arrived.
+            replies: see `LaterFrames`.
+            taken: see `LaterFrames`.
+        """
+        self._command = None
+        self._reply_framed(frames, replies, at_once=self._transport is not None and not self._out)
+        self._go_on_behind(data[ends[len(replies) - 1] if replies else 0 : ends[taken - 1]])
+
+    def _reply_framed(self, frames: list[PlainFrame], replies: Sequence[bytes | ServerError], *, at_once: bool) -> None:
+        """Reply to the first of some binary commands; `at_once`: no reply has to wait for anything."""
+        ready = _joined(replies) if at_once else None
+        if ready is not None:
+            if self._times is not None:
+                answered = [each for each, reply in zip(frames, replies, strict=False) if reply]
+                self._times.replied([timed_as(command_of(each)) for each in answered])
+            if ready:
+                self._write(ready)
+            return
+        for frame, reply in zip(frames, replies, strict=False):
+            if isinstance(reply, ServerError):
+                self._session.written_cas = 0
+                self._answer(command_of(frame), reply)
+            elif reply:
+                command = command_of(frame)
+                self._out.add(command, (reply,), (timed_as(command),))
+                self._host.shared.counters.bytes_written += len(reply)
+        self._out.flush()
+
     def _answer_plain(self, replies: list[bytes | ServerError], left: bytes) -> None:
         """Reply to plain commands.
 
@@ -390,6 +393,10 @@ class Connection:
             self._write(ready)
         else:
             self._queue_plain(replies)
+        self._go_on_behind(left)
+
+    def _go_on_behind(self, left: bytes) -> None:
+        """Go on behind plain commands that were waited for; `left`: see `_answer_plain`."""
         if left:
             self._parser.feed_first(left)
         elif self._transport is not None:
@@ -483,7 +490,7 @@ class Connection:
         """Return whether nothing is in front of a command that comes next."""
         waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
         waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
-        return not waits and not self._ahead
+        return not waits and self._ahead is None
 
     def _carry_out(self, *, own_turn: bool) -> None:
         if self._scheduled or self._commit.running:
@@ -492,6 +499,7 @@ class Connection:
             self._await_turn()
             return
         until = time.monotonic() + TURN_SECONDS
+        first = True  # the first command of a connection and any odd one may have plain ones behind it
         while self._command is None and not self._paused and not self._ending:
             if self._out.owed > TURN_BYTES or time.monotonic() > until:
                 # Its turn is over: what it is owed goes out first, and the others come before the rest.
@@ -508,8 +516,6 @@ class Connection:
                 continue
             if self._times is not None:
                 self._times.start()
-            if command.frame is not None and self._take_framed(command):
-                continue
             begin = partial(execute, self._session, command, int(time.time()))
             reply = self._host.executor.run(self._transaction, begin, self._resume)
             if reply is None:
@@ -517,63 +523,14 @@ class Connection:
                 self._throttle()
                 break
             self._answer(command, reply)
+            if first and 0 < self._parser.pending <= GREEDY and self._take_waiting():
+                break
+            first = False
         self._out.flush()
 
     def _next_command(self) -> c.Command | None:
-        if self._ahead:
-            return self._ahead.popleft()
-        self._ahead = None
-        return self._parser.next_command()
-
-    def _take_framed(self, first: c.Command) -> bool:
-        """Let the fast path answer a binary get or set and those behind it; return whether it answers the first."""
-        refused, self._refused = self._refused, False
-        if refused or not (isinstance(first, (c.Get, c.Store)) and self._host.wire_rules.takes_fast_path):
-            return False
-        fast = self._usable_fast_path()
-        if fast is None or not fast.frames(first):
-            return False
-        commands = [first, *self._framed(fast)]
-        answered = fast.answer(commands, partial(self._answer_framed, commands))
-        if answered is None:
-            self._command = _PLAIN
-            self._throttle()
-            return True
-        replies, refused = answered
-        if not replies:
-            self._keep_ahead(commands[1:])
-            return False
-        self._reply_framed(commands, replies, refused)
-        return True
-
-    def _framed(self, fast: FastPath) -> list[c.Command]:
-        """Return the binary commands that come next and the fast path takes; leave what is behind them for later."""
-        found: list[c.Command] = []
-        while len(found) < MAX_FRAMED and (command := self._next_command()) is not None:
-            if not fast.frames(command):
-                self._keep_ahead([command])
-                break
-            found.append(command)
-        return found
-
-    def _keep_ahead(self, commands: Sequence[c.Command]) -> None:
-        if commands:
-            self._ahead = deque([*commands, *(self._ahead or ())])
-
-    def _answer_framed(self, commands: list[c.Command], replies: list[FramedReply], refused: bool) -> None:
-        """Reply to binary commands, see `LaterParsed`."""
-        self._command = None
-        self._reply_framed(commands, replies, refused)
-        self._go_on()
-
-    def _reply_framed(self, commands: list[c.Command], replies: list[FramedReply], refused: bool) -> None:
-        self._refused = refused
-        for command, (reply, cas) in zip(commands, replies, strict=False):
-            self._session.written_cas = cas
-            self._answer(command, reply)
-        self._keep_ahead(commands[len(replies) :])
-        # At once: which commits they wait for is known as long as the fast path is in force.
-        self._out.flush()
+        ahead, self._ahead = self._ahead, None
+        return ahead or self._parser.next_command()
 
     def _await_turn(self) -> None:
         self._fast_path = None
@@ -639,7 +596,7 @@ class Connection:
                 else:
                     self._host.tally.refused()
             elif isinstance(reply, Keys):
-                self._keep_ahead([] if reply.more is None else [reply.more])
+                self._ahead = reply.more
             else:
                 self._ending = True
                 if isinstance(command, c.Foreign):
@@ -744,7 +701,7 @@ def speaks(host: Host, listener: Listener, passed: Passed | None = None) -> Call
     return cast("Callable[[], asyncio.Protocol]", partial(Connection, host, listener, passed))
 
 
-def _joined(replies: list[bytes | ServerError]) -> bytes | None:
+def _joined(replies: Sequence[bytes | ServerError]) -> bytes | None:
     """Return replies one behind the other; None where there are none, or one is an error."""
     if len(replies) == 1:
         return replies[0] if isinstance(replies[0], bytes) else None

@@ -15,7 +15,7 @@ from kvref.engine.verbs.retrieve import parse
 from kvref.protocol import commands as c
 from kvref.protocol.binary import BinaryParser
 from kvref.protocol.fast_path import PlainLines
-from kvref.protocol.plain_frames import PlainFrames
+from kvref.protocol.plain_frames import PlainFrames, command_of
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.protocol.text import TextParser
 
@@ -142,37 +142,52 @@ def test_a_plain_word_neither_switches_nor_is_a_range(profile: profiles.Profile,
 
 
 HEADERS = st.tuples(
-    st.sampled_from([0x80, 0x80, 0x80, 0x81]), st.sampled_from([0x00, 0x09, 0x0C, 0x0D, 0x0A, 0x01]), st.integers(0, 9),
-    st.sampled_from([0, 0, 0, 4]), st.sampled_from([0, 0, 0, 1]), st.sampled_from([0, 0, 0, 1, -1]),
+    st.sampled_from([0x80, 0x80, 0x80, 0x80, 0x81]),
+    st.sampled_from([0x00, 0x09, 0x0C, 0x0D, 0x0A, 0x01, 0x11, 0x02, 0x03, 0x13, 0x0E, 0x04]), st.integers(0, 9),
+    st.sampled_from([0, 0, 0, 1]), st.sampled_from([0, 0, 0, 0, 1, -1]), st.sampled_from([0, 0, 0, 5]),
+    st.sampled_from([0, 0, 999_999_999, 1_000_000_000, (1 << 32) - 1]),
 )  # fmt: skip
+STORING_OPCODES = (0x01, 0x11, 0x02, 0x03, 0x13)
 
 
 @pytest.mark.parametrize("in_force", RULES)
-@given(headers=st.lists(HEADERS, min_size=1, max_size=4), cut=st.sampled_from([0, 0, 0, 1]))
-def test_plain_frames_are_gets_and_noops(in_force: WireRules, headers: list[tuple[int, ...]], cut: int) -> None:
-    data = b""
-    for number, (magic, opcode, key, extras, vbucket, more) in enumerate(headers):
-        length = max(key + extras + more, 0)
-        data += struct.pack(">BBHBBHIIQ", magic, opcode, key, extras, 0, vbucket, length, number, 0) + b"k" * length
-    data = data[: len(data) - cut]
-    frames = PlainFrames(in_force).all_of(data, 4)
-    plain = all(
-        magic == 0x80
-        and not (extras or vbucket or more)
-        and (key == 0) == (opcode == 0x0A)
-        and key <= in_force.key_limit
-        for magic, opcode, key, extras, vbucket, more in headers
-    )
-    assert (frames is not None) == (plain and not cut and all(opcode != 0x01 for _, opcode, *_ in headers))
-    if frames is None:
-        return
+@given(headers=st.lists(HEADERS, min_size=1, max_size=5), cut=st.sampled_from([0, 0, 0, 1]), sets=st.booleans())
+def test_plain_frames_are_gets_noops_and_sets(
+    in_force: WireRules, headers: list[tuple[int, ...]], cut: int, sets: bool
+) -> None:
+    data, plain = b"", []
+    for number, (magic, opcode, key, vbucket, drawn, cas, wide) in enumerate(headers):
+        stores, more = opcode in STORING_OPCODES, max(drawn, -key)
+        extras = struct.pack(">II", wide, wide) if stores else b""
+        body = extras + b"k" * (key + more)
+        data += struct.pack(">BBHBBHIIQ", magic, opcode, key, len(extras), 0, vbucket, len(body), number, cas) + body
+        lengths = more >= 0 and key > 0 if stores else more == 0 and (key == 0) == (opcode == 0x0A)
+        known = (sets and not cas and wide < 1_000_000_000) if stores else opcode not in {0x0E, 0x04}
+        plain.append(magic == 0x80 and not vbucket and lengths and known and key <= in_force.key_limit)
+    if cut:
+        data, plain[-1] = data[:-cut], False
+    frames, ends = PlainFrames(in_force).first(data, 4, sets=sets)
+    assert len(frames) == len(ends) == min([*plain, False].index(False), 4)
     parser = BinaryParser(in_force)
-    parser.feed(data)
-    commands = [parser.next_command() for _ in frames]
+    parser.feed(data[: ends[-1]] if ends else b"")
+    assert [command_of(frame) for frame in frames] == [parser.next_command() for _ in frames]
     assert parser.next_command() is None
-    assert [None if command is None else command.frame for command in commands] == frames
-    for command, frame in zip(commands, frames, strict=True):
-        assert command == (
-            c.Noop(frame=frame) if frame.opcode == 0x0A else c.Get([frame.key], with_cas=True, frame=frame)
-        )
-    assert PlainFrames(in_force).all_of(data, len(frames) - 1) is None
+    assert not parser.pending
+    assert PlainFrames(in_force).first(data, len(frames) - 1, sets=sets)[0] == frames[:-1]
+
+
+@pytest.mark.parametrize("in_force", RULES)
+def test_no_frame_is_plain_whose_value_is_too_large(in_force: WireRules) -> None:
+    frames = PlainFrames(in_force)
+    lengths = []
+    limit = in_force.value_limit or 1 << 20
+    for length in range(limit - 4, limit + 2):
+        body = bytes(8) + b"key" + b"v" * length
+        data = struct.pack(">BBHBBHIIQ", 0x80, 1, 3, 8, 0, 0, len(body), 0, 0) + body
+        parser = BinaryParser(in_force)
+        parser.feed(data)
+        assert frames.first(data, 1, sets=True)[0] == [
+            command for command in [parser.next_command()] if isinstance(command, c.Store)
+        ]
+        lengths.append(len(frames.first(data, 1, sets=True)[0]))
+    assert set(lengths) == ({1} if in_force.value_limit is None else {0, 1})

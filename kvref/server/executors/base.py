@@ -9,18 +9,14 @@ from typing import Any, Final, Protocol
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import OperationGen
 from kvref.engine.session import Session
-from kvref.protocol.commands import Command, Frame
+from kvref.protocol.plain_frames import PlainFrame
 from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
 
 # Takes the replies of commands in their order, and the input from the first one on that needs the slow path.
 Later = Callable[[list[bytes | ServerError], bytes], None]
-# Takes the replies to all of some frames, or the error that each get is answered with; None: they need the slow path.
-LaterFrames = Callable[[bytes | ServerError | None], None]
-# The reply to a binary command, and the cas number that it shows.
-FramedReply = tuple[Reply, int]
-# Takes the replies to the first of some parsed commands, and whether the slow path must run the next one.
-LaterParsed = Callable[[list[FramedReply], bool], None]
+# Takes the replies to the first of some frames, and the number of those that were taken: the others need the slow path.
+LaterFrames = Callable[[list[bytes | ServerError], int], None]
 
 
 class Wait(Enum):
@@ -70,17 +66,6 @@ class FastPath(Protocol):
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a single get of a cached row; None for any other input."""
 
-    def take_frames(self, frames: list[Frame], later: LaterFrames) -> bytes | Wait:
-        """Answer binary gets, and noops between them, that are all of the input, without the parser.
-
-        Args:
-            frames: see `PlainFrames`.
-            later: called with replies that are not available at once.
-
-        Returns:
-            The replies, or ANSWER where they come later, or NOTHING where the parser must read the input.
-        """
-
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the simple commands at the beginning of the input.
 
@@ -93,18 +78,20 @@ class FastPath(Protocol):
             How many bytes were taken, and what the replies wait for.
         """
 
-    def frames(self, command: Command) -> bool:
-        """Return whether `answer` takes such a command of the binary protocol."""
+    @property
+    def frames_set(self) -> bool:
+        """Return whether `take_frames` takes commands that store something."""
 
-    def answer(self, commands: list[Command], later: LaterParsed) -> tuple[list[FramedReply], bool] | None:
-        """Answer binary commands at the beginning of some.
+    def take_frames(self, frames: list[PlainFrame], out: list[bytes], later: LaterFrames) -> tuple[int, Wait]:
+        """Run the first of some binary commands.
 
         Args:
-            commands: `frames` is true of each; the first is no noop.
-            later: called with replies that are not available at once.
+            frames: of them, from the beginning of the input, see `PlainFrames`.
+            out: gets the replies that are there, empty for a command that is not answered.
+            later: called with the others.
 
         Returns:
-            What `later` takes, with a reply or the need for the slow path; None: that comes later.
+            How many frames were taken, and what the replies wait for.
         """
 
 

@@ -9,14 +9,15 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from kvref.engine.fast_path import framed_read
 from kvref.engine.mapping import Mapping
 from kvref.engine.session import Session
 from kvref.engine.stats import Counters
-from kvref.protocol.commands import Command, Frame, Get
+from kvref.protocol.commands import Store
 from kvref.protocol.fast_path import END, PlainLines
+from kvref.protocol.opcodes import NOOP
+from kvref.protocol.plain_frames import PlainFrame
 from kvref.protocol.replies import ServerError
-from kvref.server.executors.base import FramedReply, Later, LaterFrames, LaterParsed, PartOfGet, StoreFastPath, Wait
+from kvref.server.executors.base import Later, LaterFrames, PartOfGet, StoreFastPath, Wait
 from kvref.server.executors.runs import MAX_RUN, MAX_VALUES, MAX_WORDS, TURN, Run, nothing, reply_alone
 from kvref.storage.several import Shards
 
@@ -135,9 +136,25 @@ class ShardedFastPath:
         self._single = data, shard
         return None if shard is None else self._paths[shard].hit(data)
 
-    def take_frames(self, frames: list[Frame], later: LaterFrames) -> Wait:  # noqa: ARG002 - see `FastPath`
-        """Return NOTHING, see `FastPath`: `answer` takes them."""
-        return Wait.NOTHING
+    @property
+    def frames_set(self) -> bool:
+        """See `FastPath`."""
+        return all(each.frames_set for each in self._paths)
+
+    def take_frames(self, frames: list[PlainFrame], out: list[bytes], later: LaterFrames) -> tuple[int, Wait]:
+        """Run the commands of one shard at the beginning of some, see `FastPath`."""
+        shard, count = None, 0
+        for frame in frames:
+            if isinstance(frame, Store) or frame.opcode != NOOP:
+                of = self._shard_of(frame.word if isinstance(frame, Store) else frame.key)
+                if of is None or (shard is not None and of != shard):
+                    break
+                shard = of
+            count += 1
+        if shard is None:
+            return 0, Wait.NOTHING
+        self._use(self._shards.numbers[shard])
+        return self._paths[shard].take_frames(frames[:count], out, later)
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the commands of one shard, or the gets of several, at the beginning of the input, see `FastPath`."""
@@ -148,25 +165,6 @@ class ShardedFastPath:
                 return taken, wait
         self._use(self._shards.numbers[shard])
         return self._paths[shard].take(data[:at], out, later)
-
-    def frames(self, command: Command) -> bool:
-        """See `FastPath`."""
-        return framed_read(command)
-
-    def answer(self, commands: list[Command], later: LaterParsed) -> tuple[list[FramedReply], bool] | None:
-        """Answer the binary gets of keys of one shard at the beginning of some commands, see `FastPath`."""
-        shard, count = None, 0
-        for command in commands:
-            if isinstance(command, Get):
-                of = self._shard_of(command.words[0])
-                if of is None or (shard is not None and of != shard):
-                    break
-                shard = of
-            count += 1
-        if shard is None:
-            return [], True
-        self._use(self._shards.numbers[shard])
-        return self._paths[shard].answer(commands[:count], later)
 
     def _gets_go_on(self, data: bytes, at: int) -> bool:
         """Return whether the commands up to some place are gets, and the next one is a get too."""

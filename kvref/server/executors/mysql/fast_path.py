@@ -12,18 +12,18 @@ from functools import partial
 from typing import Protocol
 
 from kvref.engine import mapping as m
-from kvref.engine.fast_path import GET, SET, framed_read
+from kvref.engine.fast_path import GET, SET
 from kvref.engine.operations import Cell, Row
 from kvref.engine.values import RefusedError
 from kvref.protocol import commands as c
 from kvref.protocol.fast_path import END, PlainLines
 from kvref.protocol.opcodes import NOOP
+from kvref.protocol.plain_frames import PlainFrame
 from kvref.protocol.rules import MAX_KEY
-from kvref.server.executors.base import FramedReply, Later, LaterFrames, LaterParsed, PartOfGet, Wait
+from kvref.server.executors.base import Later, LaterFrames, PartOfGet, Wait
 from kvref.server.executors.mysql.plain_commands import (
-    FramedRead,
+    FramedGets,
     FramedReads,
-    FramedRun,
     Origin,
     PlainBurst,
     PlainGet,
@@ -170,21 +170,59 @@ class MySQLFastPath:
         self._verbs.counters.looked_up(len(found), 0)
         return found
 
-    def take_frames(self, frames: list[c.Frame], later: LaterFrames) -> bytes | Wait:
-        """Answer binary gets of kept rows, or queue them, see `FastPath`."""
+    @property
+    def frames_set(self) -> bool:
+        """Return False: sets take the slow path, see `FastPath`."""
+        return False
+
+    def take_frames(self, frames: list[PlainFrame], out: list[bytes], later: LaterFrames) -> tuple[int, Wait]:
+        """Answer binary gets of kept rows, or queue gets, at the beginning of some commands, see `FastPath`."""
         if not self._takes_gets:
-            return Wait.NOTHING
-        words = [frame.key for frame in frames if frame.opcode != NOOP]
-        if not words or not all(map(self._lines.word.fullmatch, words)):
-            return Wait.NOTHING
+            return 0, Wait.NOTHING
+        reads, keys = self._reads(frames)
+        if not keys:
+            return 0, Wait.NOTHING
         table = self._live_table()
         if self._hit_rows is not None:
-            rows = self._kept_rows(self._hit_rows, words)
-            return Wait.NOTHING if rows is None else self._verbs.frames(frames, rows, int(time.time()))
-        if not (table.whole and all(map(table.takes_word, words)) and len(words) <= self._batcher.together(table)):
-            return Wait.NOTHING
-        self._batcher.add_read(table, FramedReads(self._origin, frames, words, later))
-        return Wait.ANSWER
+            found = self._kept_rows(self._hit_rows, keys)
+            if found is not None:
+                rest = iter(found)
+                rows = [None if each.opcode == NOOP else next(rest) for each in reads]
+                out += self._verbs.frames(reads, rows, int(time.time()))
+                return len(reads), Wait.NOTHING
+        elif table.whole and all(map(table.takes_word, keys)) and len(keys) <= self._batcher.together(table):
+            self._batcher.add_read(table, FramedReads(self._origin, reads, keys, later))
+            return len(reads), Wait.ANSWER
+        lookups: list[PlainGet] = []
+        for number, read in enumerate(reads):
+            if read.opcode == NOOP:
+                continue
+            lookup = self._any_lookup(read.key, keys[len(lookups)], b"", with_cas=True)
+            if lookup is None:
+                reads = reads[:number]
+                break
+            lookups.append(lookup)
+        if not lookups:
+            return 0, Wait.NOTHING
+        FramedGets(self._verbs, reads, lookups, later)
+        for each in lookups:
+            self._look_up(table, each)
+        return len(reads), Wait.ANSWER
+
+    def _reads(self, frames: list[PlainFrame]) -> tuple[list[c.Frame], list[bytes]]:
+        """Return the gets and noops at the beginning of some commands, and the key of each get."""
+        reads: list[c.Frame] = []
+        keys: list[bytes] = []
+        for frame in frames:
+            if isinstance(frame, c.Store):
+                break
+            if frame.opcode != NOOP:
+                key = self._lines.key_in(frame.key, self._verbs.key_of_bound)
+                if key is None:
+                    break
+                keys.append(key)
+            reads.append(frame)
+        return reads, keys
 
     def _kept_rows(self, hit_rows: HitRows, keys: list[bytes]) -> list[Row] | None:
         """Return the rows of keys that are all kept and may be used without a query; None for other keys."""
@@ -223,39 +261,6 @@ class MySQLFastPath:
             else:
                 self._look_up(table, each)
         return size, Wait.ANSWER
-
-    def frames(self, command: c.Command) -> bool:
-        """See `FastPath`."""
-        return framed_read(command)
-
-    def answer(self, commands: list[c.Command], later: LaterParsed) -> tuple[list[FramedReply], bool] | None:
-        """Queue binary gets, see `FastPath`."""
-        if not self._takes_gets:
-            return [], True
-        lookups: list[FramedRead | PlainGet | None] = []
-        table = self._live_table()
-        for command in commands:
-            lookup = self._framed(table, command.words[0]) if isinstance(command, c.Get) else None
-            if lookup is None and isinstance(command, c.Get):
-                break
-            lookups.append(lookup)
-        if not lookups:
-            return [], True
-        FramedRun(self._verbs, commands[: len(lookups)], lookups, later)
-        for each in lookups:
-            if each is not None:
-                self._look_up(table, each)
-        return None
-
-    def _framed(self, table: PlainTable, word: bytes) -> FramedRead | PlainGet | None:
-        """Return the look-up of a binary get; None if the slow path must run it."""
-        key = self._lines.key_in(word, self._verbs.key_of_bound)
-        if key is None:
-            return None
-        if self._hit is None and table.whole and table.takes_word(key):
-            return FramedRead(self._origin, key)
-        lookup = self._lookup(table, word, key, b"", with_cas=True)
-        return lookup if isinstance(lookup, PlainGet) else None
 
     def part_of_get(self, words: list[bytes], *, with_cas: bool) -> PlainReads | PlainGets | None:
         """Return what looks up keys of a get, see `FastPath`."""
@@ -379,6 +384,10 @@ class MySQLFastPath:
         """
         if not with_cas and table.takes_word(key):
             return PlainRead(self._origin, key, data, word.removesuffix(key))
+        return self._any_lookup(word, key, data, with_cas=with_cas)
+
+    def _any_lookup(self, word: bytes, key: bytes, data: bytes, *, with_cas: bool) -> PlainGet | None:
+        """Return the get of one key, see `_lookup`, also of a key that is no plain word."""
         try:
             cell = self._verbs.looked_up(key)
         except RefusedError:

@@ -10,10 +10,11 @@ from typing import Any, Final
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.operations import Cell, Row
 from kvref.engine.values import to_bytes
-from kvref.protocol.commands import Command, Frame
+from kvref.protocol.commands import Frame
 from kvref.protocol.fast_path import END, STORED, renamed
+from kvref.protocol.opcodes import NOOP
 from kvref.protocol.replies import ServerError
-from kvref.server.executors.base import FramedReply, Later, LaterFrames, LaterParsed, Wait
+from kvref.server.executors.base import Later, LaterFrames, Wait
 from kvref.server.executors.runs import MAX_VALUES, nothing
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
@@ -221,39 +222,6 @@ class PlainRead(_PlainLookup):
         return 0 if self._found is None else len(self._found[1])
 
 
-class FramedRead(PlainRead):
-    """A binary get of a plain word, answered with cells as the server writes them.
-
-    Attributes:
-        row: what was found; only once it is answered and not left.
-    """
-
-    __slots__ = ("row",)
-
-    row: Row | None
-
-    def __init__(self, origin: Origin, word: bytes) -> None:
-        super().__init__(origin, word, b"", b"")
-
-    @property
-    def primary(self) -> bool:
-        """Return True: the reply has the cas number."""
-        return True
-
-    def answer(self, table: PlainTable, cells: Cells | bytes | None, now: int) -> None:  # noqa: ARG002 - see `PlainRead`
-        """Take the cells of the row, see `PlainRead`."""
-        if isinstance(cells, bytes):
-            self.give_up()  # of a cached row the cas number is not known
-            return
-        self.row = None if cells is None else table.row(cells)
-        self.answered()
-
-    @property
-    def size(self) -> int:
-        """See `_PlainLookup`."""
-        return 0 if self.row is None else len(to_bytes(self.row.values[0]))
-
-
 class PlainGet(_PlainLookup):
     """Any other get, or gets, of one key, or a binary get.
 
@@ -294,53 +262,6 @@ class PlainGet(_PlainLookup):
         """See `_PlainLookup`."""
         values = () if self.row is None else self.row.values
         return sum([MAX_CHARACTER * len(each) if isinstance(each, str) else len(to_bytes(each)) for each in values])
-
-
-class FramedRun:
-    """Binary gets of one connection that are looked up together, and noops between them.
-
-    Args:
-        verbs: what the commands mean.
-        commands: each a `framed_read`.
-        lookups: of each command, None for a noop; one at least.
-        later: see `LaterParsed`.
-    """
-
-    __slots__ = ("_commands", "_later", "_lookups", "_verbs", "_waiting")
-
-    def __init__(
-        self,
-        verbs: PlainVerbs,
-        commands: list[Command],
-        lookups: list[FramedRead | PlainGet | None],
-        later: LaterParsed,
-    ) -> None:
-        self._verbs = verbs
-        self._commands = commands
-        self._lookups = lookups
-        self._later = later
-        self._waiting = 0
-        for each in lookups:
-            if each is not None:
-                each.answered = self._answered
-                self._waiting += 1
-
-    def _answered(self) -> None:
-        self._waiting -= 1
-        if self._waiting:
-            return
-        replies: list[FramedReply] = []
-        now = int(time.time())
-        for command, lookup in zip(self._commands, self._lookups, strict=True):
-            if lookup is None:
-                replies.append((self._verbs.framed(command, None, now), 0))
-            elif lookup.error is not None:
-                replies.append((lookup.error, 0))
-            elif lookup.left or lookup.size > MAX_VALUES:
-                break
-            else:
-                replies.append((self._verbs.framed(command, lookup.row, now), 0))
-        self._later(replies, len(replies) < len(self._commands))
 
 
 class PlainReads(PlainInRun):
@@ -451,21 +372,21 @@ class PlainBurst(PlainReads):
 
 
 class FramedReads(PlainReads):
-    """Binary gets of one plain word each that are all that their connection has sent, and noops between them.
+    """Binary gets of one plain word each, one behind the other, and noops between them.
 
     Args:
         origin: of them.
-        frames: of them, see `PlainFrames`.
+        frames: of them.
         words: those of the gets, in their order.
         later: see `LaterFrames`.
     """
 
-    __slots__ = ("_frames", "_later_frames")
+    __slots__ = ("_frames", "_later")
 
     def __init__(self, origin: Origin, frames: list[Frame], words: list[bytes], later: LaterFrames) -> None:
         super().__init__(origin, b"", words)
         self._frames = frames
-        self._later_frames = later
+        self._later = later
 
     @property
     def primary(self) -> bool:
@@ -474,27 +395,81 @@ class FramedReads(PlainReads):
 
     def give_up(self) -> None:
         """See `Plain`."""
-        self._later_frames(None)
+        self._later([], len(self._frames))
 
     def stop(self, error: Exception) -> None:
         """See `Plain`."""
-        self._later_frames(ServerError(str(error)))
+        self._later(failed(self._frames, ServerError(str(error)), self.origin.verbs), len(self._frames))
 
     def answer(self, table: PlainTable, found: Mapping[bytes, Cells | bytes], now: int, *, certain: bool) -> None:
-        """Reply and count the commands, see `PlainReads.answer`."""
-        cells = [found.get(word) for word in self.words]
-        if None in cells and not certain:
-            self.give_up()
-            return
+        """Reply and count the commands, up to the first whose row is not known, see `PlainReads.answer`."""
+        words = iter(self.words)
         rows: list[Row | None] = []
         size = 0
-        for each in cells:
-            if isinstance(each, bytes):
-                self.give_up()  # of a cached row the cas number is not known
-                return
-            rows.append(None if each is None else table.row(each))
-            size += _length(each)
-        self._later_frames(None if size > MAX_VALUES else self.origin.verbs.frames(self._frames, rows, now))
+        for frame in self._frames:
+            cells = None if frame.opcode == NOOP else found.get(next(words))
+            # Of a cached row the cas number is not known.
+            if isinstance(cells, bytes) or (cells is None and not certain and frame.opcode != NOOP):
+                break
+            size += _length(cells)
+            if size > MAX_VALUES:
+                break
+            rows.append(None if cells is None else table.row(cells))
+        self._later([*self.origin.verbs.frames(self._frames[: len(rows)], rows, now)], len(self._frames))
+
+
+class FramedGets:
+    """Any other binary gets, and noops between them.
+
+    Args:
+        verbs: what the commands mean.
+        frames: of them.
+        lookups: of the gets, in their order; at least one.
+        later: see `LaterFrames`.
+    """
+
+    __slots__ = ("_frames", "_later", "_lookups", "_verbs", "_waiting")
+
+    def __init__(self, verbs: PlainVerbs, frames: list[Frame], lookups: list[PlainGet], later: LaterFrames) -> None:
+        self._verbs = verbs
+        self._frames = frames
+        self._lookups = lookups
+        self._later = later
+        self._waiting = len(lookups)
+        for each in lookups:
+            each.answered = self._answered
+
+    def _answered(self) -> None:
+        self._waiting -= 1
+        if self._waiting:
+            return
+        error = next((each.error for each in self._lookups if each.error is not None), None)
+        if error is not None:
+            self._later(failed(self._frames, error, self._verbs), len(self._frames))
+            return
+        rows = self._rows()
+        replies = self._verbs.frames(self._frames[: len(rows)], rows, int(time.time()))
+        self._later([*replies], len(self._frames))
+
+    def _rows(self) -> list[Row | None]:
+        """Return the rows up to the first get that the slow path has to run."""
+        rows: list[Row | None] = []
+        lookups, size = iter(self._lookups), 0
+        for frame in self._frames:
+            if frame.opcode == NOOP:
+                rows.append(None)
+                continue
+            lookup = next(lookups)
+            size += 0 if lookup.left else lookup.size
+            if lookup.left or size > MAX_VALUES:
+                break
+            rows.append(lookup.row)
+        return rows
+
+
+def failed(frames: list[Frame], error: ServerError, verbs: PlainVerbs) -> list[bytes | ServerError]:
+    """Return the replies to binary gets, and noops between them, if no row can be read."""
+    return [error if frame.opcode != NOOP else verbs.frames([frame], [None], 0)[0] for frame in frames]
 
 
 class PlainGets(PlainInRun):

@@ -12,18 +12,20 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from kvref.engine.fast_path import GET, SET, PlainVerbs, framed_read, framed_store
+from kvref.engine.fast_path import GET, SET, PlainVerbs
 from kvref.engine.operations import Row
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol import commands as c
+from kvref.protocol.codec import encode
 from kvref.protocol.command_table import needs, text_form
 from kvref.protocol.fast_path import END, STORED, PlainLines, renamed
 from kvref.protocol.opcodes import NOOP
-from kvref.protocol.replies import Items, ServerError, Status
+from kvref.protocol.plain_frames import PlainFrame
+from kvref.protocol.replies import Reply, ServerError, Status
 from kvref.protocol.rules import MAX_KEY, WireRules
-from kvref.protocol.text import encode, parse_line
-from kvref.server.executors.base import FramedReply, Later, LaterFrames, LaterParsed, PartOfGet, Wait
+from kvref.protocol.text import parse_line
+from kvref.server.executors.base import Later, LaterFrames, PartOfGet, Wait
 from kvref.server.executors.runs import TURN, nothing
 from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
@@ -146,24 +148,38 @@ class SQLiteFastPath:
         counters.found()
         return shown + END
 
-    def take_frames(self, frames: list[c.Frame], later: LaterFrames) -> bytes | Wait:  # noqa: ARG002 - see `FastPath`
-        """Answer gets of kept rows that never expire, and of keys that are known to have no row, see `FastPath`."""
-        if b"get" not in self._forms or self._counters.prefixes.counting or not self._table.live:
-            return Wait.NOTHING
-        rows: list[Row | None] = []
-        owed = 0
-        for frame in frames:
-            if frame.opcode == NOOP:
+    @property
+    def frames_set(self) -> bool:
+        """See `FastPath`."""
+        return b"set" in self._forms
+
+    def take_frames(
+        self, frames: list[PlainFrame], out: list[bytes], later: LaterFrames  # noqa: ARG002 - see `FastPath`
+    ) -> tuple[int, Wait]:  # fmt: skip
+        """Run the first of some binary commands, see `FastPath`; all replies are available at once."""
+        if self._counters.prefixes.counting or not self._table.live:
+            return 0, Wait.NOTHING
+        taken, waits, now = 0, False, int(time.time())
+        while taken < len(frames):
+            frame = frames[taken]
+            if isinstance(frame, c.Store):
+                stored = self._framed_store(frame)
+                if stored is None:
+                    break
+                taken += 1
+                waits = True
+                out.append(stored)
                 continue
-            kept = self._items.get(frame.key)
-            if kept is None and frame.key in self._missing:
-                rows.append(None)
-            elif kept is None or kept[EXPIRY]:
-                return Wait.NOTHING
-            else:
-                owed += len(kept[HIT])
-                rows.append(self._row_of(frame.key, kept))
-        return Wait.NOTHING if owed > TURN else self._verbs.frames(frames, rows, 0)
+            reads, rows, late = self._reads(frames, taken)
+            if not reads:
+                break
+            taken += len(reads)
+            waits = waits or late
+            shown = self._verbs.frames(reads, rows, now)
+            out += shown
+            if sum(map(len, shown)) >= TURN:
+                break
+        return taken, Wait.COMMIT if waits else Wait.NOTHING
 
     def _named(self, word: bytes) -> bytes | None:
         """Return what is shown of a cached row that never expires, of whose mapping a word has the name."""
@@ -202,45 +218,40 @@ class SQLiteFastPath:
             self._sets = 0
         return at, Wait.COMMIT if waits else Wait.NOTHING
 
-    def frames(self, command: c.Command) -> bool:
-        """See `FastPath`."""
-        return b"set" in self._forms if framed_store(command) else b"get" in self._forms and framed_read(command)
+    def _reads(self, frames: list[PlainFrame], at: int) -> tuple[list[c.Frame], list[Row | None], bool]:
+        """Return the binary gets and noops at some place, no more than a turn answers, and their rows.
 
-    def answer(
-        self, commands: list[c.Command], later: LaterParsed  # noqa: ARG002 - see `FastPath`
-    ) -> tuple[list[FramedReply], bool]:  # fmt: skip
-        """Answer binary commands, see `FastPath`; all replies are available at once."""
-        if self._counters.prefixes.counting or not self._table.live:
-            return [], True
-        replies: list[FramedReply] = []
-        now, owed = int(time.time()), 0
-        for command in commands:
-            answered = self._framed_store(command) if isinstance(command, c.Store) else self._framed(command, now)
-            if answered is None:
-                return replies, True
-            replies.append(answered)
-            reply = answered[0]
-            owed += sum([item.size for item in reply.items]) if isinstance(reply, Items) else 0
-            if owed >= TURN:
+        Also return whether a reply must wait.
+        """
+        reads: list[c.Frame] = []
+        rows: list[Row | None] = []
+        waits, size = False, 0
+        for frame in frames[at:] if at else frames:
+            if isinstance(frame, c.Store) or size >= TURN:
                 break
-        return replies, False
+            row = None
+            if frame.opcode != NOOP:
+                key: bytes | None = frame.key
+                kept, late = self._items.get(frame.key), False
+                if kept is None:
+                    key = self._key(frame.key, switches=True) if b"get" in self._forms else None
+                    kept, late = (None, False) if key is None else self._kept(key)
+                if key is None or kept is None or len(kept[HIT]) > ANSWER_BYTES:
+                    break
+                waits = waits or late
+                size += len(kept[HIT])
+                row = self._row(key, kept)
+            reads.append(frame)
+            rows.append(row)
+        return reads, rows, waits
 
-    def _framed(self, command: c.Command, now: int) -> FramedReply | None:
-        """Return the reply to a `framed_read`, None if the slow path must run it."""
-        if not isinstance(command, c.Get):
-            return self._verbs.framed(command, None, now), 0
-        key = self._key(command.words[0], switches=True)
-        kept, _ = (None, False) if key is None else self._kept(key)
-        if key is None or kept is None or len(kept[HIT]) > ANSWER_BYTES:
-            return None
-        return self._verbs.framed(command, self._row(key, kept), now), 0
-
-    def _framed_store(self, command: c.Store) -> FramedReply | None:
-        """Return the reply to a `framed_store`, None if the slow path must run it."""
+    def _framed_store(self, command: c.Store) -> bytes | None:
+        """Return the reply to a binary set, add or replace, which must wait; None if the slow path must run it."""
         if not self._fits(command.word, len(command.data)):
             return None
         key = self._key(command.word, switches=True)
-        return None if key is None or not self._begin() else self._stored(key, command)
+        stored = None if key is None or not self._begin() else self._stored(key, command)
+        return None if stored is None else encode(command, *stored)
 
     def part_of_get(self, words: list[bytes], *, with_cas: bool) -> FoundInFile | None:
         """Return the rows of keys of a get, see `FastPath`."""
@@ -366,7 +377,7 @@ class SQLiteFastPath:
         if key is None or kept is None:
             return None
         reply = self._verbs.meta_get(command, self._row(key, kept), int(time.time()))
-        return end + 1, encode(command, reply), late
+        return end + 1, encode(command, reply, 0), late
 
     def _set(self, data: bytes, at: int) -> _Taken:
         """Take a set."""
@@ -405,13 +416,13 @@ class SQLiteFastPath:
         if answered is None:
             return None
         reply, _ = answered
-        return end + 2, STORED if reply is Status.STORED else encode(command, reply), True
+        return end + 2, STORED if reply is Status.STORED else encode(command, reply, 0), True
 
     def _fits(self, word: bytes, size: int) -> bool:
         return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
 
-    def _stored(self, key: bytes, command: c.Store) -> FramedReply | None:
-        """Carry out any storage command and return its reply; None if the slow path must run it."""
+    def _stored(self, key: bytes, command: c.Store) -> tuple[Reply, int] | None:
+        """Carry out any storage command; return its reply and cas number, None if the slow path must run it."""
         now = int(time.time())
         try:
             self._verbs.key(key)
@@ -445,7 +456,7 @@ class SQLiteFastPath:
         reply, row = self._verbs.summed(command, self._row(key, found), int(time.time()))
         if row is not None and not self._rows.update(key, found[ROWID], row):
             return None
-        return head.end(), encode(command, self._verbs.count(command, reply)), True
+        return head.end(), encode(command, self._verbs.count(command, reply), 0), True
 
     def _delete(self, data: bytes, at: int) -> _Taken:
         """Take a delete."""
@@ -462,7 +473,7 @@ class SQLiteFastPath:
             if not self._rows.remove(key):
                 return None
             reply = self._verbs.count(command, Status.DELETED)
-        return head.end(), encode(command, reply), True
+        return head.end(), encode(command, reply, 0), True
 
     def _key(self, word: bytes, *, switches: bool) -> bytes | None:
         """Return the key of a word in this mapping, None if it is for the slow path.
