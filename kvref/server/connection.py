@@ -319,7 +319,7 @@ class Connection:
             self._plain_names = [TIMED_VERBS[verb] for verb in verbs(data[:taken])]
         if wait is Wait.ANSWER:
             self._command = _PLAIN
-        elif wait is Wait.COMMIT or self._out:
+        elif wait is Wait.COMMIT or self._out or self._out.waits:
             self._host.shared.counters.bytes_written += sum(map(len, replies))
             self._out.add(_PLAIN, replies, self._plain_names)
             self._out.flush()
@@ -339,7 +339,7 @@ class Connection:
         if wait is Wait.ANSWER:
             self._command = _PLAIN
         else:
-            self._reply_framed(frames, replies, at_once=wait is Wait.NOTHING and not self._out)
+            self._reply_framed(frames, replies, at_once=wait is Wait.NOTHING)
         return data[ends[taken - 1] :]
 
     def _answer_frames(
@@ -355,12 +355,18 @@ class Connection:
             taken: see `LaterFrames`.
         """
         self._command = None
-        self._reply_framed(frames, replies, at_once=self._transport is not None and not self._out)
+        self._reply_framed(frames, replies, at_once=self._transport is not None)
         self._go_on_behind(data[ends[len(replies) - 1] if replies else 0 : ends[taken - 1]])
 
     def _reply_framed(self, frames: list[PlainFrame], replies: Sequence[bytes | ServerError], *, at_once: bool) -> None:
-        """Reply to the first of some binary commands; `at_once`: no reply has to wait for anything."""
-        ready = _joined(replies) if at_once else None
+        """Reply to the first of some binary commands.
+
+        Args:
+            frames: of the commands.
+            replies: to the first of them.
+            at_once: no reply has to wait, but behind earlier ones and for the commit of quiet commands.
+        """
+        ready = None if not at_once or self._out or self._out.waits else _joined(replies)
         if ready is not None:
             if self._times is not None:
                 answered = [each for each, reply in zip(frames, replies, strict=False) if reply]
@@ -523,8 +529,10 @@ class Connection:
                 self._throttle()
                 break
             self._answer(command, reply)
-            if first and 0 < self._parser.pending <= GREEDY and self._take_waiting():
-                break
+            if first and 0 < self._parser.pending <= GREEDY:
+                self._out.flush()  # what follows a quiet command waits for its commit
+                if self._take_waiting():
+                    return
             first = False
         self._out.flush()
 

@@ -102,6 +102,12 @@ _ANSWERED = (0x00, 0x0A, 0x0C)  # a get, also of a missing key, and a noop
 _MARK = b"mark"
 
 
+def frame(opcode: int, key: bytes, extras: bytes = b"", value: bytes = b"") -> bytes:
+    """Return a request of the binary protocol."""
+    body = extras + key + value
+    return _HEADER.pack(0x80, opcode, len(key), len(extras), 0, 0, len(body), _MARK, 0) + body
+
+
 def frames(chance: random.Random, containers: Sequence[bytes]) -> list[Frame]:
     """Draw commands of the binary protocol, mostly gets and sets, which a fast path may take together."""
     keys = [key for keys in KEYS for key in keys]
@@ -181,9 +187,7 @@ class Peer:
         return [*said, ("closed",)]
 
     def _frame(self, opcode: int, key: bytes, extras: bytes, value: bytes) -> bytes:
-        body = extras + key.replace(b"~", self.own) + value
-        length = len(body) - len(extras) - len(value)
-        return _HEADER.pack(0x80, opcode, length, len(extras), 0, 0, len(body), _MARK, 0) + body
+        return frame(opcode, key.replace(b"~", self.own), extras, value)
 
     def _exactly(self, size: int) -> bytes | None:
         """Return so many bytes of the binary connection; None where it is closed."""

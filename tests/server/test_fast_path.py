@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from server.conversations import Peer, converse
+from server.conversations import Peer, converse, frame
 from serving import Served, serving
 
 from kvref import collations, profiles
@@ -347,6 +347,27 @@ def test_a_table_that_fits_no_more_is_noticed_by_the_next_get(tmp_path: Path) ->
         assert peer.ask(0, b"get o\r\n").startswith(b"VALUE o")
         peer.run("DROP INDEX another")
         assert peer.ask(0, b"get o\r\n").startswith(b"SERVER_ERROR ")
+
+
+@pytest.mark.parametrize("word", [b"k", b"@@plain.k"])  # the second one switches, which the slow path does
+@pytest.mark.parametrize("opcode", [0x00, 0x0A])
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_reply_behind_a_quiet_set_waits_for_its_commit(
+    tmp_path: Path, word: bytes, opcode: int, apart: bool
+) -> None:
+    table = "demo_test WHERE c1" if word == b"k" else "plain WHERE k"
+    behind = frame(opcode, b"" if opcode == 0x0A else b"other")
+    with serving(_prepared(tmp_path / "file")) as served, ExitStack() as stack, served.connect() as client:
+        peer = _Peer(served, stack)
+        for number in range(100):
+            start = frame(0x00, b"@@aaa.other")
+            client.sendall(start)
+            client.recv(1 << 10)
+            client.sendall(frame(0x11, word, bytes(8), b"%d" % number) + (b"" if apart else behind))
+            if apart:
+                client.sendall(behind)
+            assert client.recv(1 << 10)[1] == opcode
+            assert str(number) in peer.run(f"SELECT {'c2' if word == b'k' else 'v'} FROM {table} = 'k'")
 
 
 def test_binary_gets_of_cached_rows_are_answered_and_counted_as_others(tmp_path: Path) -> None:
