@@ -132,6 +132,27 @@ def test_every_form_of_a_get_is_answered_with_cached_rows(database: SQLServer, c
             until_equal(found, right.count(b"VA"), pause=FILL)
 
 
+def test_a_key_of_another_type_is_found_in_the_log(database: SQLServer, cached: Served) -> None:
+    map_table(database, "retyped", "v", "k VARCHAR(9) PRIMARY KEY", "v VARCHAR(9)")
+    sql(database, "REPLACE INTO test.retyped VALUES ('7', 'text')")
+    reply = b"VALUE 7 0 %d 0\r\n%b\r\nEND\r\n"
+
+    def found() -> bool:
+        before = statistics(client)["hits"]
+        ask(client, b"gets 7\r\n")
+        return statistics(client)["hits"] > before
+
+    with cached.connect() as client:
+        ask(client, b"bind retyped\r\n")
+        until(found, pause=FILL)
+        sql(database, "ALTER TABLE test.retyped MODIFY k INT")
+        for value in (b"one", b"two", b"three"):
+            sql(database, f"UPDATE test.retyped SET v = '{value.decode()}' WHERE k = 7")
+            until_equal(lambda: ask(client, b"gets 7\r\n"), reply % (len(value), value))
+            until(found, pause=FILL)
+    sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'retyped'", "DROP TABLE test.retyped")
+
+
 def test_a_get_of_many_keys_queries_the_position_once(database: SQLServer, cached: Served) -> None:
     keys = [f"many{number}" for number in range(100)]
     sql(database, "REPLACE INTO test.raced VALUES " + ", ".join(f"('{key}', '{key}')" for key in keys))

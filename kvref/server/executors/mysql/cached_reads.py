@@ -27,6 +27,7 @@ from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.statements import Statements
 from kvref.storage.mysql.store import MySQLStore
 
 K = TypeVar("K", bytes, Row)
@@ -103,7 +104,7 @@ class CachingReader:
         self._covered: Position | None = None  # the last one that kept rows were found to be as new as
         self._commit = -1  # the store's last commit before that query
         self._plain: tuple[PlainTable, CachedTable] | None = None  # of the last batch
-        self._mapped: tuple[Mapping, CachedTable] | None = None  # the same of rows
+        self._mapped: tuple[Statements, CachedTable] | None = None  # the same of rows
         self.turn = 0
 
     async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:
@@ -168,12 +169,13 @@ class CachingReader:
         await self._reader.close()
 
     def _rows_of(self, mapping: Mapping) -> CachedTable:
-        if self._mapped is not None and self._mapped[0] is mapping and self._mapped[1].live:
+        statements = self._store.statements(mapping)  # others where the mapping has changed
+        if self._mapped is not None and self._mapped[0] is statements and self._mapped[1].live:
             return self._mapped[1]
         columns = mapping.key, mapping.values, mapping.flags, mapping.cas, mapping.expiry
-        form = mapping.name, self._store.statements(mapping).select, columns
+        form = mapping.name, statements.select, columns
         cached = self._cache.table(form, _table(mapping), _types(mapping))
-        self._mapped = mapping, cached
+        self._mapped = statements, cached
         return cached
 
     def _cells_of(self, table: PlainTable) -> CachedTable:
