@@ -529,10 +529,10 @@ class Connection:
                 self._throttle()
                 break
             self._answer(command, reply)
-            if first and 0 < self._parser.pending <= GREEDY:
+            if (first or is_binary(self._parser)) and 0 < self._parser.pending <= GREEDY:
                 self._out.flush()  # what follows a quiet command waits for its commit
-                if self._take_waiting():
-                    return
+                if self._take_pending() and self._waits:
+                    self._throttle()
             first = False
         self._out.flush()
 
@@ -556,6 +556,18 @@ class Connection:
 
     def _take_waiting(self) -> bool:
         """Run the simple commands at the beginning of the pending input; return whether that used up its turn."""
+        if not self._take_pending():
+            return False
+        if self._waits:
+            self._throttle()
+            return True
+        if self._parser.pending <= REST or self._paused:
+            return False
+        self._await_turn()
+        return True
+
+    def _take_pending(self) -> bool:
+        """Run the simple commands at the beginning of the pending input; return whether there are any."""
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
         fast = self._usable_fast_path()
@@ -564,13 +576,7 @@ class Connection:
         data = self._parser.take_all()
         rest = self._take(fast, data)
         self._parser.feed(rest)
-        if self._command is not None:
-            self._throttle()
-            return True
-        if not rest or len(rest) == len(data) or self._paused:
-            return False
-        self._await_turn()
-        return True
+        return len(rest) < len(data)
 
     def _resume(self, reply: Reply) -> None:
         command, self._command = self._command, None
