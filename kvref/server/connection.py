@@ -530,7 +530,8 @@ class Connection:
                 break
             self._answer(command, reply)
             if (first or is_binary(self._parser)) and 0 < self._parser.pending <= GREEDY:
-                self._out.flush()  # what follows a quiet command waits for its commit
+                if not self._out:
+                    self._out.flush()  # what follows a quiet command waits for its commit
                 if self._take_pending() and self._waits:
                     self._throttle()
             first = False

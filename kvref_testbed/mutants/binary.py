@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from kvref.engine import fast_path
 from kvref.protocol import binary, command_table, opcodes
 from kvref.protocol import replies as r
 from kvref_testbed.mutants.mutant import breaks, put, put_fact
@@ -145,12 +146,13 @@ def reads_bodies_of_unknown_opcodes() -> None:
 @breaks("KV-BINSTORE-003")
 def narrows_flags() -> None:
     """A get shows flags without their highest bit."""
-    item = binary._item
+    item_frame = binary.item_frame
 
-    def narrow(frame: Any, reply: r.Items) -> bytes:
-        return item(frame, replace(reply, items=[replace(each, flags=each.flags & 0x7FFFFFFF) for each in reply.items]))
+    def narrow(frame: Any, item: r.Item) -> bytes:
+        return item_frame(frame, replace(item, flags=item.flags & 0x7FFFFFFF))
 
-    put(binary, "_item", narrow)
+    for module in (binary, fast_path):
+        put(module, "item_frame", narrow)
 
 
 @breaks("KV-BINFRAME-022")

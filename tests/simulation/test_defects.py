@@ -16,7 +16,7 @@ FOUND_BY = {
     "acknowledges_a_failed_commit": 110,
     "acknowledges_a_failed_sync": 135,
     "acknowledges_what_comes_during_a_sync": 21,
-    "caches_over_a_newer_write": 1277,
+    "caches_over_a_newer_write": 154,
     "caches_what_is_lost": 1130,
     "drops_commands_at_the_drain": 160,
     "ends_at_the_end_of_input": 0,
@@ -38,7 +38,7 @@ FOUND_BY = {
     # Over a database server.
     "goes_on_after_a_lost_batch": 1218,
     "reports_the_first_deadlock": 881,
-    "takes_a_failed_commit_for_done": 109,
+    "takes_a_failed_commit_for_done": 165,
     "takes_locked_rows_for_missing": 612,
     "tries_an_unknown_commit_again": 1260,
     # Of `mutants.batches`.
