@@ -307,33 +307,33 @@ class Stepper:
             for key in keys
         ]
         if form in ("get", "named"):
-            asked = "".join(f"get {begin}{key}\r\n" for key in keys)
+            request = "".join(f"get {begin}{key}\r\n" for key in keys)
             right = "".join(f"{item}END\r\n" for item in items)
         else:
-            asked = f"{'gets' if form == 'gets' else 'get'} {' '.join(keys)}\r\n"
+            request = f"{'gets' if form == 'gets' else 'get'} {' '.join(keys)}\r\n"
             right = "".join(items) + "END\r\n"
-        said = b""
+        reply = b""
         send = self._random.choice((ask, ask_gets))
 
         def answered() -> bool:
-            nonlocal said
-            said = send(client, asked.encode())
-            return not (self._patient and b"SERVER_ERROR" in said)
+            nonlocal reply
+            reply = send(client, request.encode())
+            return not (self._patient and b"SERVER_ERROR" in reply)
 
         until(answered)
-        if said != right.encode():
-            raise StaleError(f"after {step}, {form} of {name}: {said!r}, not {right!r}")
+        if reply != right.encode():
+            raise StaleError(f"after {step}, {form} of {name}: {reply!r}, not {right!r}")
 
     def _compare_binary(
         self, step: str, name: str, client: socket.socket, keys: list[str], values: dict[str, str]
     ) -> None:
         right = [values[key].encode() if key in values else None for key in keys]
-        said: list[bytes | None] = []
+        reply: list[bytes | None] = []
 
         def answered() -> bool:
-            nonlocal said
+            nonlocal reply
             try:
-                said = ask_binary(client, [key.encode() for key in keys])
+                reply = ask_binary(client, [key.encode() for key in keys])
             except ConnectionError:
                 if not self._patient:
                     raise
@@ -341,8 +341,8 @@ class Stepper:
             return True
 
         until(answered)
-        if said != right:
-            raise StaleError(f"after {step}, binary gets of {name}: {said!r}, not {right!r}")
+        if reply != right:
+            raise StaleError(f"after {step}, binary gets of {name}: {reply!r}, not {right!r}")
 
     def _sql(self, *statements: str, other: bool = False) -> None:
         with (self._other if other else self._connection).cursor() as cursor:
@@ -553,13 +553,13 @@ def _small(i: int) -> int:
 
 
 def _text_values(client: socket.socket, keys: list[str]) -> list[int]:
-    said = ask_gets(client, f"get {' '.join(keys)}\r\n".encode())
-    return [int(value) for value in said.split(b"\r\n")[1:-2:2] if value.isdigit()]
+    reply = ask_gets(client, f"get {' '.join(keys)}\r\n".encode())
+    return [int(value) for value in reply.split(b"\r\n")[1:-2:2] if value.isdigit()]
 
 
 def _binary_values(client: socket.socket, keys: list[str]) -> list[int]:
-    said = ask_binary(client, [key.encode() for key in keys])
-    return [int(value) for value in said if value is not None and value.isdigit()]
+    reply = ask_binary(client, [key.encode() for key in keys])
+    return [int(value) for value in reply if value is not None and value.isdigit()]
 
 
 def race(database: SQLServer, served: Served, seconds: float, readers: int = 3) -> int:

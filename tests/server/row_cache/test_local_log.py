@@ -41,19 +41,19 @@ def queries(database: SQLServer) -> int:
 def until_nothing_is_queried(database: SQLServer, client: socket.socket, line: bytes, reply: bytes) -> None:
     """Send a line until its replies come from cached rows alone."""
 
-    def said() -> None:
+    def get() -> None:
         assert ask_gets(client, line) == reply
 
-    until_cached(database, client, said, reply.count(b"VALUE"))
+    until_cached(database, client, get, reply.count(b"VALUE"))
 
 
-def until_cached(database: SQLServer, client: socket.socket, said: Callable[[], None], hits: int) -> None:
+def until_cached(database: SQLServer, client: socket.socket, get: Callable[[], None], hits: int) -> None:
     """Call what gets rows until all come from the cache."""
 
     def queried() -> tuple[int, int, int]:
         counted, before = statistics(client), queries(database)
         for _ in range(10):
-            said()
+            get()
         number = queries(database) - before - 2
         found = statistics(client)
         return number, found["misses"] - counted["misses"], found["hits"] - counted["hits"]
@@ -99,12 +99,12 @@ def test_binary_gets_of_cached_rows_query_nothing(database: SQLServer, local: Se
         def bodies() -> list[object]:
             return [body for *_, body in peer.exchange_frames(gets, 0)]
 
-        def said() -> None:
+        def get() -> None:
             assert bodies() == [bytes(4) + b"key1" * 2, bytes(4) + b"key2" * 2, bytes(4) + b"key1", b""]
 
-        until_cached(database, client, said, 3)
+        until_cached(database, client, get, 3)
         before = counted(client)
-        said()
+        get()
         assert counted(client) == [number + 3 for number in before[:2]] + before[2:]
         sql(database, "UPDATE test.raced SET v = 'new' WHERE k = 'key1'", "DELETE FROM test.raced WHERE k = 'key2'")
         assert bodies() == [bytes(4) + b"key1new", bytes(4) + b"new", b""]
