@@ -17,7 +17,7 @@ from database import database_or_skip, map_table, sql
 from http_client import AT, metrics
 from row_cache_checker import FILL, SERVE, statistics
 from server.row_cache.checks import fill, hits, logs_cascades
-from serving import Served, ask, command, running, serving
+from serving import Served, ask, ask_gets, command, running, serving
 from waiting import until, until_equal
 
 from kvref.cli import main
@@ -391,6 +391,32 @@ def test_gets_that_show_other_rows_are_not_cached(database: SQLServer, options: 
             assert b"\r\n1\r\n" in ask(client, b"get l\r\n")
             time.sleep(FILL)  # a row that may be cached is by then
         assert statistics(client).get("hits", 0) == 0
+
+
+def test_a_reload_that_lets_gets_see_uncommitted_rows_ends_hits(
+    database: SQLServer, dsn: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "kvref.toml"
+    settings = "[settings]\nrow_cache_binlog = 1\ninnodb_api_trx_level = {}\n"
+    file.write_text(settings.format(1))
+    sql(database, "REPLACE INTO test.raced VALUES ('u', 'old')")
+    words = [sys.executable, "-m", "kvref", "serve", "--config", str(file), "--store", dsn, "--listen", "127.0.0.1:0"]
+    with running(words, dsn) as served, served.connect() as client:
+        served.wait_for("following the binary log")
+        ask(client, b"get @@raced\r\n")
+        fill(client, "u")
+        file.write_text(settings.format(0))
+        served.reload()
+        with closing(database.connect(60)) as writer, writer.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("UPDATE test.raced SET v = 'new' WHERE k = 'u'")
+            for _ in range(3):
+                assert ask_gets(client, b"get u\r\n") == b"VALUE u 0 3\r\nnew\r\nEND\r\n"
+                assert ask_gets(client, b"get u\r\nget u\r\n") == 2 * b"VALUE u 0 3\r\nnew\r\nEND\r\n"
+                time.sleep(FILL)
+            writer.rollback()
+        assert ask_gets(client, b"get u\r\n") == b"VALUE u 0 3\r\nold\r\nEND\r\n"
+        assert statistics(client)["hits"] == 1
 
 
 # A read is the end of a batch of writes unless reads have batches too.

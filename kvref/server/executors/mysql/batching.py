@@ -18,7 +18,7 @@ from kvref.errors import ConfigError
 from kvref.server.executors.mysql.batch_queue import BatchQueue, Fallback
 from kvref.server.executors.mysql.cached_reads import CachingReader
 from kvref.server.executors.mysql.command import Command, Runner
-from kvref.server.executors.mysql.fast_path import Hit, HitRows, Hits
+from kvref.server.executors.mysql.fast_path import KeptRows
 from kvref.server.executors.mysql.plain_commands import Plain, PlainGet, PlainLone, PlainRead, PlainReads, PlainWrite
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
@@ -77,12 +77,9 @@ class Batching:
         runner: continues commands.
 
     Attributes:
-        hit, hits, hit_rows, up_to_date: see `PlainBatcher`.
+        up_to_date: see `PlainBatcher`.
     """
 
-    hit: Hit | None
-    hits: Hits | None
-    hit_rows: HitRows | None
     up_to_date: Callable[[float], bool]
 
     def __init__(
@@ -96,13 +93,13 @@ class Batching:
         reading, self._writing = connect(), connect()
         handlersocket = bool(store.login.handlersocket)
         self._reader: RowReader
-        self.hit = self.hits = self.hit_rows = None
+        self._kept: KeptRows | None = None
         if store.row_cache is not None:
             follower = Follower(store.login, store.row_cache)
             reader = SQLReader(store, reading)
             width = partial(self._width, reading)
-            self._reader = caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower, width)
-            self.hit, self.hits, self.hit_rows = caching.hit, caching.hits, caching.hit_rows
+            caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower, width)
+            self._reader = self._kept = caching
         elif handlersocket:
             self._reader = HandlerSocketReader(store, reading, isolation)
         else:
@@ -137,6 +134,11 @@ class Batching:
         work = self._writes if operation.for_update else self._plain_reads if plain else self._reads
         work.add(self._store.alike(operation.mapping), command)
         return True
+
+    @property
+    def kept(self) -> KeptRows | None:
+        """See `PlainBatcher`."""
+        return self._kept if self._isolation.reads_committed else None
 
     def table(self, mapping: Mapping) -> PlainTable:
         """Return the table of a mapping, as long as its version is live."""

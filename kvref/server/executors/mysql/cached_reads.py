@@ -120,20 +120,21 @@ class CachingReader:
         return await self._answer(batch, [*keys])
 
     def hit(self, table: PlainTable, word: bytes) -> bytes | None:
-        """Return what a get replies, without END, if that is known without a query."""
-        cached = self._cells_of(table)
+        """See `KeptRows`."""
+        plain = self._plain  # as `_cells_of`, without a call
+        cached = plain[1] if plain is not None and plain[0] is table and plain[1].live else self._cells_of(table)
         found = cached.rows.get(word)
-        if not isinstance(found, bytes) or not self._is_usable(cached) or not self._is_new_enough(cached):
+        if not isinstance(found, bytes) or not self._is_new_enough(cached):
             return None
         self._cache.hits += 1
         return found
 
     def hits(self, table: PlainTable, words: list[bytes]) -> list[bytes] | None:
-        """Return what a get of several words replies to each; None if one of them has no row that is kept."""
+        """See `KeptRows`."""
         return self._kept(self._cells_of(table), words, bytes)
 
     def hit_rows(self, mapping: Mapping, keys: list[Spelling]) -> list[Row] | None:
-        """Return the rows of some keys, None if one of them has no row that is kept."""
+        """See `KeptRows`."""
         return self._kept(self._rows_of(mapping), keys, Row)
 
     def _kept(self, cached: CachedTable, keys: Sequence[Spelling], kind: type[K]) -> list[K] | None:
@@ -146,7 +147,7 @@ class CachingReader:
             if not isinstance(row, kind):
                 return None
             found.append(row)
-        if not self._is_usable(cached) or not self._is_new_enough(cached):
+        if not self._is_new_enough(cached):
             return None
         self._cache.hits += len(found)
         return found
@@ -188,15 +189,13 @@ class CachingReader:
 
     def _open(self, cached: CachedTable) -> CachedTable | None:
         """Return the kept rows of a table, None where none may be used just now."""
-        return cached if self._is_usable(cached) else None
-
-    def _is_usable(self, cached: CachedTable) -> bool:
-        return self._cache.applied is not None and self._isolation.reads_committed and not cached.refusal
+        usable = self._cache.applied is not None and self._isolation.reads_committed and not cached.refusal
+        return cached if usable else None
 
     def _is_new_enough(self, cached: CachedTable) -> bool:
         """Return whether kept rows are as new as the server, or out of date by no more than they may be."""
-        cache = self._cache
-        if cache.log is not None and cache.log.is_read():
+        cache, log = self._cache, self._cache.log
+        if log is not None and log.is_read():
             cache.age = 0.0
             return True
         if not cached.staleness or self._store.last_commit != self._commit:

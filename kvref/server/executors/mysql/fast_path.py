@@ -40,28 +40,26 @@ from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_VALUE
 
-# Returns what a get replies, without END, if that is known without a query.
-Hit = Callable[[PlainTable, bytes], bytes | None]
-# Returns the same of several words, all or none.
-Hits = Callable[[PlainTable, list[bytes]], list[bytes] | None]
-# Returns the rows of several keys, all or none, as `Hits` does.
-HitRows = Callable[[m.Mapping, list[Spelling]], list[Row] | None]
+
+class KeptRows(Protocol):
+    """Answers gets from rows that are kept, without a query."""
+
+    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
+        """Return what a get replies, without END; None if it is not known."""
+
+    def hits(self, table: PlainTable, words: list[bytes]) -> list[bytes] | None:
+        """Return what a get of several words replies to each; None if it is not known of all."""
+
+    def hit_rows(self, mapping: m.Mapping, keys: list[Spelling]) -> list[Row] | None:
+        """Return the rows of some keys; None if they are not known of all."""
 
 
 class PlainBatcher(Protocol):
     """Queues plain commands for common statements."""
 
     @property
-    def hit(self) -> Hit | None:
-        """Return what answers gets of a kept row, None where none are kept."""
-
-    @property
-    def hits(self) -> Hits | None:
-        """Return what answers gets of several kept rows, None where none are kept."""
-
-    @property
-    def hit_rows(self) -> HitRows | None:
-        """Return what finds several kept rows, None where none are kept."""
+    def kept(self) -> KeptRows | None:
+        """Return the rows that are kept as long as the settings stay, None if none are."""
 
     @property
     def up_to_date(self) -> Callable[[float], bool]:
@@ -104,6 +102,7 @@ class MySQLFastPath:
     def __init__(self, origin: Origin, lines: PlainLines, batcher: PlainBatcher) -> None:
         self._origin = origin
         self._verbs = verbs = origin.verbs
+        self._counters = verbs.counters
         self._lines = lines
         self._mapping = verbs.mapping
         self._directory = verbs.shared.directory
@@ -113,8 +112,7 @@ class MySQLFastPath:
         self._table: PlainTable | None = None
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
         self._may_get, self._may_set = verbs.runs(GET), verbs.runs(SET)
-        self._hit, self._hits = (batcher.hit, batcher.hits) if self._may_get else (None, None)
-        self._hit_rows = batcher.hit_rows
+        self._kept = batcher.kept if self._may_get else None
 
     @property
     def live(self) -> bool:
@@ -127,47 +125,48 @@ class MySQLFastPath:
 
     def usable(self, now: float) -> bool:
         """See `FastPath`."""
-        return self.live and self._verbs.unobserved and self._up_to_date(now)
+        live = self._directory.generation == self._generation and not self._mapping.fault  # `live`, without a call
+        return live and self._verbs.unobserved and self._up_to_date(now)
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a get of kept rows that may be used without a query; None for other input."""
-        table = self._table
-        if self._hit is None or table is None or not table.version.live or len(data) <= 6:
+        table, kept = self._table, self._kept
+        if kept is None or table is None or not table.version.live or len(data) <= 6:
             return None
-        if not data.startswith(b"get ") or not data.endswith(b"\r\n"):
+        if data[:4] != b"get " or data[-2:] != b"\r\n":
             return None
         words = data[4:-2]
-        shown = self._hit(table, words)
+        shown = kept.hit(table, words)
         if shown is not None:
-            self._verbs.counters.found()
+            self._counters.found()
             return shown + END
-        return self._shown(table, data) if b" " in words else None
+        return self._shown(kept, table, data) if b" " in words else None
 
-    def _shown(self, table: PlainTable, data: bytes) -> bytes | None:
+    def _shown(self, kept: KeptRows, table: PlainTable, data: bytes) -> bytes | None:
         """Return the reply to a get of several words that are kept; None for other input."""
         line = self._lines.getting.fullmatch(data)
         if line is None or line[1] != b"get":
             return None
-        found = self._of_kept(table, line[2].split(b" "))
+        found = self._of_kept(kept, table, line[2].split(b" "))
         return None if found is None else b"".join(found) + END
 
-    def _kept(self, table: PlainTable, data: bytes, out: list[bytes]) -> int:
+    def _take_kept(self, kept: KeptRows, table: PlainTable, data: bytes, out: list[bytes]) -> int:
         """Answer gets of one word each at the beginning of some input if all are kept; return their bytes."""
         line = self._lines.gets_of_one.match(data)
-        found = None if line is None else self._of_kept(table, self._lines.get.findall(line[0]))
+        found = None if line is None else self._of_kept(kept, table, self._lines.get.findall(line[0]))
         if line is None or found is None:
             return 0
         out += [shown + END for shown in found]
         return line.end()
 
-    def _of_kept(self, table: PlainTable, words: list[bytes]) -> list[bytes] | None:
+    def _of_kept(self, kept: KeptRows, table: PlainTable, words: list[bytes]) -> list[bytes] | None:
         """Return what gets reply to words that are all kept, and count them."""
-        if self._hits is None or len(words) > MAX_WORDS:
+        if len(words) > MAX_WORDS:
             return None
-        found = self._hits(table, words)
+        found = kept.hits(table, words)
         if found is None or sum(map(len, found)) > TURN:
             return None
-        self._verbs.counters.looked_up(len(found), 0)
+        self._counters.looked_up(len(found), 0)
         return found
 
     @property
@@ -183,8 +182,8 @@ class MySQLFastPath:
         if not keys:
             return 0, Wait.NOTHING
         table = self._live_table()
-        if self._hit_rows is not None:
-            found = self._kept_rows(self._hit_rows, keys)
+        if self._kept is not None:
+            found = self._kept_rows(self._kept, keys)
             if found is not None:
                 rest = iter(found)
                 rows = [None if each.opcode == NOOP else next(rest) for each in reads]
@@ -224,7 +223,7 @@ class MySQLFastPath:
             reads.append(frame)
         return reads, keys
 
-    def _kept_rows(self, hit_rows: HitRows, keys: list[bytes]) -> list[Row] | None:
+    def _kept_rows(self, kept: KeptRows, keys: list[bytes]) -> list[Row] | None:
         """Return the rows of keys that are all kept and may be used without a query; None for other keys."""
         spellings: list[Spelling] = []
         for key in keys:
@@ -233,7 +232,7 @@ class MySQLFastPath:
             if spelling is None:
                 return None
             spellings.append(spelling)
-        return hit_rows(self._mapping, spellings)
+        return kept.hit_rows(self._mapping, spellings)
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Queue the plain commands of one kind at the beginning of some input, see `FastPath`."""
@@ -241,7 +240,7 @@ class MySQLFastPath:
         gets = data.startswith((b"get ", b"gets "))
         if gets and not self._takes_gets:
             return 0, Wait.NOTHING
-        if gets and self._hits is not None and (size := self._kept(table, data, out)):
+        if gets and self._kept is not None and (size := self._take_kept(self._kept, table, data, out)):
             return size, Wait.NOTHING
         word, name = self._only(data) if gets else (b"", b"")
         if word and table.takes_word(word):

@@ -47,7 +47,7 @@ class CachedTable:
         types: of its keys.
 
     Attributes:
-        rows: by the key as the table spells it.
+        rows: by the key as the table spells it; none while they may not be used.
         refusal: why no row of it may be kept, empty if there is no reason; None: not examined since the last change of
             definitions or options.
         staleness: see `Terms`.
