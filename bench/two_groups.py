@@ -5,13 +5,17 @@
 """Mappings in two databases compared with one in one database: CPU time of the servers for each operation.
 
     python bench/two_groups.py                                   # two MySQL replication groups of three members
+    python bench/two_groups.py --server-cpu 0.06                 # each server has 6 % of a processor; needs root
     python bench/two_groups.py --server mariadb --keys 2000 --seconds 5 --json two_groups.json
 
 Three processes of kvref are measured in turns: `one` has a mapping in the first database, `sharded` the same mapping
-sharded by key over both, `apart` two mappings, each in a database; the last two with twice the connections. Where
-each server has a processor of its own, the one that is busy first limits the throughput. `gain` is therefore the CPU
-time of the primary for each operation of `one`, divided by that of the busier primary. CPU time is that of the
-processes, so that it counts also while others use the machine.
+sharded by key over both, `apart` two mappings, each in a database; the last two with twice the connections.
+
+With `--server-cpu`, each server of a database has that share of a processor to itself, little enough that kvref and
+the generator do not limit the throughput. `gain` is then the throughput divided by that of `one`. Without it, all
+share the machine, and statements and commits serve fewer commands each than they would; `gain` is the CPU time of the
+primary for each operation of `one`, divided by that of the busier primary. CPU time is that of the processes, so that
+it counts also while others use the machine.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
 from kvref_bench.load.engine import local
 from kvref_bench.load.work import Clock, Keys, Values, Work
@@ -38,6 +43,7 @@ from kvref_bench.pairs.cpus import Split
 from kvref_bench.pairs.readings import Onlooker
 from kvref_bench.pairs.rows import Generated
 from kvref_bench.pairs.servers import Server
+from kvref_bench.peers.cpu_quota import limited
 from kvref_bench.peers.processes import process_at
 from kvref_testbed.targets import mysql_group, sql_server
 from kvref_testbed.targets.ports import ask_version, free_port
@@ -157,22 +163,34 @@ def point(clients: list[Clients], layout: Layout, share: float, sessions: int) -
     return Point(layout.name, share, rate, of_kvref, primary, sum(used.values()))
 
 
-def table_of(points: list[Point]) -> Table:
-    """Return the medians of each layout and share."""
-    table = Table("layout", "sets", "operations/s", "kvref µs", "busier primary µs", "all servers µs", "gain")
-    middle = {
-        key: {
-            name: statistics.median(getattr(each, name) for each in points if (each.layout, each.share) == key)
-            for name in ("per_second", "kvref", "primary", "servers")
-        }
-        for key in dict.fromkeys((each.layout, each.share) for each in points)
-    }
-    for (layout, share), of in sorted(middle.items(), key=lambda each: each[0][1]):
+def table_of(points: list[Point], *, of_rates: bool) -> Table:
+    """Return the medians of each layout and share, and the gains within the turns.
+
+    Args:
+        points: the measurements.
+        of_rates: the gain is that of operations each second, not of the primary's CPU time.
+    """
+    table = Table("layout", "sets", "operations/s", "kvref µs", "busier primary µs", "all servers µs", "gain", "range")
+    series: dict[tuple[str, float], list[Point]] = {}
+    for each in points:
+        series.setdefault((each.layout, each.share), []).append(each)
+    for (layout, share), of in sorted(series.items(), key=lambda each: each[0][1]):
+        gains = [gain(each, one, of_rates=of_rates) for each, one in zip(of, series["one", share], strict=True)]
+        rate, *costs = [statistics.median(column) for column in zip(*map(_costs, of), strict=True)]
         table.add_row(
-            layout, f"{share:.0%}", f"{of['per_second']:.0f}", f"{of['kvref']:.1f}", f"{of['primary']:.1f}",
-            f"{of['servers']:.1f}", f"{middle['one', share]['primary'] / of['primary']:.2f}",
+            layout, f"{share:.0%}", f"{rate:.0f}", *[f"{cost:.1f}" for cost in costs],
+            f"{statistics.median(gains):.2f}", f"{min(gains):.2f} to {max(gains):.2f}",
         )  # fmt: skip
     return table
+
+
+def gain(of: Point, one: Point, *, of_rates: bool) -> float:
+    """Return how much more one layout serves than another in the same turn, see `table_of`."""
+    return of.per_second / one.per_second if of_rates else one.primary / of.primary
+
+
+def _costs(point: Point) -> tuple[float, ...]:
+    return point.per_second, point.kvref, point.primary, point.servers
 
 
 @click.command(help=__doc__ and __doc__.partition("\n")[0])
@@ -182,8 +200,18 @@ def table_of(points: list[Point]) -> Table:
 @click.option("--turns", default=3, show_default=True, help="Measurements of each point.")
 @click.option("--sessions", default=64, show_default=True, help="Connections for each database.")
 @click.option("--keys", "count", default=10_000, show_default=True, help="In the table.")
+@click.option("--server-cpu", type=float, help="Share of a processor that each server of a database may use.")
 @click.option("--json", "file", type=click.Path(dir_okay=False, path_type=Path), help="Write all points there.")
-def main(server: str, shares: str, seconds: float, turns: int, sessions: int, count: int, file: Path | None) -> None:
+def main(  # noqa: PLR0913, PLR0917 - an argument for each option
+    server: str,
+    shares: str,
+    seconds: float,
+    turns: int,
+    sessions: int,
+    count: int,
+    server_cpu: float | None,
+    file: Path | None,
+) -> None:
     """Measure, and print a table."""
     points: list[Point] = []
     keys = Keys(count)
@@ -207,14 +235,21 @@ def main(server: str, shares: str, seconds: float, turns: int, sessions: int, co
                 coordinator.measure(
                     layout.server.address or "", load.work, Clock(0, 600), clients[0].engine, Onlooker()
                 )
+        if server_cpu is not None:
+            for pid in [each for database in both for each in database.pids.values()]:
+                stack.enter_context(limited(pid, server_cpu))
         for turn in range(turns):
             for share in map(float, shares.split(",")):
                 in_turn = layouts[:: 1 if turn % 2 == 0 else -1]
                 points += [point(clients, layout, share, sessions) for layout in in_turn]
-    Console(width=120).print(table_of(points))
+    Console(width=120).print(table_of(points, of_rates=server_cpu is not None))
     if file is not None:
-        file.write_text(json.dumps({"points": [asdict(each) for each in points]}, indent=1) + "\n")
+        measured = {"server": server, "server_cpu": server_cpu, "points": [asdict(each) for each in points]}
+        file.write_text(json.dumps(measured, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BenchError as error:
+        sys.exit(f"two_groups: {error}")

@@ -393,9 +393,7 @@ def test_gets_that_show_other_rows_are_not_cached(database: SQLServer, options: 
         assert statistics(client).get("hits", 0) == 0
 
 
-def test_a_reload_that_lets_gets_see_uncommitted_rows_ends_hits(
-    database: SQLServer, dsn: str, tmp_path: Path
-) -> None:
+def test_a_reload_that_lets_gets_see_uncommitted_rows_ends_hits(database: SQLServer, dsn: str, tmp_path: Path) -> None:
     file = tmp_path / "kvref.toml"
     settings = "[settings]\nrow_cache_binlog = 1\ninnodb_api_trx_level = {}\n"
     file.write_text(settings.format(1))
