@@ -21,6 +21,7 @@ from faults.clock import HOUR, YEAR, a_clock
 from faults.processes import children
 from live import missing_skips
 from pymysql import OperationalError
+from row_cache_checker import OPTIONS, local_dsn
 from serving import Served, serving
 from waiting import until
 
@@ -28,7 +29,7 @@ from kvref.errors import TargetError
 from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.mysql.cluster import SECONDARY_SECONDS
 from kvref_testbed import targets
-from kvref_testbed.targets import Group
+from kvref_testbed.targets import Group, SQLServer
 from kvref_testbed.targets.group import MEMBERS, Member
 from kvref_testbed.targets.mysqld import RestartableServer
 from kvref_testbed.targets.router import Router
@@ -41,7 +42,7 @@ OVER_A_DATABASE = ("--set", "innodb_lock_wait_timeout=2", "--set", "innodb_api_t
 
 
 ROW_CACHE = ("--set", "row_cache_binlog=1")
-_BINARY_LOG = ("--server-id=1", "--log-bin=log", "--binlog-format=ROW")
+_SHORT_FILES = "--max-binlog-size=4096"  # the follower of a log passes the end of a file after some dozen commands
 
 
 @dataclass
@@ -140,10 +141,30 @@ def over_sqlite(folder: Path) -> Iterator[System]:
 
 
 @contextmanager
-def over_database(name: str, options: Sequence[str], _folder: Path) -> Iterator[System]:
-    """Serve a database by two processes of kvref with these options."""
-    with database_or_skip(name, _BINARY_LOG if options else ()) as server, ExitStack() as stack:
-        system = System(f"{server.dsn}?timeout=3", (*OVER_A_DATABASE, *options))
+def over_database(name: str, _folder: Path) -> Iterator[System]:
+    """Serve a database by two processes of kvref."""
+    with database_or_skip(name) as server, _over(server, f"{server.dsn}?timeout=3") as system:
+        yield system
+
+
+@contextmanager
+def with_row_cache(name: str, _folder: Path, *, local: bool = False) -> Iterator[System]:
+    """Serve a database by two processes of kvref with a row cache.
+
+    Args:
+        name: of the database.
+        local: by the Unix socket, so that kvref compares cached rows with the files of the log.
+    """
+    with database_or_skip(name, (*OPTIONS[name], _SHORT_FILES)) as server:
+        store = f"{local_dsn(server)}&timeout=3" if local else f"{server.dsn}?timeout=3"
+        with _over(server, store, ROW_CACHE) as system:
+            yield system
+
+
+@contextmanager
+def _over(server: SQLServer, store: str, options: Sequence[str] = ()) -> Iterator[System]:
+    with ExitStack() as stack:
+        system = System(store, (*OVER_A_DATABASE, *options))
         system.faults |= {
             "kill -9 of kvref": system.kill,
             "kill -9 of the database": lambda: _lost(server),
@@ -332,11 +353,14 @@ class Setup:
     session: bool = False
 
 
+_LOCALLY = "two processes with row cache by the Unix socket"
 SETUPS = (
     Setup("SQLite, two workers", over_sqlite, 396),
-    Setup("MySQL 9.7, two processes", partial(over_database, "mysql-9.7", ()), 150),
-    Setup("MySQL 9.7, two processes with row cache", partial(over_database, "mysql-9.7", ROW_CACHE), 150),
-    Setup("MariaDB, two processes", partial(over_database, "mariadb", ()), 102),
+    Setup("MySQL 9.7, two processes", partial(over_database, "mysql-9.7"), 150),
+    Setup("MySQL 9.7, two processes with row cache", partial(with_row_cache, "mysql-9.7"), 150),
+    Setup(f"MySQL 9.7, {_LOCALLY}", partial(with_row_cache, "mysql-9.7", local=True), 150),
+    Setup("MariaDB, two processes", partial(over_database, "mariadb"), 102),
+    Setup(f"MariaDB, {_LOCALLY}", partial(with_row_cache, "mariadb", local=True), 102),
     Setup("Galera", over_galera, 102),
     Setup("replication group, two processes", partial(over_group, PRIMARY), 100),
     Setup("replication group behind MySQL Router, two processes", over_router, 60),
