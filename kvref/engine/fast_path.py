@@ -219,13 +219,14 @@ class PlainVerbs:
         """Count sets, and the items where they are stored."""
         self.counters.add(self._stored if stored else self._lost, times)
 
-    def options(self, flags: int) -> tuple[int | None, int | None, int | None]:
-        """Return flags, cas number and expiry that a set without a time writes, None for a column that is not mapped.
+    def options(self, flags: int, expiry: int | None = None) -> tuple[int | None, int | None, int | None]:
+        """Return flags, cas number and expiry that a set writes, None for a column that is not mapped.
 
         It takes a cas number: nothing may refuse the set any more.
 
         Args:
             flags: as the client sent them.
+            expiry: see `expiry`; None: the set has no time, or there is no column for it.
         """
         try:
             cell = self._flags[flags]
@@ -233,7 +234,7 @@ class PlainVerbs:
             if len(self._flags) >= MAX_FLAGS_KEPT:
                 self._flags.clear()
             cell = self._flags[flags] = store.fit_flags(self.mapping, flags)
-        return cell, self._next_cas(), self._never
+        return cell, self._next_cas(), self._never if expiry is None else expiry
 
     def cas_of(self, cas: int | None) -> int:
         """Return the cas number that the reply to the last write shows.

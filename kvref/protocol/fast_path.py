@@ -34,10 +34,10 @@ class PlainLines:
         gets_of_one: such gets one behind the other, 64 at most.
         getting: a whole get or gets of any keys; its groups are verb and words. Each word is one of `word` or `named`.
         get_named: as `get`, of a word that may begin with the name of a mapping.
-        set: a set without an expiry time up to its data; its groups are key, flags and length.
-        set_named: as `set`, of a word that may begin with the name of a mapping.
+        set: a set without an expiry time up to its data; its groups are key, flags, length and noreply, which is the
+            last group of each line below too.
         storing: a set, add or replace up to its data; its groups are verb, word, flags, expiry time and length. Like
-            those of the other lines below, the word may begin with the name of a mapping.
+            those of the lines below, the word may begin with the name of a mapping.
         counting: a whole incr or decr; its groups are verb, word and delta.
         deleting: a whole delete; its group is the word.
     """
@@ -46,21 +46,21 @@ class PlainLines:
         self._rules = rules
         # Words that begin with @ switch or are ranges; a NUL ends a line in some profiles.
         word = rb"[^@ \r\n\0][^ \r\n\0]{0,%d}" % (rules.key_limit - 1)
+        quiet = rb"(?: (noreply))?\r\n"
         self.word = re.compile(word)
         self.get = re.compile(rb"get (" + word + rb")\r\n")
         self.gets_of_one = re.compile(rb"(?:get " + word + rb"\r\n){1,%d}" % MAX_BURST)
-        self.set = re.compile(rb"set (" + word + rb") ([0-9]{1,9}) 0 ([0-9]{1,7})\r\n")
+        self.set = re.compile(rb"set (" + word + rb") ([0-9]{1,9}) 0 ([0-9]{1,7})" + quiet)
         named = rb"@@[^ \r\n\0]{1,%d}" % (rules.key_limit - 2)
         self.named = re.compile(named)
         self.get_named = re.compile(rb"get (" + named + rb")\r\n")
-        self.set_named = re.compile(rb"set (" + named + rb") ([0-9]{1,9}) 0 ([0-9]{1,7})\r\n")
         any_word = rb"(" + word + rb"|" + named + rb")"
         one = rb"(?:" + word + rb"|" + named + rb")"
         self.getting = re.compile(rb"(gets?) (" + one + rb"(?: " + one + rb")*)\r\n")
-        numbers = rb" ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,7})\r\n"
-        self.storing = re.compile(rb"(set|add|replace) " + any_word + numbers)
-        self.counting = re.compile(rb"(incr|decr) " + any_word + rb" ([0-9]{1,19})\r\n")
-        self.deleting = re.compile(rb"delete " + any_word + rb"\r\n")
+        numbers = rb" ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,7})"
+        self.storing = re.compile(rb"(set|add|replace) " + any_word + numbers + quiet)
+        self.counting = re.compile(rb"(incr|decr) " + any_word + rb" ([0-9]{1,19})" + quiet)
+        self.deleting = re.compile(rb"delete " + any_word + quiet)
 
     def key_behind_name(self, word: bytes, key_of_bound: Callable[[bytes], bytes | None]) -> bytes | None:
         """Return the plain key in a word that begins with the name of a mapping; None for any other word.

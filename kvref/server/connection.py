@@ -17,7 +17,7 @@ from kvref.protocol.command_table import TIMED_VERBS, timed_as
 from kvref.protocol.fast_path import verbs
 from kvref.protocol.opcodes import REQUEST
 from kvref.protocol.plain_frames import PlainFrame, PlainFrames, command_of
-from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
+from kvref.protocol.replies import Closed, Fault, HiddenError, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
@@ -41,7 +41,9 @@ GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other con
 MAX_FRAMES: Final = 256  # binary commands that the fast path takes together
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 _SELDOM: Final = (Closed, ServerError, Keys)
-_PLAIN: Final = c.Get([], with_cas=False)  # a placeholder for commands of the fast path
+# Placeholders for commands of the fast path.
+_PLAIN: Final = c.Get([], with_cas=False)
+_NOREPLY: Final = c.Delete(b"", noreply=True)
 _GET: Final = b"get "
 _HIT: Final = ("get",)  # under which a single get is measured
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
@@ -321,11 +323,11 @@ class Connection:
             self._command = _PLAIN
         elif wait is Wait.COMMIT or self._out or self._out.waits:
             self._host.shared.counters.bytes_written += sum(map(len, replies))
-            self._out.add(_PLAIN, replies, self._plain_names)
+            self._out.add(_PLAIN, [each for each in replies if each], self._names_of(replies))
             self._out.flush()
         else:
             if self._times is not None:
-                self._times.replied(self._plain_names)
+                self._times.replied(self._names_of(replies))
             self._write(b"".join(replies))
         return data[taken:]
 
@@ -395,7 +397,7 @@ class Connection:
         ready = _joined(replies) if self._transport is not None and not self._out.replies else None
         if ready is not None:
             if self._times is not None:
-                self._times.replied(self._plain_names[: len(replies)])
+                self._times.replied(self._names_of(replies))
             self._write(ready)
         else:
             self._queue_plain(replies)
@@ -418,11 +420,17 @@ class Connection:
         for number, each in enumerate(replies):
             names = self._plain_names[number : number + 1]
             if isinstance(each, ServerError):
-                self._answer(_PLAIN, each, names)
-            else:
+                self._answer(_NOREPLY if isinstance(each, HiddenError) else _PLAIN, each, names)
+            elif each:
                 self._out.add(_PLAIN, (each,), names)
                 self._host.shared.counters.bytes_written += len(each)
         self._out.flush()
+
+    def _names_of(self, replies: Sequence[object]) -> Sequence[str]:
+        """Return under which names plain commands are measured, without those that have no reply."""
+        if self._times is None:
+            return ()
+        return [name for name, reply in zip(self._plain_names, replies, strict=False) if reply]
 
     def _write(self, reply: bytes, *, get: bool = False) -> None:
         host = self._host

@@ -24,6 +24,7 @@ RULES = [wire_rules(profile, 1 << 20, key_limit=limit) for profile in PROFILES f
 # Nearly plain ones too, most of which the patterns leave.
 _BYTES = st.sampled_from([bytes([each]) for each in b"ab0:.-+@ \r\n\0\t\x80\xff"])
 WORDS = st.lists(_BYTES, min_size=1, max_size=9).map(b"".join)
+NOREPLY = st.sampled_from([b"", b" noreply", b" noreply ", b" norepl", b" noreply x"])
 NUMBERS = st.one_of(
     st.integers(0, 10**10).map(lambda number: b"%d" % number),
     st.from_regex(rb"0{0,3}[0-9]{1,10}", fullmatch=True),
@@ -60,18 +61,19 @@ def test_a_plain_get_of_several_keys_is_a_get_of_its_words(
 
 
 @pytest.mark.parametrize("in_force", RULES)
-@given(word=WORDS, flags=NUMBERS, length=st.integers(0, 12), spelled=NUMBERS)
+@given(word=WORDS, flags=NUMBERS, length=st.integers(0, 12), spelled=NUMBERS, last=NOREPLY)
 def test_a_plain_set_is_a_set_of_what_stands_in_it(
-    in_force: WireRules, word: bytes, flags: bytes, length: int, spelled: bytes
+    in_force: WireRules, word: bytes, flags: bytes, length: int, spelled: bytes, last: bytes
 ) -> None:
     lines, data = PlainLines(in_force), b"v" * length
     for size in (b"%d" % length, spelled):
-        line = b"set %b %b 0 %b\r\n" % (word, flags, size)
+        line = b"set %b %b 0 %b%b\r\n" % (word, flags, size, last)
         found = lines.set.fullmatch(line)
         if found is None or int(found[3]) > 1 << 16 or not lines.takes(found[1], int(found[3])):
             continue
         data = b"v" * int(found[3])
-        assert only_command(line + data + b"\r\n", in_force) == c.Store("set", found[1], int(found[2]), 0, data)
+        stored = c.Store("set", found[1], int(found[2]), 0, data, noreply=found[4] is not None)
+        assert only_command(line + data + b"\r\n", in_force) == stored
 
 
 @pytest.mark.parametrize("in_force", RULES)
@@ -81,34 +83,43 @@ def test_a_plain_set_is_a_set_of_what_stands_in_it(
     flags=NUMBERS,
     exptime=NUMBERS,
     switches=st.booleans(),
+    last=NOREPLY,
 )
 def test_a_plain_storage_line_is_what_stands_in_it(
-    in_force: WireRules, verb: bytes, word: bytes, flags: bytes, exptime: bytes, switches: bool
+    in_force: WireRules, verb: bytes, word: bytes, flags: bytes, exptime: bytes, switches: bool, last: bytes
 ) -> None:
-    line = b"%b %b %b %b 3\r\n" % (verb, b"@@" + word if switches else word, flags, exptime)
+    line = b"%b %b %b %b 3%b\r\n" % (verb, b"@@" + word if switches else word, flags, exptime, last)
     found = PlainLines(in_force).storing.fullmatch(line)
     if found is not None:
-        stored = c.Store(found[1].decode(), found[2], int(found[3]), int(found[4]), b"abc")
+        quiet = found[6] is not None
+        stored = c.Store(found[1].decode(), found[2], int(found[3]), int(found[4]), b"abc", noreply=quiet)
         assert only_command(line + b"abc\r\n", in_force) == stored
 
 
 @pytest.mark.parametrize("in_force", RULES)
-@given(up=st.booleans(), word=WORDS, delta=st.one_of(NUMBERS, st.integers(0, 1 << 64).map(lambda each: b"%d" % each)))
-def test_a_plain_sum_is_one_of_what_stands_in_it(in_force: WireRules, up: bool, word: bytes, delta: bytes) -> None:
-    line = b"%b %b %b\r\n" % (b"incr" if up else b"decr", word, delta)
+@given(
+    up=st.booleans(),
+    word=WORDS,
+    delta=st.one_of(NUMBERS, st.integers(0, 1 << 64).map(lambda each: b"%d" % each)),
+    last=NOREPLY,
+)
+def test_a_plain_sum_is_one_of_what_stands_in_it(
+    in_force: WireRules, up: bool, word: bytes, delta: bytes, last: bytes
+) -> None:
+    line = b"%b %b %b%b\r\n" % (b"incr" if up else b"decr", word, delta, last)
     found = PlainLines(in_force).counting.fullmatch(line)
     if found is not None:
         assert found[1] == (b"incr" if up else b"decr")
-        assert only_command(line, in_force) == c.Arithmetic(up, found[2], int(found[3]))
+        assert only_command(line, in_force) == c.Arithmetic(up, found[2], int(found[3]), found[4] is not None)
 
 
 @pytest.mark.parametrize("in_force", RULES)
-@given(word=WORDS, switches=st.booleans())
-def test_a_plain_delete_is_one_of_its_word(in_force: WireRules, word: bytes, switches: bool) -> None:
+@given(word=WORDS, switches=st.booleans(), last=NOREPLY)
+def test_a_plain_delete_is_one_of_its_word(in_force: WireRules, word: bytes, switches: bool, last: bytes) -> None:
     lines, word = PlainLines(in_force), b"@@" + word if switches else word
-    found = lines.deleting.fullmatch(b"delete %b\r\n" % word)
+    found = lines.deleting.fullmatch(b"delete %b%b\r\n" % (word, last))
     if found is not None:
-        assert only_command(found[0], in_force) == c.Delete(found[1])
+        assert only_command(found[0], in_force) == c.Delete(found[1], found[2] is not None)
     if lines.named.fullmatch(word):
         assert only_command(b"get %b\r\n" % word, in_force) == c.Get([word], with_cas=False)
 
@@ -118,9 +129,12 @@ def test_plain_lines_are_found(in_force: WireRules) -> None:
     assert PlainLines(in_force).getting.match(b"gets a @@m.b c\r\nget")
     lines = PlainLines(in_force)
     assert lines.storing.fullmatch(b"add k 1 20 3\r\n")
-    assert lines.storing.fullmatch(b"set @@a.k 1 20 3\r\n")
+    assert lines.storing.fullmatch(b"set @@a.k 1 20 3 noreply\r\n")
+    assert lines.set.fullmatch(b"set k 1 0 3 noreply\r\n")
     assert lines.counting.fullmatch(b"decr k 18\r\n")
+    assert lines.counting.fullmatch(b"incr k 18 noreply\r\n")
     assert lines.deleting.fullmatch(b"delete k\r\n")
+    assert lines.deleting.fullmatch(b"delete k noreply\r\n")
     assert lines.named.fullmatch(b"@@a.k")
 
 

@@ -79,18 +79,19 @@ def command(
 def plain(chance: random.Random, containers: Sequence[bytes], keys: Sequence[bytes]) -> bytes:
     """Draw a command that a fast path may take."""
     key, value = chance.choice(keys), chance.choice(VALUES)
+    last = chance.choice([b"", b"", b" noreply"])
     if chance.random() < 0.4:
         return b"get %b\r\n" % key
     if chance.random() < 0.3:
-        return b"set %b %d 0 %d\r\n%b\r\n" % (key, chance.choice(FLAGS), len(value), value)
+        return b"set %b %d 0 %d%b\r\n%b\r\n" % (key, chance.choice(FLAGS), len(value), last, value)
     word = b"@@%b.%b" % (chance.choice(containers), key) if chance.random() < 0.2 else key
     verb = chance.choice([b"set", b"add", b"replace"])
     shown = b" ".join(chance.sample([b"v", b"f", b"s", b"k", b"c", b"t", b"Oab", b"h"], 3))
     return chance.choice([
         b"gets %b\r\n" % word, b"get %b %b\r\n" % (word, chance.choice(keys)), b"mg %b %b\r\n" % (word, shown),
-        b"%b %b 5 %d %d\r\n%b\r\n" % (verb, word, chance.choice([0, 100]), len(value), value),
-        b"%b %b %d\r\n" % (chance.choice([b"incr", b"decr"]), word, chance.choice([0, 5, 10**15])),
-        b"set %b 0 0 2\r\n12\r\n" % word, b"delete %b\r\n" % word,
+        b"%b %b 5 %d %d%b\r\n%b\r\n" % (verb, word, chance.choice([0, 100, 500_000_000]), len(value), last, value),
+        b"%b %b %d%b\r\n" % (chance.choice([b"incr", b"decr"]), word, chance.choice([0, 5, 10**15]), last),
+        b"set %b 0 0 2%b\r\n12\r\n" % (word, last), b"delete %b%b\r\n" % (word, last),
     ])  # fmt: skip
 
 
@@ -98,7 +99,7 @@ def plain(chance: random.Random, containers: Sequence[bytes], keys: Sequence[byt
 Frame = tuple[int, bytes, bytes, bytes]
 _HEADER = struct.Struct(">BBHBBHI4sQ")
 _VERSION = 0x0B
-_ANSWERED = (0x00, 0x0A, 0x0C)  # a get, also of a missing key, and a noop
+_ANSWERED = (0x00, 0x01, 0x02, 0x03, 0x0A, 0x0C)  # a get, also of a missing key, a noop, and what stores something
 _MARK = b"mark"
 
 

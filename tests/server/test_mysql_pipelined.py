@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import socket
+import struct
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from threading import Timer
 
 import pytest
 from database import database_or_skip, map_table, sql
@@ -21,7 +23,8 @@ from kvref_testbed.targets import SQLServer
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 STORED = b"STORED\r\n"
 COUNT = 40
-GET, NOOP, GETKQ = 0x00, 0x0A, 0x0D
+GET, SET, NOOP, GETKQ, SETQ = 0x00, 0x01, 0x0A, 0x0D, 0x11
+NO_FLAGS = bytes(8)
 KEYS = [f"p{number:02d}" for number in range(COUNT)]
 
 
@@ -58,6 +61,65 @@ def test_a_run_of_sets_and_a_run_of_gets_are_few_statements(database: SQLServer,
     widths = [width for verb, width in common_statements(database) if verb == "SELECT"]
     assert max(widths) > COUNT / 2
     assert sum(widths) == 2 * COUNT  # the sets lock their rows first
+
+
+def written(database: SQLServer, columns: str) -> list[tuple[object, ...]]:
+    """Return columns of the rows that a run of sets has written."""
+    return sql(database, f"SELECT {columns} FROM test.demo_test WHERE c1 LIKE 'p__' ORDER BY c1")
+
+
+def locked(database: SQLServer) -> int:
+    """Return how many statements locked rows, and end the log."""
+    return len([width for verb, width in common_statements(database) if verb == "SELECT"])
+
+
+def test_sets_with_a_time_and_without_a_reply_are_few_statements(database: SQLServer, client: socket.socket) -> None:
+    before = int(time.time())
+    sets = [
+        b"set %b %d 100 3%b\r\nnew\r\n" % (key.encode(), number, b" noreply" * (number % 2))
+        for number, key in enumerate(KEYS)
+    ]
+    sql(database, "SET GLOBAL general_log = ON")
+    assert ask(client, b"".join(sets) + b"get none\r\n", COUNT // 2 + 1) == STORED * (COUNT // 2) + b"END\r\n"
+    assert locked(database) < 4
+    found = written(database, "c1, c2, c3, c5")
+    assert [row[:3] for row in found] == [(key, "new", number) for number, key in enumerate(KEYS)]
+    assert all(before + 100 <= expiry <= time.time() + 100 for *_, expiry in found)
+
+
+def test_binary_sets_are_few_statements(database: SQLServer, served: Served) -> None:
+    times = struct.pack(">II", 7, 0), struct.pack(">II", 7, 100)
+    with ExitStack() as stack:
+        peer = Peer(served, stack, hides_cas=False)
+        peer.exchange_frames([(GET, b"p00", b"", b"")], 0)
+        sql(database, "SET GLOBAL general_log = ON")
+        sets = [
+            ((SET, SETQ)[number % 2], b"@@aaa." * (number % 3 == 1) + key.encode(), times[number % 2], b"new")
+            for number, key in enumerate(KEYS)
+        ]
+        replies = peer.exchange_frames([*sets, (NOOP, b"", b"", b"")], 0)
+    assert locked(database) < 4
+    found = written(database, "c1, c2, c3, c5 > 0, c4")
+    assert [row[:4] for row in found] == [(key, "new", 7, number % 2) for number, key in enumerate(KEYS)]
+    assert [reply[:2] for reply in replies] == [(SET, 0)] * (COUNT // 2) + [(NOOP, 0)]
+    assert [reply[5] for reply in replies[:-1]] == [row[4] for row in found[::2]]
+
+
+def test_a_set_that_the_table_refuses_has_its_own_reply_or_none(database: SQLServer) -> None:
+    map_table(database, "choosy", "v", "k VARCHAR(9) PRIMARY KEY", "v VARCHAR(9)", "CHECK (v <> 'bad')")
+    with serving(database.dsn) as served, served.connect() as client, ExitStack() as stack:
+        ask(client, b"get @@choosy.a\r\n", 1)
+        bad = put("b", "bad")
+        lines = put("a", "1") + bad.replace(b" 3\r", b" 3 noreply\r") + put("c", "1") + bad + put("d", "1")
+        replies = ask(client, lines, 4).split(b"\r\n")
+        assert [reply.split(b" ")[0] for reply in replies] == [b"STORED", b"STORED", b"SERVER_ERROR", b"STORED", b""]
+        peer = Peer(served, stack)
+        peer.exchange_frames([(GET, b"@@choosy", b"", b"")], 0)
+        sets = [(opcode, key, NO_FLAGS, value) for opcode, key, value in (
+            (SET, b"e", b"1"), (SETQ, b"b", b"bad"), (SETQ, b"f", b"1"), (SET, b"g", b"1"),
+        )]  # fmt: skip
+        assert [reply[:2] for reply in peer.exchange_frames(sets, 0)] == [(SET, 0), (SETQ, 0x84), (SET, 0)]
+    assert [key for (key,) in sql(database, "SELECT k FROM test.choosy ORDER BY k")] == [*"acdefg"]
 
 
 def test_replies_are_those_of_one_command_after_the_other(client: socket.socket) -> None:
@@ -154,6 +216,23 @@ def test_gets_sent_at_once_get_the_replies_of_single_gets(client: socket.socket,
         for burst in bursts:
             data = b"".join(b"get %b\r\n" % word for word in burst)
             assert ask(client, data, len(burst)) == b"".join(replies[word] for word in burst)
+
+
+def test_binary_sets_behind_a_locked_row_are_written_after_it(database: SQLServer, served: Served) -> None:
+    keys = [b"p00", b"p01", b"p02"]
+    sql(database, "REPLACE INTO test.demo_test VALUES ('p00', 'old', 0, 0, 0), ('p01', 'old', 0, 0, 0)")
+    with ExitStack() as stack:
+        peer = Peer(served, stack)
+        peer.exchange_frames([(GET, key, b"", b"") for key in keys], 0)
+        holder = stack.enter_context(closing(database.connect(60)))
+        holder.begin()
+        holder.cursor().execute("SELECT c2 FROM test.demo_test WHERE c1 = 'p01' FOR UPDATE")
+        letting_go = Timer(0.3, holder.rollback)
+        letting_go.start()
+        replies = peer.exchange_frames([(SET, key, NO_FLAGS, b"new") for key in keys], 0)
+        letting_go.join()
+    assert [reply[:2] for reply in replies] == [(SET, 0)] * 3
+    assert written(database, "c2")[:3] == [("new",)] * 3
 
 
 def test_what_follows_a_locked_row_is_written_after_it(database: SQLServer, client: socket.socket) -> None:

@@ -158,19 +158,13 @@ class ShardedFastPath:
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the commands of one shard, or the gets of several, at the beginning of the input, see `FastPath`."""
-        shard, at = (self._single[1], len(data)) if self._single[0] is data else self._run(data)
-        if shard is None or self._gets_go_on(data, at):
+        shard, at, gets = (self._single[1], len(data), True) if self._single[0] is data else self._run(data)
+        if shard is None or (gets and self._lines.getting.match(data, at) is not None):
             taken, wait = self._take_gets(data, out, later)
             if taken or shard is None:
                 return taken, wait
         self._use(self._shards.numbers[shard])
         return self._paths[shard].take(data[:at], out, later)
-
-    def _gets_go_on(self, data: bytes, at: int) -> bool:
-        """Return whether the commands up to some place are gets, and the next one is a get too."""
-        return (
-            data.startswith(b"get") and b"\nset " not in data[:at] and self._lines.getting.match(data, at) is not None
-        )
 
     def _take_gets(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the gets at the beginning of the input."""
@@ -225,16 +219,20 @@ class ShardedFastPath:
             waits.setdefault(part.waits, []).append(self._shards.numbers[shard])
         return _Get(line[0], parts, len(words), self._session.shared.counters), waits
 
-    def _run(self, data: bytes) -> tuple[int | None, int]:
-        """Return the shard of the first command of the input, None if it is not plain, and where its commands end."""
-        shard, at = None, 0
+    def _run(self, data: bytes) -> tuple[int | None, int, bool]:
+        """Return the shard of the first command of the input, None if it is not plain.
+
+        Also return where its commands end, and whether they are gets.
+        """
+        shard, at, gets = None, 0, True
         while at < len(data):
             word, end = self._next(data, at)
             of = None if word is None else self._shard_of(word)
             if of is None or (shard is not None and of != shard):
                 break
+            gets = gets and data.startswith(b"get ", at)
             shard, at = of, end
-        return shard, at
+        return shard, at, gets
 
     def _next(self, data: bytes, at: int) -> tuple[bytes | None, int]:
         """Return the word of the plain command at some place of the input and where it ends, None if it is none."""
@@ -242,11 +240,11 @@ class ShardedFastPath:
         line = lines.get.match(data, at) or lines.get_named.match(data, at)
         if line is not None:
             return line[1], line.end()
-        line = lines.set.match(data, at) or lines.set_named.match(data, at)
+        line = lines.storing.match(data, at)
         if line is None:
             return None, at
-        end = line.end() + int(line[3]) + len(b"\r\n")
-        return (line[1], end) if end <= len(data) else (None, at)
+        end = line.end() + int(line[5]) + len(b"\r\n")
+        return (line[2], end) if end <= len(data) else (None, at)
 
     def _shard_of(self, word: bytes) -> int | None:
         """Return the shard of the key in a word, None where it can have no row, or names another mapping."""

@@ -124,7 +124,7 @@ class PlainRows:
             if kept is None:
                 row, options = self._put(word, key, value, flags, expiry)
             else:
-                options = self._verbs.options(flags) if expiry is None else self._options(flags, expiry)
+                options = self._verbs.options(flags, expiry)
                 row = (word, rowid) if self._overwrite(rowid, key, value, options) else None
         except (KvrefError, RefusedError):
             return None  # the verb says why, or can do it
@@ -170,10 +170,6 @@ class PlainRows:
             kept = self._verbs.written(word, value, options[0]), rowid, *options
         self._store.cache.change(self._mapping, stored, kept)
 
-    def _options(self, flags: int, expiry: int | None) -> Options:
-        options = self._verbs.options(flags)
-        return options if expiry is None else (options[0], options[1], expiry)
-
     def _overwrite(self, rowid: int, key: str | bytes, value: Cell, options: Options) -> bool:
         """Overwrite a row, by its rowid or, if that is 0, by its key; return whether it was found."""
         text = self._by_rowid if rowid else self._by_key
@@ -187,14 +183,14 @@ class PlainRows:
         if isinstance(key, str) and self._store.ask(self._present, [word]).fetchone():
             return None, _NONE  # a program has written its key as a BLOB
         if self._upsert:
-            options = self._options(flags, expiry)
+            options = self._verbs.options(flags, expiry)
             asked = [key, value, *self._mapped_of(options)]
             ((stored, rowid),) = self._store.ask(self._upsert, asked).fetchall()
             return (word if stored == key else self._word(stored), rowid), options
         found = self._store.lookup(self._mapping, word if self._form else key)
         if found is not None and to_bytes(found.key) != word:
             return None, _NONE
-        options = self._options(flags, expiry)
+        options = self._verbs.options(flags, expiry)
         if found is not None:
             return ((word, 0) if self._overwrite(0, key, value, options) else None), options
         self._store.ask(self._insert, [key, value, *self._mapped_of(options)])

@@ -24,6 +24,8 @@ from kvref.server.executors.base import Later, LaterFrames, PartOfGet, Wait
 from kvref.server.executors.mysql.plain_commands import (
     FramedGets,
     FramedReads,
+    FramedSets,
+    FramedWrite,
     Origin,
     PlainBurst,
     PlainGet,
@@ -33,6 +35,7 @@ from kvref.server.executors.mysql.plain_commands import (
     PlainRead,
     PlainReads,
     PlainWrite,
+    goes_behind,
 )
 from kvref.server.executors.runs import MAX_RUN, MAX_WORDS, TURN, Run, reply_alone
 from kvref.storage.mysql.fast_path import PlainTable
@@ -171,11 +174,13 @@ class MySQLFastPath:
 
     @property
     def frames_set(self) -> bool:
-        """Return False: sets take the slow path, see `FastPath`."""
-        return False
+        """See `FastPath`."""
+        return self._may_set
 
     def take_frames(self, frames: list[PlainFrame], out: list[bytes], later: LaterFrames) -> tuple[int, Wait]:
-        """Answer binary gets of kept rows, or queue gets, at the beginning of some commands, see `FastPath`."""
+        """Queue binary sets or gets at the beginning of some commands, or answer gets of kept rows, see `FastPath`."""
+        if frames and isinstance(frames[0], c.Store):
+            return self._take_stores(frames, later)
         if not self._takes_gets:
             return 0, Wait.NOTHING
         reads, keys = self._reads(frames)
@@ -207,6 +212,20 @@ class MySQLFastPath:
         for each in lookups:
             self._look_up(table, each)
         return len(reads), Wait.ANSWER
+
+    def _take_stores(self, frames: list[PlainFrame], later: LaterFrames) -> tuple[int, Wait]:
+        """Queue the sets at the beginning of some commands."""
+        table, writes = self._live_table(), dict[bytes, FramedWrite]()
+        for frame in frames if self._takes_sets(table) else ():
+            write = self._framed_set(table, frame) if isinstance(frame, c.Store) else None
+            if write is None or not goes_behind(write, writes):
+                break
+        if not writes:
+            return 0, Wait.NOTHING
+        FramedSets([*writes.values()], later)
+        for each in writes.values():
+            self._batcher.add_write(table, each)
+        return len(writes), Wait.ANSWER
 
     def _reads(self, frames: list[PlainFrame]) -> tuple[list[c.Frame], list[bytes]]:
         """Return the gets and noops at the beginning of some commands, and the key of each get."""
@@ -394,41 +413,66 @@ class MySQLFastPath:
         spelling = None if cell is None else self._batcher.spelling(self._mapping, cell)
         return None if spelling is None else PlainGet(self._origin, word, data, cell, spelling, with_cas=with_cas)
 
+    def _takes_sets(self, table: PlainTable) -> bool:
+        return table.writable and self._may_set and self._batcher.takes_writes(self._mapping)
+
     def _sets(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
         """Return the sets at the beginning of some input, each of another word."""
-        if not (table.writable and self._may_set):
-            return []
-        first = self._set(table, data, 0)
-        if first is None or not self._batcher.takes_writes(self._mapping):
-            return []
-        found, previous, at = {first.word: first}, first, len(first.data)
-        while len(found) < MAX_RUN and at < len(data):
+        found: dict[bytes, PlainWrite] = {}
+        at, end = 0, len(data) if self._takes_sets(table) else 0
+        while at < end:
             write = self._set(table, data, at)
-            if write is None or write.word in found:
+            if write is None or not goes_behind(write, found):
                 break
-            write.previous, previous = previous, write
-            found[write.word] = write
             at += len(write.data)
         return [*found.values()]
 
     def _set(self, table: PlainTable, data: bytes, at: int) -> PlainWrite | None:
-        head = self._lines.set.match(data, at) or self._lines.set_named.match(data, at)
-        if head is None:
+        """Return the set at some place of the input, None if the slow path must run what is there."""
+        head = self._lines.storing.match(data, at)
+        if head is None or head[1] != b"set":
             return None
-        start, size = head.end(), int(head[3])
-        end = start + size
-        value = data[start:end]
-        if data[end : end + 2] != b"\r\n" or size > MAX_VALUE:
-            return None
-        if not (self._takes_all or self._lines.takes(head[1], size)):
-            return None
-        word = self._key(head[1])
-        if word is None:
-            return None
-        if len(word) > table.longest_key or not word.isascii() or (table.text and not value.isascii()):
+        start, word, flags, exptime = head.end(), head[2], int(head[3]), int(head[4])
+        end = start + int(head[5])
+        value, key = data[start:end], self._key(word)
+        if key is None or data[end : end + 2] != b"\r\n" or not self._fits(table, word, key, value):
             return None
         try:
-            key, cell = self._verbs.key(word), self._verbs.value(value)
+            expiry = self._expiry(c.Store("set", word, flags, exptime, value)) if exptime else None
+            cells = self._verbs.key(key), self._verbs.value(value)
         except RefusedError:
             return None
-        return PlainWrite(self._origin, word, data[at : end + 2], key, int(head[2]), cell)
+        return PlainWrite(self._origin, key, data[at : end + 2], cells, flags, expiry, noreply=head[6] is not None)
+
+    def _framed_set(self, table: PlainTable, command: c.Store) -> FramedWrite | None:
+        """Return a set of the binary protocol, None if the slow path must run the command."""
+        key = None if command.verb != "set" else self._lines.key_in(command.word, self._verbs.key_of_bound)
+        if key is None or not self._fits(table, command.word, key, command.data):
+            return None
+        try:
+            expiry = self._expiry(command)
+            cells = self._verbs.key(key), self._verbs.value(command.data)
+        except RefusedError:
+            return None
+        return FramedWrite(self._origin, key, command, cells, expiry)
+
+    def _expiry(self, command: c.Store) -> int | None:
+        return self._verbs.expiry(command, int(time.time())) if command.exptime else None
+
+    def _fits(self, table: PlainTable, word: bytes, key: bytes, value: bytes) -> bool:
+        """Return whether a set is not too large, and its key and value are the same in SQL.
+
+        Args:
+            table: of the mapping.
+            word: as the client sent it.
+            key: in the word.
+            value: the data.
+        """
+        size = len(value)
+        return (
+            size <= MAX_VALUE
+            and (self._takes_all or self._lines.takes(word, size))
+            and len(key) <= table.longest_key
+            and key.isascii()
+            and not (table.text and not value.isascii())
+        )

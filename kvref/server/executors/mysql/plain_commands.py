@@ -5,21 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from itertools import takewhile
+from typing import Any, Final, TypeVar
 
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.operations import Cell, Row
 from kvref.engine.values import to_bytes
-from kvref.protocol.commands import Frame
+from kvref.protocol.codec import encode
+from kvref.protocol.commands import Frame, Store
 from kvref.protocol.fast_path import END, STORED, renamed
 from kvref.protocol.opcodes import NOOP
-from kvref.protocol.replies import ServerError
+from kvref.protocol.replies import HiddenError, ServerError, Status
 from kvref.server.executors.base import Later, LaterFrames, Wait
-from kvref.server.executors.runs import MAX_VALUES, nothing
+from kvref.server.executors.runs import MAX_RUN, MAX_VALUES, nothing
 from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
+
+W = TypeVar("W", bound="PlainWrite")
 
 MAX_CHARACTER: Final = 4  # bytes
 
@@ -522,22 +526,35 @@ class PlainWrite(PlainInRun):
     """A set.
 
     Args:
-        origin, word, data: see `Plain`.
-        key: as the column has it.
+        origin, data: see `Plain`.
+        word: the key.
+        cells: key and value as their columns have them.
         flags: as the client sent them.
-        value: as the column has it.
+        expiry: see `PlainVerbs.options`.
+        noreply: nothing is sent.
 
     Attributes:
         previous: what its connection sets right before it in the same run: it must not be written earlier.
     """
 
-    __slots__ = ("flags", "key", "previous", "value")
+    __slots__ = ("_cells", "_expiry", "_flags", "_noreply", "previous")
 
-    def __init__(self, origin: Origin, word: bytes, data: bytes, key: Cell, flags: int, value: Cell) -> None:
+    def __init__(
+        self,
+        origin: Origin,
+        word: bytes,
+        data: bytes,
+        cells: tuple[Cell, Cell],
+        flags: int,
+        expiry: int | None,
+        *,
+        noreply: bool = False,
+    ) -> None:
         super().__init__(origin, word, data)
-        self.key = key
-        self.flags = flags
-        self.value = value
+        self._cells = cells
+        self._flags = flags
+        self._expiry = expiry
+        self._noreply = noreply
         self.previous: PlainWrite | None = None
 
     @property
@@ -547,7 +564,8 @@ class PlainWrite(PlainInRun):
 
     def row(self) -> Row:
         """Return the row that it writes; it takes a cas number."""
-        return Row(self.key, (self.value,), *self.origin.verbs.options(self.flags))
+        key, value = self._cells
+        return Row(key, (value,), *self.origin.verbs.options(self._flags, self._expiry))
 
     def answer(self, reason: str | None) -> None:
         """Take the outcome: None, or why it is lost, or that it is not known."""
@@ -557,4 +575,75 @@ class PlainWrite(PlainInRun):
     def reply(self) -> bytes | ServerError:
         """See `PlainInRun`."""
         self.origin.verbs.count_sets(1, stored=self.error is None)
+        if self._noreply:
+            return b"" if self.error is None else HiddenError(self.error.text)
         return STORED if self.error is None else self.error
+
+
+class FramedWrite(PlainWrite):
+    """A binary set.
+
+    Args:
+        origin, word, cells, expiry: see `PlainWrite`.
+        command: what the client sent.
+    """
+
+    __slots__ = ("_cas", "_command")
+
+    _cas: int
+
+    def __init__(
+        self, origin: Origin, word: bytes, command: Store, cells: tuple[Cell, Cell], expiry: int | None
+    ) -> None:
+        super().__init__(origin, word, command.word + command.data, cells, command.flags, expiry)
+        self._command = command
+
+    def row(self) -> Row:
+        """See `PlainWrite`."""
+        row = super().row()
+        self._cas = self.origin.verbs.cas_of(row.cas)
+        return row
+
+    def reply(self) -> bytes | ServerError:
+        """See `PlainInRun`."""
+        reply = super().reply()
+        return encode(self._command, Status.STORED, self._cas) if isinstance(reply, bytes) else reply
+
+
+class FramedSets:
+    """Binary sets, one behind the other.
+
+    Args:
+        writes: of them.
+        later: see `LaterFrames`.
+    """
+
+    __slots__ = ("_later", "_waiting", "_writes")
+
+    def __init__(self, writes: list[FramedWrite], later: LaterFrames) -> None:
+        self._writes = writes
+        self._later = later
+        self._waiting = len(writes)
+        for each in writes:
+            each.answered = self._answered
+
+    def _answered(self) -> None:
+        self._waiting -= 1
+        if self._waiting:
+            return
+        replies = [each.reply() for each in takewhile(lambda each: not each.left, self._writes)]
+        self._later(replies, len(self._writes))
+
+
+def goes_behind(write: W, writes: dict[bytes, W]) -> bool:
+    """Put a set behind others of its connection; return whether it is there, because it writes another row than they.
+
+    Args:
+        write: the set.
+        writes: the others by their keys, in their order.
+    """
+    if len(writes) >= MAX_RUN or write.word in writes:
+        return False
+    write.previous = next(reversed(writes.values()), None)
+    writes[write.word] = write
+    return True

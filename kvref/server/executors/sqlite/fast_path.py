@@ -384,7 +384,7 @@ class SQLiteFastPath:
         head = self._set_head(data, at)
         if head is None:
             return self._store(data, at)
-        word, flags, size = head.groups()
+        word, flags, size, noreply = head.groups()
         start = head.end()
         end = start + int(size)
         length = end - start
@@ -396,14 +396,14 @@ class SQLiteFastPath:
         if self._rows.set(word, data[start:end], int(flags), None) is None:
             return None
         self._sets += 1
-        return end + 2, STORED, True
+        return end + 2, b"" if noreply else STORED, True
 
     def _store(self, data: bytes, at: int) -> _Taken:
         """Take a set with an expiry time or the name of a mapping, an add or a replace."""
         head = self._lines.storing.match(data, at)
         if head is None:
             return None
-        verb, word, flags, exptime, size = head.groups()
+        verb, word, flags, exptime, size, noreply = head.groups()
         start = head.end()
         end = start + int(size)
         if data[end : end + 2] != b"\r\n" or not self._fits(word, end - start):
@@ -411,12 +411,11 @@ class SQLiteFastPath:
         key = self._key(word, switches=True)
         if key is None or not self._begin():
             return None
-        command = c.Store(verb.decode(), word, int(flags), int(exptime), data[start:end])
+        command = c.Store(verb.decode(), word, int(flags), int(exptime), data[start:end], noreply=noreply is not None)
         answered = self._stored(key, command)
         if answered is None:
             return None
-        reply, _ = answered
-        return end + 2, STORED if reply is Status.STORED else encode(command, reply, 0), True
+        return end + 2, encode(command, answered[0], 0), True
 
     def _fits(self, word: bytes, size: int) -> bool:
         return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
@@ -452,7 +451,7 @@ class SQLiteFastPath:
         found, _ = self._exact(key)
         if found is None:
             return None
-        command = c.Arithmetic(head[1] == b"incr", head[2], int(head[3]))
+        command = c.Arithmetic(head[1] == b"incr", head[2], int(head[3]), head[4] is not None)
         reply, row = self._verbs.summed(command, self._row(key, found), int(time.time()))
         if row is not None and not self._rows.update(key, found[ROWID], row):
             return None
@@ -467,7 +466,7 @@ class SQLiteFastPath:
         found, _ = self._exact(key)
         if found is None:
             return None
-        command = c.Delete(head[1])
+        command = c.Delete(head[1], head[2] is not None)
         reply = self._verbs.refusal(command, self._row(key, found), int(time.time()))
         if reply is None:
             if not self._rows.remove(key):
