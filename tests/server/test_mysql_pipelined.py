@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing
 from threading import Timer
 
 import pytest
-from database import database_or_skip, map_table, sql
+from database import database_or_skip, map_table, sql, stopped
 from live import MYSQL_8
 from server.at_once import common_statements, got, put
 from server.conversations import Peer
@@ -120,6 +120,21 @@ def test_a_set_that_the_table_refuses_has_its_own_reply_or_none(database: SQLSer
         )]  # fmt: skip
         assert [reply[:2] for reply in peer.exchange_frames(sets, 0)] == [(SET, 0), (SETQ, 0x84), (SET, 0)]
     assert [key for (key,) in sql(database, "SELECT k FROM test.choosy ORDER BY k")] == [*"acdefg"]
+
+
+def test_a_set_without_a_reply_has_none_if_the_database_hangs(database: SQLServer) -> None:
+    options = "--set", "innodb_lock_wait_timeout=1"
+    with serving(f"{database.dsn}?timeout=1", *options) as served, served.connect() as client:
+        for request in (b"get AA\r\n", put("p00", "1"), put("p00", "1")):
+            ask(client, request, 1)
+        with stopped(database):
+            client.sendall(put("p00", "2").replace(b" 1\r", b" 1 noreply\r") + put("p01", "2") + b"version\r\n")
+            said = b""
+            while b"VERSION" not in said:
+                said += client.recv(200)
+    first, *others = said.split(b"\r\n")
+    assert first.startswith(b"SERVER_ERROR no answer from the database within 2 s")
+    assert [other.split(b" ")[0] for other in others] == [b"VERSION", b""]
 
 
 def test_replies_are_those_of_one_command_after_the_other(client: socket.socket) -> None:
