@@ -51,7 +51,7 @@ def test_a_disk_that_fails_is_told_to_all_that_depend_on_it(tmp_path: Path) -> N
                 await client.ask(SET % (b"a", b"v") + SET % (b"b", b"v") + b"get a b\r\n", 7)
             process.failure = "the disk is on fire"
             process.disk.clear()
-            await writer.send(SET % (b"a", b"w") + b"get b\r\n")
+            await writer.send(SET % (b"a", b"w") + b"set c 0 0 1 noreply\r\nw\r\n" + b"get b\r\n")
             await reader.send(b"get a\r\n")
             await reader.nothing()
             assert await beside.ask(b"get b\r\n", 3) == SHOWN % (b"b", b"v")
@@ -59,6 +59,7 @@ def test_a_disk_that_fails_is_told_to_all_that_depend_on_it(tmp_path: Path) -> N
             assert await writer.heard(2) == lost * 2
             assert await reader.heard(1) == lost
             process.failure = ""
+            assert await writer.ask(b"get none\r\n", 1) == b"END\r\n"
             # What the file has now is shown, not what was kept of it.
             with sqlite3.connect(tmp_path / "file") as outside:
                 (value,) = outside.execute("SELECT c2 FROM demo_test WHERE c1 = 'a'").fetchone()
@@ -210,6 +211,24 @@ def test_binary_sets_take_the_fast_path_and_their_replies_show_cas_numbers_behin
             ((status, _, text),) = _parts(await writer.some())
             assert status != 0
             assert text == b"the disk is on fire"
+            process.server.executor.run = runs  # type: ignore[method-assign]
+
+    asyncio.run(play())
+
+
+def test_commands_without_a_reply_take_the_fast_path(tmp_path: Path) -> None:
+    async def play() -> None:
+        process = InProcess(tmp_path / "file")
+        async with process.clients(1) as (client,):
+            await client.ask(SET % (b"a", b"1") + SET % (b"b", b"1") + b"get a b\r\n", 7)
+            runs, process.server.executor.run = process.server.executor.run, _not_run  # type: ignore[method-assign]
+            quiet = (
+                b"incr a 4 noreply\r\nset c 0 0 1 noreply\r\nx\r\nadd c 0 0 1 noreply\r\ny\r\n"
+                b"set d 3 100 1 noreply\r\nz\r\ndelete b noreply\r\n"
+            )
+            assert await client.ask(quiet + b"get a b c d\r\n", 7) == (
+                b"VALUE a 0 1\r\n5\r\nVALUE c 0 1\r\nx\r\nVALUE d 3 1\r\nz\r\nEND\r\n"
+            )
             process.server.executor.run = runs  # type: ignore[method-assign]
 
     asyncio.run(play())
