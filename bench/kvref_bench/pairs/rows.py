@@ -87,6 +87,9 @@ class Row:
         return replace(table(keys), collation=self.collation)
 
 
+SETS: Final = ((1, 64), (16, 8))  # depth and connections of binary sets
+
+
 def rows() -> tuple[Row, ...]:
     """Return all rows, in the order of the table."""
     return (
@@ -198,9 +201,10 @@ def _pipelined_over_mysql(verb: str, target: float) -> tuple[Row, ...]:
 
 
 def _binary() -> tuple[Row, ...]:
-    """Return gets of the binary protocol; several keys are quiet gets with a noop behind them."""
+    """Return gets and sets of the binary protocol; several keys are quiet gets with a noop behind them."""
     get = Generated(Work(KEYS, VALUES, {"get": 1.0}, protocol="binary", sessions=64))
     many = Generated(replace(get.work, multiget=100))
+    writes = [(depth, replace(get.work, verbs={"set": 1.0}, sessions=each, depth=depth)) for depth, each in SETS]
     get_work, keys_work = "binary get, 64 connections", "100 quiet binary gets, 64 connections"
     same = "plugin, same server"
     return (
@@ -208,6 +212,13 @@ def _binary() -> tuple[Row, ...]:
         _both("binary-multiget", keys_work, many, 1.0, unit="keys"),
         Row("mysql-binary-get", f"{get_work}, over MySQL", _mysql(get), _plugin(get, same), 0.75),
         Row("mysql-binary-multiget", f"{keys_work}, over MySQL", _mysql(many), _plugin(many, same), 0.75, unit="keys"),
+        *(
+            Row(
+                f"mysql-binary-set-{depth}", f"binary set over MySQL, depth {depth}, {work.sessions} connections",
+                _mysql(Generated(work)), _plugin(Generated(work), same), 2.0, durable=True,
+            )
+            for depth, work in writes
+        ),
     )  # fmt: skip
 
 
