@@ -42,7 +42,7 @@ class Found:
         keys: whose histories were checked.
         wrong: histories that are not as promised, or were not decided, and replies that no command has.
         stale: gets that missed an acknowledged write of another connection, where that is allowed.
-        longest: seconds from the begin of a fault until each client was served again, by fault.
+        times: seconds from the begin of a fault until each client was served again, by fault.
     """
 
     faults: Counter[str] = field(default_factory=Counter)
@@ -52,12 +52,12 @@ class Found:
     keys: int = 0
     stale: int = 0
     wrong: list[str] = field(default_factory=list)
-    longest: dict[str, float] = field(default_factory=dict)
+    times: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, fault: str, seconds: float, verdict: Verdict, clients: list[Client]) -> None:
         """Add a cycle."""
         self.faults[fault] += 1
-        self.longest[fault] = max(seconds, self.longest.get(fault, 0.0))
+        self.times.setdefault(fault, []).append(round(seconds, 3))
         self.acknowledged += sum(each.acknowledged for each in clients)
         self.refused += sum(each.refused for each in clients)
         self.unknown += verdict.unknown

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any, Final
 
 import click
@@ -40,13 +41,13 @@ def main(lines: Path, page: Path) -> None:
 def table(record: Record) -> str:
     """Return the table in Markdown."""
     lines = [
-        "| system | run | faults, each with the longest time until all clients were served again | commands | histories"
-        " | not as promised |",
+        "| system | run | faults, each with the time until all clients were served again: median, shortest to longest"
+        " | commands | histories | not as promised |",
         "|---|---|---|---|---|---|",
     ]
     total = 0
     for name, row in record["rows"].items():
-        faults = "; ".join(f"{count} {fault}, {row['longest'][fault]:.1f} s" for fault, count in row["faults"].items())
+        faults = "; ".join(f"{count} {fault}, {_spread(row, fault)} s" for fault, count in row["faults"].items())
         commands = (
             f"{row['acknowledged']:,} carried out, {row['refused']:,} refused, {row['unknown']:,} of unknown outcome"
         )
@@ -60,6 +61,14 @@ def table(record: Record) -> str:
     where = record["machine"]
     lines.append(f"\n{total:,} faults in all. {where['cpu_model']}, {where['cores']} cores.")
     return "\n".join(lines) + "\n"
+
+
+def _spread(row: Record, fault: str) -> str:
+    """Return the times of a fault: median, shortest and longest."""
+    if "times" not in row:  # of an earlier version of the test
+        return f"at most {row['longest'][fault]:.1f}"
+    times = row["times"][fault]
+    return f"{median(times):.1f}, {min(times):.1f} to {max(times):.1f}"
 
 
 if __name__ == "__main__":
