@@ -41,13 +41,13 @@ def main(lines: Path, page: Path) -> None:
 def table(record: Record) -> str:
     """Return the table in Markdown."""
     lines = [
-        "| system | run | faults, each with the time until all clients were served again: median, shortest to longest"
+        "| system | run | faults, each with the time until all clients were served again: median (shortest to longest)"
         " | commands | histories | not as promised |",
         "|---|---|---|---|---|---|",
     ]
     total = 0
     for name, row in record["rows"].items():
-        faults = "; ".join(f"{count} {fault}, {_spread(row, fault)} s" for fault, count in row["faults"].items())
+        faults = "; ".join(f"{count} {fault}, {_spread(row, fault)}" for fault, count in row["faults"].items())
         commands = (
             f"{row['acknowledged']:,} carried out, {row['refused']:,} refused, {row['unknown']:,} of unknown outcome"
         )
@@ -66,9 +66,9 @@ def table(record: Record) -> str:
 def _spread(row: Record, fault: str) -> str:
     """Return the times of a fault: median, shortest and longest."""
     if "times" not in row:  # of an earlier version of the test
-        return f"at most {row['longest'][fault]:.1f}"
+        return f"at most {row['longest'][fault]:.1f} s"
     times = row["times"][fault]
-    return f"{median(times):.1f}, {min(times):.1f} to {max(times):.1f}"
+    return f"{median(times):.1f} s ({min(times):.1f} to {max(times):.1f})"
 
 
 if __name__ == "__main__":
