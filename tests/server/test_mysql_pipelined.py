@@ -8,7 +8,7 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from threading import Timer
+from threading import Thread
 
 import pytest
 from database import database_or_skip, map_table, sql, stopped
@@ -16,6 +16,7 @@ from live import MYSQL_8
 from server.at_once import common_statements, got, put
 from server.conversations import Peer
 from serving import Served, serving
+from waiting import until
 
 from kvref.server.executors.mysql.executor import LOOK_EVERY
 from kvref_testbed.targets import SQLServer
@@ -70,7 +71,7 @@ def written(database: SQLServer, columns: str) -> list[tuple[object, ...]]:
 
 def locked(database: SQLServer) -> int:
     """Return how many statements locked rows, and end the log."""
-    return len([width for verb, width in common_statements(database) if verb == "SELECT"])
+    return sum(verb == "SELECT" for verb, _ in common_statements(database))
 
 
 def test_sets_with_a_time_and_without_a_reply_are_few_statements(database: SQLServer, client: socket.socket) -> None:
@@ -235,17 +236,26 @@ def test_gets_sent_at_once_get_the_replies_of_single_gets(client: socket.socket,
 
 def test_binary_sets_behind_a_locked_row_are_written_after_it(database: SQLServer, served: Served) -> None:
     keys = [b"p00", b"p01", b"p02"]
-    sql(database, "REPLACE INTO test.demo_test VALUES ('p00', 'old', 0, 0, 0), ('p01', 'old', 0, 0, 0)")
+    sql(database, *[f"REPLACE INTO test.demo_test VALUES ('{key.decode()}', 'old', 0, 0, 0)" for key in keys])
     with ExitStack() as stack:
         peer = Peer(served, stack)
         peer.exchange_frames([(GET, key, b"", b"") for key in keys], 0)
         holder = stack.enter_context(closing(database.connect(60)))
         holder.begin()
         holder.cursor().execute("SELECT c2 FROM test.demo_test WHERE c1 = 'p01' FOR UPDATE")
-        letting_go = Timer(0.3, holder.rollback)
+        before: list[tuple[object, ...]] = []
+
+        def let_go() -> None:
+            """End the lock once the set in front of the locked row is written."""
+            until(lambda: written(database, "c2")[0] == ("new",))
+            before.extend(written(database, "c2"))
+            holder.rollback()
+
+        letting_go = Thread(target=let_go)
         letting_go.start()
         replies = peer.exchange_frames([(SET, key, NO_FLAGS, b"new") for key in keys], 0)
         letting_go.join()
+    assert before == [("new",), ("old",), ("old",)]
     assert [reply[:2] for reply in replies] == [(SET, 0)] * 3
     assert written(database, "c2")[:3] == [("new",)] * 3
 

@@ -35,9 +35,9 @@ def limited(pid: int, share: float, root: Path = CONTROL_GROUPS) -> Iterator[Non
     if share < LEAST:
         raise BenchError(f"{share:g} of a processor is less than the kernel can give: choose {LEAST:g} or more")
     quota = round(PERIOD * share)
-    first = root / "cpu"  # version 1 has a hierarchy for each controller
-    parent = first if first.is_dir() else root
-    limits = {"cpu.cfs_period_us": f"{PERIOD}", "cpu.cfs_quota_us": f"{quota}"}
+    parent, limits = root, {"cpu.max": f"{quota} {PERIOD}"}
+    if (root / "cpu").is_dir():  # version 1 has a hierarchy for each controller
+        parent, limits = root / "cpu", {"cpu.cfs_period_us": f"{PERIOD}", "cpu.cfs_quota_us": f"{quota}"}
     group = parent / f"kvref-{os.getpid()}-{pid}"
     try:
         (parent / "cgroup.procs").read_bytes()
@@ -46,7 +46,7 @@ def limited(pid: int, share: float, root: Path = CONTROL_GROUPS) -> Iterator[Non
         raise BenchError(_unavailable(error)) from error
     try:
         try:
-            for name, text in (limits if parent is first else {"cpu.max": f"{quota} {PERIOD}"}).items():
+            for name, text in limits.items():
                 with (group / name).open("r+", encoding="ascii") as file:  # it is not created where it is missing
                     file.write(text)
             (group / "cgroup.procs").write_text(f"{pid}", encoding="ascii")

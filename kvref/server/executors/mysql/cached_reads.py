@@ -121,8 +121,7 @@ class CachingReader:
 
     def hit(self, table: PlainTable, word: bytes) -> bytes | None:
         """See `KeptRows`."""
-        plain = self._plain  # as `_cells_of`, without a call
-        cached = plain[1] if plain is not None and plain[0] is table and plain[1].live else self._cells_of(table)
+        cached = self._cells_of(table)
         found = cached.rows.get(word)
         if not isinstance(found, bytes) or not self._is_new_enough(cached):
             return None

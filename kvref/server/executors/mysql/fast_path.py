@@ -24,7 +24,6 @@ from kvref.server.executors.base import Later, LaterFrames, PartOfGet, Wait
 from kvref.server.executors.mysql.plain_commands import (
     FramedGets,
     FramedReads,
-    FramedSets,
     FramedWrite,
     Origin,
     PlainBurst,
@@ -128,8 +127,7 @@ class MySQLFastPath:
 
     def usable(self, now: float) -> bool:
         """See `FastPath`."""
-        live = self._directory.generation == self._generation and not self._mapping.fault  # `live`, without a call
-        return live and self._verbs.unobserved and self._up_to_date(now)
+        return self.live and self._verbs.unobserved and self._up_to_date(now)
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a get of kept rows that may be used without a query; None for other input."""
@@ -222,10 +220,11 @@ class MySQLFastPath:
                 break
         if not writes:
             return 0, Wait.NOTHING
-        FramedSets([*writes.values()], later)
+        count = len(writes)
+        Run([*writes.values()], lambda replies, _: later(replies, count))
         for each in writes.values():
             self._batcher.add_write(table, each)
-        return len(writes), Wait.ANSWER
+        return count, Wait.ANSWER
 
     def _reads(self, frames: list[PlainFrame]) -> tuple[list[c.Frame], list[bytes]]:
         """Return the gets and noops at the beginning of some commands, and the key of each get."""
@@ -434,45 +433,46 @@ class MySQLFastPath:
             return None
         start, word, flags, exptime = head.end(), head[2], int(head[3]), int(head[4])
         end = start + int(head[5])
-        value, key = data[start:end], self._key(word)
-        if key is None or data[end : end + 2] != b"\r\n" or not self._fits(table, word, key, value):
+        key = self._key(word)
+        if key is None or data[end : end + 2] != b"\r\n":
             return None
-        try:
-            expiry = self._expiry(c.Store("set", word, flags, exptime, value)) if exptime else None
-            cells = self._verbs.key(key), self._verbs.value(value)
-        except RefusedError:
+        value = data[start:end]
+        timed = c.Store("set", word, flags, exptime, value) if exptime else None
+        written = self._written(table, word, key, value, timed)
+        if written is None:
             return None
+        cells, expiry = written
         return PlainWrite(self._origin, key, data[at : end + 2], cells, flags, expiry, noreply=head[6] is not None)
 
     def _framed_set(self, table: PlainTable, command: c.Store) -> FramedWrite | None:
         """Return a set of the binary protocol, None if the slow path must run the command."""
         key = None if command.verb != "set" else self._lines.key_in(command.word, self._verbs.key_of_bound)
-        if key is None or not self._fits(table, command.word, key, command.data):
+        if key is None:
             return None
-        try:
-            expiry = self._expiry(command)
-            cells = self._verbs.key(key), self._verbs.value(command.data)
-        except RefusedError:
-            return None
-        return FramedWrite(self._origin, key, command, cells, expiry)
+        timed = command if command.exptime else None
+        written = self._written(table, command.word, key, command.data, timed)
+        return None if written is None else FramedWrite(self._origin, key, command, *written)
 
-    def _expiry(self, command: c.Store) -> int | None:
-        return self._verbs.expiry(command, int(time.time())) if command.exptime else None
-
-    def _fits(self, table: PlainTable, word: bytes, key: bytes, value: bytes) -> bool:
-        """Return whether a set is not too large, and its key and value are the same in SQL.
+    def _written(
+        self, table: PlainTable, word: bytes, key: bytes, value: bytes, timed: c.Store | None
+    ) -> tuple[tuple[Cell, Cell], int | None] | None:
+        """Return what a set writes: key and value, and the expiry; None if the slow path must run it.
 
         Args:
             table: of the mapping.
             word: as the client sent it.
             key: in the word.
             value: the data.
+            timed: the set, if it has an expiry time.
         """
         size = len(value)
-        return (
-            size <= MAX_VALUE
-            and (self._takes_all or self._lines.takes(word, size))
-            and len(key) <= table.longest_key
-            and key.isascii()
-            and not (table.text and not value.isascii())
-        )
+        if size > MAX_VALUE or not (self._takes_all or self._lines.takes(word, size)):
+            return None
+        if len(key) > table.longest_key or not key.isascii() or (table.text and not value.isascii()):
+            return None
+        verbs = self._verbs
+        try:
+            expiry = None if timed is None else verbs.expiry(timed, int(time.time()))
+            return (verbs.key(key), verbs.value(value)), expiry
+        except RefusedError:
+            return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any, Final, TypeVar
 
 from kvref.engine.fast_path import PlainVerbs
@@ -608,31 +607,6 @@ class FramedWrite(PlainWrite):
         """See `PlainInRun`."""
         reply = super().reply()
         return encode(self._command, Status.STORED, self._cas) if isinstance(reply, bytes) else reply
-
-
-class FramedSets:
-    """Binary sets, one behind the other.
-
-    Args:
-        writes: of them.
-        later: see `LaterFrames`.
-    """
-
-    __slots__ = ("_later", "_waiting", "_writes")
-
-    def __init__(self, writes: list[FramedWrite], later: LaterFrames) -> None:
-        self._writes = writes
-        self._later = later
-        self._waiting = len(writes)
-        for each in writes:
-            each.answered = self._answered
-
-    def _answered(self) -> None:
-        self._waiting -= 1
-        if self._waiting:
-            return
-        replies = [each.reply() for each in takewhile(lambda each: not each.left, self._writes)]
-        self._later(replies, len(self._writes))
 
 
 def goes_behind(write: W, writes: dict[bytes, W]) -> bool:
