@@ -7,10 +7,10 @@ from pathlib import Path
 
 from kvref import collations, profiles
 from kvref.engine.cache.memory import Cache
+from kvref.engine.counters import Counters
 from kvref.engine.dispatch import execute
 from kvref.engine.rules import rules
 from kvref.engine.session import Session, Shared
-from kvref.engine.stats import Counters
 from kvref.errors import ConfigError, StoreError
 from kvref.protocol.codec import Parser, encode, parser
 from kvref.protocol.replies import Closed, Reply

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from generators.markup import table
 from kvref.engine import stats
-from kvref.engine.stats import Counters
+from kvref.engine.counters import Counters
 from kvref.specification import normative
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import Final
 from kvref.engine import values
 from kvref.engine.cache.dispatch import entry_of
 from kvref.engine.cache.memory import Policy
+from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.session import Session
-from kvref.engine.stats import STORED_ITEM, counted
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.engine.verbs import arithmetic, delete, meta, store
 from kvref.protocol import commands as c

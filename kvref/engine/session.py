@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from kvref.engine.access import UNLIMITED, Access
 from kvref.engine.batch import Batch, Limits
 from kvref.engine.cache.memory import Cache, Pending
+from kvref.engine.counters import Counters
 from kvref.engine.mapping import MARK, Directory, Mapping, Switch, is_whole_name, mapping_name, split_word
 from kvref.engine.operations import (
     Cell,
@@ -27,7 +28,6 @@ from kvref.engine.operations import (
 )
 from kvref.engine.rules import Rules
 from kvref.engine.shared_state import Crawler, Marks, VBuckets, Verbosity
-from kvref.engine.stats import Counters
 from kvref.engine.values import RefusedError, join_value, key_cell, shown_flags
 from kvref.errors import StoreError
 from kvref.protocol.replies import ClientError, Fault, Item, Reply, ServerError, Status

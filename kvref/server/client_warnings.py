@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from kvref.engine.stats import Counters
+from kvref.engine.counters import Counters
 from kvref.log_throttle import LogThrottle
 
 _log = logging.getLogger("kvref.server")

@@ -99,6 +99,7 @@ class Connection:
         "_authenticator",
         "_command",
         "_commit",
+        "_counters",
         "_dropped",
         "_ending",
         "_eof",
@@ -128,6 +129,7 @@ class Connection:
 
     def __init__(self, host: Host, listener: Listener, passed: Passed | None = None) -> None:
         self._host = host
+        self._counters = host.shared.counters
         self._listener = listener
         self._half_open = listener.tls is None  # TLS has no half that could stay open
         users = listener.users
@@ -237,7 +239,7 @@ class Connection:
     def data_received(self, data: bytes) -> None:
         """Take what arrived and answer every complete command."""
         self.heard_at = now = self._loop.time()
-        self._host.shared.counters.bytes_read += len(data)
+        self._counters.bytes_read += len(data)
         if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
             return
         fast = self._fast_path
@@ -322,7 +324,7 @@ class Connection:
         if wait is Wait.ANSWER:
             self._command = _PLAIN
         elif wait is Wait.COMMIT or self._out or self._out.waits:
-            self._host.shared.counters.bytes_written += sum(map(len, replies))
+            self._counters.bytes_written += sum(map(len, replies))
             self._out.add(_PLAIN, [each for each in replies if each], self._names_of(replies))
             self._out.flush()
         else:
@@ -383,7 +385,7 @@ class Connection:
             elif reply:
                 command = command_of(frame)
                 self._out.add(command, (reply,), (timed_as(command),))
-                self._host.shared.counters.bytes_written += len(reply)
+                self._counters.bytes_written += len(reply)
         self._out.flush()
 
     def _answer_plain(self, replies: list[bytes | ServerError], left: bytes) -> None:
@@ -423,7 +425,7 @@ class Connection:
                 self._answer(_NOREPLY if isinstance(each, HiddenError) else _PLAIN, each, names)
             elif each:
                 self._out.add(_PLAIN, (each,), names)
-                self._host.shared.counters.bytes_written += len(each)
+                self._counters.bytes_written += len(each)
         self._out.flush()
 
     def _names_of(self, replies: Sequence[object]) -> Sequence[str]:
@@ -434,7 +436,7 @@ class Connection:
 
     def _write(self, reply: bytes, *, get: bool = False) -> None:
         host = self._host
-        host.shared.counters.bytes_written += len(reply)
+        self._counters.bytes_written += len(reply)
         if not host.alone:
             host.publish(get=get)
         self._transport.write(reply)  # type: ignore[union-attr]  # it is there while data comes
@@ -629,7 +631,7 @@ class Connection:
             if self._times is not None and not names:
                 names = (timed_as(command),)
             self._out.add(command, (line,), names)
-            self._host.shared.counters.bytes_written += len(line)
+            self._counters.bytes_written += len(line)
 
     def _note_foreign(self, protocol: str) -> None:
         self._host.foreign.note(protocol, self._peer)

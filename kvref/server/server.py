@@ -15,11 +15,12 @@ from typing import Final
 
 from kvref.engine.batch import Limits
 from kvref.engine.cache.memory import Cache, Policy
+from kvref.engine.counters import Counters
 from kvref.engine.mapping import Directory
 from kvref.engine.rules import rules
 from kvref.engine.session import Session, Shared
 from kvref.engine.shared_state import Crawler, Marks, VBuckets, Verbosity
-from kvref.engine.stats import EVICTS, Counters
+from kvref.engine.stats import EVICTS
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.protocol.plain_frames import PlainFrames

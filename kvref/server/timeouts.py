@@ -20,7 +20,7 @@ from kvref.protocol.codec import encode
 from kvref.protocol.replies import ClientError
 
 if TYPE_CHECKING:
-    from kvref.engine.stats import Counters
+    from kvref.engine.counters import Counters
     from kvref.server.connection import Connection
 
 _log = logging.getLogger("kvref.server")

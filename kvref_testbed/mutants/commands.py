@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine import dispatch, stats, values
+from kvref.engine import counters, dispatch, stats, values
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Lookup, Remove, Update
 from kvref.engine.session import Session
@@ -320,13 +320,13 @@ def counts_no_other_protocols() -> None:
 @breaks("KV-STATS-005")
 def counts_hits_twice() -> None:
     """get_hits grows by two for each hit."""
-    looked_up = stats.Counters.looked_up
+    looked_up = counters.Counters.looked_up
 
-    def twice(self: stats.Counters, hits: int, misses: int) -> None:
+    def twice(self: counters.Counters, hits: int, misses: int) -> None:
         looked_up(self, hits, misses)
         self.get_hits += hits
 
-    put(stats.Counters, "looked_up", twice)
+    put(counters.Counters, "looked_up", twice)
 
 
 @breaks("KV-STATS-020")
@@ -350,7 +350,7 @@ def counts_a_full_page() -> None:
 @breaks("KV-STATS-023")
 def counts_no_stored_items() -> None:
     """total_items stays 0."""
-    put(stats.Counters, "total_items", property(lambda self: 0, lambda self, number: None))
+    put(counters.Counters, "total_items", property(lambda self: 0, lambda self, number: None))
 
 
 @breaks("KV-STATS-025")

@@ -12,8 +12,8 @@ import pytest
 from desk import Desk
 
 from kvref.engine.cache.memory import Policies, Policy
+from kvref.engine.counters import COUNTED, counters_of
 from kvref.engine.dispatch import ANSWERS, HANDLERS
-from kvref.engine.stats import COUNTED, counters_of
 from kvref.protocol import command_table as table
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 
 from serving import Served
 
-from kvref.engine.stats import COUNTED
+from kvref.engine.counters import COUNTED
 
 CLIENTS = 3
 # Those of one row, whatever the collation, have the same place.

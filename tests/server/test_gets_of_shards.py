@@ -25,7 +25,7 @@ from serving import Served, ask, running
 from waiting import until_equal
 
 from kvref import profiles
-from kvref.engine.stats import Counters
+from kvref.engine.counters import Counters
 from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import ServerError
 from kvref.protocol.rules import wire_rules

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from kvref import profiles
 from kvref.engine.cache.memory import Cache
+from kvref.engine.counters import Counters
 from kvref.engine.dispatch import execute
 from kvref.engine.rules import rules
 from kvref.engine.session import Session, Shared
-from kvref.engine.stats import Counters
 from kvref.errors import ConfigError
 from kvref.protocol.codec import encode, parser
 from kvref.protocol.replies import Reply

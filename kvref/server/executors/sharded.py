@@ -9,9 +9,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from kvref.engine.counters import Counters
 from kvref.engine.mapping import Mapping
 from kvref.engine.session import Session
-from kvref.engine.stats import Counters
 from kvref.protocol.commands import Store
 from kvref.protocol.fast_path import END, PlainLines
 from kvref.protocol.opcodes import NOOP

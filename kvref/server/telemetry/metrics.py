@@ -16,7 +16,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from kvref.engine.stats import COUNTED, counters_of
+from kvref.engine.counters import COUNTED, counters_of
 from kvref.protocol.command_table import TABLE, TIMED
 from kvref.server.telemetry.command_times import COMMAND_BOUNDS, MICROSECOND, Histogram, summed
 from kvref.server.telemetry.event_counters import BOUNDS, REPLICA, ROW_CACHE, EventCounters, State

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import kvref
 from kvref.profiles import Profile
 from kvref.server.telemetry.event_counters import EventCounters
-from kvref.server.workers.shared_state import totals
+from kvref.server.workers.counters import totals
 from kvref.storage.stores import scheme_of
 
 if TYPE_CHECKING:

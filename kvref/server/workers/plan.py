@@ -16,8 +16,10 @@ from kvref.profiles import Profile
 from kvref.server.listeners.listener import Listener, refuse_shared_cache, unknown_mappings
 from kvref.server.server import lock_wait
 from kvref.server.telemetry.event_counters import EventCounters
+from kvref.server.workers.kept_mappings import KeptMappings
+from kvref.server.workers.marks import MarkTables
+from kvref.server.workers.prefixes import SharedPrefixes
 from kvref.server.workers.shared_memory import Memory
-from kvref.server.workers.shared_state import KeptMappings, MarkTables, SharedPrefixes
 from kvref.storage.base import MappedTables, Scheme, without_password
 from kvref.storage.config.containers import Container
 from kvref.storage.several import Placement, tables_of

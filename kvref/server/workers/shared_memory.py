@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import Final
 
+from kvref.engine.counters import COUNTED
 from kvref.engine.shared_state import SIZE as VBUCKETS
-from kvref.engine.stats import COUNTED
 
 CELL: Final = 8  # bytes
 MASK: Final = (1 << 64) - 1

@@ -24,9 +24,11 @@ from kvref.server.connection_limit import connection_limit
 from kvref.server.passed import Passed, from_message, to_message
 from kvref.server.server import Scope, Server
 from kvref.server.workers.channel import LOST, TOOK, Channel, Handed
+from kvref.server.workers.counters import WorkerCounters
+from kvref.server.workers.marks import WorkerMarks
 from kvref.server.workers.plan import WRITER, Plan, print_of
+from kvref.server.workers.prefixes import WorkerPrefixes
 from kvref.server.workers.shared_memory import WorkerSlot
-from kvref.server.workers.shared_state import WorkerCounters, WorkerMarks, WorkerPrefixes
 from kvref.storage.base import MappedTables
 
 if TYPE_CHECKING:

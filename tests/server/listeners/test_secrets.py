@@ -11,7 +11,7 @@ from kvref import profiles
 from kvref.addresses import Address
 from kvref.cli.serve import MAX_LISTENERS, listeners
 from kvref.client.protocol import greeting
-from kvref.engine.stats import Counters
+from kvref.engine.counters import Counters
 from kvref.errors import ConfigError
 from kvref.protocol.rules import wire_rules
 from kvref.server.client_warnings import Attempts

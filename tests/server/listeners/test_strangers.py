@@ -13,7 +13,7 @@ from server.listeners.talk import ENDED, answers, frame, held
 from serving import serving
 
 from kvref import profiles
-from kvref.engine.stats import Counters
+from kvref.engine.counters import Counters
 from kvref.protocol.rules import wire_rules
 from kvref.server.client_warnings import Attempts
 from kvref.server.listeners.authentication import MAX_ANSWERS, Authenticator, Users

@@ -1,0 +1,85 @@
+"""Mappings as one worker has read them first, for all workers."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import astuple
+from threading import Lock as ThreadLock
+from typing import Any, Final
+
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.storage.config.containers import Container
+
+_OPTIONAL: Final = ("flags", "cas", "expiry")
+
+
+class KeptMappings:
+    """Mappings of one store by name, in an anonymous file; every thread of every worker can use it.
+
+    A row of `containers`, or its table, may change between two readings; then the later reader has to see what the
+    earlier one made of it, faults included.
+    """
+
+    def __init__(self) -> None:
+        self._file = os.memfd_create("kvref-containers")
+        self._threads = ThreadLock()  # a lock of the file is one for all threads of a process
+
+    def find(self, name: str) -> Mapping | None:
+        """Return the stored mapping of a name, as it was read; of its columns it has only the names."""
+        with self._locked():
+            return self._read(name)
+
+    def keep(self, name: str, mapping: Mapping) -> Mapping | None:
+        """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
+        with self._locked():
+            found = self._read(name)
+            if found is None:
+                line = json.dumps([name, _written(mapping)]).encode() + b"\n"
+                os.pwrite(self._file, line, os.fstat(self._file).st_size)
+            return found
+
+    def clear(self) -> None:
+        """Forget all of them: the configuration is read again."""
+        with self._locked():
+            os.ftruncate(self._file, 0)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._threads:
+            fcntl.lockf(self._file, fcntl.LOCK_EX)
+            try:
+                yield
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def _read(self, name: str) -> Mapping | None:
+        text = os.pread(self._file, os.fstat(self._file).st_size, 0)
+        known = (json.loads(line) for line in text.splitlines())
+        return next((_mapping(written) for kept, written in known if kept == name), None)
+
+
+def _written(mapping: Mapping) -> dict[str, Any]:
+    assert isinstance(mapping.row, Container)
+    columns = {what: getattr(mapping, what) for what in _OPTIONAL}
+    return {
+        "row": astuple(mapping.row),
+        "names": (mapping.name, mapping.schema, mapping.table, mapping.source, mapping.key.name),
+        "values": [column.name for column in mapping.values],
+        **{what: column and column.name for what, column in columns.items()},
+    }
+
+
+def _mapping(written: dict[str, Any]) -> Mapping:
+    name, schema, table, source, key = written["names"]
+    values = tuple(_column(each) for each in written["values"])
+    flags, cas, expiry = (written[what] and _column(written[what]) for what in _OPTIONAL)
+    row = Container(*written["row"])
+    return Mapping(name, schema, table, source, _column(key), values, flags, cas, expiry, row=row)
+
+
+def _column(name: str) -> Column:
+    return Column(name, Kind.TEXT)

@@ -1,0 +1,113 @@
+"""Marks of rows that all workers share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from kvref.engine.cache.memory import Entry, Key
+from kvref.engine.shared_state import LIMIT, Mark, Marks, content_of
+from kvref.server.workers.shared_memory import CELL, MASK, Lock, Memory, anonymous
+
+_WAYS: Final = 8  # entries of a bucket
+_MARK: Final = 4  # cells: the item, its content, what is kept, when it was written
+_STALE: Final = 1
+_TAKEN: Final = 2
+
+
+class _Table:
+    """Numbers by item and content; one is never 0."""
+
+    def __init__(self) -> None:
+        self._cells = anonymous((1 + LIMIT * _MARK) * CELL).cast("Q")  # the first counts writes
+
+    def get(self, item: int, content: int) -> int:
+        """Return the number kept for this content of an item, 0 for none."""
+        cells = self._cells
+        for at in self._bucket(item):
+            if cells[at] == item and cells[at + 1] == content:
+                return cells[at + 2]
+        return 0
+
+    def put(self, item: int, content: int, number: int) -> None:
+        """Keep a number for one content of an item, instead of any other."""
+        cells = self._cells
+        cells[0] += 1
+        own = next((at for at in self._bucket(item) if cells[at] == item), None)
+        at = min(self._bucket(item), key=lambda at: cells[at + 3]) if own is None else own
+        for cell, value in enumerate((item, content, number, cells[0]), at):
+            cells[cell] = value
+
+    def _bucket(self, item: int) -> range:
+        first = 1 + item % (LIMIT // _WAYS) * _WAYS * _MARK
+        return range(first, first + _WAYS * _MARK, _MARK)
+
+
+class MarkTables:
+    """The two tables, made before the workers.
+
+    A table consists of buckets of a few entries; the oldest entry of a bucket is replaced. Items are identified by 64
+    bits of a hash, which is the same in every process forked from one.
+    """
+
+    def __init__(self) -> None:
+        self.marks = _Table()
+        self.answered = _Table()
+
+
+class WorkerMarks(Marks):
+    """Marks that all workers see.
+
+    Args:
+        memory: has the lock.
+        tables: where they are.
+    """
+
+    def __init__(self, memory: Memory, tables: MarkTables) -> None:
+        super().__init__()
+        self._memory = memory
+        self._tables = tables
+        self._held = False
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep the other workers from the marks."""
+        if self._held:
+            yield
+            return
+        with self._memory.locked(Lock.MARKS):
+            self._held = True
+            try:
+                yield
+            finally:
+                self._held = False
+
+    def of(self, at: Key, entry: Entry) -> Mark:
+        """Return what is said of an item."""
+        with self.exclusive():
+            bits = self._tables.marks.get(_item(at), _content(entry))
+        return Mark(stale=bool(bits & _STALE), taken=bool(bits & _TAKEN))
+
+    def mark(self, at: Key, entry: Entry, mark: Mark) -> None:
+        """Say this of an item from now on."""
+        with self.exclusive():
+            self._tables.marks.put(_item(at), _content(entry), mark.stale * _STALE | mark.taken * _TAKEN)
+
+    def answered(self, at: Key, entry: Entry, now: int) -> None:
+        """Note that an item was answered to a meta get."""
+        with self.exclusive():
+            self._tables.answered.put(_item(at), _content(entry), now)
+
+    def answered_at(self, at: Key, entry: Entry) -> int | None:
+        """Return the UNIX second in which an item was answered last; None: not that it is known."""
+        with self.exclusive():
+            return self._tables.answered.get(_item(at), _content(entry)) or None
+
+
+def _item(at: Key) -> int:
+    return hash(at) & MASK
+
+
+def _content(entry: Entry) -> int:
+    return content_of(entry) & MASK
