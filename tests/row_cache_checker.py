@@ -22,7 +22,7 @@ import click
 import psutil
 import pymysql
 from database import database_or_skip, map_table, sql
-from serving import Served, ask, ask_binary, ask_gets, serving
+from serving import Served, ask, ask_binary, ask_gets, receive_gets, serving
 from waiting import until
 
 from kvref_testbed.targets import SQLServer
@@ -287,13 +287,15 @@ class Stepper:
             "binary": {_binary(i): v for i, (v, _) in self._numbers.items()},
             "small": {str(_small(i)): f"{w}|{v}" for i, (v, w) in self._numbers.items()},
         }
-        form = self._random.choice(("get", "get", "several", "gets", "named", "binary"))
+        form = self._random.choice(("get", "get", "several", "gets", "named", "binary", "at once"))
         for name in names:
             read = self._keys(name)
             if read is KEYS and both_cases:
                 read = [*KEYS, *[each.upper() for each in KEYS]]
             if form == "binary":
                 self._compare_binary(step, name, self._any(name, form), read, wanted[name])
+            elif form == "at once":
+                self._compare_at_once(step, name, read, wanted[name])
             else:
                 self._compare(step, form, name, self._any(name), read, wanted[name])
             self.compared += len(read)
@@ -323,6 +325,26 @@ class Stepper:
         until(answered)
         if reply != right.encode():
             raise StaleError(f"after {step}, {form} of {name}: {reply!r}, not {right!r}")
+
+    def _compare_at_once(self, step: str, name: str, keys: list[str], values: dict[str, str]) -> None:
+        """Read each key by a connection of its own, so that a server finds several gets at once."""
+        server = self._random.randrange(self._servers)
+        clients = [self._client(server, name, f"{number} at once") for number in range(len(keys))]
+        right = [
+            f"VALUE {key} 0 {len(values[key])}\r\n{values[key]}\r\nEND\r\n" if key in values else "END\r\n"
+            for key in keys
+        ]
+        replies: list[bytes] = []
+
+        def answered() -> bool:
+            for client, key in zip(clients, keys, strict=True):
+                client.sendall(f"get {key}\r\n".encode())
+            replies[:] = [receive_gets(client, 1) for client in clients]
+            return not (self._patient and any(b"SERVER_ERROR" in each for each in replies))
+
+        until(answered)
+        if replies != [each.encode() for each in right]:
+            raise StaleError(f"after {step}, gets at once of {name}: {replies}, not {right}")
 
     def _compare_binary(
         self, step: str, name: str, client: socket.socket, keys: list[str], values: dict[str, str]
@@ -552,17 +574,47 @@ def _small(i: int) -> int:
     return 65535 - 16000 * NUMBERS.index(i)
 
 
-def _text_values(client: socket.socket, keys: list[str]) -> list[int]:
-    reply = ask_gets(client, f"get {' '.join(keys)}\r\n".encode())
-    return [int(value) for value in reply.split(b"\r\n")[1:-2:2] if value.isdigit()]
+# Return the values of keys, read by the connections.
+Reads = Callable[[list[socket.socket], list[str]], list[int]]
 
 
-def _binary_values(client: socket.socket, keys: list[str]) -> list[int]:
-    reply = ask_binary(client, [key.encode() for key in keys])
+def _text_values(clients: list[socket.socket], keys: list[str]) -> list[int]:
+    return _numbers(ask_gets(clients[0], f"get {' '.join(keys)}\r\n".encode()))
+
+
+def _binary_values(clients: list[socket.socket], keys: list[str]) -> list[int]:
+    reply = ask_binary(clients[0], [key.encode() for key in keys])
     return [int(value) for value in reply if value is not None and value.isdigit()]
 
 
-def race(database: SQLServer, served: Served, seconds: float, readers: int = 3) -> int:
+def _values_at_once(clients: list[socket.socket], keys: list[str]) -> list[int]:
+    """Read each key by a connection of its own, so that a server finds several gets at once."""
+    for client, key in zip(clients, keys, strict=False):
+        client.sendall(f"get {key}\r\n".encode())
+    return [value for client, _ in zip(clients, keys, strict=False) for value in _numbers(receive_gets(client, 1))]
+
+
+def _numbers(reply: bytes) -> list[int]:
+    return [int(value) for value in reply.split(b"\r\n")[1:-2:2] if value.isdigit()]
+
+
+def _bound(client: socket.socket, reads: Reads) -> socket.socket:
+    reads([client], ["@@raced"])
+    return client
+
+
+def _reader(number: int, keys: list[str]) -> tuple[Reads, list[list[str]]]:
+    """Return how a thread reads, and what at a time: one key, all keys, all by binary gets, or by many gets at once."""
+    kinds: list[tuple[Reads, list[list[str]]]] = [
+        (_text_values, [[key] for key in keys]),
+        (_text_values, [keys]),
+        (_binary_values, [keys]),
+        (_values_at_once, [keys * 6]),
+    ]
+    return kinds[number % len(kinds)]
+
+
+def race(database: SQLServer, served: Served, seconds: float, readers: int = 4) -> int:
     """Write and read at once for some seconds; return the number of gets that were compared.
 
     Raises:
@@ -587,15 +639,13 @@ def race(database: SQLServer, served: Served, seconds: float, readers: int = 3) 
                 time.sleep(random.choice((0, 0.002, 0.02)))  # so that rows are cached between some writes
 
     def reading(number: int) -> None:
-        """Read by gets of one key, by one of all keys, or by binary ones."""
-        groups = [keys] if number % 3 else [[key] for key in keys]
-        reads = _binary_values if number % 3 == 2 else _text_values
-        with served.connect() as client:
-            reads(client, ["@@raced"])
+        reads, groups = _reader(number, keys)
+        with ExitStack() as stack:
+            clients = [_bound(stack.enter_context(served.connect()), reads) for _ in groups[0]]
             while not stop.is_set():
                 for group in groups:
                     least = [answered[key] for key in group]
-                    values = reads(client, group)
+                    values = reads(clients, group)
                     assert len(values) == len(group), values
                     for key, first, value in zip(group, least, values, strict=True):
                         if not first <= value <= begun[key]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kvref.cli import main
 from kvref.server.executors.mysql import cached_reads
+from kvref.server.executors.mysql.shared_look import SharedLook
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog import eligibility, events, follower, row_cache
 from kvref.storage.mysql.binlog.events import Change, LogReader
@@ -137,6 +138,10 @@ def end_of_log_not_compared() -> None:
     LocalLog.is_read = lambda self: self._file >= 0  # type: ignore[method-assign]
 
 
+def look_outlives_its_turn() -> None:
+    SharedLook._end = lambda _: None  # type: ignore[method-assign]
+
+
 def log_elsewhere() -> None:
     """No defect: the files of the log are not where the server says."""
     follower._Source.directories = lambda _: (  # type: ignore[method-assign]
@@ -150,7 +155,7 @@ DEFECTS: dict[str, Callable[[], None]] = {
     for each in (
         event_lost, applied_out_of_order, rollback_cached, key_update_missed, cascade_missed, ddl_missed,
         wrong_position_after_reconnect, filled_by_an_older_read, one_mapping_of_a_table, collation_equal_keys,
-        not_compared, end_of_log_not_compared,
+        not_compared, end_of_log_not_compared, look_outlives_its_turn,
     )
 }  # fmt: skip
 

@@ -246,8 +246,13 @@ def ask_binary(connection: socket.socket, words: Sequence[bytes]) -> list[bytes 
 def ask_gets(connection: socket.socket, data: bytes) -> bytes:
     """Send gets and nothing behind them, so that a server may read them alone; return the reply to each line."""
     connection.sendall(data)
+    return receive_gets(connection, data.count(b"\r\n"))
+
+
+def receive_gets(connection: socket.socket, count: int) -> bytes:
+    """Return the replies to as many gets that were sent."""
     reply = bytearray()
-    while len(ENDS_OF_GETS.findall(reply)) < data.count(b"\r\n"):
+    while len(ENDS_OF_GETS.findall(reply)) < count:
         chunk = connection.recv(65536)
         if not chunk:
             return bytes(reply) + b"<EOF>"

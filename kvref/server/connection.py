@@ -24,6 +24,7 @@ from kvref.server.background_commit import BackgroundCommit
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection_rows import Shown, State
 from kvref.server.executors.base import Executor, FastPath, Wait
+from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.passed import MAX_PENDING, Passed
@@ -66,6 +67,7 @@ class Host(Protocol):
     refused_values: ClientWarnings
     settings: dict[str, int]
     tally: ProcessEventCounters
+    loop_turn: LoopTurn
     turns: Turns
     alone: bool  # no other process serves the port
     pass_on: PassOn | None  # to the process that writes to the file; None: that is this one, or any may write
@@ -111,6 +113,7 @@ class Connection:
         "_last",
         "_listener",
         "_loop",
+        "_loop_turn",
         "_out",
         "_parser",
         "_paused",
@@ -132,6 +135,7 @@ class Connection:
         self._counters = host.shared.counters
         self._listener = listener
         self._half_open = listener.tls is None  # TLS has no half that could stay open
+        self._loop_turn = host.loop_turn if listener.tls is None else None  # TLS keeps input for other turns
         users = listener.users
         self._authenticator = (
             None if users is None else Authenticator(users, host.shared.rules.release, host.attempts, host.wire_rules)
@@ -240,6 +244,8 @@ class Connection:
         """Take what arrived and answer every complete command."""
         self.heard_at = now = self._loop.time()
         self._counters.bytes_read += len(data)
+        if len(data) > GREEDY:
+            self._host.loop_turn.end()  # what has arrived behind it meanwhile may be read in the same turn
         if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
             return
         fast = self._fast_path
@@ -247,7 +253,7 @@ class Connection:
             times = self._times
             if times is not None:
                 times.start()
-            reply = None if self._out.replies or data[0] == REQUEST else fast.hit(data)
+            reply = None if self._out.replies or data[0] == REQUEST else fast.hit(data, self._loop_turn)
             if reply is not None:
                 if times is not None:
                     times.replied(_HIT)

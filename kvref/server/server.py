@@ -32,6 +32,7 @@ from kvref.server.connection_limit import Descriptors, connection_limit, log_con
 from kvref.server.connection_rows import Shown, State, rows_of
 from kvref.server.executors import executor_for
 from kvref.server.executors.base import Executor
+from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.expired_rows import ExpiredRows
 from kvref.server.listeners.listener import (
     Listener,
@@ -161,6 +162,7 @@ class Server:
         self.refused_values = ClientWarnings(REFUSED_VALUES_PAUSE)
         self.descriptors = Descriptors()
         self.handshakes = Handshakes(self.foreign)
+        self.loop_turn = LoopTurn(lambda: len(self.connections))
         self.turns = Turns()
         numbers = scope.cas_numbers(store)
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)

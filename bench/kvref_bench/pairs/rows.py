@@ -13,7 +13,7 @@ from kvref_bench.scenario.records import Table
 
 ServerName = Literal[
     "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached",
-    "kvref-cached", "kvref-uncached", "plugin-logged", "floor", "kvref-compiled", "kvref-compiled-mysql",
+    "kvref-cached", "kvref-uncached", "plugin-logged", "mysql-logged", "floor", "kvref-compiled", "kvref-compiled-mysql",
     "kvref-workers",
 ]  # fmt: skip
 COUNT: Final = 100_000
@@ -230,6 +230,9 @@ def _cached() -> tuple[Row, ...]:
     return (
         Row("cached-get", get_work, _row_cache(get), Side("kvref-uncached", get, "itself without a cache"), 1.0),
         Row("cached-get-plugin", get_work, _row_cache(get), Side("plugin-logged", get, plugin), 1.0),
+        Row(
+            "cached-get-select", get_work, _row_cache(get), Side("mysql-logged", Sysbench(128), "prepared selects"), 3.0,
+        ),
         Row(
             "cached-multiget-plugin", keys_work, _row_cache(keys), Side("plugin-logged", keys, plugin), 2.0,
             unit="keys",

@@ -101,6 +101,7 @@ class Servers:
             "memcached": self._memcached,
             "kvref-handlersocket": self._kvref_handlersocket,
             "plugin-logged": partial(self._plugin, "plugin-logged", LOGGED),
+            "mysql-logged": lambda: _sql_only(self.get("plugin-logged")),
             "kvref-cached": partial(self._kvref_logged, "kvref-cached", ROW_CACHE),
             "kvref-uncached": partial(self._kvref_logged, "kvref-uncached", ()),
             "floor": self._floor,

@@ -12,6 +12,7 @@ from kvref.engine.session import Session
 from kvref.protocol.plain_frames import PlainFrame
 from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
+from kvref.server.executors.loop_turn import LoopTurn
 
 # Takes the replies of commands in their order, and the input from the first one on that needs the slow path.
 Later = Callable[[list[bytes | ServerError], bytes], None]
@@ -63,8 +64,13 @@ class FastPath(Protocol):
             now: loop time.
         """
 
-    def hit(self, data: bytes) -> bytes | None:
-        """Return the reply to a single get of a cached row; None for any other input."""
+    def hit(self, data: bytes, loop_turn: LoopTurn | None) -> bytes | None:
+        """Return the reply to a single get of a cached row; None for any other input.
+
+        Args:
+            data: what arrived.
+            loop_turn: in which it was found; None: it may have been found later than other input of this turn.
+        """
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:
         """Run the simple commands at the beginning of the input.

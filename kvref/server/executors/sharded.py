@@ -18,6 +18,7 @@ from kvref.protocol.opcodes import NOOP
 from kvref.protocol.plain_frames import PlainFrame
 from kvref.protocol.replies import ServerError
 from kvref.server.executors.base import Later, LaterFrames, PartOfGet, StoreFastPath, Wait
+from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.executors.runs import MAX_RUN, MAX_VALUES, MAX_WORDS, TURN, Run, nothing, reply_alone
 from kvref.storage.several import Shards
 
@@ -127,14 +128,14 @@ class ShardedFastPath:
         """Return whether the fast paths of all shards are usable, see `FastPath`."""
         return all(each.usable(now) for each in self._paths)
 
-    def hit(self, data: bytes) -> bytes | None:
+    def hit(self, data: bytes, loop_turn: LoopTurn | None) -> bytes | None:
         """Return the reply to a single get of a row that its shard's store caches, see `FastPath`."""
         line = self._lines.get.fullmatch(data) or self._lines.get_named.fullmatch(data)
         if line is None:
             return None
         shard = self._shard_of(line[1])
         self._single = data, shard
-        return None if shard is None else self._paths[shard].hit(data)
+        return None if shard is None else self._paths[shard].hit(data, loop_turn)
 
     @property
     def frames_set(self) -> bool:

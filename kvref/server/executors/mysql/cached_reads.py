@@ -13,8 +13,10 @@ from kvref.engine.operations import Cell, Row
 from kvref.engine.values import shown_flags
 from kvref.errors import StoreError
 from kvref.protocol.fast_path import shown
+from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import CellsOfWords, Read, Rows, Shown, SQLReader, in_parts
+from kvref.server.executors.mysql.shared_look import SharedLook
 from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.eligibility import Terms, terms
@@ -105,6 +107,7 @@ class CachingReader:
         self._commit = -1  # the store's last commit before that query
         self._plain: tuple[PlainTable, CachedTable] | None = None  # of the last batch
         self._mapped: tuple[Statements, CachedTable] | None = None  # the same of rows
+        self._look = SharedLook(cache)
         self.turn = 0
 
     async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:
@@ -119,11 +122,11 @@ class CachingReader:
         batch = _Batch(mapping, cached, read, lambda row: identities.spelled(row.key), _same, turn)
         return await self._answer(batch, [*keys])
 
-    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
+    def hit(self, table: PlainTable, word: bytes, loop_turn: LoopTurn | None) -> bytes | None:
         """See `KeptRows`."""
         cached = self._cells_of(table)
         found = cached.rows.get(word)
-        if not isinstance(found, bytes) or not self._is_new_enough(cached):
+        if not isinstance(found, bytes) or not (self._look.holds or self._is_new_enough(cached, loop_turn)):
             return None
         self._cache.hits += 1
         return found
@@ -191,11 +194,13 @@ class CachingReader:
         usable = self._cache.applied is not None and self._isolation.reads_committed and not cached.refusal
         return cached if usable else None
 
-    def _is_new_enough(self, cached: CachedTable) -> bool:
+    def _is_new_enough(self, cached: CachedTable, loop_turn: LoopTurn | None = None) -> bool:
         """Return whether kept rows are as new as the server, or out of date by no more than they may be."""
         cache, log = self._cache, self._cache.log
         if log is not None and log.is_read():
             cache.age = 0.0
+            if loop_turn is not None:
+                self._look.share(loop_turn)
             return True
         if not cached.staleness or self._store.last_commit != self._commit:
             return False

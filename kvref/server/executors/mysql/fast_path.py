@@ -21,6 +21,7 @@ from kvref.protocol.opcodes import NOOP
 from kvref.protocol.plain_frames import PlainFrame
 from kvref.protocol.rules import MAX_KEY
 from kvref.server.executors.base import Later, LaterFrames, PartOfGet, Wait
+from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.executors.mysql.plain_commands import (
     FramedGets,
     FramedReads,
@@ -46,8 +47,8 @@ from kvref.storage.rows import MAX_VALUE
 class KeptRows(Protocol):
     """Answers gets from rows that are kept, without a query."""
 
-    def hit(self, table: PlainTable, word: bytes) -> bytes | None:
-        """Return what a get replies, without END; None if it is not known."""
+    def hit(self, table: PlainTable, word: bytes, loop_turn: LoopTurn | None) -> bytes | None:
+        """Return what a get replies, without END; None if it is not known; `loop_turn`: see `FastPath.hit`."""
 
     def hits(self, table: PlainTable, words: list[bytes]) -> list[bytes] | None:
         """Return what a get of several words replies to each; None if it is not known of all."""
@@ -129,7 +130,7 @@ class MySQLFastPath:
         """See `FastPath`."""
         return self.live and self._verbs.unobserved and self._up_to_date(now)
 
-    def hit(self, data: bytes) -> bytes | None:
+    def hit(self, data: bytes, loop_turn: LoopTurn | None) -> bytes | None:
         """Return the reply to a get of kept rows that may be used without a query; None for other input."""
         table, kept = self._table, self._kept
         if kept is None or table is None or not table.version.live or len(data) <= 6:
@@ -137,7 +138,7 @@ class MySQLFastPath:
         if data[:4] != b"get " or data[-2:] != b"\r\n":
             return None
         words = data[4:-2]
-        shown = kept.hit(table, words)
+        shown = kept.hit(table, words, loop_turn)
         if shown is not None:
             self._counters.found()
             return shown + END

@@ -26,6 +26,7 @@ from kvref.protocol.replies import Reply, ServerError, Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import parse_line
 from kvref.server.executors.base import Later, LaterFrames, PartOfGet, Wait
+from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.executors.runs import TURN, nothing
 from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
@@ -125,7 +126,7 @@ class SQLiteFastPath:
         """Return whether the mapping is as it was, and no prefixes of keys are counted."""
         return self._table.live and self._verbs.unobserved
 
-    def hit(self, data: bytes) -> bytes | None:
+    def hit(self, data: bytes, loop_turn: LoopTurn | None) -> bytes | None:  # noqa: ARG002 - rows are as new as the file
         """Return the reply to `get WORD` of a kept row or missing key, alone in the input; None for anything else."""
         if len(data) <= 6:  # mypyc: no slice that ends before it begins
             return None
