@@ -27,6 +27,7 @@ from kvref.protocol.replies import Number, Reply, ServerError, Status
 # Any plain get and any plain set, for rules that depend on no row.
 GET: Final = c.Get([], with_cas=False)
 SET: Final = c.Store("set", b"", 0, 0, b"")
+DELETE: Final = c.Delete(b"")
 _LOST: Final = ServerError("")
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
 

@@ -103,6 +103,7 @@ class Mapping:
         not_null: columns without NULL in which the store must prevent NULL itself.
         hidden: the table has a hidden column of a FULLTEXT index.
         beginning: length in characters of the key prefix that is indexed; 0: the whole key.
+        cascades: when a row is deleted, a foreign key may delete rows of this table.
         row: the containers row as the store read it.
         fault: why the table no longer fits, empty while it does.
         store: the name of its store, empty for the first or only one.
@@ -129,6 +130,7 @@ class Mapping:
     not_null: frozenset[str] = frozenset()
     hidden: bool = False
     beginning: int = 0
+    cascades: bool = False
     row: object = None
     fault: str = ""
     store: str = ""

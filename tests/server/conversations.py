@@ -62,6 +62,9 @@ def command(
     key, value, flags = chance.choice(keys), chance.choice(VALUES), chance.choice(FLAGS)
     store = b" %b %d %d %d" % (key, flags, chance.choice([0, 0, 0, 100]), len(value))
     more = b" ".join(chance.choices(keys, k=3))
+    if chance.random() < 0.05:
+        last = chance.choice([b"", b" noreply"])
+        return b"".join([b"delete %b%b\r\n" % (each, last) for each in chance.choices(keys, k=4)])
     if chance.random() < 0.5:
         return b"".join(plain(chance, containers, keys) for _ in range(chance.choice([1, 1, 4])))
     return chance.choice([

@@ -13,8 +13,8 @@ from kvref_bench.scenario.records import Table
 
 ServerName = Literal[
     "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached",
-    "kvref-cached", "kvref-uncached", "plugin-logged", "mysql-logged", "floor", "kvref-compiled", "kvref-compiled-mysql",
-    "kvref-workers",
+    "kvref-cached", "kvref-uncached", "plugin-logged", "mysql-logged", "floor", "kvref-compiled",
+    "kvref-compiled-mysql", "kvref-workers",
 ]  # fmt: skip
 COUNT: Final = 100_000
 VALUE: Final = 100  # bytes
@@ -231,7 +231,8 @@ def _cached() -> tuple[Row, ...]:
         Row("cached-get", get_work, _row_cache(get), Side("kvref-uncached", get, "itself without a cache"), 1.0),
         Row("cached-get-plugin", get_work, _row_cache(get), Side("plugin-logged", get, plugin), 1.0),
         Row(
-            "cached-get-select", get_work, _row_cache(get), Side("mysql-logged", Sysbench(128), "prepared selects"), 3.0,
+            "cached-get-select", get_work, _row_cache(get),
+            Side("mysql-logged", Sysbench(128), "prepared selects"), 3.0,
         ),
         Row(
             "cached-multiget-plugin", keys_work, _row_cache(keys), Side("plugin-logged", keys, plugin), 2.0,

@@ -241,6 +241,9 @@ class ShardedFastPath:
         line = lines.get.match(data, at) or lines.get_named.match(data, at)
         if line is not None:
             return line[1], line.end()
+        line = lines.deleting.match(data, at)
+        if line is not None:
+            return line[1], line.end()
         line = lines.storing.match(data, at)
         if line is None:
             return None, at

@@ -116,6 +116,7 @@ class Table:
         not_null: columns whose NULL SQL would replace or refuse.
         hidden: a FULLTEXT index stores its document IDs in a hidden column.
         beginnings: for each unique index on a prefix of a column, the length of the prefix in characters.
+        cascades: when a row is deleted, a foreign key may delete rows of this table.
     """
 
     source: str
@@ -130,6 +131,7 @@ class Table:
     not_null: frozenset[str] = frozenset()
     hidden: bool = False
     beginnings: dict[str, int] = field(default_factory=dict)
+    cascades: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         row.name, row.db_schema or "", row.db_table or "", table.source, key, values, flags, cas, expiry, unmapped,
         columns=frozenset(table.order), behind=tuple(_behind(table, column) for column in values),
         secondary=secondary, clustered=clustered, descending=index in table.descending, blind=indexed != (key.name,),
-        not_null=table.not_null, hidden=table.hidden, beginning=beginning, row=row,
+        not_null=table.not_null, hidden=table.hidden, beginning=beginning, cascades=table.cascades, row=row,
     )  # fmt: skip
 
 

@@ -6,7 +6,9 @@ to the slow path: nothing is written then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
@@ -16,11 +18,14 @@ from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import RowIdentities
+from kvref.storage.mysql.schema import quote
 from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED, Statements, literal
 from kvref.storage.rows import MAX_VALUE, take_sets
 
 # Bytes of the statement for one set without its value; the key is in it three times, with two digits for each byte.
 BYTES_OF_SET: Final = 2048
+BYTES_OF_DELETE: Final = 64  # the same without the key, which has two digits for each byte
+_GONE: Final = "not all rows were there"
 
 
 class Version:
@@ -44,7 +49,7 @@ class PlainTable:
 
     Attributes:
         readable: its rows can be shown without a look at their types; `writable`: sets need none either; `whole`: their
-            cas numbers neither.
+            cas numbers neither; `removable`: no row goes with another one that is deleted.
         longest_key: of plain commands, in bytes; `text`: the value is.
         select: what reads its rows, without the condition.
     """
@@ -57,6 +62,8 @@ class PlainTable:
         self._identities = identities
         key, value = mapping.key, mapping.values[0]
         self.version = version
+        self.rules = rules
+        self._removals: PlainRemovals | None = None
         self.longest_key = MAX_VALUE if key.width is None else key.width
         self.readable = (
             len(mapping.values) == 1
@@ -67,6 +74,7 @@ class PlainTable:
             and all(each is None or _is_number(each) for each in (mapping.flags, mapping.expiry))
         )
         self.writable = self.readable and not rules.clears_unmapped and take_sets(mapping, _shows_ascii)
+        self.removable = self.readable and not mapping.cascades
         self.text = value.kind is Kind.TEXT
         self.select = sql.select
         names = [each.name for each in sql.columns]
@@ -90,7 +98,7 @@ class PlainTable:
         Raises:
             KvrefError, LockWaitError: as `MySQLConnection.execute`.
         """
-        rows = connection.ask(self.mapping, self._sql.select + self._among(words))
+        rows = connection.ask(self.mapping, self._sql.select + self.among(words))
         found = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found, True  # type: ignore[return-value]  # no key is NULL where all are words
@@ -112,9 +120,16 @@ class PlainTable:
         cas = cells[self._cas] if self._cas else None
         return Row(cells[0], (value,), flags, None if cas is None else int(cas), expiry)
 
+    @property
+    def removals(self) -> PlainRemovals:
+        """Return what removes rows of the table."""
+        if self._removals is None:
+            self._removals = PlainRemovals(self)
+        return self._removals
+
     def write(
         self, connection: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]
-    ) -> tuple[set[bytes | None], str | None]:
+    ) -> tuple[dict[bytes, bool], str | None]:
         """Write rows in a transaction of their own.
 
         Args:
@@ -123,26 +138,19 @@ class PlainTable:
             previous: words that are written only together with another one, and that one.
 
         Returns:
-            The words that are written, without those whose row is locked or spelled otherwise and those that go with
-            them; and why all of that is lost, or that its outcome is not known.
+            The words that are answered, without those whose row is locked or spelled otherwise and those that go with
+            them, and whether each is written; and why all of that is lost, or that its outcome is not known.
 
         Raises:
             KvrefError, LockWaitError: as `MySQLConnection.execute`; nothing is written.
         """
-        try:
-            written = self._write(connection, rows, previous)
-        except BaseException:
-            connection.roll_back()
-            raise
-        if not written:
-            connection.roll_back()
-            return written, None
-        return written, connection.commit()
+        return _in_transaction(connection, partial(self._write, connection, rows, previous))
 
     def _write(
         self, connection: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]
-    ) -> set[bytes | None]:
-        found, certain = self._lock(connection, self._among(rows))
+    ) -> dict[bytes, bool]:
+        locked, certain = self.lock(connection, self.among(rows))
+        found = {cells[0] for cells in locked}
         certain = certain and found <= rows.keys()
         old, new = rows, {}
         if len(found) < len(rows) or not certain:
@@ -156,23 +164,111 @@ class PlainTable:
         if old and connection.change(sql.update_all([*old.values()], clear_unmapped=False, keeps_value=False)) != len(
             old
         ):
-            raise AgainError("not all rows were there")
+            raise AgainError(_GONE)
         if new:
             connection.change(sql.insert_all([*new.values()], clear_unmapped=False))
-        return {*old, *new}
+        return dict.fromkeys([*old, *new], True)
 
-    def _lock(self, connection: MySQLConnection, among: str) -> tuple[set[bytes | None], bool]:
-        """Lock rows without waiting; return their keys, and whether every other key has no row."""
-        keys = f"SELECT {self._sql.key_as_bytes} FROM {self._sql.indexed}{among}"  # noqa: S608 - identifiers are quoted
+    def lock(self, connection: MySQLConnection, among: str, *columns: Column) -> tuple[Sequence[Cells], bool]:
+        """Lock rows without waiting, and begin a transaction.
+
+        Args:
+            connection: outside a transaction.
+            among: see `among`.
+            columns: what to read besides the keys.
+
+        Returns:
+            The rows, and whether every other key has none.
+
+        Raises:
+            KvrefError, LockWaitError: as `MySQLConnection.execute`.
+        """
+        names = ", ".join([self._sql.key_as_bytes, *[quote(each.name) for each in columns]])
+        rows = f"SELECT {names} FROM {self._sql.indexed}{among}"  # noqa: S608 - identifiers are quoted
         try:
-            return {cells[0] for cells in connection.ask(self.mapping, keys + NO_WAIT, "key", begins=True)}, True
+            return connection.ask(self.mapping, rows + NO_WAIT, "key", begins=True), True
         except LockWaitError:
-            return {cells[0] for cells in connection.ask(self.mapping, keys + SKIP_LOCKED, "key", begins=True)}, False
+            return connection.ask(self.mapping, rows + SKIP_LOCKED, "key", begins=True), False
 
-    def _among(self, words: Iterable[bytes]) -> str:
+    def remove(self, connection: MySQLConnection, words: Sequence[bytes]) -> None:
+        """Remove rows in the transaction that has locked them.
+
+        Raises:
+            AgainError: not all of them were there.
+            KvrefError, LockWaitError: as `MySQLConnection.execute`.
+        """
+        if connection.change(self._sql.clear + self.among(words)) != len(words):
+            raise AgainError(_GONE)
+
+    def among(self, words: Iterable[bytes]) -> str:
+        """Return the condition of the rows of some words."""
         begin = self._begin_key
         keys = ", ".join([f"{begin}{word.hex()}'" for word in words])
         return f" WHERE {self._sql.key} IN ({keys})"
+
+
+class PlainRemovals:
+    """Removes rows of a table, in transactions without sets: a foreign key may depend on which comes first.
+
+    Args:
+        table: of the rows, which is removable.
+
+    Attributes:
+        mapping, version: of the table.
+    """
+
+    def __init__(self, table: PlainTable) -> None:
+        self._table = table
+        self.mapping = table.mapping
+        self.version = table.version
+
+    def write(
+        self, connection: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]
+    ) -> tuple[dict[bytes, bool], str | None]:
+        """Remove rows in a transaction of their own, see `PlainTable.write`; one that is missing is not written.
+
+        A row that is expired, or soon is, counts as spelled otherwise.
+        """
+        return _in_transaction(connection, partial(self._remove, connection, rows, previous))
+
+    def _remove(
+        self, connection: MySQLConnection, rows: dict[bytes, Row], previous: dict[bytes, bytes]
+    ) -> dict[bytes, bool]:
+        table, expiry = self._table, self.mapping.expiry
+        locked, certain = table.lock(connection, table.among(rows), *(() if expiry is None else (expiry,)))
+        found = {cells[0]: cells[1] if expiry else None for cells in locked}
+        certain = certain and found.keys() <= rows.keys()
+        soon = int(time.time()) + 1
+        removed: dict[bytes, bool] = {}
+        for word in rows:
+            if word in previous and previous[word] not in removed:
+                continue
+            if word not in found:
+                if certain:
+                    removed[word] = False
+                continue
+            until = found[word]
+            if until is None or not table.rules.is_over(int(until), soon):
+                removed[word] = True
+        there = [word for word, is_there in removed.items() if is_there]
+        if there:
+            table.remove(connection, there)
+        return removed
+
+
+def _in_transaction(
+    connection: MySQLConnection, write: Callable[[], dict[bytes, bool]]
+) -> tuple[dict[bytes, bool], str | None]:
+    """Return what `write` does, and the outcome of the commit, which nothing needs if it has written nothing."""
+    try:
+        written = write()
+    except BaseException:
+        connection.roll_back()
+        raise
+    if True not in written.values():
+        connection.roll_back()
+        return written, None
+    return written, connection.commit()
 
 
 def _shows_ascii(column: Column) -> bool:

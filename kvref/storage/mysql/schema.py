@@ -40,6 +40,8 @@ from kvref.storage.rows import text_of
 
 # Changes with rows, not with DDL.
 _COUNTER: Final = re.compile(r" AUTO_INCREMENT=\d+")
+# In the CREATE TABLE of a table whose rows go with those that they refer to.
+_CASCADE: Final = " ON DELETE CASCADE"
 OF_THE_CLIENT: Final = range(2000, 3000)  # numbers of errors that the server did not send: the connection is lost
 
 
@@ -67,6 +69,8 @@ class KnownTables:
         if text is not None and known is not None and known[0] == text:
             return known[1]
         table = read()
+        if table is not None:
+            table = replace(table, cascades=text is None or _CASCADE in text)
         if text is not None and table is not None:
             self._known[source] = text, table
         return table

@@ -19,7 +19,7 @@ from kvref.server.executors.mysql.batch_queue import BatchQueue, Fallback
 from kvref.server.executors.mysql.cached_reads import CachingReader
 from kvref.server.executors.mysql.command import Command, Runner
 from kvref.server.executors.mysql.fast_path import KeptRows
-from kvref.server.executors.mysql.plain_commands import Plain, PlainGet, PlainLone, PlainRead, PlainReads, PlainWrite
+from kvref.server.executors.mysql.plain_commands import Plain, PlainChange, PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
 from kvref.server.executors.mysql.replica_reads import ReplicaReads
@@ -27,11 +27,11 @@ from kvref.server.executors.mysql.writes import WriteBatcher
 from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.follower import Follower
-from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.fast_path import PlainRemovals, PlainTable
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
 
-About = Mapping | PlainTable  # what the commands of one batch have in common
+About = Mapping | PlainTable | PlainRemovals  # what the commands of one batch have in common
 
 MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
 MIN_TOGETHER: Final = 2
@@ -175,8 +175,8 @@ class Batching:
         """Return how many words one `PlainReads` may have."""
         return self._reads.width(table)
 
-    def add_write(self, table: PlainTable, write: PlainWrite) -> None:
-        """Queue a set."""
+    def add_write(self, table: PlainTable | PlainRemovals, write: PlainChange) -> None:
+        """Queue a set or a delete."""
         self._writes.add(table, write)
 
     def _add_to_primary(self, about: About, get: Command | PlainLone | PlainRead | PlainReads | PlainGet) -> None:
@@ -213,7 +213,7 @@ class Batching:
             about: the mapping.
             times: how many such questions there may be.
         """
-        mapping = about.mapping if isinstance(about, PlainTable) else about
+        mapping = about if isinstance(about, Mapping) else about.mapping
         width = min(self._store.login.together, MAX_BYTES // bytes_of_row(mapping))
         longest = connection.longest
         return times * max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))

@@ -1,4 +1,4 @@
-"""The fast path over a database server: sequences of gets, or of simple sets, are queued for common statements.
+"""The fast path over a database server: sequences of gets, simple sets or deletes are queued for common statements.
 
 All other commands use the slow path, also those that common statements cannot answer. The rules of commands are in
 `engine/fast_path.py`, the grammar of lines in `protocol/fast_path.py`, the reply to a command in `plain_commands.py`.
@@ -12,7 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from kvref.engine import mapping as m
-from kvref.engine.fast_path import GET, SET
+from kvref.engine.fast_path import DELETE, GET, SET
 from kvref.engine.operations import Cell, Row
 from kvref.engine.values import RefusedError
 from kvref.protocol import commands as c
@@ -28,6 +28,8 @@ from kvref.server.executors.mysql.plain_commands import (
     FramedWrite,
     Origin,
     PlainBurst,
+    PlainChange,
+    PlainDelete,
     PlainGet,
     PlainGets,
     PlainInRun,
@@ -38,7 +40,7 @@ from kvref.server.executors.mysql.plain_commands import (
     goes_behind,
 )
 from kvref.server.executors.runs import MAX_RUN, MAX_WORDS, TURN, Run, reply_alone
-from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.fast_path import PlainRemovals, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_VALUE
@@ -89,8 +91,8 @@ class PlainBatcher(Protocol):
     def together(self, table: PlainTable) -> int:
         """Return how many words one `PlainReads` may have."""
 
-    def add_write(self, table: PlainTable, write: PlainWrite) -> None:
-        """Queue a set."""
+    def add_write(self, table: PlainTable | PlainRemovals, write: PlainChange) -> None:
+        """Queue a set or a delete."""
 
 
 class MySQLFastPath:
@@ -114,7 +116,7 @@ class MySQLFastPath:
         self._up_to_date = batcher.up_to_date
         self._table: PlainTable | None = None
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
-        self._may_get, self._may_set = verbs.runs(GET), verbs.runs(SET)
+        self._may_get, self._may_set, self._may_delete = verbs.runs(GET), verbs.runs(SET), verbs.runs(DELETE)
         self._kept = batcher.kept if self._may_get else None
 
     @property
@@ -265,7 +267,7 @@ class MySQLFastPath:
         if word and table.takes_word(word):
             self._batcher.add_read(table, PlainLone(self._origin, word, data, name, later))
             return len(data), Wait.ANSWER
-        taken = self._gets(table, data) if gets else self._sets(table, data)
+        taken = self._gets(table, data) if gets else self._writes(table, data)
         if not taken:
             return 0, Wait.NOTHING
         size = sum([len(each.data) for each in taken])
@@ -274,8 +276,8 @@ class MySQLFastPath:
         else:
             Run(taken, later)
         for each in taken:
-            if isinstance(each, PlainWrite):
-                self._batcher.add_write(table, each)
+            if isinstance(each, PlainChange):
+                self._batcher.add_write(table.removals if isinstance(each, PlainDelete) else table, each)
             else:
                 self._look_up(table, each)
         return size, Wait.ANSWER
@@ -412,6 +414,33 @@ class MySQLFastPath:
             return None
         spelling = None if cell is None else self._batcher.spelling(self._mapping, cell)
         return None if spelling is None else PlainGet(self._origin, word, data, cell, spelling, with_cas=with_cas)
+
+    def _writes(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
+        """Return the sets, or the deletes, at the beginning of some input."""
+        return self._deletes(table, data) if data.startswith(b"delete ") else self._sets(table, data)
+
+    def _deletes(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
+        """Return the deletes at the beginning of some input, each of another word."""
+        found: dict[bytes, PlainDelete] = {}
+        takes = table.removable and self._may_delete and self._batcher.takes_writes(self._mapping)
+        at, end = 0, len(data) if takes else 0
+        while at < end:
+            delete = self._delete(table, data, at)
+            if delete is None or not goes_behind(delete, found):
+                break
+            at += len(delete.data)
+        return [*found.values()]
+
+    def _delete(self, table: PlainTable, data: bytes, at: int) -> PlainDelete | None:
+        """Return the delete at some place of the input, None if the slow path must run what is there."""
+        line = self._lines.deleting.match(data, at)
+        if line is None:
+            return None
+        word = line[1]
+        key = None if word.startswith(b"@") and not self._verbs.all_switch else self._key(word)
+        if key is None or not table.takes_word(key):
+            return None
+        return PlainDelete(self._origin, key, line[0], c.Delete(word, line[2] is not None))
 
     def _takes_sets(self, table: PlainTable) -> bool:
         return table.writable and self._may_set and self._batcher.takes_writes(self._mapping)

@@ -11,18 +11,18 @@ from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.operations import Cell, Row
 from kvref.engine.values import to_bytes
 from kvref.protocol.codec import encode
-from kvref.protocol.commands import Frame, Store
+from kvref.protocol.commands import Delete, Frame, Store
 from kvref.protocol.fast_path import END, STORED, renamed
 from kvref.protocol.opcodes import NOOP
 from kvref.protocol.replies import HiddenError, ServerError, Status
 from kvref.server.executors.base import Later, LaterFrames, Wait
 from kvref.server.executors.runs import MAX_RUN, MAX_VALUES, nothing
-from kvref.storage.mysql.fast_path import BYTES_OF_SET, PlainTable
+from kvref.storage.mysql.fast_path import BYTES_OF_DELETE, BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 
-W = TypeVar("W", bound="PlainWrite")
+W = TypeVar("W", bound="PlainChange")
 
 MAX_CHARACTER: Final = 4  # bytes
 
@@ -521,22 +521,94 @@ class PlainGets(PlainInRun):
         self.answered()
 
 
-class PlainWrite(PlainInRun):
-    """A set.
+class PlainChange(PlainInRun):
+    """A command that writes a row, or removes it.
 
     Args:
         origin, data: see `Plain`.
         word: the key.
+
+    Attributes:
+        previous: what its connection writes right before it in the same run: it must not be written earlier.
+        written: it has changed something; only once it is answered and not left.
+    """
+
+    __slots__ = ("previous", "written")
+
+    def __init__(self, origin: Origin, word: bytes, data: bytes) -> None:
+        super().__init__(origin, word, data)
+        self.previous: PlainChange | None = None
+        self.written = False
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes it has in a statement, at most."""
+        raise NotImplementedError
+
+    def row(self) -> Row:
+        """Return the row that it writes; of one that it removes only the key matters."""
+        raise NotImplementedError
+
+    def answer(self, reason: str | None, *, written: bool) -> None:
+        """Take the outcome.
+
+        Args:
+            reason: why the transaction is lost, or that its outcome is not known; None: it is durable.
+            written: the command has changed something in it.
+        """
+        if reason is not None and not written:
+            self.give_up()
+            return
+        self.error = None if reason is None else ServerError(reason)
+        self.written = written
+        self.answered()
+
+
+class PlainDelete(PlainChange):
+    """A delete.
+
+    Args:
+        origin, word, data: see `PlainChange`.
+        command: what the client sent.
+    """
+
+    __slots__ = ("_command",)
+
+    def __init__(self, origin: Origin, word: bytes, data: bytes, command: Delete) -> None:
+        super().__init__(origin, word, data)
+        self._command = command
+
+    @property
+    def size(self) -> int:
+        """See `PlainChange`."""
+        return BYTES_OF_DELETE + 2 * len(self.word)
+
+    def row(self) -> Row:
+        """See `PlainChange`."""
+        return Row(self.word, (), None, None, None)
+
+    def reply(self) -> bytes | ServerError:
+        """See `PlainInRun`."""
+        verbs, command = self.origin.verbs, self._command
+        if self.error is not None:
+            verbs.count(command, self.error)
+            return HiddenError(self.error.text) if command.noreply else self.error
+        reply = None if self.written else verbs.refusal(command, None, int(time.time()))
+        return encode(command, reply or verbs.count(command, Status.DELETED), 0)
+
+
+class PlainWrite(PlainChange):
+    """A set.
+
+    Args:
+        origin, word, data: see `PlainChange`.
         cells: key and value as their columns have them.
         flags: as the client sent them.
         expiry: see `PlainVerbs.options`.
         noreply: nothing is sent.
-
-    Attributes:
-        previous: what its connection sets right before it in the same run: it must not be written earlier.
     """
 
-    __slots__ = ("_cells", "_expiry", "_flags", "_noreply", "previous")
+    __slots__ = ("_cells", "_expiry", "_flags", "_noreply")
 
     def __init__(
         self,
@@ -554,22 +626,16 @@ class PlainWrite(PlainInRun):
         self._flags = flags
         self._expiry = expiry
         self._noreply = noreply
-        self.previous: PlainWrite | None = None
 
     @property
     def size(self) -> int:
-        """Return how many bytes it has in a statement, at most."""
+        """See `PlainChange`."""
         return BYTES_OF_SET + 2 * len(self.data)
 
     def row(self) -> Row:
         """Return the row that it writes; it takes a cas number."""
         key, value = self._cells
         return Row(key, (value,), *self.origin.verbs.options(self._flags, self._expiry))
-
-    def answer(self, reason: str | None) -> None:
-        """Take the outcome: None, or why it is lost, or that it is not known."""
-        self.error = None if reason is None else ServerError(reason)
-        self.answered()
 
     def reply(self) -> bytes | ServerError:
         """See `PlainInRun`."""
@@ -610,10 +676,10 @@ class FramedWrite(PlainWrite):
 
 
 def goes_behind(write: W, writes: dict[bytes, W]) -> bool:
-    """Put a set behind others of its connection; return whether it is there, because it writes another row than they.
+    """Put a write behind others of its connection; return whether it is there, because it writes another row than they.
 
     Args:
-        write: the set.
+        write: the command.
         writes: the others by their keys, in their order.
     """
     if len(writes) >= MAX_RUN or write.word in writes:

@@ -16,12 +16,12 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.server.executors.mysql.batch_queue import Fallback
 from kvref.server.executors.mysql.command import Command
-from kvref.server.executors.mysql.plain_commands import PlainWrite
+from kvref.server.executors.mysql.plain_commands import PlainChange
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError
-from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.fast_path import PlainRemovals, PlainTable
 from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.mysql.store import MySQLStore
 
@@ -248,29 +248,29 @@ class WriteBatcher:
         self._connection = connection
         self._fallback = fallback
 
-    async def carry_out(self, about: Mapping | PlainTable, commands: list[Any]) -> None:
+    async def carry_out(self, about: Mapping | PlainTable | PlainRemovals, commands: list[Any]) -> None:
         """Run commands of one mapping, at least one, together or, if that fails, one by one."""
         left_over: list[Any]
-        if isinstance(about, PlainTable):
-            left_over = await self._write(about, commands)
-        else:
+        if isinstance(about, Mapping):
             group = WriteGroup(self._store.identities(about), self._connection, self._fallback, about, commands)
             left_over = await group.carry_out()
+        else:
+            left_over = await self._write(about, commands)
         if left_over:
             self.put_back(about, left_over)
 
-    async def _write(self, table: PlainTable, writes: list[PlainWrite]) -> list[PlainWrite]:
-        """Run sets in one transaction and reply; return those that did not fit into it."""
+    async def _write(self, table: PlainTable | PlainRemovals, writes: list[PlainChange]) -> list[PlainChange]:
+        """Run sets, or deletes, in one transaction and reply; return those that did not fit into it."""
         if not table.version.live:
             _give_up(writes)  # it was altered
             return []
         # How long a statement may be is not known before the first one.
         room = (self._connection.longest or 0) - sum([each.size for each in writes])
-        left_over: list[PlainWrite] = []
+        left_over: list[PlainChange] = []
         while room < 0 and len(writes) > 1:
             left_over.append(writes.pop())
             room += left_over[-1].size
-        taken: dict[bytes, PlainWrite] = {}
+        taken: dict[bytes, PlainChange] = {}
         for each in writes:
             # Of one row each is written by itself, as triggers see it; words that only the server takes for one it
             # refuses. What follows a command of its connection that is left waits for that.
@@ -287,16 +287,16 @@ class WriteBatcher:
         try:
             rows = {word: each.row() for word, each in taken.items()}
             written, (reason, hang) = (
-                (await self._connection.call(_write, table, rows, previous)) if rows else (set(), (None, None))
+                (await self._connection.call(_write, table, rows, previous)) if rows else ({}, (None, None))
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             self._fallback.give_up(table.mapping, [*writes, *left_over], error)
             return []
         for word, each in taken.items():
             if word in written:
-                if each.last_write is not None:
+                if each.last_write is not None and written[word]:
                     each.last_write.note(self._connection.last_gtid)
-                each.answer(reason)
+                each.answer(reason, written=written[word])
             else:
                 each.give_up()
         if hang is not None:
@@ -306,7 +306,7 @@ class WriteBatcher:
         return left_over[::-1]
 
 
-def _give_up(writes: Iterable[PlainWrite]) -> None:
+def _give_up(writes: Iterable[PlainChange]) -> None:
     for each in writes:
         each.give_up()
 
@@ -321,7 +321,10 @@ def _free_locks(connection: MySQLConnection) -> Outcome:
 
 
 def _write(
-    connection: MySQLConnection, table: PlainTable, rows: dict[bytes, Row], previous: dict[bytes, bytes]
-) -> tuple[set[bytes | None], Outcome]:
+    connection: MySQLConnection,
+    table: PlainTable | PlainRemovals,
+    rows: dict[bytes, Row],
+    previous: dict[bytes, bytes],
+) -> tuple[dict[bytes, bool], Outcome]:
     written, reason = table.write(connection, rows, previous)
     return written, (reason, connection.hang)

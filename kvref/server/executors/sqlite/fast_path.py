@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from kvref.engine.fast_path import GET, SET, PlainVerbs
+from kvref.engine.fast_path import DELETE, GET, SET, PlainVerbs
 from kvref.engine.operations import Row
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
@@ -40,7 +40,6 @@ _Taken = tuple[int, bytes, bool] | None
 _Take = Callable[[bytes, int], _Taken]
 # Any of these commands, for rules that depend on no row.
 _META_GET: Final = c.MetaGet(b"", [])
-_DELETE: Final = c.Delete(b"")
 _SUM: Final = c.Arithmetic(increment=True, word=b"", delta=0)
 # A word, the key in it, and what is kept of its row.
 _Found = tuple[bytes, bytes, Kept]
@@ -116,7 +115,7 @@ class SQLiteFastPath:
             forms.append((_META_GET, self._meta_get, (b"mg",)))
         if self._rows.writable:
             forms += [(SET, self._set, (b"set",)), (SET, self._store, (b"add", b"replace"))]
-            forms.append((_DELETE, self._delete, (b"delete",)))
+            forms.append((DELETE, self._delete, (b"delete",)))
             if verbs.counts:
                 forms.append((_SUM, self._arithmetic, (b"incr", b"decr")))
         self._forms = {verb: take for command, take, all_of in forms if verbs.runs(command) for verb in all_of}

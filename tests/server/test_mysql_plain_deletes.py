@@ -1,0 +1,206 @@
+"""Deletes of ordinary rows over a database server, batched without parser and verbs: results of the slow path."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+from database import database_or_skip, map_table, sql
+from live import MYSQL_8
+from server.at_once import Crowd, serving_without_pauses
+from serving import Served, ask, serving
+
+from kvref_testbed.targets import SQLServer
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+DELETED, NOT_FOUND = b"DELETED\r\n", b"NOT_FOUND\r\n"
+CLIENTS = 24
+KEYS = [f"k{number:02d}" for number in range(CLIENTS)]
+# Only the fast path removes several rows by one statement.
+TOGETHER = "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'DELETE FROM%%IN (%%,%%'"
+
+
+@pytest.fixture(scope="module", params=[MYSQL_8, "mysql-9.7", "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param) as server:
+        sql(server, "SET GLOBAL log_output = 'TABLE'")
+        yield server
+
+
+@pytest.fixture
+def logged(database: SQLServer) -> Iterator[None]:
+    sql(database, "TRUNCATE TABLE mysql.general_log", "SET GLOBAL general_log = ON")
+    yield
+    sql(database, "SET GLOBAL general_log = OFF")
+
+
+@pytest.fixture
+def served(database: SQLServer) -> Iterator[Served]:
+    with serving_without_pauses(database) as running:
+        yield running
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
+
+
+@pytest.fixture
+def crowd(served: Served) -> Iterator[Crowd]:
+    """Many clients that have each read a row, so that the next commands can use the fast path.
+
+    kvref has written, so that it knows how long a statement may be: the first one has one row.
+    """
+    with Crowd(served, CLIENTS) as found:
+        found.ask([b"get AA\r\n"] * CLIENTS)
+        found.ask([b"delete nothing\r\n"])
+        yield found
+
+
+def delete(*keys: str, last: str = "") -> bytes:
+    return "".join(f"delete {key}{last}\r\n" for key in keys).encode()
+
+
+def fill(database: SQLServer, *keys: str, expiry: int = 0) -> None:
+    """Insert rows into the demo table."""
+    sql(database, "INSERT INTO test.demo_test VALUES " + ", ".join(f"('{key}', 'v', 7, 3, {expiry})" for key in keys))
+
+
+def left(database: SQLServer, table: str = "demo_test", key: str = "c1") -> set[str]:
+    """Return the keys of the rows that are there."""
+    return {name for (name,) in sql(database, f"SELECT {key} FROM test.{table}")} - {"AA"}
+
+
+def counted(crowd: Crowd) -> tuple[int, int]:
+    """Return how many deletes have found a row, and how many have not."""
+    hits, misses = re.findall(rb"STAT delete_(?:hits|misses) (\d+)", ask(crowd.clients[0], b"stats\r\n"))[::-1]
+    return int(hits), int(misses)
+
+
+@pytest.mark.usefixtures("logged")
+def test_rows_that_are_there_and_others_together(database: SQLServer, crowd: Crowd) -> None:
+    fill(database, *KEYS[::3], "stays")
+    hits, misses = counted(crowd)
+    assert crowd.ask([delete(key) for key in KEYS]) == [DELETED, NOT_FOUND, NOT_FOUND] * (CLIENTS // 3)
+    assert sql(database, TOGETHER)[0][0] >= 1
+    assert left(database) == {"stays"}
+    assert counted(crowd) == (hits + CLIENTS // 3, misses + CLIENTS // 3 * 2)
+
+
+@pytest.mark.usefixtures("logged")
+@pytest.mark.parametrize("last", ["", " noreply"])
+def test_a_pipeline_of_one_connection(database: SQLServer, crowd: Crowd, last: str) -> None:
+    fill(database, *KEYS)
+    replies = ask(crowd.clients[0], delete(*KEYS, "k03", "nothing", last=last) + b"get k00\r\n")
+    assert replies == (b"" if last else DELETED * CLIENTS + NOT_FOUND * 2) + b"END\r\n"
+    assert sql(database, TOGETHER)[0][0] >= 1
+    assert not left(database)
+
+
+def test_a_key_may_name_its_mapping(database: SQLServer, crowd: Crowd) -> None:
+    fill(database, "k00", "k01")
+    assert ask(crowd.clients[0], b"delete @@aaa.k00\r\ndelete @@aaa.k01\r\n") == DELETED * 2
+    assert not left(database)
+
+
+def test_an_expired_row_is_not_found(database: SQLServer, crowd: Crowd) -> None:
+    fill(database, "k00", expiry=1)
+    fill(database, "k01", expiry=int(time.time()) + 1000)
+    fill(database, "k02")
+    assert crowd.ask([delete(key) for key in KEYS[:3]]) == [NOT_FOUND, DELETED, DELETED]
+    assert left(database) == {"k00"}
+
+
+def test_a_row_that_another_one_needs_fails_none_of_its_neighbours(database: SQLServer, crowd: Crowd) -> None:
+    map_table(database, "needed", "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
+    sql(
+        database,
+        "CREATE TABLE test.needs (k VARCHAR(20), FOREIGN KEY (k) REFERENCES needed (k)) ENGINE = InnoDB",
+        *[f"INSERT INTO test.needed VALUES ('{key}', 'v')" for key in KEYS],
+        "INSERT INTO test.needs VALUES ('k05')",
+    )
+    crowd.ask([b"bind needed\r\n"] * CLIENTS)
+    crowd.ask([b"get nothing\r\n"] * CLIENTS)
+    replies = dict(zip(KEYS, crowd.ask([delete(key) for key in KEYS]), strict=True))
+    assert replies.pop("k05").startswith(b"SERVER_ERROR")
+    assert set(replies.values()) == {DELETED}
+    assert left(database, "needed", "k") == {"k05"}
+    sql(database, "DROP TABLE test.needs")
+
+
+@pytest.mark.parametrize("keys", [("a", "b"), ("b", "a")])
+def test_a_row_that_went_with_another_one_is_not_found(
+    database: SQLServer, crowd: Crowd, keys: tuple[str, str]
+) -> None:
+    parent, child = keys
+    name = f"tree_{parent}"
+    map_table(
+        database, name, "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)", "parent VARCHAR(20)",
+        f"FOREIGN KEY (parent) REFERENCES {name} (k) ON DELETE CASCADE",
+    )  # fmt: skip
+    client = crowd.clients[0]
+    ask(client, f"bind {name}\r\n".encode())
+    for first, second, replies in ((parent, child, DELETED + NOT_FOUND), (child, parent, DELETED * 2)):
+        sql(
+            database,
+            f"INSERT INTO test.{name} VALUES ('{parent}', 'v', NULL)",
+            f"INSERT INTO test.{name} VALUES ('{child}', 'v', '{parent}')",
+        )
+        ask(client, b"get nothing\r\n")
+        assert ask(client, delete(first, second)) == replies
+        assert not left(database, name, "k")
+
+
+def test_each_is_seen_by_a_trigger(database: SQLServer, crowd: Crowd) -> None:
+    map_table(database, "mourned", "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
+    sql(
+        database,
+        "CREATE TABLE test.gone (k VARCHAR(20)) ENGINE = InnoDB",
+        "CREATE TRIGGER test.goes AFTER DELETE ON test.mourned FOR EACH ROW INSERT INTO test.gone VALUES (OLD.k)",
+        *[f"INSERT INTO test.mourned VALUES ('{key}', 'v')" for key in KEYS],
+    )
+    crowd.ask([b"bind mourned\r\n"] * CLIENTS)
+    crowd.ask([b"get nothing\r\n"] * CLIENTS)
+    assert crowd.ask([delete(key) for key in KEYS]) == [DELETED] * CLIENTS
+    assert left(database, "gone", "k") == set(KEYS)
+
+
+def test_a_row_that_is_locked_holds_up_nobody_else(database: SQLServer, crowd: Crowd) -> None:
+    fill(database, *KEYS)
+    with database.connect(60) as holder, holder.cursor() as cursor:
+        holder.begin()
+        cursor.execute("SELECT c2 FROM test.demo_test WHERE c1 = 'k03' FOR UPDATE")
+        crowd.send([delete(key) for key in KEYS])
+        for number, client in enumerate(crowd.clients):
+            if number != 3:
+                assert client.recv(100) == DELETED
+        assert left(database) == {"k03"}
+        holder.rollback()
+    crowd.clients[3].settimeout(30)
+    assert crowd.clients[3].recv(100) == DELETED
+
+
+def test_what_comes_behind_a_locked_row_waits_for_it(database: SQLServer, crowd: Crowd) -> None:
+    fill(database, "k00", "k01", "k02")
+    client = crowd.clients[0]
+    with database.connect(60) as holder, holder.cursor() as cursor:
+        holder.begin()
+        cursor.execute("SELECT c2 FROM test.demo_test WHERE c1 = 'k01' FOR UPDATE")
+        client.sendall(delete("k00", "k01", "k02"))
+        assert client.recv(100) == DELETED
+        assert left(database) == {"k01", "k02"}
+        holder.rollback()
+    replies = b""
+    while len(replies) < 2 * len(DELETED):
+        replies += client.recv(100)
+    assert replies == DELETED * 2
+    assert not left(database)
+
+
+def test_a_listener_that_only_reads_deletes_nothing(database: SQLServer) -> None:
+    fill(database, *KEYS)
+    with serving(database.dsn, "--read-only") as served, Crowd(served, CLIENTS) as crowd:
+        crowd.ask([b"get AA\r\n"] * CLIENTS)
+        replies = set(crowd.ask([delete(key) for key in KEYS]))
+    assert len(replies) == 1
+    assert replies.pop().startswith(b"CLIENT_ERROR")
+    assert left(database) == set(KEYS)
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
