@@ -271,13 +271,14 @@ class MySQLFastPath:
         if not taken:
             return 0, Wait.NOTHING
         size = sum([len(each.data) for each in taken])
+        written = table.removals if isinstance(taken[0], PlainDelete) else table
         if len(taken) == 1:
             taken[0].answered = partial(reply_alone, taken[0], later)
         else:
             Run(taken, later)
         for each in taken:
             if isinstance(each, PlainChange):
-                self._batcher.add_write(table.removals if isinstance(each, PlainDelete) else table, each)
+                self._batcher.add_write(written, each)
             else:
                 self._look_up(table, each)
         return size, Wait.ANSWER

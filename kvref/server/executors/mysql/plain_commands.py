@@ -530,15 +530,11 @@ class PlainChange(PlainInRun):
 
     Attributes:
         previous: what its connection writes right before it in the same run: it must not be written earlier.
-        written: it has changed something; only once it is answered and not left.
     """
 
-    __slots__ = ("previous", "written")
+    __slots__ = ("previous",)
 
-    def __init__(self, origin: Origin, word: bytes, data: bytes) -> None:
-        super().__init__(origin, word, data)
-        self.previous: PlainChange | None = None
-        self.written = False
+    previous: PlainChange | None
 
     @property
     def size(self) -> int:
@@ -549,18 +545,14 @@ class PlainChange(PlainInRun):
         """Return the row that it writes; of one that it removes only the key matters."""
         raise NotImplementedError
 
-    def answer(self, reason: str | None, *, written: bool) -> None:
+    def answer(self, reason: str | None, written: bool) -> None:  # noqa: ARG002 - not all writes leave a row as it is
         """Take the outcome.
 
         Args:
             reason: why the transaction is lost, or that its outcome is not known; None: it is durable.
             written: the command has changed something in it.
         """
-        if reason is not None and not written:
-            self.give_up()
-            return
         self.error = None if reason is None else ServerError(reason)
-        self.written = written
         self.answered()
 
 
@@ -572,11 +564,21 @@ class PlainDelete(PlainChange):
         command: what the client sent.
     """
 
-    __slots__ = ("_command",)
+    __slots__ = ("_command", "_written")
 
     def __init__(self, origin: Origin, word: bytes, data: bytes, command: Delete) -> None:
         super().__init__(origin, word, data)
         self._command = command
+        self._written = False
+        self.previous = None
+
+    def answer(self, reason: str | None, written: bool) -> None:
+        """See `PlainChange`; a row that was missing in a transaction that is lost may be there."""
+        if reason is not None and not written:
+            self.give_up()
+            return
+        self._written = written
+        super().answer(reason, written)
 
     @property
     def size(self) -> int:
@@ -593,7 +595,7 @@ class PlainDelete(PlainChange):
         if self.error is not None:
             verbs.count(command, self.error)
             return HiddenError(self.error.text) if command.noreply else self.error
-        reply = None if self.written else verbs.refusal(command, None, int(time.time()))
+        reply = None if self._written else verbs.refusal(command, None, int(time.time()))
         return encode(command, reply or verbs.count(command, Status.DELETED), 0)
 
 
@@ -626,6 +628,7 @@ class PlainWrite(PlainChange):
         self._flags = flags
         self._expiry = expiry
         self._noreply = noreply
+        self.previous = None
 
     @property
     def size(self) -> int:

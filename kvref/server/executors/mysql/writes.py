@@ -293,12 +293,13 @@ class WriteBatcher:
             self._fallback.give_up(table.mapping, [*writes, *left_over], error)
             return []
         for word, each in taken.items():
-            if word in written:
-                if each.last_write is not None and written[word]:
-                    each.last_write.note(self._connection.last_gtid)
-                each.answer(reason, written=written[word])
-            else:
+            has_written = written.get(word)
+            if has_written is None:
                 each.give_up()
+                continue
+            if has_written and each.last_write is not None:
+                each.last_write.note(self._connection.last_gtid)
+            each.answer(reason, has_written)
         if hang is not None:
             self._fallback.hang([*left, *left_over], hang)
             return []
