@@ -25,7 +25,6 @@ from kvref.storage.rows import MAX_VALUE, take_sets
 # Bytes of the statement for one set without its value; the key is in it three times, with two digits for each byte.
 BYTES_OF_SET: Final = 2048
 BYTES_OF_DELETE: Final = 64  # the same without the key, which has two digits for each byte
-_GONE: Final = "not all rows were there"
 
 
 class Version:
@@ -164,7 +163,7 @@ class PlainTable:
         if old and connection.change(sql.update_all([*old.values()], clear_unmapped=False, keeps_value=False)) != len(
             old
         ):
-            raise AgainError(_GONE)
+            raise AgainError("not all rows were there")
         if new:
             connection.change(sql.insert_all([*new.values()], clear_unmapped=False))
         return dict.fromkeys([*old, *new], True)
@@ -198,7 +197,7 @@ class PlainTable:
             KvrefError, LockWaitError: as `MySQLConnection.execute`.
         """
         if connection.change(self._sql.clear + self.among(words)) != len(words):
-            raise AgainError(_GONE)
+            raise AgainError("not all rows were there")
 
     def among(self, words: Iterable[bytes]) -> str:
         """Return the condition of the rows of some words."""
