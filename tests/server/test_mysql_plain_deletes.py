@@ -64,6 +64,14 @@ def fill(database: SQLServer, *keys: str, expiry: int = 0) -> None:
     sql(database, "INSERT INTO test.demo_test VALUES " + ", ".join(f"('{key}', 'v', 7, 3, {expiry})" for key in keys))
 
 
+def bound(crowd: Crowd, database: SQLServer, name: str, *statements: str) -> None:
+    """Map a table with a row for each key, run statements, and bind every client to it."""
+    map_table(database, name, "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
+    sql(database, *[f"INSERT INTO test.{name} VALUES ('{key}', 'v')" for key in KEYS], *statements)
+    crowd.ask([f"bind {name}\r\n".encode()] * CLIENTS)
+    crowd.ask([b"get nothing\r\n"] * CLIENTS)
+
+
 def left(database: SQLServer, table: str = "demo_test", key: str = "c1") -> set[str]:
     """Return the keys of the rows that are there."""
     return {name for (name,) in sql(database, f"SELECT {key} FROM test.{table}")} - {"AA"}
@@ -110,15 +118,11 @@ def test_an_expired_row_is_not_found(database: SQLServer, crowd: Crowd) -> None:
 
 
 def test_a_row_that_another_one_needs_fails_none_of_its_neighbours(database: SQLServer, crowd: Crowd) -> None:
-    map_table(database, "needed", "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
-    sql(
-        database,
+    bound(
+        crowd, database, "needed",
         "CREATE TABLE test.needs (k VARCHAR(20), FOREIGN KEY (k) REFERENCES needed (k)) ENGINE = InnoDB",
-        *[f"INSERT INTO test.needed VALUES ('{key}', 'v')" for key in KEYS],
         "INSERT INTO test.needs VALUES ('k05')",
-    )
-    crowd.ask([b"bind needed\r\n"] * CLIENTS)
-    crowd.ask([b"get nothing\r\n"] * CLIENTS)
+    )  # fmt: skip
     replies = dict(zip(KEYS, crowd.ask([delete(key) for key in KEYS]), strict=True))
     assert replies.pop("k05").startswith(b"SERVER_ERROR")
     assert set(replies.values()) == {DELETED}
@@ -150,15 +154,10 @@ def test_a_row_that_went_with_another_one_is_not_found(
 
 
 def test_each_is_seen_by_a_trigger(database: SQLServer, crowd: Crowd) -> None:
-    map_table(database, "mourned", "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
-    sql(
-        database,
-        "CREATE TABLE test.gone (k VARCHAR(20)) ENGINE = InnoDB",
+    bound(
+        crowd, database, "mourned", "CREATE TABLE test.gone (k VARCHAR(20)) ENGINE = InnoDB",
         "CREATE TRIGGER test.goes AFTER DELETE ON test.mourned FOR EACH ROW INSERT INTO test.gone VALUES (OLD.k)",
-        *[f"INSERT INTO test.mourned VALUES ('{key}', 'v')" for key in KEYS],
-    )
-    crowd.ask([b"bind mourned\r\n"] * CLIENTS)
-    crowd.ask([b"get nothing\r\n"] * CLIENTS)
+    )  # fmt: skip
     assert crowd.ask([delete(key) for key in KEYS]) == [DELETED] * CLIENTS
     assert left(database, "gone", "k") == set(KEYS)
 

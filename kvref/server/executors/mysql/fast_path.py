@@ -417,20 +417,20 @@ class MySQLFastPath:
         return None if spelling is None else PlainGet(self._origin, word, data, cell, spelling, with_cas=with_cas)
 
     def _writes(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
-        """Return the sets, or the deletes, at the beginning of some input."""
-        return self._deletes(table, data) if data.startswith(b"delete ") else self._sets(table, data)
-
-    def _deletes(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
-        """Return the deletes at the beginning of some input, each of another word."""
-        found: dict[bytes, PlainDelete] = {}
-        takes = table.removable and self._may_delete and self._batcher.takes_writes(self._mapping)
+        """Return the sets, or the deletes, at the beginning of some input, each of another word."""
+        found: dict[bytes, PlainChange] = {}
+        deletes = data.startswith(b"delete ")
+        takes = self._takes_deletes(table) if deletes else self._takes_sets(table)
         at, end = 0, len(data) if takes else 0
         while at < end:
-            delete = self._delete(table, data, at)
-            if delete is None or not goes_behind(delete, found):
+            write = self._delete(table, data, at) if deletes else self._set(table, data, at)
+            if write is None or not goes_behind(write, found):
                 break
-            at += len(delete.data)
+            at += len(write.data)
         return [*found.values()]
+
+    def _takes_deletes(self, table: PlainTable) -> bool:
+        return table.removable and self._may_delete and self._batcher.takes_writes(self._mapping)
 
     def _delete(self, table: PlainTable, data: bytes, at: int) -> PlainDelete | None:
         """Return the delete at some place of the input, None if the slow path must run what is there."""
@@ -445,17 +445,6 @@ class MySQLFastPath:
 
     def _takes_sets(self, table: PlainTable) -> bool:
         return table.writable and self._may_set and self._batcher.takes_writes(self._mapping)
-
-    def _sets(self, table: PlainTable, data: bytes) -> list[PlainInRun]:
-        """Return the sets at the beginning of some input, each of another word."""
-        found: dict[bytes, PlainWrite] = {}
-        at, end = 0, len(data) if self._takes_sets(table) else 0
-        while at < end:
-            write = self._set(table, data, at)
-            if write is None or not goes_behind(write, found):
-                break
-            at += len(write.data)
-        return [*found.values()]
 
     def _set(self, table: PlainTable, data: bytes, at: int) -> PlainWrite | None:
         """Return the set at some place of the input, None if the slow path must run what is there."""
