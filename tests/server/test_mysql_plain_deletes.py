@@ -117,6 +117,20 @@ def test_an_expired_row_is_not_found(database: SQLServer, crowd: Crowd) -> None:
     assert left(database) == {"k00"}
 
 
+@pytest.mark.parametrize("words", [("row", "ROW"), ("ROW", "row"), ("Row", "ROW", "other")])
+def test_spellings_of_one_row_remove_it_once(database: SQLServer, crowd: Crowd, words: tuple[str, ...]) -> None:
+    name = f"spelled_{'_'.join(words).encode().hex()}"
+    map_table(
+        database, name, "v", "k VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci PRIMARY KEY",
+        "v VARCHAR(9)",
+    )  # fmt: skip
+    sql(database, f"INSERT INTO test.{name} VALUES ('row', 'v'), ('other', 'v')")
+    client = crowd.clients[0]
+    ask(client, f"bind {name}\r\n".encode() + b"get nothing\r\n")
+    assert ask(client, delete(*words)) == DELETED + NOT_FOUND + DELETED * (len(words) - 2)
+    assert left(database, name, "k") == {"other"} - {*words}
+
+
 def test_a_row_that_another_one_needs_fails_none_of_its_neighbours(database: SQLServer, crowd: Crowd) -> None:
     bound(
         crowd, database, "needed",

@@ -101,6 +101,10 @@ class PlainTable:
         found = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found, True  # type: ignore[return-value]  # no key is NULL where all are words
+        return self.match(words, rows)
+
+    def match(self, words: Sequence[bytes], rows: Sequence[Cells]) -> tuple[dict[bytes, Cells], bool]:
+        """Return the row of each word that has one of some rows, see `RowIdentities.match`."""
         return self._identities.match(words, [(self._identities.spelled(cells[0]), cells) for cells in rows])  # type: ignore[return-value]
 
     def parts(self, cells: Cells) -> tuple[int | None, bytes, int | None]:
@@ -226,7 +230,7 @@ class PlainRemovals:
     ) -> tuple[dict[bytes, bool], str | None]:
         """Remove rows in a transaction of their own, see `PlainTable.write`; one that is missing is not written.
 
-        A row that is expired, or soon is, counts as spelled otherwise.
+        A row that is expired, or soon is, counts as locked; one that is spelled otherwise is removed.
         """
         return _in_transaction(connection, partial(self._remove, connection, rows, previous))
 
@@ -235,20 +239,23 @@ class PlainRemovals:
     ) -> dict[bytes, bool]:
         table, expiry = self._table, self.mapping.expiry
         locked, certain = table.lock(connection, table.among(rows), *(() if expiry is None else (expiry,)))
-        found = {cells[0]: cells[1] if expiry else None for cells in locked}
-        certain = certain and found.keys() <= rows.keys()
+        found, matched = table.match([*rows], locked)
         soon = int(time.time()) + 1
         removed: dict[bytes, bool] = {}
+        taken: set[bytes | None] = set()
         for word in rows:
             if word in previous and previous[word] not in removed:
                 continue
-            if word not in found:
-                if certain:
+            cells = found.get(word)
+            if cells is None:
+                if certain and matched:
                     removed[word] = False
                 continue
-            until = found[word]
-            if until is None or not table.rules.is_over(int(until), soon):
+            until = cells[1] if expiry else None
+            # Of one row, under another spelling, the first delete removes it.
+            if cells[0] not in taken and not (until is not None and table.rules.is_over(int(until), soon)):
                 removed[word] = True
+                taken.add(cells[0])
         there = [word for word, is_there in removed.items() if is_there]
         if there:
             table.remove(connection, there)
