@@ -158,4 +158,4 @@ def writes_nothing() -> None:
             self._forms.pop(verb, None)
 
     put(SQLiteFastPath, "__init__", reading)
-    put(MySQLFastPath, "_sets", lambda self, table, data: [])
+    put(MySQLFastPath, "_writes", lambda self, table, data: [])

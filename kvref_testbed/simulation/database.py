@@ -366,7 +366,9 @@ class Rows:
         """Return the rows of a SELECT of a `_Statements`, as the server writes them."""
         lock = next((each for each in (SKIP_LOCKED, NO_WAIT) if sql.endswith(each)), "")
         rows = self.look_up_all(mapping, [key for key in KEYS if key in sql.split()], lock)
-        cells = [(row.key, *row.values, row.flags, row.cas, row.expiry) for row in rows]
+        cells: list[tuple[Any, ...]] = [(row.key, *row.values, row.flags, row.cas, row.expiry) for row in rows]
+        if lock:
+            cells = [(row.key, row.expiry) for row in rows]
         return [tuple(None if cell is None else str(cell).encode() for cell in each) for each in cells]
 
 
@@ -379,6 +381,14 @@ def _write(session: Session, rows: Sequence[Row], *, inserts: bool) -> int:
     for row in written:
         session.write(str(row.key), row)
     return len(written)
+
+
+def _remove(session: Session, keys: Sequence[str]) -> int:
+    """Remove rows by one statement; return how many were there."""
+    found = [key for key in keys if session.lock(key) is not None]
+    for key in found:
+        session.write(key, None)
+    return len(found)
 
 
 class _Statements:
@@ -399,9 +409,14 @@ class _Statements:
         """Return an INSERT."""
         return lambda session: _write(session, rows, inserts=True)
 
+    def remove_all(self, among: str) -> Callable[[Session], int]:
+        """Return a DELETE."""
+        return lambda session: _remove(session, [key for key in KEYS if key in among.split()])
+
 
 class _PlainTable(PlainTable):
-    def _among(self, words: Iterable[bytes]) -> str:
+    def among(self, words: Iterable[bytes]) -> str:
+        """See `PlainTable`."""
         return f" {b' '.join(words).decode()}"
 
 

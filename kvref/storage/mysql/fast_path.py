@@ -200,7 +200,7 @@ class PlainTable:
             AgainError: not all of them were there.
             KvrefError, LockWaitError: as `MySQLConnection.execute`.
         """
-        if connection.change(self._sql.clear + self.among(words)) != len(words):
+        if connection.change(self._sql.remove_all(self.among(words))) != len(words):
             raise AgainError("not all rows were there")
 
     def among(self, words: Iterable[bytes]) -> str:

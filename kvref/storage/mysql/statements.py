@@ -179,6 +179,10 @@ class Statements:
         """Return the DELETE of the row found under a key."""
         return f"DELETE FROM {self.mapping.source}{self._where(key)}"  # noqa: S608
 
+    def remove_all(self, among: str) -> str:
+        """Return the DELETE of all rows that meet a condition."""
+        return self.clear + among
+
     def purge(self, before: int, limit: int) -> str:
         """Return the DELETE of expired rows, see `PurgeExpired`."""
         assert self.mapping.expiry is not None
