@@ -76,7 +76,15 @@ def test_any_arguments(in_folder: Kvref, tmp_path: Path, name: str) -> None:
         done = in_folder(target.address, "--only", "KV-SEQ-005", "--examples", "150", "--seed", "3")
         found = judged(tmp_path)
         if name == "memcached":
-            assert (done.returncode, list(found)) == (0, ["any-arguments"])
+            assert list(found) == ["any-arguments"]
+            line = found["any-arguments"]
+            # On a busy machine memcached 1.6.18 has lost an incr with noreply behind a set, and in no repetition again.
+            lost = (
+                line["verdict"] == "flaky"
+                and line["repeated"] == "flaky 0/5"
+                and "incr " in line["conversation"][-2]["sent"]
+            )
+            assert (done.returncode, line["verdict"]) == (0, "holds") or lost, line
             return
         assert done.returncode == 1
         notes = {line["conversation"][-1]["note"] for line in found.values()}
