@@ -68,11 +68,28 @@ class Crowd:
     def _is_stopped(self) -> bool:
         return Path(f"/proc/{self._served.process.pid}/stat").read_text().rpartition(") ")[2][0] == "T"
 
+    def bind(self, name: str) -> None:
+        """Bind every client to a mapping, and let it take the fast path."""
+        self.ask([f"bind {name}\r\n".encode()] * len(self.clients))
+        self.ask([b"get nothing\r\n"] * len(self.clients))
+
     def ask(self, requests: Sequence[bytes]) -> list[bytes]:
         """Send, and return the replies in order."""
         assert len(requests) <= len(self.clients)
         self.send(requests)
         return [answer(client) for client in self.clients[: len(requests)]]
+
+
+@contextmanager
+def crowd_of_readers(database: SQLServer, clients: int) -> Iterator[Crowd]:
+    """Serve a database to clients that have each read a row, so that their next commands can use the fast path.
+
+    The demo table then has its first row only.
+    """
+    with serving_without_pauses(database) as served, Crowd(served, clients) as crowd:
+        crowd.ask([b"get AA\r\n"] * clients)
+        yield crowd
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
 
 
 def answer(client: socket.socket) -> bytes:

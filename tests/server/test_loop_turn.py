@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 import uvloop
-from server.in_process import HERE, InProcess
+from server.in_process import HERE, InProcess, turns_until
 
 from kvref.server.connection import GREEDY, Connection
 from kvref.server.executors import executor_for
@@ -22,9 +22,14 @@ from kvref.server.executors.mysql.shared_look import PAUSE, SharedLook
 class Readers(asyncio.Protocol):
     """Record, for each input, what a function returns."""
 
-    def __init__(self, sees: Callable[[], bool], seen: list[bool]) -> None:
+    def __init__(self, sees: Callable[[], bool], seen: list[bool], accepted: list[Readers]) -> None:
         self._sees = sees
         self._seen = seen
+        self._accepted = accepted
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`."""
+        self._accepted.append(self)
 
     def data_received(self, data: bytes) -> None:
         """See `asyncio.Protocol`."""
@@ -36,7 +41,7 @@ def test_what_a_reader_sees_holds_for_the_readers_of_its_turn(
     run: Callable[[Coroutine[Any, Any, None]], None], tmp_path: Path
 ) -> None:
     async def play() -> None:
-        held: list[bool] = []
+        seen, expected, accepted = list[bool](), list[bool](), list[Readers]()
         look = {"holds": False}
         turn, path = LoopTurn(lambda: 1), str(tmp_path / "socket")
 
@@ -47,19 +52,18 @@ def test_what_a_reader_sees_holds_for_the_readers_of_its_turn(
             return before
 
         loop = asyncio.get_running_loop()
-        server = await loop.create_unix_server(lambda: Readers(sees, held), path)
+        server = await loop.create_unix_server(lambda: Readers(sees, seen, accepted), path)
         clients = [(await asyncio.open_unix_connection(path))[1] for _ in range(8)]
-        await asyncio.sleep(0.05)
-        for wanted in (1, 2):
+        await turns_until(lambda: len(accepted) == len(clients))
+        for _ in range(2):
+            expected.extend([False, *[True] * (len(clients) - 1)])
             for each in clients:
                 each.write(b"\n")  # all of it has arrived before the loop looks again
-            async with asyncio.timeout(10):
-                while len(held) < 8 * wanted or look["holds"]:
-                    await asyncio.sleep(0)
+            await turns_until(lambda: len(seen) == len(expected) and not look["holds"])
         for each in clients:
             each.close()
         server.close()
-        assert held == [False, *[True] * 7] * 2
+        assert seen == expected
 
     run(play())
 

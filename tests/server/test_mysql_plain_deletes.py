@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from database import database_or_skip, map_table, sql
 from live import MYSQL_8
-from server.at_once import Crowd, serving_without_pauses
-from serving import Served, ask, serving
+from server.at_once import Crowd, crowd_of_readers
+from serving import ask, serving
 
 from kvref_testbed.targets import SQLServer
 
@@ -37,20 +37,9 @@ def logged(database: SQLServer) -> Iterator[None]:
 
 
 @pytest.fixture
-def served(database: SQLServer) -> Iterator[Served]:
-    with serving_without_pauses(database) as running:
-        yield running
-    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
-
-
-@pytest.fixture
-def crowd(served: Served) -> Iterator[Crowd]:
-    """Many clients that have each read a row, so that the next commands can use the fast path.
-
-    kvref has written, so that it knows how long a statement may be: the first one has one row.
-    """
-    with Crowd(served, CLIENTS) as found:
-        found.ask([b"get AA\r\n"] * CLIENTS)
+def crowd(database: SQLServer) -> Iterator[Crowd]:
+    """kvref has written, so that it knows how long a statement may be: the first one has one row."""
+    with crowd_of_readers(database, CLIENTS) as found:
         found.ask([b"delete nothing\r\n"])
         yield found
 
@@ -68,8 +57,7 @@ def bound(crowd: Crowd, database: SQLServer, name: str, *statements: str) -> Non
     """Map a table with a row for each key, run statements, and bind every client to it."""
     map_table(database, name, "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)")
     sql(database, *[f"INSERT INTO test.{name} VALUES ('{key}', 'v')" for key in KEYS], *statements)
-    crowd.ask([f"bind {name}\r\n".encode()] * CLIENTS)
-    crowd.ask([b"get nothing\r\n"] * CLIENTS)
+    crowd.bind(name)
 
 
 def left(database: SQLServer, table: str = "demo_test", key: str = "c1") -> set[str]:

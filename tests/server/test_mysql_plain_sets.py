@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from database import database_or_skip, map_table, sql, stopped
 from live import MYSQL_8
-from server.at_once import Crowd, got, put, serving_without_pauses
-from serving import Served, serving
+from server.at_once import Crowd, crowd_of_readers, got, put
+from serving import serving
 
 from kvref_testbed.targets import SQLServer
 
@@ -27,25 +27,15 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 
 @pytest.fixture
-def served(database: SQLServer) -> Iterator[Served]:
-    with serving_without_pauses(database) as running:
-        yield running
-    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
-
-
-@pytest.fixture
-def crowd(served: Served) -> Iterator[Crowd]:
-    """Many clients that have each read a row, so that the next commands can use the fast path."""
-    with Crowd(served, CLIENTS) as found:
-        found.ask([b"get AA\r\n"] * CLIENTS)
+def crowd(database: SQLServer) -> Iterator[Crowd]:
+    with crowd_of_readers(database, CLIENTS) as found:
         yield found
 
 
 def bound(crowd: Crowd, database: SQLServer, name: str, *columns: str) -> None:
     """Map a table and bind every client to it."""
     map_table(database, name, "v", *columns)
-    crowd.ask([b"bind %b\r\n" % name.encode()] * CLIENTS)
-    crowd.ask([b"get nothing\r\n"] * CLIENTS)
+    crowd.bind(name)
 
 
 def rows(database: SQLServer, name: str) -> dict[str, str]:
@@ -97,8 +87,7 @@ def test_the_plugins_profile_clears_them(database: SQLServer) -> None:
     map_table(database, "cleared", "v", "k VARCHAR(20) PRIMARY KEY", "v VARCHAR(9)", "other INT DEFAULT 5")
     sql(database, "INSERT INTO test.cleared VALUES ('k00', 'old', 9)")
     with serving(database.dsn, "--profile", "mysql-8.0") as served, Crowd(served, CLIENTS) as crowd:
-        crowd.ask([b"bind cleared\r\n"] * CLIENTS)
-        crowd.ask([b"get nothing\r\n"] * CLIENTS)
+        crowd.bind("cleared")
         assert crowd.ask([put(key, "new") for key in KEYS]) == [STORED] * CLIENTS
     assert set(sql(database, "SELECT v, other FROM test.cleared")) == {("new", None)}
 

@@ -556,6 +556,11 @@ class PlainChange(PlainInRun):
         self.answered()
 
 
+def _shown_error(error: ServerError, noreply: bool) -> ServerError:
+    """Return an error as the reply to a command, which `noreply` hides."""
+    return HiddenError(error.text) if noreply else error
+
+
 class PlainDelete(PlainChange):
     """A delete.
 
@@ -594,7 +599,7 @@ class PlainDelete(PlainChange):
         verbs, command = self.origin.verbs, self._command
         if self.error is not None:
             verbs.count(command, self.error)
-            return HiddenError(self.error.text) if command.noreply else self.error
+            return _shown_error(self.error, command.noreply)
         reply = None if self._written else verbs.refusal(command, None, int(time.time()))
         return encode(command, reply or verbs.count(command, Status.DELETED), 0)
 
@@ -643,9 +648,9 @@ class PlainWrite(PlainChange):
     def reply(self) -> bytes | ServerError:
         """See `PlainInRun`."""
         self.origin.verbs.count_sets(1, stored=self.error is None)
-        if self._noreply:
-            return b"" if self.error is None else HiddenError(self.error.text)
-        return STORED if self.error is None else self.error
+        if self.error is not None:
+            return _shown_error(self.error, self._noreply)
+        return b"" if self._noreply else STORED
 
 
 class FramedWrite(PlainWrite):
