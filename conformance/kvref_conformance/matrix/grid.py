@@ -8,22 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from kvref.specification import requirements
-from kvref_conformance.verdict import (
-    CRASH,
-    DEVIATES,
-    DISABLED,
-    FAILS,
-    FLAKY,
-    HANG,
-    HOLDS,
-    KEPT,
-    NON_STRICT,
-    NOT_RUN,
-    QUIRK,
-    SUITE_ERROR,
-    TRIED,
-    UNSUPPORTED,
-)
+from kvref_conformance.verdict import KEPT, NOT_APPLICABLE, NOT_RUN, TRIED, WORST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,19 +16,13 @@ if TYPE_CHECKING:
     from kvref.specification.requirements import Requirement
     from kvref_conformance.matrix.column import Column, Outcome
 
-# The word that counts most first: a requirement is on an endpoint what the worst of its cases is.
-WORST: Final = (
-    *(CRASH, HANG, FAILS, FLAKY, SUITE_ERROR, DEVIATES, NON_STRICT, NOT_RUN),
-    *(QUIRK, HOLDS, DISABLED, UNSUPPORTED),
-)
-
 SAME: Final = "the same"
 ANSWERS: Final = "answers differ"
 VERDICTS_DIFFER: Final = "verdicts differ"
 
 
 # Nothing was judged: a feature that the endpoint lacks, a case of another profile, or one that needs --sql.
-NOT_JUDGED: Final = frozenset({UNSUPPORTED, DISABLED, NOT_RUN})
+NOT_JUDGED: Final = NOT_APPLICABLE | {NOT_RUN}
 
 
 @dataclass(frozen=True, slots=True)
