@@ -133,7 +133,7 @@ def counted(totals: Counter[str], words: Iterable[str] = VERDICTS) -> str:
     return ", ".join(f"{totals[word]} {word}" for word in words if totals[word]) or "nothing judged"
 
 
-def outcome(totals: Counter[str]) -> str:
+def outcome_counts(totals: Counter[str]) -> str:
     """Return `7 passed, 0 failed, 3 not applicable`, and behind it the other verdicts that occur.
 
     Args:

@@ -356,11 +356,22 @@ def test_junit_has_a_suite_for_each_endpoint(three: Grid) -> None:
 
 def test_a_badge_says_the_worst(three: Grid) -> None:
     said = {each.name: json.loads(forms.badge(each)) for each in three.columns}
-    assert said["old"] == {
-        "schemaVersion": 1, "label": "kvref kvref", "message": "3 holds, 1 deviates", "color": "yellow",
-    }  # fmt: skip
-    assert (said["new"]["message"], said["new"]["color"]) == ("3 holds", "brightgreen")
-    assert (said["broken"]["message"], said["broken"]["color"]) == ("1 fails", "red")
+    message = "3 passed, 0 failed, 0 not applicable, 1 deviates"
+    assert said["old"] == {"schemaVersion": 1, "label": "kvref kvref", "message": message, "color": "yellow"}
+    assert said["new"]["message"] == "3 passed, 0 failed, 1 not applicable"
+    assert said["new"]["color"] == "brightgreen"
+    assert said["broken"]["message"] == "2 passed, 1 failed, 0 not applicable, 1 complaint"
+    assert said["broken"]["color"] == "red"
+
+
+def test_levels_of_conformance_are_counted_by_endpoint(three: Grid) -> None:
+    mapping = json.loads(forms.as_json(three))["endpoints"][2]["levels"][1]
+    assert (mapping["level"], mapping["passed"], mapping["failed"]) == ("mapping", 0, 0)
+    text = "does not conform: 1 passed, 1 failed, 0 not applicable"
+    found = [replace(each, levels=({"level": "core", "verdict": "does not conform", "totals": {"holds": 1, "fails": 1}, "applicable": 2},)) for each in three.columns]  # fmt: skip
+    made = replace(three, columns=[found[0], three.columns[1], replace(three.columns[2], levels=())])
+    assert f"<td>{text}</td>" in page.html(made)
+    assert f"| core | {text} | " in markdown.summary(made)
 
 
 def test_the_summary_has_counts_failures_and_differences(three: Grid) -> None:

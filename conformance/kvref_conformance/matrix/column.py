@@ -12,6 +12,7 @@ from kvref import documents
 from kvref.documents import DocumentError
 from kvref.errors import SuiteError, printable
 from kvref_conformance.report.header import FORMAT
+from kvref_conformance.report.levels import LevelVerdict
 from kvref_conformance.template import caught
 from kvref_conformance.typed import mismatch
 from kvref_conformance.verdict import NOT_RUN, SUITE_ERROR
@@ -169,6 +170,10 @@ class Column:
         parts = [f"VERSION {self.header['version']}", f"as {self.header['profile']}"]
         parts += [f"over {self.header['database']}"] if self.header["database"] else []
         return ", ".join([*parts, str(self.header["started"])[:10]])
+
+    def level_verdicts(self) -> list[LevelVerdict]:
+        """Return the verdicts by level of conformance; empty in older reports."""
+        return [LevelVerdict.from_json(level) for level in self.levels]
 
     def totals(self) -> Counter[str]:
         """Count its cases by verdict."""

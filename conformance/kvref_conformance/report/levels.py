@@ -20,7 +20,7 @@ from kvref_conformance.verdict import (
     UNSUPPORTED,
     WORST,
     base,
-    outcome,
+    outcome_counts,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kvref_conformance.case import Case
-    from kvref_conformance.verdict import Tally, Verdict
+    from kvref_conformance.verdict import Tally
 
 CONFORMS: Final = "conforms"
 DOES_NOT_CONFORM: Final = "does not conform"
@@ -59,8 +59,8 @@ class LevelVerdict:
         verdict: a key of COLORS. A level conforms if nothing of it and of the levels that it builds on is broken, and
             every case of these was tried that applies to the profile and to the database. It is not applicable if none
             of the requirements that define it applies to the endpoint.
-        totals: number of its cases by verdict, without those of the levels that it builds on; cases that do not apply to
-            the profile or to the database are UNSUPPORTED, others that the run has not are NOT_RUN.
+        totals: number of its cases by verdict, without those of the levels that it builds on; cases that do not apply
+            to the profile or to the database are UNSUPPORTED, others that are not in the run are NOT_RUN.
         applicable: number of its cases that apply to the profile and to the database.
     """
 
@@ -100,7 +100,7 @@ class LevelVerdict:
 
     def count(self) -> str:
         """Return how many of its cases passed, failed and are not applicable."""
-        return outcome(self.totals)
+        return outcome_counts(self.totals)
 
     def as_json(self) -> dict[str, Any]:
         """Return the verdict for a report in JSON."""
