@@ -63,8 +63,12 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
 
 def read_text(path: Path, limit: int = MAX_BYTES) -> str:
     """Return the content of a file in UTF-8; raises as `read_bytes`, and DocumentError for other encodings."""
+    return _decoded(read_bytes(path, limit))
+
+
+def _decoded(content: bytes) -> str:
     try:
-        return read_bytes(path, limit).decode()
+        return content.decode()
     except UnicodeDecodeError as error:
         raise DocumentError(f"no UTF-8: {error}") from error
 
@@ -89,10 +93,15 @@ def read_json(path: Path) -> Any:
 
 
 def read_json_lines(path: Path) -> list[Any]:
-    """Return what each line of a file says; raises as `read_text` and `json_of`, with the number of the line."""
+    """Return what each line of a file says; raises as `read_bytes` and `json_lines_of`."""
+    return json_lines_of(read_bytes(path))
+
+
+def json_lines_of(content: bytes) -> list[Any]:
+    """Return what each line says; raises as `json_of`, with the number of the line, and DocumentError without UTF-8."""
     found = []
     # Not splitlines: a text may hold characters that Unicode counts as ends of lines.
-    for number, line in enumerate(read_text(path).removesuffix("\n").split("\n"), 1):
+    for number, line in enumerate(_decoded(content).removesuffix("\n").split("\n"), 1):
         try:
             found.append(json_of(line))
         except DocumentError as error:

@@ -11,6 +11,7 @@ from kvref_conformance.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.frames import decode
 from kvref_conformance.player import Player
+from kvref_conformance.report.difference import differing_part
 from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.steps import (
     AwaitReply,
@@ -258,7 +259,10 @@ def _note(step: Send, reply: Reply) -> str:
 
 
 def render(exchanges: Sequence[Exchange]) -> str:
-    """Return the conversation as numbered lines; in the last step, what was expected is above what came."""
+    """Return the conversation as numbered lines; in the last step, what was expected is above what came.
+
+    Where a reply of several parts is not allowed, a line names the first part that differs.
+    """
     lines = []
     for number, exchange in enumerate(exchanges, 1):
         last = number == len(exchanges)
@@ -266,6 +270,8 @@ def render(exchanges: Sequence[Exchange]) -> str:
         lines += [f"expected: {shown(allowed)}" for allowed in exchange.allowed] if last else []
         label = "     got:" if last else f"     {'':>3} <"
         lines.append(f"{label} {shown(exchange.got)}{f'  ({exchange.note})' if exchange.note else ''}")
+        if last and not exchange.kept and (part := differing_part(exchange.got, exchange.allowed)):
+            lines.append(f" differs: {shown(part)}")
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import time
 from typing import TYPE_CHECKING
@@ -9,11 +10,13 @@ from typing import TYPE_CHECKING
 from kvref.errors import SuiteError
 from kvref.specification import requirements
 from kvref_conformance.budget import Budget
+from kvref_conformance.case import Setup, Shape
 from kvref_conformance.conversation import STAYS_OPEN, Conversation, render
 from kvref_conformance.coverage import Exercised
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.liveness import Pulse
 from kvref_conformance.probe import needed
+from kvref_conformance.sql.settings import with_interval
 from kvref_conformance.template import Names
 from kvref_conformance.verdict import DEVIATES, DISABLED, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
 
@@ -117,7 +120,7 @@ class Judge:
         )
         end = self.endpoint
         where = f"case {case.id} · {end.where} · VERSION {end.version} · profile {end.profile.name}"
-        return f"{about}\n{where}\n{conversation}"
+        return "\n".join([about, where, *in_force(case), conversation])
 
     def _requirement(self, name: str) -> requirements.Requirement:
         if name not in self._catalogue:
@@ -185,6 +188,23 @@ class Judge:
         return ended and any(
             names.render(sent) == failed.sent and names.match(got, failed.got) for sent, got in row.conversation
         )
+
+
+def in_force(case: Case) -> list[str]:
+    """Return the settings and the configuration that a case runs with, a line each; empty where it names none.
+
+    Args:
+        case: whose settings the endpoint runs with; without any, they are those of before the run.
+    """
+    lines = []
+    if case.settings is not None:
+        settings = ", ".join(f"{name}={value}" for name, value in with_interval(case.settings).items())
+        lines.append(f"settings in force: {settings}; all others have their defaults")
+    for kind, made, usual in (("configuration", case.setup, Setup()), ("table", case.shape, Shape(""))):
+        fields = [] if made is None else [each.name for each in dataclasses.fields(made)]
+        changed = [f"{name}={getattr(made, name)!r}" for name in fields if getattr(made, name) != getattr(usual, name)]
+        lines += [f"{kind} in force: {', '.join(changed)}"] if changed else []
+    return lines
 
 
 def new_tag() -> str:

@@ -5,7 +5,7 @@
 decimal digits, `<text>` the rest of a line, `<stats>` STAT lines, or none, with names that the reply does not have
 elsewhere, `<cas a>` stores the digits as `{a}`, `<new cas b>` does so and requires a number not stored before; a name
 that occurs twice in a reply is twice the same number. In frames `<value>` and `<key>` match a field to its end,
-`<pairs>` frames of stat with a name.
+`<pairs>` frames of stat with a name, or none, as `<stats>`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# The beginnings of rows of stats, and of frames of stat, with a group for the name.
 STAT: Final = re.compile(r"STAT ([a-z_]+) ")
+PAIR: Final = re.compile(r"stat ok key=([a-z_]+) ")
 NAME: Final = re.compile(r"\{(#?)([a-z][a-z0-9_]*)(?::(\d+))?\}")
 RUN: Final = re.compile(r"\{([a-z])~(\d+)\}")
 HOLE: Final = re.compile(r"<(?:(new )?(cas|number)(?: ([a-z]\d*))?|text|stats|value|key|pairs)>")
@@ -25,7 +27,7 @@ CAUGHT: Final = {
     "<stats>": r"((?:STAT [^\r\n]+\r\n)*)",
     "<value>": r"([^;]*)",
     "<key>": r"([^ ;]*)",
-    "<pairs>": r"((?:stat ok key=[^ ;]+ value=[^;]*; )+)",
+    "<pairs>": r"((?:stat ok key=[^ ;]+ value=[^;]*; )*)",
 }
 # A text of a letter or two, such as the mapping of one letter, may stand anywhere.
 SHORT: Final = 2
@@ -70,8 +72,11 @@ class Names:
 
     def match(self, template: str, text: str) -> bool:
         """Return whether a text is what an answer template allows, and remember what its holes caught."""
-        names = "|".join(STAT.findall(template))
-        known = CAUGHT | ({"<stats>": rf"((?:STAT (?!(?:{names}) )[^\r\n]+\r\n)*)"} if names else {})
+        known = dict(CAUGHT)
+        if names := "|".join(STAT.findall(template)):
+            known["<stats>"] = rf"((?:STAT (?!(?:{names}) )[^\r\n]+\r\n)*)"
+        if names := "|".join(PAIR.findall(template)):
+            known["<pairs>"] = rf"((?:stat ok key=(?!(?:{names}) )[^ ;]+ value=[^;]*; )*)"
         caught: list[tuple[str | None, bool]] = []
         parts: list[str] = []
         end = 0

@@ -45,11 +45,22 @@ VERDICTS: Final = tuple(ABOUT)
 KEPT: Final = frozenset({HOLDS, QUIRK})
 # Verdicts with which an endpoint does not conform.
 BROKEN: Final = frozenset({FLAKY, FAILS, HANG, CRASH})
+# What counts as failed where passed and failed are counted.
+FAILED: Final = BROKEN | {SUITE_ERROR}
 # Verdicts for which requests were sent.
 TRIED: Final = KEPT | BROKEN | {NON_STRICT, DEVIATES}
 
+# Verdicts that say that a case does not apply to the endpoint.
+NOT_APPLICABLE: Final = frozenset({UNSUPPORTED, DISABLED})
+
 # What a run may demand, and the levels of requirements that it then counts.
 DEMANDS: Final = {"must": ("MUST",), "should": ("MUST", "SHOULD", "MAY"), "quirk": ("MUST", "SHOULD", "MAY", "QUIRK")}
+
+# The verdict that counts most first, where several are about one subject.
+WORST: Final = (
+    *(CRASH, HANG, FAILS, FLAKY, SUITE_ERROR, DEVIATES, NON_STRICT, NOT_RUN),
+    *(QUIRK, HOLDS, DISABLED, UNSUPPORTED),
+)
 
 CONFORMS: Final = 0
 DOES_NOT_CONFORM: Final = 1
@@ -120,6 +131,23 @@ def base(case: str) -> str:
 def counted(totals: Counter[str], words: Iterable[str] = VERDICTS) -> str:
     """Return `21 holds, 2 deviates`, without the words that do not occur."""
     return ", ".join(f"{totals[word]} {word}" for word in words if totals[word]) or "nothing judged"
+
+
+def outcome_counts(totals: Counter[str]) -> str:
+    """Return `7 passed, 0 failed, 3 not applicable`, and behind it the other verdicts that occur.
+
+    Args:
+        totals: cases by verdict.
+    """
+    counts = {
+        "passed": sum(totals[word] for word in KEPT),
+        "failed": sum(totals[word] for word in FAILED),
+        "not applicable": sum(totals[word] for word in NOT_APPLICABLE),
+    }
+    rest = [word for word in VERDICTS if word not in KEPT | FAILED | NOT_APPLICABLE and totals[word]]
+    return ", ".join(
+        [*(f"{count} {name}" for name, count in counts.items()), *(f"{totals[word]} {word}" for word in rest)]
+    )
 
 
 def at_level(word: str, tested: Sequence[Requirement], demand: str) -> str:

@@ -65,7 +65,8 @@ def _index(chapters: tuple[Section, ...]) -> str:
         *_introduction(),
         "## Levels of conformance",
         "A chapter belongs to one level. An implementation conforms to a level if it keeps the requirements of the "
-        "level and of those that it builds on. "
+        "level and of those that it builds on. A level does not apply to an endpoint to which no requirement of the "
+        "chapters that define it applies. "
         "See [Conform to a part](../../how-to/judge-a-server.md#conform-to-a-part).",
         _levels(),
         "## Normative tables",

@@ -31,6 +31,7 @@ class ConformanceLevel:
         title: heading.
         about: what it covers, in one sentence.
         builds_on: names of the levels that it needs directly.
+        defined_by: those of its chapters without which it does not apply to an endpoint.
         chapters: names of its chapters of requirements.
     """
 
@@ -38,6 +39,7 @@ class ConformanceLevel:
     title: str
     about: str
     builds_on: tuple[str, ...]
+    defined_by: tuple[str, ...]
     chapters: tuple[str, ...]
 
 
@@ -58,14 +60,16 @@ def parse(text: str) -> Mapping[str, ConformanceLevel]:
         text: one table a level.
 
     Raises:
-        SuiteError: the levels are not those of NAMES in this order, a level builds on a later one, or a chapter of
-            requirements is in no level or in two.
+        SuiteError: the levels are not those of NAMES in this order, a level builds on a later one or is not
+            defined by chapters of its own, or a chapter of requirements is in no level or in two.
     """
     rows = tomllib.loads(text)
     if tuple(rows) != NAMES:
         raise SuiteError(f"conformance_levels.toml: the levels must be {', '.join(NAMES)} in this order")
     levels = {
-        name: ConformanceLevel(name, row["title"], row["about"], tuple(row["builds_on"]), tuple(row["chapters"]))
+        name: ConformanceLevel(
+            name, row["title"], row["about"], *(tuple(row[key]) for key in ("builds_on", "defined_by", "chapters"))
+        )
         for name, row in rows.items()
     }
     for name, level in levels.items():
@@ -76,6 +80,9 @@ def parse(text: str) -> Mapping[str, ConformanceLevel]:
         counts.keys() - set(requirements.CHAPTERS)
     ):
         raise SuiteError(f"conformance_levels.toml: {', '.join(sorted(odd))} must be in exactly one level")
+    for name, level in levels.items():
+        if not level.defined_by or not set(level.defined_by) <= set(level.chapters):
+            raise SuiteError(f"conformance_levels.toml: {name}: `defined_by` must name chapters of the level")
     return levels
 
 

@@ -19,6 +19,7 @@ from kvref_testbed.mutants.mutant import Mutant
 __all__ = [
     "CONTROL",
     "DEFAULT_PATH",
+    "FIRST_CALL",
     "GROUPS",
     "MUTANTS",
     "OF_KEPT_ROWS",
@@ -41,6 +42,8 @@ TOYS: Final = tuple(each.name for each in vars(toys).values() if isinstance(each
 MUTANTS: Final = {each.name: each for group in GROUPS.values() for each in group}
 # Behind a mutant's name: the server has the row cache and the fast paths that it has by default.
 DEFAULT_PATH: Final = "@default-path"
+# Environment variable of a mutant: path of the file that it creates when a function of its patch is first called.
+FIRST_CALL: Final = "KVREF_MUTANT_FIRST_CALL"
 # Mutants that survive on the default path, and why no case can see them there.
 SLOW_PATH_ONLY: Final = {
     "shares_the_binding": "a connection chooses its fast path by its own binding, when it binds",

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kvref.storage.base import MYSQL
-from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, OF_KEPT_ROWS, OF_SQLITE, SLOW_PATH_ONLY, TOYS
+from kvref_testbed.mutants import (
+    CONTROL,
+    DEFAULT_PATH,
+    FIRST_CALL,
+    GROUPS,
+    MUTANTS,
+    OF_KEPT_ROWS,
+    OF_SQLITE,
+    SLOW_PATH_ONLY,
+    TOYS,
+)
+from kvref_testbed.mutants.mutant import planted_code
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from types import CodeType, FrameType
 
 HEAD = f"""\
 # Mutants
@@ -37,6 +56,23 @@ def page() -> str:
     return "\n".join([*lines, ""])
 
 
+def record_first_call(codes: Collection[CodeType], file: Path) -> None:
+    """Create a file at the first call of some code, in any thread of this process.
+
+    Args:
+        codes: of functions.
+        file: that does not exist yet.
+    """
+
+    def profile(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code in codes:
+            file.touch()
+            sys.setprofile(None)
+
+    threading.setprofile(profile)
+    sys.setprofile(profile)
+
+
 def main(words: list[str]) -> None:
     """Break the server and run `kvref` in this process; without words, write the page.
 
@@ -48,15 +84,17 @@ def main(words: list[str]) -> None:
         return
     given, *rest = words
     name = given.removesuffix(DEFAULT_PATH)
-    if name in MUTANTS:
-        MUTANTS[name].patch()
-        if name == given and name not in OF_KEPT_ROWS:
-            # Every command is one of the slow path.
-            rest = [f"{each}?coalesce=0" if each.startswith(MYSQL) else each for each in rest]
-            rest += ["--set", "row_cache_bytes=0"]
-    elif name != CONTROL:
+    if name not in {CONTROL, *MUTANTS}:
         sys.stderr.write(f"no mutant {name!r}: `python -m kvref_testbed.mutants` lists them\n")
         sys.exit(2)
+    if name in MUTANTS:
+        MUTANTS[name].patch()
+        if file := os.environ.get(FIRST_CALL):
+            record_first_call(planted_code(MUTANTS[name]), Path(file))
+    if name == given and name not in OF_KEPT_ROWS:
+        # Every command is one of the slow path.
+        rest = [f"{each}?coalesce=0" if each.startswith(MYSQL) else each for each in rest]
+        rest += ["--set", "row_cache_bytes=0"]
     sys.argv = ["kvref", *rest]
     # By name, because the command line imports this package: it judges the mutants.
     runpy.run_module("kvref", run_name="__main__")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -76,22 +77,28 @@ def fails_quietly() -> None:
     put(binary, "_error", lambda frame, status: b"" if frame.quiet else error(frame, status))
 
 
+def put_misses(miss: Callable[[Any], bytes]) -> None:
+    """Put a reply to a miss in the place of `miss_frame`, which the slow path and the fast path both call.
+
+    Args:
+        miss: returns the reply to a frame.
+    """
+    for module in (binary, fast_path):
+        put(module, "miss_frame", miss)
+
+
 @breaks("KV-BINGET-005")
 def answers_quiet_misses() -> None:
     """getq says that there is nothing."""
-    item = binary._item
-    put(binary, "_item", lambda frame, reply: item(replace(frame, quiet=False), reply))
+    miss_frame = binary.miss_frame
+    put_misses(lambda frame: miss_frame(replace(frame, quiet=False)))
 
 
 @breaks("KV-BINGET-004")
 def says_not_found_for_getk() -> None:
     """A miss of getk has the text of other misses and no key."""
-    item = binary._item
-
-    def keyless(frame: Any, reply: r.Items) -> bytes:
-        return item(frame if reply.items else replace(frame, with_key=False), reply)
-
-    put(binary, "_item", keyless)
+    miss_frame = binary.miss_frame
+    put_misses(lambda frame: miss_frame(replace(frame, with_key=False)))
 
 
 @breaks("KV-BINSTORE-007")

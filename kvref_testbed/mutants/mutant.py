@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from types import CodeType, FunctionType
+from typing import Any, cast
 
 from kvref import profiles
 
@@ -45,6 +46,43 @@ def breaks(requirement: str) -> Callable[[Patch], Mutant]:
         return Mutant(patch.__name__, requirement, about.splitlines()[0], patch)
 
     return made
+
+
+def planted_code(mutant: Mutant) -> frozenset[CodeType]:
+    """Return the code of the functions that a mutant may put in the place of the server's.
+
+    Args:
+        mutant: whose patch may put functions in place, by itself or with helpers of its module.
+
+    Returns:
+        Nothing for a mutant that changes only values, such as a fact.
+    """
+    found: dict[str, FunctionType] = {}
+    functions = [cast("FunctionType", mutant.patch)]
+    while functions:
+        function = functions.pop()
+        for code in (function.__code__, *_nested(function.__code__)):
+            helpers = {name: function.__globals__.get(name) for name in code.co_names}
+            new = {name: each for name, each in helpers.items() if name not in found and _is_helper(each)}
+            found |= cast("dict[str, FunctionType]", new)
+            functions += cast("list[FunctionType]", list(new.values()))
+    own = _nested(cast("FunctionType", mutant.patch).__code__)
+    return frozenset([*own, *(code for each in found.values() for code in (each.__code__, *_nested(each.__code__)))])
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from _nested(each)
+
+
+def _is_helper(value: object) -> bool:
+    return (
+        isinstance(value, FunctionType)
+        and value.__module__.startswith(f"{__package__}.")
+        and value.__module__ != __name__
+    )
 
 
 _undo: list[Callable[[], None]] = []  # of what is put in place, in a block of `planted`

@@ -5,7 +5,6 @@ A report is `report.jsonl` as the suite writes it, or the same in gzip; its name
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +14,8 @@ import pandas as pd
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from kvref import documents
-from kvref.documents import DocumentError
+from kvref.specification.report import ReportError
+from kvref.specification.report import read as read_report
 from kvref_bench.errors import BenchError
 from support import style
 
@@ -27,16 +26,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-FORMAT: Final = 1
 # The suite's words, the one that counts most first: a requirement is what the worst of its cases is.
 VERDICTS: Final = (
     *("crash", "hang", "fails", "flaky", "suite-error", "deviates", "non-strict", "not-run"),
     *("holds", "disabled", "unsupported"),
 )
-# A quirk holds; the others are what reports said before there were levels.
 # Texts that are read of each verdict.
 READ: Final = ("chapter", "case", "verdict", "reason")
-READ_AS: Final = {"quirk": "holds", "not judged": "not-run", "suite error": "suite-error"}
+# A quirk holds.
+READ_AS: Final = {"quirk": "holds"}
 COLOURS: Final = {
     "crash": "#5c0011",
     "hang": "#7f0018",
@@ -95,28 +93,20 @@ def read(path: Path) -> Report:
 
     path: `SERVER.jsonl.gz`, or `SERVER/report.jsonl`.
 
-    Raises BenchError: it is no report, was cut off, or has another format.
+    Raises BenchError: as `report.read`.
     """
     try:
-        text = documents.read_bytes(path)
-        header, *lines, footer = map(documents.json_of, text.splitlines())
-        if not all(isinstance(each, dict) for each in (header, *lines, footer)):
-            raise DocumentError("a line is no JSON object")
-        known = header["format"] == FORMAT and footer["kind"] == "footer"
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BenchError(f"{path}: no whole report: {error}; run `kvref conform --report DIR` again") from error
-    if not known:
-        raise BenchError(f"{path}: format {header['format']!r} or no last line; run `kvref conform --report DIR` again")
-    for number, line in enumerate(lines, 2):
-        texts = [line.get(name) for name in READ]
-        if not all(isinstance(each, str) for each in texts) or not isinstance(line.get("requirements"), list):
-            raise BenchError(f"{path}: line {number} is no verdict; run `kvref conform --report DIR` again")
+        found = read_report(path)
+    except ReportError as error:
+        raise BenchError(str(error)) from error
+    lines = found.verdicts
+    for line in lines:
         line["verdict"] = READ_AS.get(line["verdict"], line["verdict"])
     rows = [
         {"requirement": each, **{name: line[name] for name in READ}} for line in lines for each in line["requirements"]
     ]
     server = path.parent.name if path.name == "report.jsonl" else path.name.split(".jsonl")[0]
-    return Report(server, header, pd.DataFrame(rows), lines, hashlib.sha256(text).hexdigest())
+    return Report(server, found.header, pd.DataFrame(rows), lines, found.sha256)
 
 
 def read_all(folder: Path) -> dict[str, Report]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+import reports
 
 from kvref.errors import KvrefError
 from kvref_bench.peers import PeerSpec
@@ -21,9 +21,7 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A report in the working directory, in a folder whose name looks like NAME=VALUE."""
     monkeypatch.chdir(tmp_path)
     REPORT.mkdir()
-    header = {"kind": "header", "format": 1}
-    lines = [header, {"kind": "footer", "totals": {}, "exit_code": 0}]
-    (REPORT / "report.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (REPORT / "report.jsonl").write_text(reports.text(reports.lines()))
 
 
 def test_words_without_a_name_belong_to_the_only_server() -> None:
@@ -63,7 +61,7 @@ def test_a_database_by_itself_is_a_server() -> None:
         (Words(targets=["memcached", "memcached"]), "give each a name of its own"),
         (Words(["a=" + ONE, "b=" + OTHER], sql=[DSN]), "which endpoint is it behind? write NAME=mysql"),
         (Words([ONE], sql=["postgres://localhost/"]), "postgres://localhost/"),
-        (Words([ONE], report=["nowhere"]), "nowhere: no conformance report"),
+        (Words([ONE], report=["nowhere"]), "nowhere: No such file or directory: give report.jsonl"),
         (Words(["a=" + ONE, "b=" + OTHER], reload=["true"]), "--reload 'true': of which server? write NAME=true"),
     ],
 )

@@ -7,7 +7,7 @@ from reports import HEADER
 
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.report import markdown
-from kvref_conformance.report.difference import first_difference
+from kvref_conformance.report.difference import differing_part, first_difference
 from kvref_conformance.report.groups import MAX_GROUPS, grouped, lines
 from kvref_conformance.verdict import CRASH, FAILS, HOLDS, SUITE_ERROR, Tally, Verdict
 
@@ -135,3 +135,21 @@ def test_the_markdown_fits_the_comment_of_a_pull_request() -> None:
 )
 def test_the_first_byte_that_differs(got: str, allowed: tuple[str, ...], place: int) -> None:
     assert first_difference(got, allowed) == place
+
+
+@pytest.mark.parametrize(
+    ("got", "allowed", "said"),
+    [
+        ("STORED\r\n", ("NOT_STORED\r\n",), ""),
+        ("a\r\nx\r\nEND\r\n", ("a\r\nb\r\nEND\r\n",), "line 2 of 3: x, expected b"),
+        ("a\r\nb\r\n", ("a\r\nb\r\nEND\r\n",), "after line 2, the last one: (end), expected END"),
+        ("a\r\nEND\r\nx\r\n", ("a\r\nEND\r\n",), "line 3 of 3: x, expected (end)"),
+        ("a\r\nbc\r\nEND\r\n", ("x\r\n", "a\r\nbd\r\nEND\r\n", "a\r\nEND\r\n"), "line 2 of 3: bc, expected bd"),
+        ("STAT p 1\r\nSTAT c no\r\nEND\r\n", ("STAT p <number>\r\nSTAT c yes\r\nEND\r\n",), "line 2 of 3: STAT c no, expected STAT c yes"),
+        ("get ok value=x; noop 0x01", ("get ok value=<value>; noop ok",), "frame 2 of 2: noop 0x01, expected noop ok"),
+        ("[('a',), ('b',)]", ("[('a',), ('c',)]",), "row 2 of 2: 'b',)], expected 'c',)]"),
+        ("", ("a\r\nb\r\n",), "after line 0, the last one: (end), expected a"),
+    ],
+)  # fmt: skip
+def test_the_part_of_a_reply_that_differs_is_named(got: str, allowed: tuple[str, ...], said: str) -> None:
+    assert differing_part(got, allowed) == said

@@ -12,10 +12,10 @@ from kvref.errors import SuiteError
 from kvref.specification.deviations import Deviation, Deviations
 from kvref_conformance import endpoint
 from kvref_conformance.budget import Budget
-from kvref_conformance.case import Case, Setup, by_fact, case, send, send_unanswered, sql
+from kvref_conformance.case import Case, Setup, Shape, by_fact, case, send, send_unanswered, sql
 from kvref_conformance.connection import KEPT_BYTES, MAX_ANSWER_BYTES
 from kvref_conformance.conversation import MAX_WRONG_CHARACTERS
-from kvref_conformance.judge import Judge
+from kvref_conformance.judge import Judge, in_force
 from kvref_conformance.steps import Disconnect
 from kvref_conformance.triage.repeat import Repeats
 from kvref_conformance.verdict import (
@@ -134,8 +134,26 @@ def test_a_failure_text_suffices_alone(judging: Judging) -> None:
         "VERSION 9.9.9 · profile memcached",
         r"  1    a > get x\r\n",
         "expected: END\\r\\n\n     got: VALUE x 0 2\\r\\n\\xff\\t\\r\\nEND\\r\\n",
+        "\n differs: line 1 of 3: VALUE x 0 2, expected END",
     ):
         assert part in verdict.text
+    assert "in force" not in verdict.text
+
+
+def test_a_failure_text_shows_the_settings_and_the_configuration_in_force(scripted: Callable[..., Any]) -> None:
+    policies = Setup(separator=None, policies=(("p", "caching", *["innodb_only"] * 3),))
+    one = replace(GET, settings={"daemon_memcached_w_batch_size": 4}, setup=policies, shape=Shape("k INT", flags=None))
+    assert in_force(one) == [
+        "settings in force: innodb_api_bk_commit_interval=100000, daemon_memcached_w_batch_size=4;"
+        " all others have their defaults",
+        "configuration in force: separator=None, policies=(('p', 'caching', 'innodb_only', 'innodb_only', 'innodb_only'),)",
+        "table in force: columns='k INT', flags=None",
+    ]
+    *_, where, settings, configuration, table, conversation = (
+        judge_of(scripted({}), Budget()).explain(one, "1").splitlines()
+    )
+    assert where.startswith("case get-x")
+    assert [settings, configuration, table, conversation] == [*in_force(one), "1"]
 
 
 def test_a_case_ends_at_the_first_failure(judging: Judging) -> None:

@@ -15,11 +15,15 @@ from kvref_conformance import selection
 from kvref_conformance.case import Case
 from kvref_conformance.cases import all_cases
 from kvref_conformance.report import html, jsonl, levels
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, QUIRK, Tally, Verdict
+from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
 
 
 def level_of(case: Case) -> str:
     return conformance_levels.of_requirements(case.requirements)
+
+
+def of_level(name: str) -> list[Case]:
+    return [case for case in all_cases() if level_of(case) == name]
 
 
 def applicable(*names: str) -> list[Case]:
@@ -48,7 +52,7 @@ def test_a_level_conforms_if_all_of_it_and_of_what_it_builds_on_holds() -> None:
     }
     mapping = len(applicable("mapping"))
     assert levels.lines(tally(applicable("core", "mapping")), "kvref")[1] == (
-        f"conformance level mapping: conforms, {mapping} of {mapping} cases"
+        f"conformance level mapping: conforms, {mapping} passed, 0 failed, {len(of_level('mapping')) - mapping} not applicable"
     )
 
 
@@ -82,10 +86,71 @@ def test_a_case_for_another_database_does_not_count() -> None:
     assert (found.verdict, found.applicable) == ("conforms", len([case for case in own if not case.engine]))
 
 
-def test_a_level_without_cases_for_the_profile_has_no_verdict() -> None:
-    names = {each.level for each in levels.verdicts(Tally(), "memcached")}
-    assert "core" in names
-    assert "policies" not in names
+def of_memcached(word: str = HOLDS, **others: str) -> Tally:
+    """Return what a run against memcached finds, which has no mappings and no database."""
+    catalogue = requirements.load()
+    applying = {
+        case.id
+        for case in all_cases()
+        if all(catalogue[each].applies_to("memcached") for each in case.requirements) and not case.needs_mappings()
+    }
+    return Tally(
+        [
+            Verdict(case.id, "x", case.requirements, others.get(case.id, word) if case.id in applying else UNSUPPORTED)
+            for case in all_cases()
+        ]
+    )
+
+
+def test_a_level_whose_defining_requirements_do_not_apply_is_not_applicable(tmp_path: Path) -> None:
+    """Even though a requirement of the level applies: the order of checks, which is of the level columns."""
+    found = {each.level: each for each in levels.verdicts(of_memcached(), "memcached")}
+    assert {name: each.verdict for name, each in found.items()} == {
+        **dict.fromkeys(("core", "touch-meta", "binary"), "conforms"),
+        **dict.fromkeys(("mapping", "columns", "configuration", "policies", "batches"), "not applicable"),
+    }
+    assert found["columns"].passed > 0
+    assert found["columns"].passed + found["columns"].not_applicable == len(of_level("columns"))
+    assert (found["policies"].passed, found["policies"].not_applicable) == (0, len(of_level("policies")))
+    levels.write_badges(tmp_path, list(found.values()), "memcached")
+    badge = json.loads((tmp_path / "columns.json").read_text())
+    assert badge["color"] == "lightgrey"
+    assert badge["message"].startswith(f"not applicable, {found['columns'].passed} passed, 0 failed, ")
+    assert "conformance level policies: not applicable, 0 passed, 0 failed, " in "\n".join(
+        levels.lines(of_memcached(), "memcached")
+    )
+
+
+def test_a_level_that_is_not_applicable_is_not_shown_after_a_run_without_its_cases() -> None:
+    storage = [
+        each for each in of_memcached().verdicts if conformance_levels.of_requirements(each.requirements) == "core"
+    ]
+    assert [line.split()[2] for line in levels.lines(Tally(storage), "memcached")] == ["core:"]
+
+
+def test_a_failure_in_a_level_that_is_not_applicable_counts_in_no_other_verdict() -> None:
+    order = next(case for case in of_level("columns") if "KV-ORDER-001" in case.requirements)
+    found = {each.level: each for each in levels.verdicts(of_memcached(**{order.id: FAILS}), "memcached")}
+    assert (found["columns"].verdict, found["columns"].failed) == ("not applicable", 1)
+    assert found["binary"].verdict == "conforms"
+
+
+def test_a_level_whose_defining_feature_the_endpoint_lacks_is_not_applicable() -> None:
+    """A memcached without the binary protocol: its cases are unsupported, though the profile has them."""
+    binary = {case.id: UNSUPPORTED for case in of_level("binary")}
+    found = {each.level: each for each in levels.verdicts(of_memcached(**binary), "memcached")}
+    assert found["binary"].verdict == "not applicable"
+    assert found["core"].verdict == "conforms"
+
+
+def test_passed_failed_and_not_applicable_are_counted_apart() -> None:
+    first, second, third = (case.id for case in applicable("core")[:3])
+    found = verdict(tally(applicable("core"), **{first: FAILS, second: DEVIATES, third: QUIRK}), "core")
+    core, rest = len(applicable("core")), len(of_level("core")) - len(applicable("core"))
+    assert found.count() == f"{core - 2} passed, 1 failed, {rest} not applicable, 1 deviates"
+    several = tally(applicable("core"), **{first: FAILS})
+    several.verdicts.append(Verdict(f"{first}~2", "x", applicable("core")[0].requirements, FAILS))
+    assert verdict(several, "core").failed == 1
 
 
 def test_the_badges_say_the_verdict(tmp_path: Path) -> None:
@@ -93,7 +158,7 @@ def test_the_badges_say_the_verdict(tmp_path: Path) -> None:
     levels.write_badges(tmp_path / "badges", found, "kvref")
     assert {path.stem for path in (tmp_path / "badges").glob("*.svg")} == set(conformance_levels.NAMES)
     core = len(applicable("core"))
-    message = f"conforms, {core} of {core} cases"
+    message = f"conforms, {core} passed, 0 failed, {len(of_level('core')) - core} not applicable"
     assert json.loads((tmp_path / "badges" / "core.json").read_text()) == {
         "schemaVersion": 1,
         "label": "kvref core",
@@ -108,17 +173,23 @@ def test_the_reports_have_the_verdicts(tmp_path: Path) -> None:
     told = tally(applicable("core"))
     jsonl.write(tmp_path / "report.jsonl", HEADER, told)
     footer = json.loads((tmp_path / "report.jsonl").read_text().splitlines()[-1])
-    core = len(applicable("core"))
+    core, rest = len(applicable("core")), len(of_level("core")) - len(applicable("core"))
     assert footer["conformance_levels"][0] == {
         "level": "core",
         "verdict": "conforms",
+        "passed": core,
+        "failed": 0,
+        "not_applicable": rest,
         "tried": core,
         "applicable": core,
-        "totals": {"holds": core},
+        "totals": {"holds": core, "unsupported": rest},
     }
     html.write(tmp_path / "report.html", HEADER, told)
     page = (tmp_path / "report.html").read_text()
-    assert f'<tr><th scope="row">core</th><td>conforms</td><td>{core} of {core}</td></tr>' in page
+    assert (
+        f'<tr><th scope="row">core</th><td>conforms</td><td>{core} passed, 0 failed, {rest} not applicable</td></tr>'
+        in page
+    )
 
 
 def test_a_level_selects_its_cases_and_those_of_the_levels_that_it_builds_on() -> None:

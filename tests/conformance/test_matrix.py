@@ -21,13 +21,27 @@ from live import target_or_skip
 from reports import HEADER
 
 from kvref.cli import main
+from kvref.cli.judge import matrix as cli_matrix
 from kvref.errors import SuiteError
+from kvref.specification import report
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.matrix import column, forms, found, markdown, page, standing
 from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid, share
 from kvref_conformance.report import jsonl
-from kvref_conformance.verdict import DEVIATES, FAILS, FLAKY, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
+from kvref_conformance.report.levels import COLORS
+from kvref_conformance.verdict import (
+    DEVIATES,
+    FAILS,
+    FLAKY,
+    HOLDS,
+    NOT_RUN,
+    QUIRK,
+    UNSUPPORTED,
+    VERDICTS,
+    Tally,
+    Verdict,
+)
 
 STANDING = Path(__file__).parents[2] / "conformance" / "standing"
 
@@ -242,8 +256,9 @@ def test_a_page_of_the_whole_suite_differs_in_nothing(tmp_path: Path) -> None:
     made = grid([column.read(write(tmp_path / "whole", *verdicts))])
     assert standing.differences(page.html(made)) == []
     assert standing.pending(page.html(made)) == []
-    with pytest.raises(SuiteError, match="no page of the matrix"):
-        standing.differences("<html>")
+    for text in ("<html>", '<script id="data">{</script>', '<script id="data">{"requirements": [1]}</script>'):
+        with pytest.raises(SuiteError, match="not a page of the matrix"):
+            standing.differences(text)
 
 
 def test_conversations_of_older_reports_are_shown_but_not_compared(tmp_path: Path) -> None:
@@ -299,13 +314,22 @@ def without(line: int, field: str) -> Callable[[list[str]], list[str]]:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda lines: [], "no whole report"),
-        (lambda lines: lines[:-1], "the report has no end"),
-        (lambda lines: [*lines[:-1], lines[-1][:20]], "no whole report"),
-        (lambda lines: lines[1:], "no report: its first line is no header"),
-        (lambda lines: ["[]", *lines], "no report: its first line is no header"),
-        (lambda lines: ["{", *lines], "no whole report"),
-        (broken_line(0, format=9), "report format 9, this release reads 1"),
+        (lambda lines: [], "the file is empty"),
+        (lambda lines: lines[:-1], "the report was cut off: line 2, the last one, is not a footer"),
+        (lambda lines: [*lines[:-1], lines[-1][:20]], "not a whole report: line 3: "),
+        (lambda lines: lines[1:], "not a report: line 1 is not a header but {"),
+        (lambda lines: ["[]", *lines], "not a report: line 1 is not a header but []"),
+        (lambda lines: ["{", *lines], "not a whole report: line 1: "),
+        (lambda lines: [lines[0], *lines], 'line 2: kind: "header" is not "verdict"'),
+        (lambda lines: [*lines, lines[-1]], 'line 3: kind: "footer" is not "verdict"'),
+        (lambda lines: [*lines[:2], *lines[1:]], 'line 3: case "c" has a verdict before'),
+        (lambda lines: [lines[0], lines[2]], "line 2: totals.holds: 1, but 0 lines have this verdict"),
+        (broken_line(1, verdict="perhaps"), 'line 2: verdict: "perhaps" is not one of holds, quirk, '),
+        (broken_line(1, requirements="KV-MAP-001"), 'line 2: requirements: "KV-MAP-001" is not of type array'),
+        (broken_line(1, duration=float("nan")), "line 2: duration: nan is not a number of seconds"),
+        (broken_line(-1, exit_code=7), "line 3: exit_code: 7 is not one of 0, 1, 2"),
+        (broken_line(0, format=True), "line 1: report format true, this release reads 1"),
+        (broken_line(0, format=9), "line 1: report format 9, this release reads 1"),
         (without(1, "verdict"), "line 2: no verdict"),
         (without(-1, "complaints"), "line 3: no complaints"),
     ],
@@ -317,6 +341,24 @@ def test_what_is_no_whole_report_is_named(tmp_path: Path, change: Callable[[list
         column.read(file)
 
 
+def test_no_output_takes_a_verdict_that_does_not_exist(tmp_path: Path) -> None:
+    file = write(tmp_path / "x", verdict("c", "KV-MAP-001", HOLDS)) / "report.jsonl"
+    file.write_text("\n".join(broken_line(1, verdict="perhaps")(file.read_text().splitlines())))
+    options = [(f"--{name}", str(tmp_path / "out")) for name in (*cli_matrix.FORMS, "badges", "history")]
+    for words in ((), *options):
+        refused = CliRunner().invoke(main, ["matrix", f"a={file}", *words])
+        assert refused.exit_code == 2
+        (line,) = refused.output.splitlines()
+        assert line.startswith(f'Error: {file}: line 2: verdict: "perhaps" is not one of holds, ')
+        assert not (tmp_path / "out").exists()
+
+
+def test_the_schema_of_reports_has_the_words_of_the_suite() -> None:
+    known = report.schema()["$defs"]
+    assert set(known["word"]["enum"]) == set(VERDICTS)
+    assert set(known["level"]["properties"]["verdict"]["enum"]) == set(COLORS)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match=r"nothing\.jsonl: No such file or directory: give report\.jsonl"):
         column.read(tmp_path / "nothing.jsonl")
@@ -326,7 +368,7 @@ def test_a_gzip_that_was_cut_off_is_named(tmp_path: Path) -> None:
     file = write(tmp_path / "x", verdict("c", "KV-MAP-001", HOLDS)) / "report.jsonl"
     zipped = tmp_path / "x.jsonl.gz"
     zipped.write_bytes(gzip.compress(file.read_bytes())[:-20])
-    with pytest.raises(SuiteError, match="no whole report"):
+    with pytest.raises(SuiteError, match="not a whole report"):
         column.read(zipped)
 
 
@@ -356,11 +398,22 @@ def test_junit_has_a_suite_for_each_endpoint(three: Grid) -> None:
 
 def test_a_badge_says_the_worst(three: Grid) -> None:
     said = {each.name: json.loads(forms.badge(each)) for each in three.columns}
-    assert said["old"] == {
-        "schemaVersion": 1, "label": "kvref kvref", "message": "3 holds, 1 deviates", "color": "yellow",
-    }  # fmt: skip
-    assert (said["new"]["message"], said["new"]["color"]) == ("3 holds", "brightgreen")
-    assert (said["broken"]["message"], said["broken"]["color"]) == ("1 fails", "red")
+    message = "3 passed, 0 failed, 0 not applicable, 1 deviates"
+    assert said["old"] == {"schemaVersion": 1, "label": "kvref kvref", "message": message, "color": "yellow"}
+    assert said["new"]["message"] == "3 passed, 0 failed, 1 not applicable"
+    assert said["new"]["color"] == "brightgreen"
+    assert said["broken"]["message"] == "2 passed, 1 failed, 0 not applicable, 1 complaint"
+    assert said["broken"]["color"] == "red"
+
+
+def test_levels_of_conformance_are_counted_by_endpoint(three: Grid) -> None:
+    mapping = json.loads(forms.as_json(three))["endpoints"][2]["levels"][1]
+    assert (mapping["level"], mapping["passed"], mapping["failed"]) == ("mapping", 0, 0)
+    text = "does not conform: 1 passed, 1 failed, 0 not applicable"
+    found = [replace(each, levels=({"level": "core", "verdict": "does not conform", "totals": {"holds": 1, "fails": 1}, "applicable": 2},)) for each in three.columns]  # fmt: skip
+    made = replace(three, columns=[found[0], three.columns[1], replace(three.columns[2], levels=())])
+    assert f"<td>{text}</td>" in page.html(made)
+    assert f"| core | {text} | " in markdown.summary(made)
 
 
 def test_the_summary_has_counts_failures_and_differences(three: Grid) -> None:

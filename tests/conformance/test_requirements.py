@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kvref.errors import SuiteError
 from kvref.specification import deviations, requirements
 from kvref.specification.requirements import Requirement
+from kvref_conformance.case import Setup
 from kvref_conformance.cases import all_cases, by_chapter
 
 GOOD = {
@@ -112,3 +115,22 @@ def test_a_deviating_requirement_is_no_option() -> None:
             # Memory that was never set can break what the plugin does otherwise, a QUIRK, too.
             allowed = {"MUST", "QUIRK"} if row.unset else {"MUST"}
             assert {levels[name] for name in by_case.get(subject, (subject,))} <= allowed, subject
+
+
+POLICIES = {"get": 1, "set": 2, "delete": 3, "flush": 4}
+
+
+def test_a_case_of_a_requirement_on_a_policy_runs_with_that_policy() -> None:
+    """`If set_policy is innodb_only, ...` says nothing about an endpoint with another policy."""
+    seen = 0
+    for case in all_cases():
+        row = min((case.setup or Setup()).policies, default=("", *["innodb_only"] * 4))
+        for each in case.requirements:
+            statement = requirements.load()[each].statement
+            for policy, words in re.findall(r"If `(\w+)_policy` is ((?:`\w+`(?: or |, )?)+)", statement):
+                seen += 1
+                assert row[POLICIES[policy]] in re.findall(r"\w+", words), (case.id, each)
+            for words in re.findall(r"If the policies are ((?:`\w+`(?: or )?)+)", statement):
+                seen += 1
+                assert set(row[1:]) <= set(re.findall(r"\w+", words)), (case.id, each)
+    assert seen > 30

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import reports
 
 from kvref.errors import SuiteError
 from kvref_conformance import results
@@ -20,12 +21,16 @@ def conversation(version: str, outcome: str, cause: str = "") -> dict[str, Any]:
 
 
 def report(folder: Path, *, complete: bool = True) -> None:
-    totals = {"holds": 7, "deviates": 2, "fails": 1, "unsupported": 5, "not-run": 1, "suite-error": 0}
-    lines: list[dict[str, Any]] = [{"kind": "header", "database": "MySQL 9.9.9"}]
-    lines += [{"kind": "footer", "totals": totals}] if complete else []
+    totals = {"holds": 7, "deviates": 2, "fails": 1, "unsupported": 5, "not-run": 1}
+    verdicts = [
+        {"case": f"{word}-{number}", "verdict": word, "requirements": []}
+        for word, count in totals.items()
+        for number in range(count)
+    ]
+    lines = reports.lines(*verdicts, database="MySQL 9.9.9")
     for profile in results.PROFILES:
         (folder / "kvref-mysql-9.9" / profile).mkdir(parents=True)
-        text = "".join(json.dumps(line) + "\n" for line in lines)
+        text = reports.text(lines if complete else lines[:-1])
         (folder / "kvref-mysql-9.9" / profile / "report.jsonl").write_text(text)
     held = [
         conversation("8.0.33", "same"),
@@ -45,7 +50,7 @@ def test_reports_become_a_line(tmp_path: Path) -> None:
 
 def test_a_run_that_was_cut_off_is_no_result(tmp_path: Path) -> None:
     report(tmp_path, complete=False)
-    with pytest.raises(SuiteError, match="has no end"):
+    with pytest.raises(SuiteError, match="was cut off"):
         results.collect(tmp_path)
 
 
@@ -53,6 +58,14 @@ def test_a_missing_report_is_named(tmp_path: Path) -> None:
     report(tmp_path)
     (tmp_path / "kvref-mysql-9.9" / "replay.json").unlink()
     with pytest.raises(SuiteError, match=r"replay\.json: No such file .* run \.ci/results"):
+        results.collect(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"conversations": [{"outcome": "same"}]}', "\x00"])
+def test_a_damaged_replay_is_named(tmp_path: Path, content: str) -> None:
+    report(tmp_path)
+    (tmp_path / "kvref-mysql-9.9" / "replay.json").write_text(content)
+    with pytest.raises(SuiteError, match=r"replay\.json: .*: run \.ci/results"):
         results.collect(tmp_path)
 
 

@@ -89,4 +89,11 @@ def test_fields_of_a_frame_end_with_the_field(names: Names) -> None:
     assert names.match("version ok value=<value>", "version ok value=1 2")
     assert not names.match("version ok value=<value>", "version ok value=1; noop ok")
     assert names.match("<pairs>stat ok", "stat ok key=a value=1; stat ok key=b value=; stat ok")
-    assert not names.match("<pairs>stat ok", "stat ok")
+    assert names.match("<pairs>stat ok", "stat ok")
+    wanted = "<pairs>stat ok key=b value=1; <pairs>stat ok"
+    for place in range(3):
+        pairs = ["stat ok key=a value=2; ", "stat ok key=c value=3; "]
+        pairs.insert(place, "stat ok key=b value=1; ")
+        assert names.match(wanted, "".join(pairs) + "stat ok")
+    assert not names.match(wanted, "stat ok key=a value=1; stat ok")
+    assert not names.match(wanted, "stat ok key=b value=2; stat ok key=b value=1; stat ok")

@@ -44,6 +44,12 @@ def test_a_case_belongs_to_the_last_level_of_its_requirements() -> None:
         ('"retrieval",', '"retrieval", "no_such",', "no_such must be in exactly one level"),
         ('builds_on = ["core"]', 'builds_on = ["binary"]', "mapping builds on binary"),
         ("[binary]", "[binaries]", "the levels must be core"),
+        (
+            'defined_by = ["columns"]',
+            'defined_by = ["mapping"]',
+            "columns: `defined_by` must name chapters of the level",
+        ),
+        ('defined_by = ["columns"]', "defined_by = []", "columns: `defined_by` must name chapters of the level"),
     ],
 )
 def test_a_malformed_list_is_rejected(old: str, new: str, said: str) -> None:

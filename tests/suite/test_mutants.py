@@ -41,9 +41,10 @@ def test_a_mutant_that_is_killed_on_the_default_path_is_tried_there(name: str) -
 
 @pytest.mark.live
 @pytest.mark.nightly
-def test_the_unbroken_server_is_not_failed() -> None:
+@pytest.mark.parametrize("path", ["", DEFAULT_PATH])
+def test_the_unbroken_server_is_not_failed(path: str) -> None:
     wanted = {each.requirement for each in MUTANTS.values()}
-    assert complaints(judged(CONTROL, wanted), wanted) == []
+    assert complaints(judged(f"{CONTROL}{path}", wanted), wanted) == []
 
 
 @pytest.mark.live

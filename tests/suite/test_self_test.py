@@ -52,13 +52,27 @@ def test_all_are_killed() -> None:
 
 
 def test_a_survivor_is_named_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    harmless = Mutant("narrows_flags", "KV-MAP-001", "Keys are [as] they were.", lambda: None)
+    # Its replies to cas are others, and the cases of this requirement allow both.
+    harmless = Mutant("answers_without_cas_numbers", "KV-BINFRAME-006", "Keys are [as] they were.", lambda: None)
     put_on_trial(monkeypatch, harmless, MUTANTS["echoes_the_bare_key"])
     result = conform("--self-test")
     assert result.exit_code == 1, result.output
-    assert "survived: narrows_flags, KV-MAP-001: Keys are [as] they were.\n" in result.output
+    assert "survived: answers_without_cas_numbers, KV-BINFRAME-006: Keys are [as] they were.\n" in result.output
     assert "survived: echoes" not in result.output
     assert result.output.endswith("\n2 mutants, 1 killed\n")
+
+
+def test_a_mutant_whose_patch_is_not_used_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    unused = Mutant("narrows_flags", "KV-MAP-001", "Keys are [as] they were.", lambda: None)
+    value = Mutant("cuts_long_values", "KV-MAP-001", "No function is another.", lambda: None)
+    put_on_trial(monkeypatch, unused, value, MUTANTS["echoes_the_bare_key"])
+    result = conform("--self-test")
+    assert result.exit_code == 2, result.output
+    assert "changes nothing: narrows_flags, KV-MAP-001: Keys are [as] they were.\n" in result.output
+    assert "survived" not in result.output
+    *_, counted, error = result.output.splitlines()
+    assert counted == "3 mutants, 1 killed"
+    assert all(f"{each}@default-path" in error for each in ("narrows_flags", "cuts_long_values"))
 
 
 def test_one_that_does_not_start_says_nothing_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:

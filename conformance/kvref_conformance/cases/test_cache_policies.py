@@ -198,7 +198,7 @@ IN_BOTH = (
         setup=CACHING,
     ),
     case(
-        "caching-miss", "KV-POLICY-027 KV-POLICY-009", insert("x"), hit("{k}", "x"), update("y"), hit("{k}", "y"),
+        "caching-miss", "KV-POLICY-027", insert("x"), hit("{k}", "x"), update("y"), hit("{k}", "y"),
         setup=CACHING,
     ),
     case(
@@ -294,8 +294,8 @@ EACH = (
         setup=GET_TABLE,
     ),
     case(
-        "delete-apart", "KV-POLICY-008 KV-POLICY-009", store("{k}", "x"), update("y"), hit("{k}", "y"), delete(),
-        hit("{k}", "y"), FLUSHED, table_value("y"),
+        "delete-apart", "KV-POLICY-008 KV-POLICY-009", store("{k}", "x"), hit("{k}", "x"), update("y"),
+        hit("{k}", "y"), delete(), hit("{k}", "y"), FLUSHED, table_value("y"),
         setup=SET_TABLE,
     ),
     case(

@@ -39,44 +39,50 @@ def setting(name: str, *values: int | str) -> Send:
     return send("stats settings\r\n", tuple(f"<stats>STAT {name} {value}\r\n<stats>END\r\n" for value in values))
 
 
-def stats(**numbers: int | str) -> Send:
-    """Want `stats` with these numbers, whatever the others; only the plugin has no further rows."""
-    few, more = ([f"STAT {name} {numbers.get(name, '<text>')}\r\n" for name in names] for names in (NAMES, MORE_NAMES))
+def names() -> Send:
+    """Want all rows of `stats` in their order; only the plugin has no further ones."""
+    few, more = ([f"STAT {name} <text>\r\n" for name in each] for each in (NAMES, MORE_NAMES))
     return send(
         "stats\r\n",
         by_fact("verbs.beyond_plugin", no=f"{''.join(few)}END\r\n", yes=f"<stats>{'<stats>'.join(more)}<stats>END\r\n"),
     )
 
 
-def one_stat(name: str, number: int) -> Send:
-    """Want `stats` with this number among its rows."""
-    return send("stats\r\n", f"<stats>STAT {name} {number}\r\n<stats>END\r\n")
+def one_stat(name: str, value: int | str) -> Send:
+    """Want `stats` with this value among its rows, whatever rows precede and follow it."""
+    return send("stats\r\n", f"<stats>STAT {name} {value}\r\n<stats>END\r\n")
 
 
+def each_stat(**values: int | str) -> tuple[Send, ...]:
+    """Want these values among the rows of `stats`, in any order."""
+    return tuple(one_stat(name, value) for name, value in values.items())
+
+
+# The rows of the connection that sends the command, in any order.
 THIS_CONNECTION: Final = (
-    "<stats>STAT <number a>:addr <text>\r\nSTAT <number a>:listen_addr <text>\r\n"
-    "STAT <number a>:state conn_parse_cmd\r\nSTAT <number a>:secs_since_last_cmd 0\r\n<stats>END\r\n"
+    "STAT <number a>:state conn_parse_cmd",
+    *(f"STAT {{a}}:{row}" for row in ("addr <text>", "listen_addr <text>", "secs_since_last_cmd <number>")),
 )
 
 CASES = (
-    case("stats-names", "KV-STATS-001", stats()),
-    case("stats-names-more", "KV-STATS-027", stats()),
-    case("stats-without-rows", "KV-STATS-002", store("{k}", "x"), stats(curr_items=0, total_items=0, bytes=0)),
+    case("stats-names", "KV-STATS-001", names()),
+    case("stats-names-more", "KV-STATS-027", names()),
+    case("stats-without-rows", "KV-STATS-002", store("{k}", "x"), *each_stat(curr_items=0, total_items=0, bytes=0)),
     case(
         "stats-reset",
         "KV-STATS-003",
         send("get {k}\r\n", "END\r\n"),
         RESET,
-        stats(cmd_get=0, cmd_set=0, get_hits=0, get_misses=0, delete_misses=0, incr_hits=0, cas_misses=0),
+        *each_stat(cmd_get=0, cmd_set=0, get_hits=0, get_misses=0, delete_misses=0, incr_hits=0, cas_misses=0),
     ),
-    case("stats-reset-of-connections", "KV-STATS-004", RESET, stats(total_connections=0)),
+    case("stats-reset-of-connections", "KV-STATS-004", RESET, one_stat("total_connections", 0)),
     case(
         "stats-of-get",
         "KV-STATS-005",
         store("{k}", "x"),
         RESET,
         send("get {k} {k2} {k}\r\n", "VALUE {k} 0 1\r\nx\r\nVALUE {k} 0 1\r\nx\r\nEND\r\n"),
-        stats(cmd_get=3, get_hits=2, get_misses=1),
+        *each_stat(cmd_get=3, get_hits=2, get_misses=1),
     ),
     case(
         "stats-of-set",
@@ -84,7 +90,7 @@ CASES = (
         RESET,
         store("{k}", "x"),
         send("cas {k2} 0 0 1 1\r\ny\r\n", "NOT_FOUND\r\n"),
-        stats(cmd_set=1, cas_misses=1),
+        *each_stat(cmd_set=1, cas_misses=1),
     ),
     case(
         "stats-of-delete",
@@ -93,16 +99,16 @@ CASES = (
         RESET,
         send("delete {k}\r\n", "DELETED\r\n"),
         send("delete {k}\r\n", "NOT_FOUND\r\n"),
-        stats(delete_hits=1, delete_misses=1),
+        *each_stat(delete_hits=1, delete_misses=1),
     ),
     case(
         "stats-of-a-missing-incr",
         "KV-STATS-008",
         RESET,
         send("incr {k} 1\r\n", ("<number>\r\n", "NOT_FOUND\r\n")),
-        stats(incr_hits=1, incr_misses=0),
+        *each_stat(incr_hits=1, incr_misses=0),
     ),
-    case("stats-libevent", "KV-STATS-009", stats(version="<text>", libevent="5.6.14")),
+    case("stats-libevent", "KV-STATS-009", one_stat("libevent", "5.6.14")),
     case(
         "stats-detail",
         "KV-STATS-010 KV-STATS-030 KV-STATS-031",
@@ -138,7 +144,11 @@ CASES = (
     ),
     case("stats-conns", "KV-STATS-014", send("stats conns\r\n", "ERROR\r\n")),
     *(
-        case(f"stats-{words.replace(' ', '-')}-shows-it", "KV-STATS-025", send(f"stats {words}\r\n", THIS_CONNECTION))
+        case(
+            f"stats-{words.replace(' ', '-')}-shows-it",
+            "KV-STATS-025",
+            *(send(f"stats {words}\r\n", f"<stats>{row}\r\n<stats>END\r\n") for row in THIS_CONNECTION),
+        )
         for words in ("conns", "conns x")
     ),
     case("stats-connsx", "KV-STATS-013", send("stats connsx\r\n", "ERROR\r\n")),
@@ -249,6 +259,6 @@ CASES = (
         RESET,
         send("GET / HTTP/1.1\r\n", "", on="b", closes=True),
         send("foo\r\n", "ERROR\r\n"),
-        stats(foreign_protocol_conns=1),
+        one_stat("foreign_protocol_conns", 1),
     ),
 )

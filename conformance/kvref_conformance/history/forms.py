@@ -54,9 +54,7 @@ def levels(runs: Sequence[Run]) -> list[LevelVerdict]:
                 and level["verdict"] in COLORS
                 and (level["verdict"] != NOT_JUDGED or name not in found)
             ):
-                found[name] = LevelVerdict(
-                    name, level["verdict"], Counter(level["totals"]), level["tried"], level["applicable"]
-                )
+                found[name] = LevelVerdict.from_json(level)
     return [found[name] for name in conformance_levels.NAMES if name in found]
 
 

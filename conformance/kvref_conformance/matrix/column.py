@@ -1,4 +1,4 @@
-"""One report as a column: what `kvref conform --report DIR` wrote, read strictly."""
+"""One report as a column."""
 
 from __future__ import annotations
 
@@ -6,83 +6,16 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any
 
-from kvref import documents
-from kvref.documents import DocumentError
 from kvref.errors import SuiteError, printable
-from kvref_conformance.report.header import FORMAT
+from kvref.specification import report
+from kvref.specification.report import ReportError
+from kvref_conformance.report.levels import LevelVerdict
 from kvref_conformance.template import caught
-from kvref_conformance.typed import mismatch
-from kvref_conformance.verdict import NOT_RUN, SUITE_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-# What reports called them before there were levels.
-OLD: Final = {"not judged": NOT_RUN, "suite error": SUITE_ERROR}
-AGAIN: Final = "run `kvref conform --report DIR` again"
-
-
-class _Header(TypedDict):
-    """The first line of a report, as far as it is read."""
-
-    suite: str
-    endpoint: str
-    version: str
-    profile: str
-    sql: str | None
-    database: str | None
-    started: str
-
-
-class _Exchange(TypedDict):
-    on: str
-    sent: str
-    got: str
-    note: str
-
-
-class _WholeExchange(_Exchange, total=False):
-    """One exchange of a verdict."""
-
-    written: tuple[str, str]
-    opening: bool
-
-
-class _Judged(TypedDict):
-    case: str
-    chapter: str
-    requirements: tuple[str, ...]
-    verdict: str
-    reason: str
-    duration: float
-
-
-class _Verdict(_Judged, total=False):
-    """One line of a report."""
-
-    text: str
-    conversation: tuple[_WholeExchange, ...]
-
-
-class _Level(TypedDict):
-    level: str
-    verdict: str
-    tried: int
-    applicable: int
-    totals: Mapping[str, int]
-
-
-class _WholeFooter(TypedDict):
-    complaints: tuple[str, ...]
-    exit_code: int
-
-
-class _Footer(_WholeFooter, total=False):
-    """The last line of a report, as far as it is read."""
-
-    conformance_levels: tuple[_Level, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +103,10 @@ class Column:
         parts += [f"over {self.header['database']}"] if self.header["database"] else []
         return ", ".join([*parts, str(self.header["started"])[:10]])
 
+    def level_verdicts(self) -> list[LevelVerdict]:
+        """Return the verdicts by level of conformance; empty in older reports."""
+        return [LevelVerdict.from_json(level) for level in self.levels]
+
     def totals(self) -> Counter[str]:
         """Count its cases by verdict."""
         return Counter(outcome.verdict for outcome in self.outcomes.values())
@@ -200,37 +137,23 @@ def read(path: Path, name: str = "") -> Column:
         name: heading; empty for that of the file or folder.
 
     Raises:
-        SuiteError: it is not there, no report, was cut off or has another format.
+        SuiteError: as `report.read`.
     """
-    file = path / "report.jsonl" if path.is_dir() else path
     try:
-        lines = documents.read_json_lines(file)
-    except OSError as error:
-        fix = "give report.jsonl of `kvref conform --report DIR`"
-        raise SuiteError(f"{file}: {error.strerror or error}: {fix}") from error
-    except DocumentError as error:
-        raise SuiteError(f"{file}: no whole report ({error}): {AGAIN}") from error
-    if not lines or not isinstance(lines[0], dict) or lines[0].get("kind") != "header":
-        raise SuiteError(f"{file}: no report: its first line is no header; {AGAIN}")
-    if lines[0].get("format") != FORMAT:
-        raise SuiteError(f"{file}: report format {lines[0].get('format')!r}, this release reads {FORMAT}: {AGAIN}")
-    if not isinstance(lines[-1], dict) or lines[-1].get("kind") != "footer":
-        raise SuiteError(f"{file}: the report has no end: {AGAIN}")
-    header, *verdicts, footer = lines
-    kinds = [_Header, *[_Verdict] * len(verdicts), _Footer]
-    for number, (line, kind) in enumerate(zip(lines, kinds, strict=True), 1):
-        if fault := mismatch(line, kind, f"line {number}"):
-            raise SuiteError(f"{file}: {fault}: {AGAIN}")
-    outcomes = [_outcome(line) for line in verdicts]
+        found = report.read(path)
+    except ReportError as error:
+        raise SuiteError(str(error)) from error
+    file = found.path
+    outcomes = [_outcome(line) for line in found.verdicts]
     own = file.resolve().parent.name if file.name.startswith("report.jsonl") else file.name.split(".")[0]
     return Column(
         name or own,
-        {key: printable(value) if isinstance(value, str) else value for key, value in header.items()},
+        {key: printable(value) if isinstance(value, str) else value for key, value in found.header.items()},
         {outcome.case: outcome for outcome in outcomes},
-        tuple(map(printable, footer["complaints"])),
-        footer["exit_code"],
+        tuple(map(printable, found.footer["complaints"])),
+        found.footer["exit_code"],
         file,
-        tuple(footer.get("conformance_levels", ())),
+        tuple(found.footer.get("conformance_levels", ())),
     )
 
 
@@ -244,7 +167,7 @@ def _outcome(line: Mapping[str, Any]) -> Outcome:
         printable(line["case"]),
         printable(line["chapter"]),
         tuple(line["requirements"]),
-        OLD.get(line["verdict"], line["verdict"]),
+        line["verdict"],
         printable(line["reason"]),
         line["duration"],
         printable(line.get("text", ""), keep="\n"),

@@ -6,7 +6,17 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
-from kvref_conformance.verdict import BROKEN, DEVIATES, HOLDS, KEPT, NON_STRICT, QUIRK, SUITE_ERROR, VERDICTS, counted
+from kvref_conformance.verdict import (
+    BROKEN,
+    DEVIATES,
+    FAILED,
+    HOLDS,
+    KEPT,
+    NON_STRICT,
+    QUIRK,
+    SUITE_ERROR,
+    outcome_counts,
+)
 
 if TYPE_CHECKING:
     from kvref_conformance.matrix.column import Column, Outcome
@@ -30,6 +40,7 @@ def as_json(grid: Grid) -> str:
                 "complaints": list(column.complaints),
                 "requirements": dict(grid.totals(column.name)),
                 "cases": dict(column.totals()),
+                "levels": [level.as_json() for level in column.level_verdicts()],
             }
             for column in grid.columns
         ],
@@ -59,17 +70,17 @@ def as_junit(grid: Grid) -> str:
 
 
 def badge(column: Column) -> str:
-    """Return what an endpoint badge of shields.io reads: a word for the run, or how much of it does not hold."""
+    """Return what an endpoint badge of shields.io reads: how many cases passed, failed and are not applicable."""
     totals = column.totals()
-    bad = (*(word for word in VERDICTS if word in BROKEN), SUITE_ERROR)
-    wrong = sum(totals[word] for word in bad) + len(column.complaints)
-    if wrong:
-        message, colour = f"{counted(totals, bad) or f'{wrong} complaints'}", "red"
+    message = outcome_counts(totals)
+    if column.complaints:
+        message += f", {len(column.complaints)} complaint{'s' if column.complaints[1:] else ''}"
+    if column.complaints or any(totals[word] for word in FAILED):
+        colour = "red"
     elif totals[DEVIATES] + totals[NON_STRICT]:
-        message, colour = counted(totals, (HOLDS, QUIRK, NON_STRICT, DEVIATES)), "yellow"
+        colour = "yellow"
     else:
-        held = totals[HOLDS] + totals[QUIRK]
-        message, colour = counted(totals, (HOLDS, QUIRK)), "brightgreen" if held else "lightgrey"
+        colour = "brightgreen" if any(totals[word] for word in KEPT) else "lightgrey"
     label = f"kvref {column.header['profile']}"
     return json.dumps({"schemaVersion": BADGE, "label": label, "message": message, "color": colour}, indent=1) + "\n"
 

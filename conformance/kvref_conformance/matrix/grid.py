@@ -7,35 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from kvref.specification import requirements
-from kvref_conformance.verdict import (
-    CRASH,
-    DEVIATES,
-    DISABLED,
-    FAILS,
-    FLAKY,
-    HANG,
-    HOLDS,
-    KEPT,
-    NON_STRICT,
-    NOT_RUN,
-    QUIRK,
-    SUITE_ERROR,
-    TRIED,
-    UNSUPPORTED,
-)
+from kvref.specification import conformance_levels, requirements
+from kvref_conformance.verdict import KEPT, NOT_APPLICABLE, NOT_RUN, TRIED, WORST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kvref.specification.requirements import Requirement
     from kvref_conformance.matrix.column import Column, Outcome
-
-# The word that counts most first: a requirement is on an endpoint what the worst of its cases is.
-WORST: Final = (
-    *(CRASH, HANG, FAILS, FLAKY, SUITE_ERROR, DEVIATES, NON_STRICT, NOT_RUN),
-    *(QUIRK, HOLDS, DISABLED, UNSUPPORTED),
-)
+    from kvref_conformance.report.levels import LevelVerdict
 
 SAME: Final = "the same"
 ANSWERS: Final = "answers differ"
@@ -43,7 +23,7 @@ VERDICTS_DIFFER: Final = "verdicts differ"
 
 
 # Nothing was judged: a feature that the endpoint lacks, a case of another profile, or one that needs --sql.
-NOT_JUDGED: Final = frozenset({UNSUPPORTED, DISABLED, NOT_RUN})
+NOT_JUDGED: Final = NOT_APPLICABLE | {NOT_RUN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +91,12 @@ class Grid:
         """Return the verdicts that occur, the one that counts most first."""
         found = {word for row in self.rows for word in row.verdicts.values()}
         return [word for word in WORST if word in found]
+
+    def levels(self) -> list[tuple[str, list[LevelVerdict | None]]]:
+        """Return the levels of conformance with the verdict of each column; a report may lack one."""
+        found = [{each.level: each for each in column.level_verdicts()} for column in self.columns]
+        names = [name for name in conformance_levels.NAMES if any(name in each for each in found)]
+        return [(name, [each.get(name) for each in found]) for name in names]
 
     def chapters(self) -> Iterator[tuple[requirements.Chapter, list[Row]]]:
         """Return the chapters of the catalogue that have rows, with those."""

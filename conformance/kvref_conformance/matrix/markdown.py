@@ -32,6 +32,12 @@ def summary(grid: Grid) -> str:
     words = grid.words()
     lines = ["## kvref conformance", "", *_table(("endpoint", "judged", *words), _counts(grid, words)), ""]
     lines += [f"- **{column.name}**: {inline(complaint)}" for column in grid.columns for complaint in column.complaints]
+    if levels := grid.levels():
+        heads = ("level of conformance", *(column.name for column in grid.columns))
+        rows = [
+            (name, *(f"{each.verdict}: {each.count()}" if each else "" for each in cells)) for name, cells in levels
+        ]
+        lines += ["", *_table(heads, rows)]
     differing = [row for row in grid.rows if row.parts == VERDICTS_DIFFER]
     if differing:
         title = f"Verdicts differ in {len(differing)} of {len(grid.rows)} requirements"

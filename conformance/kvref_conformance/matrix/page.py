@@ -10,7 +10,7 @@ from markupsafe import Markup
 from kvref.specification.requirements import LEVELS
 from kvref_conformance import pages
 from kvref_conformance.conversation import shown
-from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, WORST, parting
+from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, parting
 from kvref_conformance.spec.page import prose
 from kvref_conformance.verdict import (
     ABOUT,
@@ -27,6 +27,7 @@ from kvref_conformance.verdict import (
     QUIRK,
     SUITE_ERROR,
     UNSUPPORTED,
+    WORST,
 )
 
 if TYPE_CHECKING:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref.errors import SuiteError
 from kvref.specification import requirements
 from kvref_conformance.cases import all_cases
+from kvref_conformance.typed import mismatch
 from kvref_conformance.verdict import base
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 DATA: Final = re.compile(r'<script[^>]* id="data">(.*?)</script>', re.DOTALL)
 MAX_NAMES: Final = 8
 FIX: Final = "bash .ci/standing"
+
+
+class _Data(TypedDict):
+    requirements: Mapping[str, tuple[str, ...]]
 
 
 def cases_of(page: str) -> Mapping[str, Sequence[str]]:
@@ -32,8 +39,14 @@ def cases_of(page: str) -> Mapping[str, Sequence[str]]:
     """
     found = DATA.search(page)
     if found is None:
-        raise SuiteError("no page of the matrix: it has no data")
-    shown: Mapping[str, Sequence[str]] = json.loads(found[1])["requirements"]
+        raise SuiteError("not a page of the matrix: it has no data")
+    try:
+        data = documents.json_of(found[1])
+    except DocumentError as error:
+        raise SuiteError(f"not a page of the matrix: its data is not JSON: {error}") from error
+    if fault := mismatch(data, _Data, "data"):
+        raise SuiteError(f"not a page of the matrix: {fault}")
+    shown: Mapping[str, Sequence[str]] = data["requirements"]
     return shown
 
 
@@ -92,12 +105,16 @@ def main(words: Sequence[str]) -> int:
         words: path of the page, and optionally of the file to write with what `pending` returns, a name a line.
 
     Returns:
-        The exit code: 0 it does not, 1 it does.
+        The exit code: 0 it does not, 1 it does, 2 it is not a page of the matrix.
     """
-    text = Path(words[0]).read_text(encoding="utf-8")
-    for file in words[1:]:
-        Path(file).write_text("".join(f"{name}\n" for name in pending(text)), encoding="utf-8")
-    found = differences(text)
+    try:
+        text = documents.read_text(Path(words[0]))
+        for file in words[1:]:
+            Path(file).write_text("".join(f"{name}\n" for name in pending(text)), encoding="utf-8")
+        found = differences(text)
+    except (OSError, DocumentError, SuiteError) as error:
+        sys.stdout.write(f"{words[0]}: {error}: {FIX}\n")
+        return 2
     for line in found:
         sys.stdout.write(f"{words[0]}: {line}\n")
     if found:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.frames import BETWEEN
 from kvref_conformance.template import CAUGHT, HOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+
+# What ends a part of a reply: a line, a frame in words, a row of a result.
+PARTS: Final = {"line": "\r\n", "frame": BETWEEN, "row": "), ("}
 
 
 def first_difference(got: str, allowed: Iterable[str]) -> int:
@@ -21,23 +26,52 @@ def first_difference(got: str, allowed: Iterable[str]) -> int:
     Returns:
         0 to the length of the reply, which means that the reply ends too early.
     """
-    return max((_agreeing(got, each) for each in allowed), default=0)
+    return max((_agreeing(got, each)[0] for each in allowed), default=0)
 
 
-def _agreeing(got: str, allowed: str) -> int:
-    """Return the length of the beginning that a reply has in common with an allowed one."""
+def differing_part(got: str, allowed: Sequence[str]) -> str:
+    """Return which part of a reply of several parts no allowed reply has there, and what the closest one has.
+
+    Args:
+        got: the reply, one character a byte.
+        allowed: allowed replies, with the holes of `template.py`.
+
+    Returns:
+        Such as `line 2 of 3: STAT b 1\r\nexpected: STAT b 2` without the line ends; empty if there is one part.
+    """
+    closest = max(allowed, key=lambda each: _agreeing(got, each)[0], default="")
+    for name, end in PARTS.items():
+        parts, wanted = _parts(got, end), _parts(closest, end)
+        if max(len(parts), len(wanted)) > 1:
+            place, there = _agreeing(got, closest)
+            number = min(got.count(end, 0, place), len(parts))
+            shown = parts[number] if number < len(parts) else ""
+            instead = min(closest.count(end, 0, there), len(wanted))
+            expected = wanted[instead] if instead < len(wanted) else ""
+            of = f"{name} {number + 1} of {len(parts)}" if shown else f"after {name} {len(parts)}, the last one"
+            return f"{of}: {shown or '(end)'}, expected {expected or '(end)'}"
+    return ""
+
+
+def _parts(text: str, end: str) -> list[str]:
+    return text.removesuffix(end).split(end) if text else []
+
+
+def _agreeing(got: str, allowed: str) -> tuple[int, int]:
+    """Return the lengths of the beginnings of a reply and of an allowed one that agree."""
     position = end = 0
     for hole in [*HOLE.finditer(allowed), None]:
         literal = allowed[end : hole.start() if hole else None]
         common = _common(got[position:], literal)
         position += common
+        end += common
         if common < len(literal) or hole is None:
             break
         caught = re.compile(CAUGHT.get(hole[0], r"(\d+)")).match(got, position)
         if caught is None:
             break
         position, end = caught.end(), hole.end()
-    return position
+    return position, end
 
 
 def _common(one: str, other: str) -> int:

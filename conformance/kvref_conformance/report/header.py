@@ -5,10 +5,11 @@ from __future__ import annotations
 import platform
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from kvref.specification import requirements
+from kvref.specification.report import FORMAT
 from kvref_conformance import __version__
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvref_conformance.endpoint import Endpoint
-
-FORMAT: Final = 1
 
 
 @dataclass(frozen=True, slots=True)

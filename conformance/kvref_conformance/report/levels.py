@@ -11,24 +11,37 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref import profiles
 from kvref.specification import conformance_levels, requirements
 from kvref_conformance.cases import all_cases
-from kvref_conformance.verdict import BROKEN, NOT_RUN, SUITE_ERROR, TRIED, base
+from kvref_conformance.verdict import (
+    FAILED,
+    KEPT,
+    NOT_APPLICABLE,
+    NOT_RUN,
+    TRIED,
+    UNSUPPORTED,
+    WORST,
+    base,
+    outcome_counts,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from kvref_conformance.case import Case
-    from kvref_conformance.verdict import Tally, Verdict
+    from kvref_conformance.verdict import Tally
 
 CONFORMS: Final = "conforms"
 DOES_NOT_CONFORM: Final = "does not conform"
 INCOMPLETE: Final = "incomplete"
 NOT_JUDGED: Final = "not judged"
+DOES_NOT_APPLY: Final = "not applicable"
 # Color of the badge by verdict: its name at shields.io and the same color in SVG.
 COLORS: Final = {
     CONFORMS: ("brightgreen", "#4c1"),
     DOES_NOT_CONFORM: ("red", "#e05d44"),
     INCOMPLETE: ("yellow", "#dfb317"),
     NOT_JUDGED: ("lightgrey", "#9f9f9f"),
+    DOES_NOT_APPLY: ("lightgrey", "#9f9f9f"),
 }
 SCHEMA_VERSION: Final = 1  # of shields.io
 # Width of a character and of the margins of a half of a badge, in pixels.
@@ -44,31 +57,59 @@ class LevelVerdict:
     Args:
         level: its name.
         verdict: a key of COLORS. A level conforms if nothing of it and of the levels that it builds on is broken, and
-            every case of these was tried that applies to the profile and to the database.
-        totals: number of cases by verdict, without those of the levels that it builds on.
-        tried: number of its own cases that were tried.
-        applicable: number of its own cases that apply to the profile and to the database.
+            every case of these was tried that applies to the profile and to the database. It is not applicable if none
+            of the requirements that define it applies to the endpoint.
+        totals: number of its cases by verdict, without those of the levels that it builds on; cases that do not apply
+            to the profile or to the database are UNSUPPORTED, others that are not in the run are NOT_RUN.
+        applicable: number of its cases that apply to the profile and to the database.
     """
 
     level: str
     verdict: str
     totals: Counter[str]
-    tried: int
     applicable: int
+
+    @classmethod
+    def from_json(cls, level: Mapping[str, Any]) -> LevelVerdict:
+        """Return what `as_json` made, in this release or an earlier one."""
+        return cls(level["level"], level["verdict"], Counter(level["totals"]), level["applicable"])
+
+    @property
+    def passed(self) -> int:
+        """Return the number of its cases that are kept."""
+        return sum(self.totals[word] for word in KEPT)
+
+    @property
+    def failed(self) -> int:
+        """Return the number of its cases that are broken, or in which the suite failed."""
+        return sum(self.totals[word] for word in FAILED)
+
+    @property
+    def not_applicable(self) -> int:
+        """Return the number of its cases that do not apply to the endpoint."""
+        return sum(self.totals[word] for word in NOT_APPLICABLE)
+
+    @property
+    def tried(self) -> int:
+        """Return the number of its cases that were tried."""
+        return sum(self.totals[word] for word in TRIED)
 
     def line(self) -> str:
         """Return the verdict in one line."""
         return f"conformance level {self.level}: {self.verdict}, {self.count()}"
 
     def count(self) -> str:
-        """Return how many cases were tried."""
-        return f"{self.tried} of {self.applicable} cases"
+        """Return how many of its cases passed, failed and are not applicable."""
+        return outcome_counts(self.totals)
 
     def as_json(self) -> dict[str, Any]:
         """Return the verdict for a report in JSON."""
         return {
             "level": self.level,
             "verdict": self.verdict,
+            "passed": self.passed,
+            "failed": self.failed,
+            "not_applicable": self.not_applicable,
             "tried": self.tried,
             "applicable": self.applicable,
             "totals": {word: count for word, count in self.totals.items() if count},
@@ -76,26 +117,27 @@ class LevelVerdict:
 
 
 def verdicts(tally: Tally, profile: str) -> list[LevelVerdict]:
-    """Return the verdicts on the levels that have cases for a profile, in the order of the levels.
+    """Return the verdicts on all levels, in their order.
 
     Args:
         tally: of a run.
         profile: name of the profile that the run judged by.
     """
-    by_case: dict[str, list[Verdict]] = {}
+    by_case: dict[str, set[str]] = {}
     for each in tally.verdicts:
-        by_case.setdefault(base(each.case), []).append(each)
-    cases: dict[str, list[Case]] = {name: [] for name in conformance_levels.NAMES}
+        by_case.setdefault(base(each.case), set()).add(each.verdict)
+    cases: dict[str, list[_Judged]] = {name: [] for name in conformance_levels.NAMES}
     for case in all_cases():
-        if _applies(case, profile, by_case):
-            cases[conformance_levels.of_requirements(case.requirements)].append(case)
-    own = {name: _Counted.of(members, by_case) for name, members in cases.items()}
-    return [_verdict(name, own) for name, each in own.items() if each.applicable]
+        judged = _Judged.of(case, profile, by_case.get(case.id, set()))
+        cases[conformance_levels.of_requirements(case.requirements)].append(judged)
+    return [_verdict(name, cases) for name in cases]
 
 
 def lines(tally: Tally, profile: str) -> list[str]:
-    """Return what the terminal shows of the levels at the end of a run; nothing if no case was tried."""
-    return [each.line() for each in verdicts(tally, profile) if each.tried]
+    """Return what the terminal shows at the end of a run: the levels of which it tried or rejected cases."""
+    seen = {conformance_levels.of_requirements(each.requirements) for each in tally.verdicts}
+    found = [each for each in verdicts(tally, profile) if each.level in seen]
+    return [each.line() for each in found if each.tried or each.verdict == DOES_NOT_APPLY]
 
 
 def write_badges(folder: Path, found: list[LevelVerdict], profile: str) -> None:
@@ -116,42 +158,50 @@ def write_badges(folder: Path, found: list[LevelVerdict], profile: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
-    totals: Counter[str]
-    tried: int
-    applicable: int
+class _Judged:
+    """A case in a run.
+
+    Args:
+        word: the worst of its verdicts, where several things were found; see `LevelVerdict.totals`.
+        applies: to the profile and to the database.
+        defines: it tests a requirement that defines its level.
+    """
+
+    word: str
+    applies: bool
+    defines: bool
 
     @classmethod
-    def of(cls, cases: list[Case], by_case: dict[str, list[Verdict]]) -> _Counted:
-        """Count the cases of a level; a case with several findings counts as one case that was tried."""
-        totals = Counter(each.verdict for case in cases for each in by_case.get(case.id, ()))
-        tried = sum(any(each.verdict in TRIED for each in by_case.get(case.id, ())) for case in cases)
-        return cls(totals, tried, len(cases))
+    def of(cls, case: Case, profile: str, found: set[str]) -> _Judged:
+        catalogue = requirements.load()
+        level = conformance_levels.load()[conformance_levels.of_requirements(case.requirements)]
+        defines = any(catalogue[each].chapter in level.defined_by for each in case.requirements)
+        applies = _applies(case, profile, found)
+        worst = next((word for word in WORST if word in found), NOT_RUN)
+        return cls(worst if applies else UNSUPPORTED, applies, defines)
 
-    def is_broken(self) -> bool:
-        return any(self.totals[word] for word in (*BROKEN, SUITE_ERROR))
 
-
-def _verdict(name: str, own: dict[str, _Counted]) -> LevelVerdict:
-    mine = own[name]
-    parts = [own[each] for each in conformance_levels.closure(name)]
-    if not mine.tried:
+def _verdict(name: str, cases: Mapping[str, list[_Judged]]) -> LevelVerdict:
+    parts = [case for each in conformance_levels.closure(name) for case in cases[each]]
+    own = cases[name]
+    if all(case.word in NOT_APPLICABLE for case in own if case.defines):
+        word = DOES_NOT_APPLY
+    elif all(case.word not in TRIED for case in own):
         word = NOT_JUDGED
-    elif any(part.is_broken() for part in parts):
+    elif any(case.word in FAILED for case in parts):
         word = DOES_NOT_CONFORM
     else:
-        word = CONFORMS if all(part.tried == part.applicable for part in parts) else INCOMPLETE
-    return LevelVerdict(name, word, mine.totals, mine.tried, mine.applicable)
+        word = CONFORMS if all(case.word in TRIED for case in parts if case.applies) else INCOMPLETE
+    return LevelVerdict(name, word, Counter(case.word for case in own), sum(case.applies for case in own))
 
 
-def _applies(case: Case, profile: str, by_case: dict[str, list[Verdict]]) -> bool:
+def _applies(case: Case, profile: str, found: set[str]) -> bool:
     """Return whether an endpoint of the profile over the database of the run can be judged by a case."""
     catalogue = requirements.load()
     if not all(catalogue[each].applies_to(profile) for each in case.requirements):
         return False
     if case.needs_mappings() and not profiles.load(profile).flag("mapping.supported"):
         return False
-    found = {each.verdict for each in by_case.get(case.id, ())}
     # The judge runs such a case only with that database.
     return not (case.engine and found <= {NOT_RUN})
 

@@ -8,19 +8,23 @@ in this folder and fills that page between MARKS. Numbers are copied unchanged: 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from kvref import documents
+from kvref.documents import DocumentError
 from kvref.errors import SuiteError
+from kvref.specification import report
+from kvref.specification.report import ReportError
 from kvref_conformance.corpus import listing
 from kvref_conformance.corpus.replay import LISTED, SAME
 from kvref_conformance.marks import between
+from kvref_conformance.typed import mismatch
 from kvref_conformance.verdict import DEVIATES, DISABLED, HOLDS, QUIRK, UNSUPPORTED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 PATH: Final = Path(__file__).with_name("over_sql.json")
 PROFILES: Final = ("kvref", "mysql-8.0")
@@ -33,6 +37,16 @@ HEADS: Final = (
 # What a run says of its cases or conversations, and the column of the record it is counted in.
 NOT_TRIED: Final = "not tried"
 COLUMNS: Final = ("as wanted", "documented", "otherwise", NOT_TRIED)
+
+
+class _Conversation(TypedDict):
+    version: str
+    outcome: str
+
+
+class _Replayed(TypedDict):
+    conversations: tuple[_Conversation, ...]
+
 
 Counts = dict[str, int]
 Record = dict[str, dict[str, Any]]
@@ -48,7 +62,7 @@ def collect(folder: Path) -> Record:
         By target: `database`, and COLUMNS counted by what was run.
 
     Raises:
-        SuiteError: a report is missing, or a run was cut off.
+        SuiteError: a report is missing, was cut off or does not fit its schema.
     """
     return {target.name: _target(target) for target in sorted(folder.iterdir()) if target.is_dir()}
 
@@ -56,22 +70,30 @@ def collect(folder: Path) -> Record:
 def _target(folder: Path) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for profile in PROFILES:
-        lines = [json.loads(line) for line in _read(folder / profile / "report.jsonl").splitlines()]
-        if not lines or lines[-1]["kind"] != "footer":
-            raise SuiteError(f"{folder / profile}: the report has no end: run it again")
-        row["database"] = lines[0]["database"]
-        row[f"suite {profile}"] = _suite(lines[-1]["totals"])
-    replayed = json.loads(_read(folder / "replay.json"))["conversations"]
+        try:
+            found = report.read(folder / profile / report.NAME)
+        except ReportError as error:
+            raise SuiteError(f"{error}, with .ci/results") from error
+        row["database"] = found.header["database"]
+        row[f"suite {profile}"] = _suite(found.footer["totals"])
+    replayed = _replayed(folder / "replay.json")
     for version in listing.VERSIONS:
         row[f"transcripts {version}"] = _replay([each for each in replayed if each["version"] == version])
     return row
 
 
-def _read(path: Path) -> str:
+def _replayed(path: Path) -> tuple[Mapping[str, Any], ...]:
+    """Return the conversations of what `kvref replay --json` wrote."""
     try:
-        return path.read_text(encoding="utf-8")
+        found = documents.read_json(path)
     except OSError as error:
         raise SuiteError(f"{path}: {error.strerror}: run .ci/results") from error
+    except DocumentError as error:
+        raise SuiteError(f"{path}: {error}: run .ci/results") from error
+    if fault := mismatch(found, _Replayed, "document"):
+        raise SuiteError(f"{path}: {fault}: run .ci/results")
+    conversations: tuple[Mapping[str, Any], ...] = found["conversations"]
+    return conversations
 
 
 def _suite(given: Mapping[str, int]) -> Counts:
@@ -82,7 +104,7 @@ def _suite(given: Mapping[str, int]) -> Counts:
     return dict(zip(COLUMNS, (holds, totals[DEVIATES], otherwise, unsupported), strict=True))
 
 
-def _replay(outcomes: list[dict[str, Any]]) -> Counts:
+def _replay(outcomes: Sequence[Mapping[str, Any]]) -> Counts:
     later = sum(each.get("class") == listing.LATER for each in outcomes)
     words = Counter(each["outcome"] for each in outcomes)
     listed = words[LISTED] - later

@@ -54,7 +54,7 @@ class Settings:
             NotRun: it cannot be started again, or refuses them.
             CaseFailed: it did not come back.
         """
-        settings = {} if wanted is None else {INTERVAL: NEVER, **wanted}
+        settings = {} if wanted is None else with_interval(wanted)
         if settings == self._current:
             return
         key = tuple(settings.items())
@@ -77,6 +77,11 @@ class Settings:
         wait_for_port(self._address)
         self._reconnect()
         return reason
+
+
+def with_interval(settings: Mapping[str, int]) -> dict[str, int]:
+    """Return settings of a case with the interval that it has if it names none."""
+    return {INTERVAL: NEVER, **settings}
 
 
 def by_command(command: str) -> Restart:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from multiprocessing import get_context
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -27,7 +29,8 @@ from kvref.specification import requirements
 from kvref_conformance import trial
 from kvref_conformance.verdict import FAILS, HOLDS
 from kvref_testbed import targets
-from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, MUTANTS, Mutant, trials_of
+from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, FIRST_CALL, MUTANTS, Mutant, trials_of
+from kvref_testbed.mutants.mutant import planted_code
 from kvref_testbed.targets import catalogue
 from kvref_testbed.targets.kvref_server import KvrefInnoDB, KvrefSQLite
 from kvref_testbed.targets.run import tail
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 # Most of a trial is waiting.
 AT_ONCE: Final = 2
 OWN_OPTIONS: Final = {"self_test", "only", "target"}
+UNUSED_FIX: Final = (
+    "patch what this path calls, or exclude the path in kvref_testbed/mutants/__init__.py with the reason"
+)
 # What `python -m` starts with a name in front of `serve`.
 PROGRAM: Final = "kvref_testbed.mutants"
 TRACEBACK: Final = "Traceback (most recent call last)"
@@ -57,7 +63,8 @@ def run_self_test(context: click.Context) -> int:
         The exit code: 0 all are killed, 1 one survived.
 
     Raises:
-        KvrefError: an option makes no sense here, a server could not be judged, or the unbroken one does not hold.
+        KvrefError: an option makes no sense here, a server could not be judged, the unbroken one does not hold, or a
+            mutant replies as the unbroken one does: its patch is not used on that path.
     """
     _refuse_other_options(context)
     target = context.params["target"] or ""
@@ -65,19 +72,62 @@ def run_self_test(context: click.Context) -> int:
     chosen = _chosen(context.params["only"], over_sql=bool(target))
     console = Console(highlight=False)
     try:
-        killed = _killed(chosen, target, console)
+        survivors = _survivors(chosen, target, console)
     except KeyboardInterrupt:
         raise KvrefError("interrupted before every mutant was judged") from None
+    survived = {_mutant(each.trial) for each in survivors}
+    killed = [each for each in chosen if each.name not in survived]
     print_results(_table(chosen, killed))
     click.echo(f"{len(chosen)} mutants, {len(killed)} killed")
-    return 0 if len(killed) == len(chosen) else 1
+    if unused := [each.trial for each in survivors if not each.is_used]:
+        raise KvrefError(f"the patch is not used on that path: {', '.join(unused)}: {UNUSED_FIX}")
+    return 1 if survivors else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A trial that is over.
+
+    Args:
+        trial: name of the mutant or CONTROL, with `DEFAULT_PATH` or without.
+        verdicts: up to the first case that failed.
+        called: of a survivor, what `_calls_patch` returns.
+    """
+
+    trial: str
+    verdicts: list[Verdict]
+    called: bool | None = None
+
+    def survived(self) -> bool:
+        """Return whether no case failed."""
+        return all(each.verdict != FAILS for each in self.verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class Survivor:
+    """A trial in which no case failed.
+
+    Args:
+        trial: name of the mutant, with `DEFAULT_PATH` or without.
+        is_used: a function of its patch was called; if the patch changes values alone, a reply that a case compares was
+            not that of the unbroken server.
+    """
+
+    trial: str
+    is_used: bool
+
+    def line(self) -> str:
+        """Return what the terminal shows of it."""
+        mutant = MUTANTS[_mutant(self.trial)]
+        what = "survived" if self.is_used else "changes nothing"
+        return f"{what}: {self.trial}, {mutant.requirement}: {mutant.about}"
 
 
 def judged(name: str, wanted: Collection[str], target: str = "") -> list[Verdict]:
     """Start a mutant or the control over a fresh store and judge it up to the first case that fails.
 
     Args:
-        name: of a mutant, with `DEFAULT_PATH` behind it or without, or CONTROL.
+        name: of a mutant or CONTROL, with `DEFAULT_PATH` behind it or without.
         wanted: ids of requirements, whose cases are tried.
         target: see `run_self_test`; empty: SQLite.
 
@@ -98,6 +148,47 @@ def complaints(control: Sequence[Verdict], wanted: Collection[str]) -> list[str]
     failed = [each.text for each in control if each.verdict == FAILS]
     held = {name for each in control if each.verdict == HOLDS for name in each.requirements}
     return failed or [f"{name}: no case of it holds" for name in sorted(set(wanted) - held)]
+
+
+def replies_differ(survivor: Sequence[Verdict], control: Sequence[Verdict]) -> bool:
+    """Return whether a mutant replied otherwise than the unbroken server, up to keys and numbers of a run.
+
+    Args:
+        survivor: verdicts on the mutant, none of which failed.
+        control: verdicts on the unbroken server, of the same cases at least.
+
+    Returns:
+        True also if no case has a conversation: generated cases keep none.
+    """
+    replies = {each.case: _replies(each) for each in control}
+    kept = [each for each in survivor if each.conversation]
+    return not kept or any(_replies(each) != replies.get(each.case) for each in kept)
+
+
+def _calls_patch(name: str, wanted: Collection[str], target: str) -> bool | None:
+    """Judge a mutant again; return whether a function of its patch is called, None if the patch has none."""
+    if not planted_code(MUTANTS[_mutant(name)]):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.environ[FIRST_CALL] = str(Path(folder) / "called")
+        try:
+            judged(name, wanted, target)
+        finally:
+            del os.environ[FIRST_CALL]
+        return Path(file).exists()
+
+
+def _replies(verdict: Verdict) -> list[tuple[str, ...]]:
+    return [(each.on, each.written[0] or each.sent, each.written[1] or each.got) for each in verdict.conversation]
+
+
+def _mutant(trial: str) -> str:
+    return trial.removesuffix(DEFAULT_PATH)
+
+
+def _control(trial: str) -> str:
+    """Return the trial of the unbroken server on the path of a trial."""
+    return f"{CONTROL}{trial.removeprefix(_mutant(trial))}"
 
 
 def _recipe(name: str, target: str) -> KvrefSQLite | KvrefInnoDB:
@@ -154,48 +245,61 @@ def _chosen(globs: Sequence[str], *, over_sql: bool) -> list[Mutant]:
     return chosen
 
 
-def _killed(chosen: Sequence[Mutant], target: str, console: Console) -> list[Mutant]:
-    survived: set[str] = set()
+def _survivors(chosen: Sequence[Mutant], target: str, console: Console) -> list[Survivor]:
+    """Judge mutants, and the unbroken server on both paths; show the survivors and return them."""
+    controls: dict[str, list[Verdict]] = {}
+    found: list[_Tried] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    trials = _trials(chosen, target)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        total = sum(len(trials_of(each.name, over_sql=bool(target))) for each in chosen)
-        task = bar.add_task("trials of mutants", total=total)
-        for name, is_killed in _trials(chosen, target):
+        task = bar.add_task("trials of mutants", total=len(trials))
+        for each in _judge_all(trials, target):
             bar.advance(task)
-            if not is_killed:
-                mutant = MUTANTS[name.removesuffix(DEFAULT_PATH)]
-                survived.add(mutant.name)
-                text = f"survived: {name}, {mutant.requirement}: {mutant.about}"
-                console.print(text, markup=False, soft_wrap=True)
-    return [each for each in chosen if each.name not in survived]
-
-
-def _trials(chosen: Sequence[Mutant], target: str) -> Iterator[tuple[str, bool]]:
-    """Give the name of each trial when it is over, and whether the mutant is killed; judge the control too."""
-    wanted = frozenset(each.requirement for each in chosen)
-    trials = [(CONTROL, wanted, target)]
-    trials += [
-        (name, frozenset({each.requirement}), target)
-        for each in chosen
-        for name in trials_of(each.name, over_sql=bool(target))
+            if _mutant(each.trial) == CONTROL:
+                if wrong := complaints(each.verdicts, trials[each.trial]):
+                    raise KvrefError("\n".join(["the server that is not broken does not hold:", *wrong]))
+                controls[each.trial] = each.verdicts
+            elif each.survived():
+                found.append(each)
+    survivors = [
+        Survivor(
+            each.trial,
+            replies_differ(each.verdicts, controls[_control(each.trial)]) if each.called is None else each.called,
+        )
+        for each in found
     ]
+    for survivor in survivors:
+        console.print(survivor.line(), markup=False, soft_wrap=True)
+    return survivors
+
+
+def _trials(chosen: Sequence[Mutant], target: str) -> dict[str, frozenset[str]]:
+    """Return the requirements on trial by name of the trial; the control, on every path of a mutant, comes first."""
+    mutants = {
+        name: frozenset({each.requirement}) for each in chosen for name in trials_of(each.name, over_sql=bool(target))
+    }
+    wanted = frozenset().union(*mutants.values())
+    return {_control(name): wanted for name in mutants} | mutants
+
+
+def _judge_all(trials: Mapping[str, frozenset[str]], target: str) -> Iterator[_Tried]:
+    """Yield each trial when it is over."""
     # Ctrl-C reaches every process of a terminal: this one handles it and ends the others, and each its server.
     deaf = (signal.SIGINT, signal.SIG_IGN)
     with get_context("spawn").Pool(AT_ONCE, initializer=signal.signal, initargs=deaf) as pool:
-        for name, verdicts in pool.imap_unordered(_trial, trials):
-            if name != CONTROL:
-                yield name, any(each.verdict == FAILS for each in verdicts)
-            elif wrong := complaints(verdicts, wanted):
-                raise KvrefError("\n".join(["the server that is not broken does not hold:", *wrong]))
+        yield from pool.imap_unordered(_trial, [(name, wanted, target) for name, wanted in trials.items()])
 
 
-def _trial(of: tuple[str, frozenset[str], str]) -> tuple[str, list[Verdict]]:
+def _trial(of: tuple[str, frozenset[str], str]) -> _Tried:
     name, wanted, target = of
     try:
-        return name, judged(name, wanted, target)
+        tried = _Tried(name, judged(name, wanted, target))
+        if _mutant(name) != CONTROL and tried.survived():
+            tried = replace(tried, called=_calls_patch(name, wanted, target))
     except Exception as error:
         # As a text, because not every exception comes through a pipe.
         raise KvrefError(f"{name} could not be judged: {error}") from error
+    return tried
 
 
 def _table(chosen: Sequence[Mutant], killed: Sequence[Mutant]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,21 +66,21 @@ def test_a_sql_server_is_nothing_to_judge() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is empty: judge the endpoint again"),
-        ("{}\nnonsense\n", "line 2, is no JSON object"),
-        ('{"kind": "verdict"}\n', "is no conformance report: its first line is no header"),
-        ('{"kind": "header", "format": 2}\n', "has format 2, read is 1"),
-        ('{"kind": "header", "format": 1}\n', "is cut short: its last line is no footer"),
+        ("", "report.jsonl: the file is empty: run `kvref conform --report DIR` again"),
+        ("{}\nnonsense\n", "report.jsonl: not a whole report: line 2: "),
+        ('{"kind": "verdict"}\n', 'not a report: line 1 is not a header but {"kind": "verdict"}'),
+        ('{"kind": "header", "format": 2}\n', "line 1: report format 2, this release reads 1"),
+        ('{"kind": "header", "format": 1}\n', "the report was cut off: line 1, the last one, is not a footer"),
     ],
 )
 def test_a_damaged_report_is_refused(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "report.jsonl").write_text(content)
-    with pytest.raises(BenchError, match=said):
+    with pytest.raises(BenchError, match=re.escape(said)):
         verdict.read(tmp_path)
 
 
 def test_a_report_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match=r"no conformance report .* make one with `kvref conform"):
+    with pytest.raises(BenchError, match=r"report\.jsonl: No such file .*: give report\.jsonl of `kvref conform"):
         verdict.read(tmp_path)
 
 

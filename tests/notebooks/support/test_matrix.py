@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import json
 import tomllib
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from reports import lines, text
 
 from kvref_bench.errors import BenchError
 from support import matrix
@@ -16,40 +16,26 @@ from support import matrix
 if TYPE_CHECKING:
     from pathlib import Path
 
-HEADER = {"kind": "header", "format": 1, "started": "2026-01-01T00:00:00Z"}
-FOOTER = {"kind": "footer"}
-
 
 def verdict(case: str, requirements: list[str], word: str, **more: Any) -> dict[str, Any]:
     """Make a line of a report."""
-    return {
-        "kind": "verdict",
-        "case": case,
-        "chapter": "c",
-        "requirements": requirements,
-        "verdict": word,
-        "reason": "",
-        **more,
-    }
+    return {"case": case, "requirements": requirements, "verdict": word, **more}
 
 
-ONE = [
-    HEADER,
+SAID = {"on": "a", "sent": "get a", "got": "END", "note": ""}
+ONE = lines(
     verdict("a", ["KV-CORE-001", "KV-MAP-001"], "holds"),
-    verdict("b", ["KV-CORE-001"], "deviates", conversation=[{"sent": "get a"}]),
-    FOOTER,
-]
-OTHER = [
-    HEADER,
+    verdict("b", ["KV-CORE-001"], "deviates", conversation=[SAID]),
+)
+OTHER = lines(
     verdict("a", ["KV-CORE-001", "KV-MAP-001"], "holds"),
     verdict("c", ["KV-MG-001"], "unsupported"),
-    FOOTER,
-]
+)
 
 
 def write(path: Path, lines: list[dict[str, Any]]) -> Path:
     """Write a report, compressed as in the repository."""
-    path.write_bytes(gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode()))
+    path.write_bytes(gzip.compress(text(lines).encode()))
     return path
 
 
@@ -58,7 +44,7 @@ def reports(tmp_path: Path) -> dict[str, matrix.Report]:
     write(tmp_path / "one.jsonl.gz", ONE)
     folder = tmp_path / "other"
     folder.mkdir()
-    (folder / "report.jsonl").write_text("".join(json.dumps(line) + "\n" for line in OTHER))
+    (folder / "report.jsonl").write_text(text(OTHER))
     return matrix.read_all(tmp_path)
 
 
@@ -85,10 +71,10 @@ def test_the_sentence_counts_requirements_and_not_cases(reports: dict[str, matri
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (ONE[:-1], "no last line"),
-        ([{**HEADER, "format": 9}, *ONE[1:]], "format 9"),
-        ([], "no whole report"),
-        ([FOOTER], "no whole report"),
+        (ONE[:-1], "the report was cut off"),
+        ([{**ONE[0], "format": 9}, *ONE[1:]], "format 9"),
+        ([], "the file is empty"),
+        (ONE[-1:], "not a report"),
     ],
 )
 def test_a_damaged_report_is_refused_with_its_name(tmp_path: Path, lines: list[dict[str, Any]], said: str) -> None:
@@ -99,7 +85,7 @@ def test_a_damaged_report_is_refused_with_its_name(tmp_path: Path, lines: list[d
 def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "cut.jsonl.gz", ONE)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(BenchError, match="no whole report"):
+    with pytest.raises(BenchError, match="not a whole report"):
         matrix.read(path)
 
 
