@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from kvref.client.arguments import Key
 from kvref.client.errors import (
     CallError,
     InvalidReplyError,
@@ -29,7 +30,7 @@ from kvref.client.errors import (
     unreadable,
 )
 from kvref.client.options import Server
-from kvref.client.protocol import AUTHENTICATE, Greeting, Key, check_ranges
+from kvref.client.protocol import AUTHENTICATE, Greeting, check_ranges
 
 
 class LimitedSocket:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Self
 
+from kvref.client.arguments import Key, check_delta, check_name, check_store, range_word, split_word
 from kvref.client.bound import Clients, connected, each_server, rows_of_range
 from kvref.client.columns import (
     MAX_ATTEMPTS,
@@ -27,16 +28,7 @@ from kvref.client.columns import (
 )
 from kvref.client.errors import CallError
 from kvref.client.options import Server, check_limits, check_options, server_addresses
-from kvref.client.protocol import (
-    MAX_ANSWER_BYTES,
-    Key,
-    check_delta,
-    check_name,
-    check_store,
-    greeting,
-    range_word,
-    split_word,
-)
+from kvref.client.protocol import MAX_ANSWER_BYTES, greeting
 
 _MISSING: Final = object()
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvref.addresses import UNIX, Address
+from kvref.client.arguments import Key
 from kvref.client.errors import CallError
-from kvref.client.protocol import Key
 from kvref.errors import suggestion
 
 # Parameters of pymemcache's `Client` that a mapped client passes on.

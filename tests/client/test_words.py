@@ -11,19 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref.client import CallError, Columns, UnsupportedError
-from kvref.client.protocol import (
-    ROWS,
-    STATS,
-    Answer,
-    GarbledError,
-    Item,
-    Key,
-    Replies,
-    Shape,
-    check_ranges,
-    range_word,
-    split_word,
-)
+from kvref.client.arguments import Key, range_word, split_word
+from kvref.client.protocol import ROWS, STATS, Answer, GarbledError, Item, Replies, Shape, check_ranges
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ from typing import Self
 
 from kvref.client.aio.connection import Line
 from kvref.client.aio.view import AsyncMappedView, Lines
+from kvref.client.arguments import check_name
 from kvref.client.columns import ColumnsSpec, as_columns
 from kvref.client.errors import CallError
 from kvref.client.options import Server, check_limits, check_times, server_addresses
-from kvref.client.protocol import MAX_ANSWER_BYTES, check_name, greeting
+from kvref.client.protocol import MAX_ANSWER_BYTES, greeting
 
 
 class AsyncMappedClient(AsyncMappedView):

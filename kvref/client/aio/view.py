@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from kvref.addresses import Address
 from kvref.client.aio.connection import Line
+from kvref.client.arguments import Key, as_bytes, check_delta, check_store, range_word, split_word
 from kvref.client.columns import (
     MAX_ATTEMPTS,
     Columns,
@@ -23,18 +24,7 @@ from kvref.client.columns import (
 )
 from kvref.client.errors import CallError, unreadable
 from kvref.client.options import server_name, server_of
-from kvref.client.protocol import (
-    ROWS,
-    STATS,
-    Item,
-    Key,
-    Shape,
-    as_bytes,
-    check_delta,
-    check_store,
-    range_word,
-    split_word,
-)
+from kvref.client.protocol import ROWS, STATS, Item, Shape
 
 T = TypeVar("T")
 _STORED = {b"STORED": True, b"NOT_STORED": False, b"EXISTS": False, b"NOT_FOUND": None}
