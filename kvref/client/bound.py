@@ -299,20 +299,9 @@ class BoundHash(HashClient):  # type: ignore[misc]
             where = self._make_client_key(server)
             self.clients[where] = BoundPool(server, **self._bound, **self.default_kwargs)
 
-    def gat(self, key: Key, expire: int, default: Any) -> Any:
-        """See `BoundClient.gat`."""
-        return self._run_cmd("gat", key, None, expire, default)
-
-    def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
-        """See `BoundClient.gats`."""
-        found: tuple[Any, Any] = self._run_cmd("gats", key, None, expire)
-        return found
-
-    def _safely_run_func(self, _client: Any, func: Any, _missed: Any, *arguments: Any, **named: Any) -> Any:
-        return func(*arguments, **named)
-
-    def _safely_run_set_many(self, client: Any, values: Any, *arguments: Any, **named: Any) -> Any:
-        return client.set_many(values, *arguments, **named)
+    def of(self, key: str | bytes) -> Any:
+        """Return the client of the server that has a key."""
+        return self._get_client(key)
 
 
 class Clients:
@@ -320,15 +309,9 @@ class Clients:
 
     Args:
         make: gives the client of a mapping; None is the server's default mapping.
-        delimiter: between mapping and key.
-        has_serde: values are turned to bytes by pymemcache's serde.
-        shown: the servers, for `repr`.
     """
 
-    def __init__(self, make: Callable[[str | None], Any], delimiter: str, has_serde: bool, shown: str) -> None:
-        self.shown = shown
-        self.delimiter = delimiter
-        self.has_serde = has_serde
+    def __init__(self, make: Callable[[str | None], Any]) -> None:
         self._make = make
         self._made: dict[str | None, Any] = {}
         self._lock = threading.Lock()
@@ -371,6 +354,11 @@ def connected(
     if pool_size is None:
         return BoundClient(servers[0], **bound, **options)
     return BoundPool(servers[0], **bound, max_pool_size=pool_size, **options)
+
+
+def server_with(client: Any, key: str | bytes) -> Any:
+    """Return the client of the single server that has a key: the client itself, or one of those of a `BoundHash`."""
+    return client.of(key) if isinstance(client, BoundHash) else client
 
 
 def each_server(client: Any) -> list[Any]:

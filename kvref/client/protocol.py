@@ -69,8 +69,17 @@ def greeting(credentials: tuple[str, str] | None) -> Greeting:
     """
     if credentials is None:
         return Greeting()
+    if not (
+        isinstance(credentials, tuple | list)
+        and len(credentials) == 2
+        and all(isinstance(each, str) for each in credentials)
+    ):
+        raise CallError("credentials: a user and a password, both text")
     user, password = credentials
-    whole = f"{user} {password}".encode("utf-8", "surrogateescape")
+    try:
+        whole = f"{user} {password}".encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise CallError("credentials: a text that cannot be written in UTF-8") from None
     if not (user and password) or " " in user or "\n" in user or len(whole) > _MAX_CREDENTIALS:
         raise CallError(
             f"credentials of {user!r}: a user without blanks and a password, {_MAX_CREDENTIALS} bytes at most"
