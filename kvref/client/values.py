@@ -71,7 +71,7 @@ def _bytes_of(value: object) -> bytes | None:
     except TypeError:
         return None
     with view:
-        # A scalar of NumPy or ctypes is not a sequence of bytes, and the bytes of references mean nothing. NumPy shows a
-        # date as eight bytes, but says that it has no dimension.
+        # A scalar of NumPy or ctypes is not a sequence of bytes, and the bytes of references mean nothing. NumPy shows
+        # a date as eight bytes, but says that it has no dimension.
         is_scalar = 0 in (view.ndim, getattr(value, "ndim", None))
         return None if is_scalar or "O" in view.format else view.tobytes()
