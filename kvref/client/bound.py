@@ -112,6 +112,14 @@ except ModuleNotFoundError as lack:
 _ROW = re.compile(rb"VALUE (.+) (\d+) (\d+)", re.DOTALL)
 _ROW_WITH_CAS = re.compile(rb"VALUE (.+) (\d+) (\d+) \d+", re.DOTALL)
 
+_KNOWN = {
+    name: re.compile(answers, re.DOTALL)
+    for name, answers in (
+        (b"delete", rb"DELETED|NOT_FOUND"), (b"touch", rb"TOUCHED|NOT_FOUND"), (b"flush_all", rb"OK"),
+        (b"version", rb"VERSION .*"), (b"incr", rb"\d+ *|NOT_FOUND"), (b"decr", rb"\d+ *|NOT_FOUND"),
+    )
+}  # fmt: skip
+
 
 class BoundClient(Client):  # type: ignore[misc]
     """One connection, opened again after an error; all of its errors are those of `kvref.client`.
@@ -188,9 +196,16 @@ class BoundClient(Client):  # type: ignore[misc]
         with self._faults(name):
             return super()._store_cmd(name, *arguments, **named)
 
-    def _misc_cmd(self, commands: Any, name: bytes, *arguments: Any, **named: Any) -> Any:
+    def _misc_cmd(self, commands: Any, name: bytes, noreply: bool | None, end_tokens: bytes | None = None) -> Any:
         with self._faults(name):
-            return super()._misc_cmd(commands, name, *arguments, **named)
+            answers: list[bytes] = super()._misc_cmd(commands, name, noreply, end_tokens)
+            known = _KNOWN.get(name) if end_tokens is None else None
+            for answer in answers:
+                # pymemcache takes any other line for a miss, or fails to read a number.
+                if known is not None and not known.fullmatch(answer):
+                    self.close()
+                    raise theirs.MemcacheUnknownError(answer[:60])
+            return answers
 
     def _extract_value(
         self, expect_cas: bool, line: bytes, buf: bytes, remapped_keys: dict[bytes, Any], prefixed_keys: list[bytes]
