@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from kvref.client.arguments import Key
 from kvref.client.errors import (
     CallError,
     InvalidReplyError,
@@ -29,7 +30,7 @@ from kvref.client.errors import (
     unreadable,
 )
 from kvref.client.options import Server
-from kvref.client.protocol import AUTHENTICATE, Greeting, Key, check_ranges
+from kvref.client.protocol import AUTHENTICATE, Greeting, check_ranges
 
 
 class LimitedSocket:
@@ -111,6 +112,14 @@ except ModuleNotFoundError as lack:
 _ROW = re.compile(rb"VALUE (.+) (\d+) (\d+)", re.DOTALL)
 _ROW_WITH_CAS = re.compile(rb"VALUE (.+) (\d+) (\d+) \d+", re.DOTALL)
 
+_KNOWN = {
+    name: re.compile(answers, re.DOTALL)
+    for name, answers in (
+        (b"delete", rb"DELETED|NOT_FOUND"), (b"touch", rb"TOUCHED|NOT_FOUND"), (b"flush_all", rb"OK"),
+        (b"version", rb"VERSION .*"), (b"incr", rb"\d+ *|NOT_FOUND"), (b"decr", rb"\d+ *|NOT_FOUND"),
+    )
+}  # fmt: skip
+
 
 class BoundClient(Client):  # type: ignore[misc]
     """One connection, opened again after an error; all of its errors are those of `kvref.client`.
@@ -187,9 +196,16 @@ class BoundClient(Client):  # type: ignore[misc]
         with self._faults(name):
             return super()._store_cmd(name, *arguments, **named)
 
-    def _misc_cmd(self, commands: Any, name: bytes, *arguments: Any, **named: Any) -> Any:
+    def _misc_cmd(self, commands: Any, name: bytes, noreply: bool | None, end_tokens: bytes | None = None) -> Any:
         with self._faults(name):
-            return super()._misc_cmd(commands, name, *arguments, **named)
+            answers: list[bytes] = super()._misc_cmd(commands, name, noreply, end_tokens)
+            known = _KNOWN.get(name) if end_tokens is None else None
+            for answer in answers:
+                # pymemcache takes any other line for a miss, or fails to read a number.
+                if known is not None and not known.fullmatch(answer):
+                    self.close()
+                    raise theirs.MemcacheUnknownError(answer[:60])
+            return answers
 
     def _extract_value(
         self, expect_cas: bool, line: bytes, buf: bytes, remapped_keys: dict[bytes, Any], prefixed_keys: list[bytes]
@@ -298,20 +314,9 @@ class BoundHash(HashClient):  # type: ignore[misc]
             where = self._make_client_key(server)
             self.clients[where] = BoundPool(server, **self._bound, **self.default_kwargs)
 
-    def gat(self, key: Key, expire: int, default: Any) -> Any:
-        """See `BoundClient.gat`."""
-        return self._run_cmd("gat", key, None, expire, default)
-
-    def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
-        """See `BoundClient.gats`."""
-        found: tuple[Any, Any] = self._run_cmd("gats", key, None, expire)
-        return found
-
-    def _safely_run_func(self, _client: Any, func: Any, _missed: Any, *arguments: Any, **named: Any) -> Any:
-        return func(*arguments, **named)
-
-    def _safely_run_set_many(self, client: Any, values: Any, *arguments: Any, **named: Any) -> Any:
-        return client.set_many(values, *arguments, **named)
+    def of(self, key: str | bytes) -> Any:
+        """Return the client of the server that has a key."""
+        return self._get_client(key)
 
 
 class Clients:
@@ -319,15 +324,9 @@ class Clients:
 
     Args:
         make: gives the client of a mapping; None is the server's default mapping.
-        delimiter: between mapping and key.
-        has_serde: values are turned to bytes by pymemcache's serde.
-        shown: the servers, for `repr`.
     """
 
-    def __init__(self, make: Callable[[str | None], Any], delimiter: str, has_serde: bool, shown: str) -> None:
-        self.shown = shown
-        self.delimiter = delimiter
-        self.has_serde = has_serde
+    def __init__(self, make: Callable[[str | None], Any]) -> None:
         self._make = make
         self._made: dict[str | None, Any] = {}
         self._lock = threading.Lock()
@@ -370,6 +369,11 @@ def connected(
     if pool_size is None:
         return BoundClient(servers[0], **bound, **options)
     return BoundPool(servers[0], **bound, max_pool_size=pool_size, **options)
+
+
+def server_with(client: Any, key: str | bytes) -> Any:
+    """Return the client of the single server that has a key: the client itself, or one of those of a `BoundHash`."""
+    return client.of(key) if isinstance(client, BoundHash) else client
 
 
 def each_server(client: Any) -> list[Any]:

@@ -5,21 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Final, Self, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_args, get_type_hints, is_typeddict, overload
 
+from kvref.client.arguments import shown, utf8
 from kvref.client.errors import CallError, InvalidReplyError, ServerError
+from kvref.client.values import Value, part, refused, scalar
 
-Part = str | bytes | int | None
-Value = str | bytes | int | Sequence[Part] | Mapping[str, Part]
-# A mapping's keys are invariant to a type checker: a dict[str, int] is none of `str | bytes`.
-Values = Mapping[str, Value] | Mapping[bytes, Value] | Mapping[str | bytes, Value]
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    # What a value is read as: bytes, a dict, a tuple or a TypedDict.
+    R = TypeVarWithDefault("R", default=Any)
+else:
+    R = TypeVar("R")
+
 _TYPES: Final = (int, str, bytes)
 MAX_ATTEMPTS: Final = 32  # of `update`, to write a row before another client changes it
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+@dataclass(frozen=True)  # with slots, Columns[Row](...) is a TypeError in Python 3.11
+class Columns(Generic[R]):
     """How the value columns of a mapping are joined, and what they are called.
+
+    One named column is the whole value, which the servers do not split either.
 
     Args:
         names: the columns in the order of `containers.value_columns`; values are then read as dicts. Empty: as tuples.
@@ -27,6 +35,9 @@ class Columns:
         empty_in_the_middle: let an empty part stand in front of one that is not empty. kvref keeps it; both plugin
             versions take a run of separators for one, so that later parts move a column forward (columns:col-005).
         types: one for each name, see `typed`; empty: values are read as text.
+
+    Raises:
+        CallError: names that are one text, empty or given twice, no separator, or another type of column.
     """
 
     names: tuple[str, ...] = ()
@@ -34,68 +45,97 @@ class Columns:
     empty_in_the_middle: bool = False
     types: tuple[Any, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.names, list | tuple) or not all(isinstance(name, str) and name for name in self.names):
+            raise CallError(f"columns={shown(self.names)}: a tuple of names, or a dict of names with types")
+        if len(set(self.names)) < len(self.names):
+            raise CallError(f"columns={shown(self.names)}: a name is given twice")
+        for name in self.names:
+            utf8("columns", name)
+        if not isinstance(self.separator, str) or not utf8("separator", self.separator):
+            raise CallError(f"separator={shown(self.separator)}: a text that is not empty")
+        if not isinstance(self.empty_in_the_middle, bool):
+            raise CallError(f"empty_in_the_middle={shown(self.empty_in_the_middle)}: True or False")
+        if not isinstance(self.types, list | tuple) or len(self.types) not in (0, len(self.names)):
+            raise CallError(f"types={shown(self.types)}: one type for each of {len(self.names)} columns")
+        for name, kind in zip(self.names, self.types, strict=False):
+            if not any(_plain(kind) is each for each in _TYPES):
+                raise CallError(
+                    f"columns: column {name!r}: {shown(kind)} is not a type of a column: use int, str or bytes, or one"
+                    " | None"
+                )
+        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "types", tuple(self.types))
+
+    @overload
     @classmethod
-    def typed(cls, columns: Mapping[str, Any], separator: str = "|", *, empty_in_the_middle: bool = False) -> Self:
+    def typed(cls, columns: type[R], separator: str = "|", *, empty_in_the_middle: bool = False) -> Columns[R]: ...
+
+    @overload
+    @classmethod
+    def typed(
+        cls, columns: Mapping[str, Any], separator: str = "|", *, empty_in_the_middle: bool = False
+    ) -> Columns[dict[str, Any]]: ...
+
+    @classmethod
+    def typed(cls, columns: Any, separator: str = "|", *, empty_in_the_middle: bool = False) -> Columns[Any]:
         """Return columns whose values are read with their types.
 
         Args:
             columns: names in the order of `containers.value_columns`, each with `int`, `str` or `bytes`, or one of
-                these with `| None`. The protocol shows NULL as an empty part, so an empty part is read as None, except
-                of `str` and `bytes` without `| None`: of these it is an empty text.
+                these with `| None`; a dict, or a TypedDict, which type checkers then know the rows as. The protocol
+                shows NULL as an empty part, so an empty part is read as None, except of `str` and `bytes` without
+                `| None`: of these it is an empty text.
             separator: see `Columns`.
             empty_in_the_middle: see `Columns`.
 
         Raises:
             CallError: another type.
         """
-        for name, kind in columns.items():
-            if _plain(kind) not in _TYPES:
-                raise CallError(
-                    f"column {name!r}: {kind!r} is no type of a column: use int, str or bytes, or one | None"
-                )
+        if is_typeddict(columns):
+            columns = _hints(columns)
+        if not isinstance(columns, Mapping):
+            raise CallError(f"columns={shown(columns)}: a dict of names with types, or a TypedDict")
         return cls(tuple(columns), separator, empty_in_the_middle, tuple(columns.values()))
 
-    def encode(self, value: Value) -> bytes:
+    @property
+    def is_single(self) -> bool:
+        """Return whether there is one column, which has a name."""
+        return len(self.names) == 1
+
+    def encode(self, value: Value | R) -> bytes:
         """Return a value as it is stored: dicts and tuples joined, text as UTF-8, numbers in decimal.
 
         Args:
-            value: a dict or a tuple with every column; None becomes NULL. Without names, what is missing at the end of
-                a tuple becomes NULL. A text, bytes or a number is sent as it is.
+            value: a dict, list or tuple with every column; None becomes NULL. Without names, what is missing at the end
+                of a tuple becomes NULL. A text, bytes or a number is sent as it is.
 
         Raises:
-            CallError: a name that is no column, other than one part for each column, or a part that would be stored
-                otherwise.
+            CallError: another type, a name that is not a column, other than one part for each column, or a part that
+                would be stored otherwise.
         """
-        if isinstance(value, (str, bytes, int)):
-            return self._whole(_raw(value))
         if isinstance(value, Mapping):
-            unknown = [name for name in value if name not in self.names]
-            if unknown:
-                known = ", ".join(self.names) or "not named"
-                raise CallError(f"no value column {unknown[0]!r}: the columns are {known}")
-            missing = [name for name in self.names if name not in value]
-            if missing:
-                raise CallError(
-                    f"no value for {', '.join(missing)}, which would become NULL: give None, or change some columns"
-                    " with update()"
-                )
-            value = [value[name] for name in self.names]
-        elif self.names and len(value) != len(self.names):
-            raise CallError(f"{len(value)} parts for {len(self.names)} columns: {', '.join(self.names)}")
-        parts = [_raw(part) for part in value]
-        while len(parts) > 1 and not parts[-1]:
-            parts.pop()
-        self._check(parts)
-        return self.separator.encode().join(parts)
+            return self._joined(self._in_order(value))
+        if isinstance(value, list | tuple):
+            if self.names and len(value) != len(self.names):
+                raise CallError(f"{len(value)} parts for {len(self.names)} columns: {', '.join(self.names)}")
+            if not value:
+                raise CallError(f"value {value!r}: a row has one value column or more")
+            return self._joined(value)
+        if value is None or scalar(value) is None:
+            raise refused(value, "a value is text, bytes, a number, or a list, tuple or dict of columns")
+        return self._whole(part(value))
 
-    def decode(self, data: bytes) -> dict[str, Any] | tuple[str, ...]:
+    def decode(self, data: bytes) -> Any:
         """Return the parts of what was read; NULL and an empty text are both empty (columns:col-001).
 
         Raises:
             InvalidReplyError: other than as many parts as there are names: a column contains the separator, or the
-                mapping has other columns. Or bytes that are no UTF-8, or no number for `int`.
+                mapping has other columns. Or bytes that are not UTF-8, or not a number for `int`.
         """
-        parts = data.split(self.separator.encode())
+        if not isinstance(data, bytes):
+            raise InvalidReplyError(f"{shown(data)}: a serde returned it, and columns are read from bytes")
+        parts = [data] if self.is_single else data.split(self.separator.encode())
         if not self.names:
             return tuple(map(_text, parts))
         if len(parts) != len(self.names):
@@ -106,37 +146,76 @@ class Columns:
         types = self.types or (str,) * len(parts)
         return {name: _read(name, kind, part) for name, kind, part in zip(self.names, types, parts, strict=True)}
 
+    def check_changes(self, changes: Mapping[Any, Any]) -> None:
+        """Raise CallError for a name that is not a column, or for what cannot be its value."""
+        self.check_names(changes)
+        for name, value in changes.items():
+            self._check_part(self.names.index(name), part(value), len(self.names))
+
+    def check_names(self, given: Mapping[Any, Any]) -> None:
+        """Raise CallError for a name that is not a column."""
+        for name in given:
+            if name not in self.names:
+                known = ", ".join(self.names) or "not named"
+                raise CallError(f"no value column {shown(name)}: the columns are {known}")
+
+    def _in_order(self, value: Mapping[Any, Any]) -> list[Any]:
+        self.check_names(value)
+        missing = [name for name in self.names if name not in value]
+        if missing or not self.names:
+            names = ", ".join(missing) or "any column"
+            raise CallError(
+                f"no value for {names}, which would become NULL: give None, or change some columns with update()"
+            )
+        return [value[name] for name in self.names]
+
+    def _joined(self, value: Sequence[object]) -> bytes:
+        parts = [part(each) for each in value]
+        while len(parts) > 1 and not parts[-1]:
+            parts.pop()
+        self._check(parts)
+        return self.separator.encode().join(parts)
+
     def _whole(self, data: bytes) -> bytes:
         """Return a value that the caller has joined. Raises CallError if it has not one part for each column."""
         parts = data.count(self.separator.encode()) + 1
-        if self.names and parts != len(self.names):
+        if len(self.names) > 1 and parts != len(self.names):
             raise CallError(f"{data[:60]!r} has {parts} parts for {len(self.names)} columns: {', '.join(self.names)}")
         return data
 
     def _check(self, parts: list[bytes]) -> None:
-        separator = self.separator.encode()
-        for place, part in enumerate(parts):
-            if len(parts) > 1 and (separator in part or b"\0" in part):
-                raise CallError(f"part {place + 1}, {part[:60]!r}, holds {self.separator!r}, the separator, or NUL")
-            if not part and place > 0 and not self.empty_in_the_middle:
+        for place, raw in enumerate(parts):
+            self._check_part(place, raw, len(parts))
+            if not raw and place > 0 and not self.empty_in_the_middle:
                 raise CallError(f"part {place + 1} is empty and a later one is not: a plugin would store that one here")
 
+    def _check_part(self, place: int, raw: bytes, count: int) -> None:
+        if count > 1 and (self.separator.encode() in raw or b"\0" in raw):
+            raise CallError(f"part {place + 1}, {raw[:60]!r}, holds {self.separator!r}, the separator, or NUL")
 
-ColumnsSpec = Columns | Sequence[str] | Mapping[str, Any] | None
+
+ColumnsSpec = Columns[R] | type[R] | tuple[str, ...] | list[str] | Mapping[str, Any] | None
 
 
-def as_columns(given: ColumnsSpec) -> Columns | None:
+def as_columns(given: Any) -> Columns[Any] | None:
     """Return `Columns` for names, or for names with types; what is `Columns` or None already stays.
 
     Raises:
-        CallError: a type that no column can have.
+        CallError: names that are one text, or another type; see `Columns`.
     """
-    if given is None or isinstance(given, Columns):
+    if given is None:
+        return None
+    if isinstance(given, Columns):
         return given
-    return Columns.typed(given) if isinstance(given, Mapping) else Columns(tuple(given))
+    if isinstance(given, Mapping) or is_typeddict(given):
+        typed: Columns[Any] = Columns.typed(given)
+        return typed
+    if isinstance(given, str):
+        raise CallError(f"columns={shown(given)}: write columns=({shown(given)},) for one column")
+    return Columns(given)
 
 
-def shown_mapping(mapping: str | None, columns: Columns | None) -> str:
+def shown_mapping(mapping: str | None, columns: Columns[Any] | None) -> str:
     """Return the arguments for a mapping and its columns as a client's `repr` has them, each with a comma in front."""
     shown = "" if mapping is None else f", mapping={mapping!r}"
     if columns is None:
@@ -167,36 +246,45 @@ def _read(name: str, kind: Any, part: bytes) -> int | str | bytes | None:
     try:
         return int(part)
     except ValueError as error:
-        raise InvalidReplyError(f"column {name}: {part[:60]!r} is no whole number") from error
+        raise InvalidReplyError(f"column {name}: {part[:60]!r} is not a whole number") from error
 
 
 def _text(part: bytes) -> str:
     try:
         return part.decode()
     except UnicodeDecodeError as error:
-        raise InvalidReplyError(f"{part[:60]!r} is no UTF-8: read it as bytes") from error
+        raise InvalidReplyError(f"{part[:60]!r} is not UTF-8: read it as bytes") from error
 
 
-def _raw(part: Part) -> bytes:
-    if part is None:
-        return b""
-    if isinstance(part, int):
-        return b"%d" % part
-    return part.encode() if isinstance(part, str) else part
+def _hints(row: type) -> dict[str, Any]:
+    """Return the types of a TypedDict by name. Raises CallError for a name in them that is not known."""
+    try:
+        return get_type_hints(row)
+    except Exception as error:
+        raise CallError(f"columns={shown(row)}: a type of its columns is not known: {error}") from error
 
 
-def check_single(verb: str, columns: Columns | None) -> None:
-    """Raise CallError if a mapping has several columns: the verb is for values of one."""
-    if columns is not None:
+def check_single(verb: str, columns: Columns[Any] | None) -> None:
+    """Raise CallError if a mapping may have several columns: the verb is for values of one."""
+    if columns is not None and not columns.is_single:
         raise CallError(f"{verb} of several columns: a plugin would keep the first and set the others to NULL")
 
 
-def check_update(columns: Columns | None) -> None:
-    """Raise CallError if a mapping's columns have no names, so that `update` cannot name those that it changes."""
+def check_update(columns: Columns[Any] | None, changes: object) -> dict[str, Any]:
+    """Return the changes of `update`.
+
+    Raises:
+        CallError: the columns have no names, so that `update` cannot name those that it changes; or the changes are not
+            a dict of columns with values.
+    """
     if columns is None or not columns.names:
         raise CallError("update: give the client the names of the columns")
+    if not isinstance(changes, Mapping):
+        raise CallError(f"changes={shown(changes)}: a dict of columns")
+    columns.check_changes(changes)
+    return dict(changes)
 
 
-def update_lost(key: str | bytes) -> ServerError:
+def update_lost(key: str | bytes | int) -> ServerError:
     """Return the error of an `update` whose row changed at each of MAX_ATTEMPTS attempts."""
     return ServerError(f"update: {key!r} changed between each of {MAX_ATTEMPTS} attempts to read and write it")

@@ -3,68 +3,90 @@
 Composition: a `MappedClient` holds pymemcache clients (one, pooled or hashed), one for each mapping in use. A
 connection that serves two mappings would have to be switched back and forth, and could not return to the default
 mapping, whose name a client cannot know. `bound.py` explains what is a subclass and why. The calls of `MappedView` have
-pymemcache's names and results; they are written out there for their types, which pymemcache lacks.
+pymemcache's names and results; they are written out there for their types, which pymemcache lacks. What they check and
+how they read is in `view.py`, for the asyncio client too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar, Unpack, overload
 
-from kvref.client.bound import Clients, connected, each_server, rows_of_range
-from kvref.client.columns import (
-    MAX_ATTEMPTS,
-    Columns,
-    ColumnsSpec,
-    Part,
-    Value,
-    Values,
-    as_columns,
-    check_single,
-    check_update,
-    shown_mapping,
-    update_lost,
-)
-from kvref.client.errors import CallError
-from kvref.client.options import Server, check_limits, check_options, server_addresses
-from kvref.client.protocol import (
-    MAX_ANSWER_BYTES,
+from kvref.client.arguments import (
+    B,
+    K,
     Key,
+    check_cas,
     check_delta,
+    check_expire,
+    check_flags,
+    check_keys,
     check_name,
-    check_store,
-    greeting,
+    check_noreply,
+    check_raw,
+    check_stats,
+    key_of_range,
     range_word,
-    split_word,
 )
+from kvref.client.bound import Clients, connected, each_server, rows_of_range, server_with
+from kvref.client.columns import MAX_ATTEMPTS, Columns, ColumnsSpec, R, as_columns, check_update, update_lost
+from kvref.client.errors import CallError, MappedError
+from kvref.client.options import OWN, BytesOptions, MappedOptions, Serde, Server, checked, rules, server_addresses
+from kvref.client.protocol import greeting
+from kvref.client.values import Part, Value
+from kvref.client.view import Rules, Serialized, View
 
+D = TypeVar("D")
+C = TypeVar("C")
+Row = TypeVar("Row")
 _MISSING: Final = object()
 
 
-class MappedView:
-    """The calls on the keys of one mapping; made by `MappedClient.at`.
+class MappedView(View[R]):
+    """The calls on the keys of one mapping; made by `MappedClient.at`. `R` is the type of a row for type checkers.
 
-    A key is text or bytes of 1 to 250 bytes without blanks. A value is bytes, text or a number, or with several value
-    columns a tuple or a dict; it is read back as bytes, or as `columns` say. Every call raises the errors of
-    `kvref.client.errors`.
+    A key is text, bytes or a whole number: 1 to 250 bytes without blanks. A value is bytes, text or a number, or with
+    value columns a tuple, a list or a dict; it is read back as bytes, or as `columns` say. Every call raises the errors
+    of `kvref.client.errors`; a wrong argument is a CallError, and nothing is sent. With `ignore_exc`, an error of the
+    network or the server becomes what the call returns for a key without a row, or for what was not stored.
     """
 
-    def __init__(self, clients: Clients, mapping: str | None, columns: ColumnsSpec) -> None:
+    def __init__(self, clients: Clients, rules: Rules, mapping: str | None, columns: Any) -> None:
+        super().__init__(rules, mapping, columns)
         self._clients = clients
-        self._mapping = mapping
-        self._columns = as_columns(columns)
+
+    @overload
+    def get(self, key: Key) -> R | None: ...
+
+    @overload
+    def get(self, key: Key, default: D) -> R | D: ...
 
     def get(self, key: Key, default: Any = None) -> Any:
         """Return the value of a key, or the default."""
         client, bare = self._place(key)
-        value = client.get(bare, _MISSING)  # a serde may store None
-        return default if value is _MISSING else self._read(value)
+        with self._ignored("get"):
+            value = client.get(bare, _MISSING)  # a serde may store None
+            return default if value is _MISSING else self._read(value)
+        return default
+
+    @overload
+    def gets(self, key: Key) -> tuple[R, int] | tuple[None, None]: ...
+
+    @overload
+    def gets(self, key: Key, default: D, cas_default: C = ...) -> tuple[R, int] | tuple[D, C]: ...
 
     def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults."""
         client, bare = self._place(key)
-        value, number = client.gets(bare)
-        return (default, cas_default) if number is None else (self._read(value), int(number))
+        with self._ignored("gets"):
+            return self._with_number(client.gets(bare), default, cas_default)
+        return default, cas_default
+
+    @overload
+    def gat(self, key: Key, expire: int = 0) -> R | None: ...
+
+    @overload
+    def gat(self, key: Key, expire: int, default: D) -> R | D: ...
 
     def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
         """Return the value of a key, or the default, and set when its row expires.
@@ -72,59 +94,71 @@ class MappedView:
         Raises:
             UnsupportedError: the plugins do not have this command.
         """
-        check_store(expire, 0)
+        seconds = check_expire(expire)
         client, bare = self._place(key)
-        value = client.gat(bare, expire, _MISSING)
-        return default if value is _MISSING else self._read(value)
+        with self._ignored("gat"):
+            value = client.gat(bare, seconds, _MISSING)
+            return default if value is _MISSING else self._read(value)
+        return default
+
+    @overload
+    def gats(self, key: Key, expire: int = 0) -> tuple[R, int] | tuple[None, None]: ...
+
+    @overload
+    def gats(self, key: Key, expire: int, default: D, cas_default: C = ...) -> tuple[R, int] | tuple[D, C]: ...
 
     def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
-        check_store(expire, 0)
+        seconds = check_expire(expire)
         client, bare = self._place(key)
-        value, number = client.gats(bare, expire)
-        return (default, cas_default) if number is None else (self._read(value), int(number))
+        with self._ignored("gats"):
+            return self._with_number(client.gats(bare, seconds), default, cas_default)
+        return default, cas_default
 
-    def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
+    def get_many(self, keys: Iterable[K]) -> dict[K, R]:
         """Return the values of the keys that exist; one request for each mapping and server."""
-        found: dict[Key, Any] = {}
+        found: dict[K, R] = {}
         for client, named in self._places(keys):
-            for bare, value in client.get_many(list(named)).items():
-                found |= dict.fromkeys(named[bare], self._read(value))
+            with self._ignored("get_many"):
+                for bare, value in client.get_many(list(named)).items():
+                    found |= dict.fromkeys(named[bare], self._read(value))
         return found
 
-    def gets_many(self, keys: Iterable[Key]) -> dict[Key, tuple[Any, int]]:
+    def gets_many(self, keys: Iterable[K]) -> dict[K, tuple[R, int]]:
         """Return the values with their numbers of the keys that exist."""
-        found: dict[Key, tuple[Any, int]] = {}
+        found: dict[K, tuple[R, int]] = {}
         for client, named in self._places(keys):
-            for bare, (value, number) in client.gets_many(list(named)).items():
-                found |= dict.fromkeys(named[bare], (self._read(value), int(number)))
+            with self._ignored("gets_many"):
+                for bare, (value, number) in client.gets_many(list(named)).items():
+                    found |= dict.fromkeys(named[bare], (self._read(value), int(number)))
         return found
 
     def get_range(
-        self, *, gt: Key | None = None, ge: Key | None = None, lt: Key | None = None, le: Key | None = None
-    ) -> dict[Key, Any]:
+        self, *, gt: B | None = None, ge: B | None = None, lt: B | None = None, le: B | None = None
+    ) -> dict[B, R]:
         """Return the rows whose keys lie between the bounds, in the order of the key column.
 
-        Of several servers, one after the other. The keys are text when the bounds are. 8.0.33 answers storage bytes for
-        an integer key, only one row for an integer key with one bound, and ends at an expired row; kvref gives all
-        rows.
+        Of several servers, one after the other. The keys are of the type of the bounds: text, bytes or whole numbers.
+        8.0.33 answers storage bytes for an integer key, only one row for an integer key with one bound, and ends at an
+        expired row; kvref gives all rows.
 
         Args:
             gt: above this key; ge: from this key on; "" for both: from the first (a text column).
             lt: below this key; le: up to this key.
 
         Raises:
+            InvalidReplyError: the bounds are numbers and a key is not.
             UnsupportedError: MySQL before 5.7.3 and memcached, which have no ranges.
         """
         word = range_word(gt, ge, lt, le)
-        as_text = not any(isinstance(bound, bytes) for bound in (gt, ge, lt, le))
-        rows: dict[Key, Any] = {}
+        rows: dict[B, R] = {}
         for client in each_server(self._client()):
-            for key, value in rows_of_range(client, word).items():
-                rows[key.decode("utf-8", "surrogateescape") if as_text else key] = self._read(value)
+            with self._ignored("get_range"):
+                for key, value in rows_of_range(client, word).items():
+                    rows[key_of_range(key, gt, ge, lt, le)] = self._read(value)
         return rows
 
-    def set(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+    def set(self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
         """Store a value; False where the table does not take it (the plugins' NOT_STORED).
 
         Args:
@@ -132,37 +166,48 @@ class MappedView:
             noreply: do not wait; whether it was stored stays unknown.
             flags: 0 to 2^32 - 1, 0 by default.
         """
-        return bool(self._store("set", key, value, expire, noreply, flags))
+        return self._stored("set", key, value, expire, noreply, flags)
 
-    def set_many(self, values: Values, expire: int = 0, noreply: bool = False, flags: int | None = None) -> list[Key]:
+    def set_many(
+        self, values: Mapping[K, Value | R], expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> list[K]:
         """Store values, all on their way before the first answer is read; return the keys that were not stored."""
-        check_store(expire, flags or 0)
-        failed: list[Key] = []
-        given: dict[Key, Value] = dict(values.items())
-        for client, named in self._places(given):
-            stored = {bare: self._written(given[words[-1]]) for bare, words in named.items()}
-            for bare in client.set_many(stored, expire=expire, noreply=noreply, flags=flags):
+        named_numbers = _numbers(expire, noreply, flags)
+        written = self._all_written(values)
+        failed: list[K] = []
+        for client, named in self._places(written):
+            stored = {bare: written[words[-1]] for bare, words in named.items()}
+            lost = list(stored)
+            with self._ignored("set_many"):
+                lost = client.set_many(stored, **named_numbers)
+            for bare in lost:
                 failed += named[bare]
         return failed
 
-    def add(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+    def add(self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
         """Store a value under a key that has none; False where it has one."""
-        return bool(self._store("add", key, value, expire, noreply, flags))
+        return self._stored("add", key, value, expire, noreply, flags)
 
-    def replace(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+    def replace(
+        self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> bool:
         """Store a value under a key that has one; False where it has none."""
-        return bool(self._store("replace", key, value, expire, noreply, flags))
+        return self._stored("replace", key, value, expire, noreply, flags)
 
-    def append(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+    def append(
+        self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> bool:
         """Add bytes behind a value; False where there is none. The plugins take flags and expiry from this call."""
-        return bool(self._single("append")._store("append", key, value, expire, noreply, flags))
+        return self._single("append")._stored("append", key, value, expire, noreply, flags)
 
-    def prepend(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
+    def prepend(
+        self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> bool:
         """Add bytes in front of a value, as `append`."""
-        return bool(self._single("prepend")._store("prepend", key, value, expire, noreply, flags))
+        return self._single("prepend")._stored("prepend", key, value, expire, noreply, flags)
 
     def cas(
-        self, key: Key, value: Value, cas: int, expire: int = 0, noreply: bool = False, flags: int | None = None
+        self, key: Key, value: Value | R, cas: int, expire: int = 0, noreply: bool = False, flags: int | None = None
     ) -> bool | None:
         """Store a value if its row is as `gets` saw it; False where it changed, None where it is gone.
 
@@ -170,10 +215,13 @@ class MappedView:
             cas: the number that `gets` returned.
             noreply: do not wait; the result is True.
         """
-        check_store(expire, flags or 0, cas)
+        numbers, number = _numbers(expire, noreply, flags), check_cas(cas)
         client, bare = self._place(key)
-        stored: bool | None = client.cas(bare, self._written(value), cas, expire=expire, noreply=noreply, flags=flags)
-        return stored
+        written = self._written(value)
+        with self._ignored("cas"):
+            stored: bool | None = client.cas(bare, written, number, **numbers)
+            return stored
+        return False
 
     def update(self, key: Key, changes: Mapping[str, Part], expire: int = 0, flags: int | None = None) -> bool:
         """Change some value columns of a row and keep the others; False where there is no row.
@@ -190,15 +238,19 @@ class MappedView:
             CallError: the columns have no names, or one is unknown.
             ServerError: the row changed at each of many attempts.
         """
-        check_update(self._columns)
-        for _ in range(MAX_ATTEMPTS):
-            value, number = self.gets(key)
-            if value is None:
-                return False
-            stored = self.cas(key, {**value, **changes}, number, expire, flags=flags)
-            if stored is not False:
-                return stored is True
-        raise update_lost(key)
+        checked_changes = check_update(self._columns, changes)
+        numbers = _numbers(expire, None, flags)
+        client, bare = self._place(key)
+        with self._ignored("update"):
+            for _ in range(MAX_ATTEMPTS):
+                row, number = self._with_number(client.gets(bare))
+                if number is None:
+                    return False
+                stored = client.cas(bare, self._written({**row, **checked_changes}), number, **numbers)
+                if stored is not False:
+                    return stored is True
+            raise update_lost(key)
+        return False
 
     def incr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
         """Add to a number and return the sum; None without a row, for which 5.6.14 answers any number.
@@ -206,48 +258,62 @@ class MappedView:
         Args:
             noreply: do not wait; the result is None.
         """
-        client, bare = self._single("incr")._place(key)
-        number: int | None = client.incr(bare, check_delta(value), noreply=noreply)
-        return number
+        return self._single("incr")._count("incr", key, value, noreply)
 
     def decr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
         """Subtract from a number, not below 0; else as `incr`."""
-        client, bare = self._single("decr")._place(key)
-        number: int | None = client.decr(bare, check_delta(value), noreply=noreply)
-        return number
+        return self._single("decr")._count("decr", key, value, noreply)
 
     def delete(self, key: Key, noreply: bool = False) -> bool:
         """Delete a row; False where there was none."""
+        check_noreply(noreply)
         client, bare = self._place(key)
-        return bool(client.delete(bare, noreply=noreply))
+        with self._ignored("delete"):
+            return bool(client.delete(bare, noreply=noreply))
+        return False
 
     def delete_many(self, keys: Iterable[Key], noreply: bool = False) -> bool:
         """Delete rows; True, whether they were there or not."""
+        check_noreply(noreply)
+        done = True
         for client, named in self._places(keys):
-            client.delete_many(list(named), noreply=noreply)
-        return True
+            sent = False
+            with self._ignored("delete_many"):
+                sent = bool(client.delete_many(list(named), noreply=noreply))
+            done = done and sent
+        return done
 
-    def touch(self, key: Key, expire: int = 0, noreply: bool = False) -> bool:  # noqa: ARG002 - pymemcache's parameter
+    def touch(self, key: Key, expire: int = 0, noreply: bool = False) -> bool:
         """Set when a row expires; False without a row. Raises UnsupportedError at the plugins.
 
         Args:
             expire: as for `set`.
             noreply: ignored, for callers of pymemcache: the reply is read.
         """
-        check_store(expire, 0)
+        check_noreply(noreply)
+        seconds = check_expire(expire)
         client, bare = self._place(key)
-        # Without `noreply`: a server that lacks the verb answers ERROR all the same.
-        return bool(client.touch(bare, expire=expire, noreply=False))
+        with self._ignored("touch"):
+            # Without `noreply`: a server that lacks the verb answers ERROR all the same.
+            return bool(client.touch(bare, expire=seconds, noreply=False))
+        return False
 
-    def flush_all(self, delay: int = 0, noreply: bool = False) -> bool:  # noqa: ARG002 - as above
+    def flush_all(self, delay: int = 0, noreply: bool = False) -> bool:
         """Delete every row of the mapping's table, at once, on every server.
 
         Args:
             delay: seconds, for callers of pymemcache; kvref rejects any but 0.
             noreply: ignored: the reply is read.
         """
-        done = [client.flush_all(delay, noreply=False) for client in each_server(self._client())]
-        return all(done)
+        check_noreply(noreply)
+        seconds = check_expire(delay)
+        done = True
+        for client in each_server(self._client()):
+            flushed = False
+            with self._ignored("flush_all"):
+                flushed = client.flush_all(seconds, noreply=False)
+            done = done and flushed
+        return done
 
     def stats(self, *arguments: str) -> dict[bytes, Any]:
         """Return the rows of `stats`, as pymemcache does: names in bytes, numbers where it knows the type.
@@ -258,12 +324,12 @@ class MappedView:
         Raises:
             CallError: there are several servers.
         """
-        rows: dict[bytes, Any] = self._only("stats", "stats_of_each").stats(*arguments)
-        return rows
+        return self._stats(self._only("stats", "stats_of_each"), check_stats(arguments))
 
     def stats_of_each(self, *arguments: str) -> list[dict[bytes, Any]]:
         """Return what `stats` returns, of each server in the order of the constructor."""
-        return [client.stats(*arguments) for client in each_server(self._client())]
+        words = check_stats(arguments)
+        return [self._stats(client, words) for client in each_server(self._client())]
 
     def version(self) -> bytes:
         """Return the server's version, as pymemcache does. Raises CallError if there are several servers."""
@@ -274,7 +340,7 @@ class MappedView:
         """Return the version of each server in the order of the constructor."""
         return tuple(client.version().decode() for client in each_server(self._client()))
 
-    def raw_command(self, command: Key, end_tokens: Key = "\r\n") -> bytes:
+    def raw_command(self, command: str | bytes, end_tokens: str | bytes = "\r\n") -> bytes:
         """Send a command as it is and return the reply up to a token, without the token.
 
         Do not send `bind` or `@@` words: other calls use the same connection.
@@ -284,9 +350,10 @@ class MappedView:
             end_tokens: end of the reply, such as "END\\r\\n" of a get.
 
         Raises:
-            CallError: there are several servers.
+            CallError: there are several servers, or an empty command or token.
         """
-        reply: bytes = self._only("raw_command", "a client of one server").raw_command(command, end_tokens)
+        words = check_raw(command, end_tokens)
+        reply: bytes = self._only("raw_command", "a client of one server").raw_command(*words)
         return reply
 
     get_multi = get_many
@@ -294,20 +361,17 @@ class MappedView:
     set_multi = set_many
     delete_multi = delete_many
 
-    def __getitem__(self, key: Key) -> Any:
+    def __getitem__(self, key: Key) -> R:
         value = self.get(key)
         if value is None:
             raise KeyError(key)
         return value
 
-    def __setitem__(self, key: Key, value: Value) -> None:
+    def __setitem__(self, key: Key, value: Value | R) -> None:
         self.set(key, value)
 
     def __delitem__(self, key: Key) -> None:
         self.delete(key)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._clients.shown}{shown_mapping(self._mapping, self._columns)})"
 
     def _only(self, call: str, instead: str) -> Any:
         """Return the client of the only server. Raises CallError if there are several."""
@@ -319,46 +383,52 @@ class MappedView:
     def _client(self) -> Any:
         return self._clients.of(self._mapping)
 
-    def _place(self, key: Key) -> tuple[Any, Key]:
-        name, bare = split_word(key, self._clients.delimiter)
-        return (self._client() if name is None else self._clients.of(name)), bare
+    def _place(self, key: object) -> tuple[Any, str | bytes]:
+        name, bare = self._split(key)
+        return server_with(self._clients.of(name), bare), bare
 
-    def _places(self, keys: Iterable[Key]) -> list[tuple[Any, dict[Key, list[Key]]]]:
-        """Return each client with its bare keys and all that the caller calls them."""
-        places: dict[int, tuple[Any, dict[Key, list[Key]]]] = {}
-        for key in keys:
+    def _places(self, keys: Iterable[K]) -> list[tuple[Any, dict[str | bytes, list[K]]]]:
+        """Return each client of a server with its bare keys and all that the caller calls them."""
+        places: dict[int, tuple[Any, dict[str | bytes, list[K]]]] = {}
+        for key in check_keys(keys):
             client, bare = self._place(key)
             places.setdefault(id(client), (client, {}))[1].setdefault(bare, []).append(key)
         return list(places.values())
 
-    def _store(self, verb: str, key: Key, value: Value, expire: int, noreply: bool, flags: int | None) -> Any:
-        check_store(expire, flags or 0)
+    def _stored(self, verb: str, key: object, value: Any, expire: object, noreply: object, flags: object) -> bool:
+        numbers = _numbers(expire, noreply, flags)
         client, bare = self._place(key)
-        return getattr(client, verb)(bare, self._written(value), expire=expire, noreply=noreply, flags=flags)
+        written = self._written(value)
+        with self._ignored(verb):
+            return bool(getattr(client, verb)(bare, written, **numbers))
+        return False
 
-    def _single(self, verb: str) -> Self:
-        check_single(verb, self._columns)
-        return self
+    def _count(self, verb: str, key: object, value: object, noreply: bool) -> int | None:
+        delta = check_delta(value)
+        check_noreply(noreply)
+        client, bare = self._place(key)
+        with self._ignored(verb):
+            number: int | None = getattr(client, verb)(bare, delta, noreply=noreply)
+            return number
+        return None
 
-    def _written(self, value: Value) -> Any:
-        if self._columns is None and self._clients.has_serde:
-            return value
-        return (self._columns or Columns()).encode(value)
+    def _stats(self, client: Any, words: list[bytes]) -> dict[bytes, Any]:
+        with self._ignored("stats"):
+            rows: dict[bytes, Any] = client.stats(*words)
+            return rows
+        return {}
 
-    def _read(self, value: Any) -> Any:
-        return value if self._columns is None else self._columns.decode(value)
-
-
-_DEFAULTS: Final = {
-    "connect_timeout": 10.0,
-    "timeout": 60.0,
-    "no_delay": True,
-    "allow_unicode_keys": True,
-    "default_noreply": False,
-}
+    def _with_number(self, found: tuple[Any, Any], default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
+        value, number = found
+        return (default, cas_default) if number is None else (self._read(value), int(number))
 
 
-class MappedClient(MappedView):
+def _numbers(expire: object, noreply: object, flags: object) -> dict[str, Any]:
+    """Return the arguments of a storage call as pymemcache takes them."""
+    return {"expire": check_expire(expire), "noreply": check_noreply(noreply), "flags": check_flags(flags)}
+
+
+class MappedClient(MappedView[R]):
     """Mapped tables through pymemcache; `@@mapping.key` is a key of that mapping in every call, delete included.
 
     Each mapping in use has connections of its own, bound when they are opened, again after every loss. So plain keys
@@ -373,46 +443,94 @@ class MappedClient(MappedView):
         servers: (host, port), HOST:PORT, HOST, unix:PATH or an absolute path; or a list of several, among which the
             bare key chooses as in pymemcache's `HashClient`. A key never moves to another server.
         mapping: what plain keys mean; None: the server's default mapping.
-        columns: the names of its value columns, names with types such as `{"name": str, "price": int}`, or `Columns`;
-            None: values are bytes.
+        columns: the names of its value columns, names with types such as `{"name": str, "price": int}`, a TypedDict, or
+            `Columns`; None: values are bytes.
         pool_size: connections at most for each server and mapping, for use by several threads; None: one thread.
         delimiter: between mapping and key, as the server's `table_map_delimiter`.
         credentials: user and password, if the server requires authentication, as memcached -Y does.
         max_answer_bytes: limit of the answers to one request; beyond it the connection is closed with ServerError.
-        options: of pymemcache's clients, such as `timeout` (60 s here: longer than a server waits for a lock),
-            `connect_timeout` (10 s), `tls_context`, `serde` for values that are no columns.
+        ignore_exc: a call that the network or the server fails (LinkError, ServerError) is logged and returns what it
+            returns without a row; see `MappedView`. The other errors, and those of `bind`, `version`, `versions` and
+            `raw_command`, are raised.
+        options: those above, by name, and of pymemcache's clients, such as `timeout` (60 s here: longer than a server
+            waits for a lock), `connect_timeout` (10 s), `tls_context`, `serde` for values that are no columns.
 
     Raises:
         CallError: an unknown option or one that makes no sense here, or credentials that no server takes.
     """
 
+    @overload
     def __init__(
-        self,
+        self: MappedClient[Any],
         servers: Server | list[Server],
         *,
-        mapping: str | None = None,
-        columns: ColumnsSpec = None,
-        pool_size: int | None = None,
-        delimiter: str = ".",
-        credentials: tuple[str, str] | None = None,
-        max_answer_bytes: int = MAX_ANSWER_BYTES,
-        **options: Any,
-    ) -> None:
+        serde: Serde | None,
+        columns: None = None,
+        **options: Unpack[BytesOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: MappedClient[bytes],
+        servers: Server | list[Server],
+        *,
+        columns: None = None,
+        **options: Unpack[BytesOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: MappedClient[Row],
+        servers: Server | list[Server],
+        *,
+        columns: Columns[Row] | type[Row],
+        **options: Unpack[MappedOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: MappedClient[tuple[str, ...]],
+        servers: Server | list[Server],
+        *,
+        columns: tuple[()],
+        **options: Unpack[MappedOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: MappedClient[dict[str, str]],
+        servers: Server | list[Server],
+        *,
+        columns: tuple[str, ...] | list[str],
+        **options: Unpack[MappedOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: MappedClient[dict[str, Any]],
+        servers: Server | list[Server],
+        *,
+        columns: Mapping[str, Any] | None,
+        **options: Unpack[MappedOptions],
+    ) -> None: ...
+
+    def __init__(self, servers: Server | list[Server], *, columns: Any = None, **options: Any) -> None:
         where = [each.socket_address for each in server_addresses(servers)]
-        check_limits(delimiter=delimiter, pool_size=pool_size, max_answer_bytes=max_answer_bytes)
-        check_options(options, several=len(where) > 1)
-        used = {**_DEFAULTS, **options}
-        first = greeting(credentials)
+        given = checked(MappedOptions, options, several=len(where) > 1)
+        # Keys are checked before pymemcache sees them.
+        used = {name: value for name, value in given.items() if name not in OWN} | {"allow_unicode_keys": True}
+        first = greeting(given["credentials"])
         clients = Clients(
-            lambda name: connected(where, first._replace(mapping=name), pool_size, max_answer_bytes, **used),
-            delimiter,
-            "serde" in options,
-            repr(servers),
+            lambda name: connected(
+                where, first._replace(mapping=name), given["pool_size"], given["max_answer_bytes"], **used
+            )
         )
-        super().__init__(clients, None if mapping is None else check_name(mapping), columns)
+        super().__init__(clients, rules(servers, given), given["mapping"], columns)
         try:
             self._client()
-        except (TypeError, ValueError) as error:
+        except MappedError:
+            raise
+        except Exception as error:
             raise CallError(f"options of pymemcache: {error}") from error
 
     def __enter__(self) -> Self:
@@ -421,8 +539,10 @@ class MappedClient(MappedView):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def bind(self, name: str, columns: ColumnsSpec = None) -> None:
+    def bind(self, name: str, columns: ColumnsSpec[Any] = None) -> None:
         """Let plain keys mean another mapping from now on, on every connection of this client.
+
+        A type checker still expects rows of the constructor's type: use `at` for another one.
 
         Args:
             name: of a row of `containers`.
@@ -431,17 +551,36 @@ class MappedClient(MappedView):
         Raises:
             UnknownMappingError: a server has no such mapping; what was bound stays.
         """
-        self._clients.check(check_name(name))
-        self._mapping, self._columns = name, as_columns(columns)
+        bound = check_name(name), as_columns(columns)
+        self._clients.check(name)
+        self._mapping, self._columns = bound
 
-    def at(self, name: str, columns: ColumnsSpec = None) -> MappedView:
+    @overload
+    def at(self: MappedClient[Serialized], name: str, columns: None = None) -> MappedView[Any]: ...
+
+    @overload
+    def at(self, name: str, columns: None = None) -> MappedView[bytes]: ...
+
+    @overload
+    def at(self, name: str, columns: Columns[Row] | type[Row]) -> MappedView[Row]: ...
+
+    @overload
+    def at(self, name: str, columns: tuple[()]) -> MappedView[tuple[str, ...]]: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def at(self, name: str, columns: tuple[str, ...] | list[str]) -> MappedView[dict[str, str]]: ...
+
+    @overload
+    def at(self, name: str, columns: Mapping[str, Any]) -> MappedView[dict[str, Any]]: ...
+
+    def at(self, name: str, columns: Any = None) -> MappedView[Any]:
         """Return the calls on another mapping: bare keys in, bare keys out; those of this client stay what they are.
 
         Args:
             name: of a row of `containers`; an unknown one is an error of the first call.
             columns: of that mapping, as for the constructor.
         """
-        return MappedView(self._clients, check_name(name), columns)
+        return MappedView(self._clients, self._rules, check_name(name), columns)
 
     def close(self) -> None:
         """Close every connection; a later call opens them again."""

@@ -7,78 +7,199 @@ it then has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ssl
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol, TypedDict
 
 from kvref.addresses import UNIX, Address
+from kvref.client.arguments import check_name, shown, utf8, whole_number
 from kvref.client.errors import CallError
-from kvref.client.protocol import Key
+from kvref.client.protocol import MAX_ANSWER_BYTES, greeting
+from kvref.client.view import Rules
 from kvref.errors import suggestion
 
-# Parameters of pymemcache's `Client` that a mapped client passes on.
-OF_CLIENT: Final = frozenset({
-    "allow_unicode_keys", "connect_timeout", "default_noreply", "deserializer", "encoding", "no_delay", "serde",
-    "serializer", "socket_keepalive", "socket_module", "timeout", "tls_context",
-})  # fmt: skip
-# Further ones of pymemcache's `HashClient`.
-OF_SEVERAL: Final = frozenset({"hasher"})
+
+class Serde(Protocol):
+    """How values become bytes, as of pymemcache."""
+
+    def serialize(self, key: Any, value: Any, /) -> tuple[Any, int]:
+        """Return what is stored, bytes or a text, and flags."""
+
+    def deserialize(self, key: Any, value: bytes, flags: int, /) -> Any:
+        """Return the value."""
+
+
+class ClientOptions(TypedDict, total=False):
+    """The options of both clients."""
+
+    mapping: str | None
+    delimiter: str
+    credentials: tuple[str, str] | None
+    connect_timeout: float | None
+    timeout: float | None
+    tls_context: ssl.SSLContext | None
+    max_answer_bytes: int
+    ignore_exc: bool
+
+
+class BytesOptions(ClientOptions, total=False):
+    """The options of `MappedClient` without a serde; the last seven are pymemcache's."""
+
+    pool_size: int | None
+    allow_unicode_keys: bool
+    default_noreply: bool
+    encoding: str
+    hasher: Callable[[], Any]
+    no_delay: bool
+    socket_keepalive: Any
+    socket_module: Any
+
+
+class MappedOptions(BytesOptions, total=False):
+    """The options of `MappedClient`. With a serde, a type checker does not know what values are read as."""
+
+    serde: Serde | None
+    serializer: Callable[[Any, Any], Any] | None
+    deserializer: Callable[[Any, bytes, int], Any] | None
+
+
+class AsyncOptions(ClientOptions, total=False):
+    """The options of `AsyncMappedClient`; `tls_context`, pymemcache's name, is `tls`."""
+
+    tls: ssl.SSLContext | None
+
+
 _REFUSED: Final = {
     "key_prefix": "the keys of a table are whole; use a mapping of its own",
-    "ignore_exc": "a failed read would be taken for a missing row",
     "max_pool_size": "use pool_size",
     "use_pooling": "use pool_size",
     "retry_attempts": "a key never moves to another server, so that calls are not repeated",
     "retry_timeout": "a key never moves to another server, so that calls are not repeated",
     "dead_timeout": "a key never moves to another server, so that calls are not repeated",
+    "IGNORE_EXCEPTIONS": "use ignore_exc",
 }
+# What a client does not pass on to pymemcache.
+OWN: Final = frozenset(ClientOptions.__annotations__) - {"connect_timeout", "timeout", "tls_context"} | {"pool_size"}
+_OF_SEVERAL: Final = frozenset({"hasher"})
+_WITHOUT_DEFAULT: Final = frozenset({"hasher", "socket_module"})
+_ASCII: Final = "".join(map(chr, range(128)))
 _MAX_DELIMITER: Final = 32  # bytes, of `table_map_delimiter`
+_MAX_SECONDS: Final = (1 << 31) // 1000  # a socket counts milliseconds in 32 bits
+_MAX_PATH: Final = 107  # bytes of a socket's path, as the kernel has it
 
 
-def check_options(given: Mapping[str, Any], *, several: bool) -> None:
-    """Check the options that a client passes to pymemcache.
+class _Option(NamedTuple):
+    default: Any
+    allows: Callable[[Any], bool]
+    wanted: str
+
+
+def _is_bool(given: object) -> bool:
+    return isinstance(given, bool)
+
+
+def _is_count(given: object) -> bool:
+    number = whole_number(given)
+    return number is not None and number >= 1
+
+
+def _is_time(given: object) -> bool:
+    return isinstance(given, int | float) and not _is_bool(given) and 0 < given <= _MAX_SECONDS
+
+
+def _is_delimiter(given: object) -> bool:
+    return isinstance(given, str) and 0 < len(utf8("delimiter", given)) <= _MAX_DELIMITER
+
+
+def _is_encoding(given: object) -> bool:
+    try:
+        # pymemcache writes the numbers of a request in it too.
+        return isinstance(given, str) and _ASCII.encode(given) == _ASCII.encode()
+    except (LookupError, ValueError):
+        return False
+
+
+def _is_serde(given: object) -> bool:
+    return all(callable(getattr(given, name, None)) for name in ("serialize", "deserialize"))
+
+
+def _or_none(allows: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda given: given is None or allows(given)
+
+
+def _flag(*, default: bool) -> _Option:
+    return _Option(default, _is_bool, "True or False")
+
+
+_A_TIME: Final = f"a number of seconds above 0, up to {_MAX_SECONDS}"
+_CONTEXT: Final = _Option(None, _or_none(lambda given: isinstance(given, ssl.SSLContext)), "an ssl.SSLContext")
+# `mapping` and `credentials` have checks of their own.
+_OPTIONS: Final[Mapping[str, _Option]] = {
+    "mapping": _Option(None, lambda _: True, ""),
+    "delimiter": _Option(".", _is_delimiter, f"a text of 1 to {_MAX_DELIMITER} bytes"),
+    "credentials": _Option(None, lambda _: True, ""),
+    "connect_timeout": _Option(10.0, _or_none(_is_time), _A_TIME),
+    "timeout": _Option(60.0, _or_none(_is_time), _A_TIME),
+    "tls_context": _CONTEXT,
+    "tls": _CONTEXT,
+    "max_answer_bytes": _Option(MAX_ANSWER_BYTES, _is_count, "a whole number from 1 on"),
+    "ignore_exc": _flag(default=False),
+    "pool_size": _Option(None, _or_none(_is_count), "a whole number from 1 on"),
+    "allow_unicode_keys": _flag(default=True),
+    "default_noreply": _flag(default=False),
+    "encoding": _Option("ascii", _is_encoding, "the name of an encoding that has ASCII"),
+    "hasher": _Option(None, callable, "a class with add_node, remove_node and get_node"),
+    "no_delay": _flag(default=True),
+    "socket_keepalive": _Option(None, lambda _: True, ""),
+    "socket_module": _Option(None, lambda given: callable(getattr(given, "socket", None)), "a module such as socket"),
+    "serde": _Option(None, _or_none(_is_serde), "an object with serialize and deserialize"),
+    "serializer": _Option(None, _or_none(callable), "a function"),
+    "deserializer": _Option(None, _or_none(callable), "a function"),
+}
+
+
+def checked(names: type, given: Mapping[str, Any], *, several: bool = False) -> dict[str, Any]:
+    """Return the options of a client by name, with the defaults of those that are not given and have one.
 
     Args:
+        names: the TypedDict of the client's options.
         given: by name.
         several: the client has several servers.
 
     Raises:
-        CallError: an unknown name, one that makes no sense for tables, or a time that is no positive number.
+        CallError: an unknown name, one that makes no sense for tables, or a value that it does not allow.
     """
-    known = OF_CLIENT | OF_SEVERAL if several else OF_CLIENT
-    for name in given:
+    known = names.__annotations__.keys() - (set() if several else _OF_SEVERAL)
+    for name, value in given.items():
         if name in _REFUSED:
             raise CallError(f"option {name}: {_REFUSED[name]}")
         if name not in known:
             raise CallError(
                 f"unknown option {name!r}{suggestion(name, known)}: the options are {', '.join(sorted(known))}"
             )
-    check_times({name: given[name] for name in ("timeout", "connect_timeout") if name in given})
+        if not _OPTIONS[name].allows(value):
+            raise CallError(f"{name}={shown(value)}: {_OPTIONS[name].wanted}")
+    if given.get("mapping") is not None:
+        check_name(given["mapping"])
+    greeting(given.get("credentials"))
+    return {name: _OPTIONS[name].default for name in known if name not in _WITHOUT_DEFAULT} | dict(given)
 
 
-def check_times(times: Mapping[str, float | None]) -> None:
-    """Raise CallError for a time that is neither a positive number of seconds nor None."""
-    for name, seconds in times.items():
-        if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
-            raise CallError(f"{name}={seconds!r}: a number of seconds above 0")
-
-
-def check_limits(*, delimiter: str, max_answer_bytes: int, pool_size: int | None = None) -> None:
-    """Check what every client has.
+def rules(servers: object, options: Mapping[str, Any]) -> Rules:
+    """Return what the views of a client have in common.
 
     Args:
-        delimiter: between mapping and key, 1 to 32 bytes.
-        max_answer_bytes: 1 or more.
-        pool_size: 1 or more; None: no pool.
-
-    Raises:
-        CallError: one of them is out of its range.
+        servers: as the client was given them.
+        options: checked.
     """
-    if not isinstance(delimiter, str) or not 0 < len(delimiter.encode()) <= _MAX_DELIMITER:
-        raise CallError(f"delimiter={delimiter!r}: a text of 1 to {_MAX_DELIMITER} bytes")
-    for name, number in (("max_answer_bytes", max_answer_bytes), ("pool_size", pool_size)):
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
-            raise CallError(f"{name}={number!r}: a whole number from 1 on")
+    return Rules(
+        repr(servers),
+        options["delimiter"],
+        ascii_only=not options.get("allow_unicode_keys", True),
+        has_serde=any(options.get(name) is not None for name in ("serde", "serializer", "deserializer")),
+        ignore_exc=options["ignore_exc"],
+    )
 
 
 Server = str | tuple[str, int]
@@ -112,7 +233,7 @@ def server_name(address: Address) -> str:
     return address.path or f"{address.host}:{address.port}"
 
 
-def server_of(key: Key, names: Sequence[str]) -> str:
+def server_of(key: str | bytes, names: Sequence[str]) -> str:
     """Return the name of the server that has a key.
 
     Args:
@@ -147,7 +268,7 @@ def _rotated(number: int, bits: int) -> int:
 
 
 def _address(server: object) -> Address:
-    refused = CallError(f"server {server!r}: write HOST:PORT, HOST, (host, port), unix:PATH or an absolute path")
+    refused = CallError(f"server {shown(server)}: write HOST:PORT, HOST, (host, port), unix:PATH or an absolute path")
     if isinstance(server, tuple) and len(server) == 2:
         host, port = server
         if not isinstance(host, str) or isinstance(port, bool) or not isinstance(port, int):
@@ -155,7 +276,10 @@ def _address(server: object) -> Address:
     elif isinstance(server, str):
         path = server.removeprefix(UNIX) if server.startswith((UNIX, "/")) else ""
         if path and "\0" not in path:
-            return Address("", 0, str(Path(path).absolute()))
+            path = str(Path(path).absolute())
+            if len(utf8("server", path)) > _MAX_PATH:
+                raise CallError(f"server {shown(server)}: the path of a socket has at most {_MAX_PATH} bytes")
+            return Address("", 0, path)
         host, colon, digits = server.rpartition(":")
         if not colon or server.endswith("]") or (":" in host and not host.startswith("[")):
             host, digits = server, str(DEFAULT_PORT)  # a host alone, or an IPv6 address without brackets
@@ -167,4 +291,8 @@ def _address(server: object) -> Address:
     host = host.strip("[]")
     if not host or not host.isprintable() or " " in host or not 0 < port < 1 << 16:
         raise refused
+    try:
+        host.encode("idna")  # as the resolver does
+    except UnicodeError:
+        raise refused from None
     return Address(host, port)

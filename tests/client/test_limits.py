@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 
 import pytest
+from answering import answering
 
 from kvref.client import MappedClient, ServerError
 
 LIMIT = 1000
 BEYOND = 1 << 24
-
-
-@contextmanager
-def answering(answer: Callable[[], Iterator[bytes]]) -> Iterator[str]:
-    """Serve on loopback: every request is answered with the same chunks, until the client closes the connection."""
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return  # The listener is closed.
-            with connection, suppress(ConnectionError):
-                while connection.recv(4096):
-                    for chunk in answer():
-                        connection.sendall(chunk)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield f"127.0.0.1:{listener.getsockname()[1]}"
-        listener.shutdown(socket.SHUT_RDWR)
-    thread.join(30)
 
 
 def endless(chunk: bytes) -> Callable[[], Iterator[bytes]]:

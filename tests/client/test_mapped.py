@@ -152,7 +152,7 @@ def test_columns(empty: Any, connect: Connect) -> None:
     if empty.has_ranges:
         assert client.get_range(ge="3") == {"3": {"name": "cap", "price": "1", "note": "n"}}
     with pytest.raises(ServerError, match="3 parts"):
-        client.at("shop", ("name",)).get("1")
+        client.at("shop", ("name", "price")).get("1")
     with pytest.raises(CallError, match="append of several columns"):
         shop.append("1", "x")
     with pytest.raises(CallError, match="no value column 'colour'"):

@@ -11,19 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref.client import CallError, Columns, UnsupportedError
-from kvref.client.protocol import (
-    ROWS,
-    STATS,
-    Answer,
-    GarbledError,
-    Item,
-    Key,
-    Replies,
-    Shape,
-    check_ranges,
-    range_word,
-    split_word,
-)
+from kvref.client.arguments import Key, range_word, split_word
+from kvref.client.protocol import ROWS, STATS, Answer, GarbledError, Item, Replies, Shape, check_ranges
 
 
 @pytest.mark.parametrize(
@@ -76,13 +65,13 @@ def test_which_server_has_ranges(version: str, has: bool) -> None:
 @pytest.mark.parametrize(
     ("columns", "value", "data"),
     [
-        (Columns(), ("a", 1, b"c"), b"a|1|c"), (Columns(), ["a", None, ""], b"a"), (Columns(), ("", "b"), b"|b"), (Columns(), (), b""),
+        (Columns(), ("a", 1, b"c"), b"a|1|c"), (Columns(), ["a", None, ""], b"a"), (Columns(), ("", "b"), b"|b"), (Columns(), (), None), (Columns(), [], None),
         (Columns(), "a|b", b"a|b"), (Columns(), 7, b"7"), (Columns(("a", "b")), {"b": 2, "a": 1}, b"1|2"), (Columns(("a", "b")), {}, None),
         (Columns(("a", "b")), {"b": 2, "a": None}, b"|2"), (Columns(("a", "b")), {"b": 2}, None), (Columns(("a", "b")), {"a": 2}, None),
         (Columns(("a", "b")), ("a",), None), (Columns(("a", "b")), "a", None), (Columns(("a", "b")), 7, None), (Columns(("a", "b")), b"a|b", b"a|b"),
         (Columns(("a", "b")), ("a", None), b"a"), (Columns(("a",), "::"), ("x:y",), b"x:y"), (Columns((), "::"), ("x", "y"), b"x::y"),
         (Columns(empty_in_the_middle=True), ("a", "", "c"), b"a||c"), (Columns(), ("a", "", "c"), None), (Columns(), ("", "", "c"), None),
-        (Columns(), ("a|b", "c"), None), (Columns(), ("a\0", "c"), None), (Columns(("a",)), ("a", "b"), None),
+        (Columns(), ("a|b", "c"), None), (Columns(), ("a\0", "c"), None), (Columns(("a",)), ("a", "b"), None), (Columns(("a",)), "a|b", b"a|b"), (Columns(("a",)), ("a|b",), b"a|b"),
         (Columns(("a",)), {"b": 1}, None), (Columns(), {"b": 1}, None),
     ],
 )  # fmt: skip

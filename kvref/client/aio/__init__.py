@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from kvref.client.aio.connection import Line
 from kvref.client.aio.view import AsyncMappedView, Lines
-from kvref.client.columns import ColumnsSpec, as_columns
+from kvref.client.arguments import check_name
+from kvref.client.columns import Columns, ColumnsSpec, R, as_columns
 from kvref.client.errors import CallError
-from kvref.client.options import Server, check_limits, check_times, server_addresses
-from kvref.client.protocol import MAX_ANSWER_BYTES, check_name, greeting
+from kvref.client.options import AsyncOptions, Server, checked, rules, server_addresses
+from kvref.client.protocol import greeting
+
+Row = TypeVar("Row")
 
 
-class AsyncMappedClient(AsyncMappedView):
+class AsyncMappedClient(AsyncMappedView[R]):
     """Mapped tables of one server or of several; `@@mapping.key` is a key of that mapping in every call.
 
     Each mapping in use has one connection to each server, opened by its first call, bound then and after every loss.
@@ -29,12 +32,13 @@ class AsyncMappedClient(AsyncMappedView):
         servers: (host, port), HOST:PORT, HOST, unix:PATH or an absolute path; or a list of several, among which the
             bare key chooses as in `MappedClient`. With TLS over a unix socket the certificate is one of `localhost`.
         mapping: what plain keys mean; None: the server's default mapping.
-        columns: the names of its value columns, names with types such as `{"name": str, "price": int}`, or `Columns`;
-            None: values are bytes.
+        columns: the names of its value columns, names with types such as `{"name": str, "price": int}`, a TypedDict, or
+            `Columns`; None: values are bytes.
         delimiter: between mapping and key, as the server's `table_map_delimiter`.
-        connect_timeout: for connection and bind, in seconds.
-        timeout: for each answer, in seconds; longer than a server waits for a lock (50 by default).
+        connect_timeout: for connection and bind, in seconds; 10 by default.
+        timeout: for each answer, in seconds; 60 by default, longer than a server waits for a lock (50 by default).
         credentials: user and password, if the server requires authentication, as memcached -Y does.
+        ignore_exc: as for `MappedClient`.
         tls: how the server proves who it is; None: without TLS. `tls_context`, pymemcache's name, is the same option.
         tls_context: see `tls`.
         max_answer_bytes: limit of one answer with all its rows; beyond it the connection is closed with ServerError.
@@ -43,35 +47,69 @@ class AsyncMappedClient(AsyncMappedView):
         CallError: an address, a mapping's name or another option is invalid, or credentials that no server takes.
     """
 
-    def __init__(  # noqa: PLR0913 - options by name, as of any client
-        self,
+    @overload
+    def __init__(
+        self: AsyncMappedClient[bytes],
         servers: Server | list[Server],
         *,
-        mapping: str | None = None,
-        columns: ColumnsSpec = None,
-        delimiter: str = ".",
-        connect_timeout: float = 10.0,
-        timeout: float = 60.0,
-        credentials: tuple[str, str] | None = None,
-        tls: ssl.SSLContext | None = None,
-        tls_context: ssl.SSLContext | None = None,
-        max_answer_bytes: int = MAX_ANSWER_BYTES,
-    ) -> None:
+        columns: None = None,
+        **options: Unpack[AsyncOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: AsyncMappedClient[Row],
+        servers: Server | list[Server],
+        *,
+        columns: Columns[Row] | type[Row],
+        **options: Unpack[AsyncOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: AsyncMappedClient[tuple[str, ...]],
+        servers: Server | list[Server],
+        *,
+        columns: tuple[()],
+        **options: Unpack[AsyncOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: AsyncMappedClient[dict[str, str]],
+        servers: Server | list[Server],
+        *,
+        columns: tuple[str, ...] | list[str],
+        **options: Unpack[AsyncOptions],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: AsyncMappedClient[dict[str, Any]],
+        servers: Server | list[Server],
+        *,
+        columns: Mapping[str, Any] | None,
+        **options: Unpack[AsyncOptions],
+    ) -> None: ...
+
+    def __init__(self, servers: Server | list[Server], *, columns: Any = None, **options: Any) -> None:
         addresses = server_addresses(servers)
-        check_limits(delimiter=delimiter, max_answer_bytes=max_answer_bytes)
-        check_times({"connect_timeout": connect_timeout, "timeout": timeout})
-        if tls is not None and tls_context is not None:
+        given = checked(AsyncOptions, options)
+        if given["tls"] is not None and given["tls_context"] is not None:
             raise CallError("tls and tls_context are the same option: give one")
-        context, first = tls or tls_context, greeting(credentials)
+        context, first = given["tls"] or given["tls_context"], greeting(given["credentials"])
         lines = Lines(
             lambda address, name: Line(
-                address, first._replace(mapping=name), context, connect_timeout, timeout, max_answer_bytes
+                address,
+                first._replace(mapping=name),
+                context,
+                given["connect_timeout"],
+                given["timeout"],
+                given["max_answer_bytes"],
             ),
             addresses,
-            delimiter,
-            repr(servers),
         )
-        super().__init__(lines, None if mapping is None else check_name(mapping), columns)
+        super().__init__(lines, rules(servers, given), given["mapping"], columns)
 
     async def __aenter__(self) -> Self:
         return self
@@ -79,8 +117,10 @@ class AsyncMappedClient(AsyncMappedView):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def bind(self, name: str, columns: ColumnsSpec = None) -> None:
+    async def bind(self, name: str, columns: ColumnsSpec[Any] = None) -> None:
         """Let plain keys mean another mapping from now on; calls in flight keep theirs.
+
+        A type checker still expects rows of the constructor's type: use `at` for another one.
 
         Args:
             name: of a row of `containers`.
@@ -89,17 +129,33 @@ class AsyncMappedClient(AsyncMappedView):
         Raises:
             UnknownMappingError: the server has no such mapping; what was bound stays.
         """
-        await asyncio.gather(*[line.version() for line in self._lines.each(check_name(name))])
-        self._mapping, self._columns = name, as_columns(columns)
+        bound = check_name(name), as_columns(columns)
+        await asyncio.gather(*[line.version() for line in self._lines.each(name)])
+        self._mapping, self._columns = bound
 
-    def at(self, name: str, columns: ColumnsSpec = None) -> AsyncMappedView:
+    @overload
+    def at(self, name: str, columns: None = None) -> AsyncMappedView[bytes]: ...
+
+    @overload
+    def at(self, name: str, columns: Columns[Row] | type[Row]) -> AsyncMappedView[Row]: ...
+
+    @overload
+    def at(self, name: str, columns: tuple[()]) -> AsyncMappedView[tuple[str, ...]]: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def at(self, name: str, columns: tuple[str, ...] | list[str]) -> AsyncMappedView[dict[str, str]]: ...
+
+    @overload
+    def at(self, name: str, columns: Mapping[str, Any]) -> AsyncMappedView[dict[str, Any]]: ...
+
+    def at(self, name: str, columns: Any = None) -> AsyncMappedView[Any]:
         """Return the calls on another mapping: bare keys in, bare keys out.
 
         Args:
             name: of a row of `containers`; an unknown one is an error of the first call.
             columns: of that mapping, as for the constructor.
         """
-        return AsyncMappedView(self._lines, check_name(name), columns)
+        return AsyncMappedView(self._lines, self._rules, check_name(name), columns)
 
     async def close(self) -> None:
         """Close every connection after the answers that are outstanding; a later call opens them again."""

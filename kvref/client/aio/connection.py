@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
                 asked.future.set_exception(type(error)(*error.args))
         self._asked.clear()
 
-    async def leave(self, patience: float) -> None:
+    async def leave(self, patience: float | None) -> None:
         """Close the connection after the answers that are outstanding, at the latest after so many seconds."""
         if self._asked and self.error is None:
             # Some have no caller that waits; the reply to one more request shows that all replies arrived.
@@ -177,8 +177,8 @@ class Line:
         address: of the server; port: 1 to 65535.
         greeting: requests sent before all others.
         tls: how the server proves who it is; None: without TLS.
-        connect_timeout: for connection and greeting, in seconds.
-        timeout: for each answer, in seconds.
+        connect_timeout: for connection and greeting, in seconds; None: no limit.
+        timeout: for each answer, in seconds; None: no limit.
         max_answer: limit of one answer with all its rows, in bytes.
     """
 
@@ -187,8 +187,8 @@ class Line:
         address: Address,
         greeting: Greeting,
         tls: ssl.SSLContext | None,
-        connect_timeout: float,
-        timeout: float,
+        connect_timeout: float | None,
+        timeout: float | None,
         max_answer: int = MAX_ANSWER_BYTES,
     ) -> None:
         self._address = address
@@ -219,7 +219,7 @@ class Line:
                 answer = await future
         except TimeoutError as error:
             late = LinkError(f"{verb}: {self._name}: no answer within {self._timeout} s")
-            if connection is not None and asyncio.get_running_loop().time() - connection.heard >= self._timeout:
+            if connection is not None and asyncio.get_running_loop().time() - connection.heard >= (self._timeout or 0):
                 connection.end(late)
             raise late from error
         failure = refusal(answer.line, verb, self._name)

@@ -1,151 +1,213 @@
-"""The calls on one mapping's keys, for asyncio."""
+"""The calls on one mapping's keys, for asyncio; what they check and how they read is in `kvref.client.view`."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar, overload
 
 from kvref.addresses import Address
 from kvref.client.aio.connection import Line
-from kvref.client.columns import (
-    MAX_ATTEMPTS,
-    Columns,
-    ColumnsSpec,
-    Part,
-    Value,
-    Values,
-    as_columns,
-    check_single,
-    check_update,
-    shown_mapping,
-    update_lost,
+from kvref.client.arguments import (
+    B,
+    K,
+    Key,
+    as_bytes,
+    check_cas,
+    check_delta,
+    check_expire,
+    check_flags,
+    check_keys,
+    check_noreply,
+    check_raw,
+    check_stats,
+    key_of_range,
+    range_word,
 )
+from kvref.client.columns import MAX_ATTEMPTS, R, check_update, update_lost
 from kvref.client.errors import CallError, unreadable
 from kvref.client.options import server_name, server_of
-from kvref.client.protocol import (
-    ROWS,
-    STATS,
-    Item,
-    Key,
-    Shape,
-    as_bytes,
-    check_delta,
-    check_store,
-    range_word,
-    split_word,
-)
+from kvref.client.protocol import ROWS, STATS, Item, Shape
+from kvref.client.values import Part, Value
+from kvref.client.view import Rules, View
 
 T = TypeVar("T")
+D = TypeVar("D")
+C = TypeVar("C")
 _STORED = {b"STORED": True, b"NOT_STORED": False, b"EXISTS": False, b"NOT_FOUND": None}
 _DONE = {b"DELETED": True, b"TOUCHED": True, b"NOT_FOUND": False}
 
 
-class AsyncMappedView:
+class _Write(NamedTuple):
+    """A request whose answer is one line, checked."""
+
+    line: Line
+    verb: str
+    request: bytes
+    noreply: bool
+
+
+class AsyncMappedView(View[R]):
     """The calls on the keys of one mapping; made by `AsyncMappedClient.at`.
 
     Keys, values, results and errors are those of `kvref.client.MappedView`. Calls that run at the same time share a
     connection and do not wait for each other's answers; the server carries them out in the order in which they began.
     """
 
-    def __init__(self, lines: Lines, mapping: str | None, columns: ColumnsSpec) -> None:
+    def __init__(self, lines: Lines, rules: Rules, mapping: str | None, columns: Any) -> None:
+        super().__init__(rules, mapping, columns)
         self._lines = lines
-        self._mapping = mapping
-        self._columns = as_columns(columns)
+
+    @overload
+    async def get(self, key: Key) -> R | None: ...
+
+    @overload
+    async def get(self, key: Key, default: D) -> R | D: ...
 
     async def get(self, key: Key, default: Any = None) -> Any:
         """Return the value of a key, or the default."""
-        item = await self._one(b"get", key)
-        return default if item is None else self._read(item.value)
+        line, bare = self._place(key)
+        with self._ignored("get"):
+            item = await _one(line, b"get", bare)
+            return default if item is None else self._read(item.value)
+        return default
+
+    @overload
+    async def gets(self, key: Key) -> tuple[R, int] | tuple[None, None]: ...
+
+    @overload
+    async def gets(self, key: Key, default: D, cas_default: C = ...) -> tuple[R, int] | tuple[D, C]: ...
 
     async def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults."""
-        item = await self._one(b"gets", key)
-        return (default, cas_default) if item is None else (self._read(item.value), item.cas)
+        line, bare = self._place(key)
+        with self._ignored("gets"):
+            item = await _one(line, b"gets", bare)
+            return (default, cas_default) if item is None else (self._read(item.value), item.cas)
+        return default, cas_default
+
+    @overload
+    async def gat(self, key: Key, expire: int = 0) -> R | None: ...
+
+    @overload
+    async def gat(self, key: Key, expire: int, default: D) -> R | D: ...
 
     async def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
         """Return the value of a key, or the default, and set when its row expires, as `MappedView.gat` does."""
-        check_store(expire, 0)
-        item = await self._one(b"gat %d" % expire, key)
-        return default if item is None else self._read(item.value)
+        seconds = check_expire(expire)
+        line, bare = self._place(key)
+        with self._ignored("gat"):
+            item = await _one(line, b"gat %d" % seconds, bare)
+            return default if item is None else self._read(item.value)
+        return default
+
+    @overload
+    async def gats(self, key: Key, expire: int = 0) -> tuple[R, int] | tuple[None, None]: ...
+
+    @overload
+    async def gats(self, key: Key, expire: int, default: D, cas_default: C = ...) -> tuple[R, int] | tuple[D, C]: ...
 
     async def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
         """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
-        check_store(expire, 0)
-        item = await self._one(b"gats %d" % expire, key)
-        return (default, cas_default) if item is None else (self._read(item.value), item.cas)
+        seconds = check_expire(expire)
+        line, bare = self._place(key)
+        with self._ignored("gats"):
+            item = await _one(line, b"gats %d" % seconds, bare)
+            return (default, cas_default) if item is None else (self._read(item.value), item.cas)
+        return default, cas_default
 
-    async def get_many(self, keys: Iterable[Key]) -> dict[Key, Any]:
+    async def get_many(self, keys: Iterable[K]) -> dict[K, R]:
         """Return the values of the keys that exist; one request for each mapping and server."""
-        return {key: self._read(item.value) for key, item in await self._many(b"get", keys)}
+        return {key: value for key, value, _ in await self._many("get_many", b"get", keys)}
 
-    async def gets_many(self, keys: Iterable[Key]) -> dict[Key, tuple[Any, int]]:
+    async def gets_many(self, keys: Iterable[K]) -> dict[K, tuple[R, int]]:
         """Return the values with their numbers of the keys that exist."""
-        return {key: (self._read(item.value), item.cas or 0) for key, item in await self._many(b"gets", keys)}
+        return {key: (value, number or 0) for key, value, number in await self._many("gets_many", b"gets", keys)}
 
     async def get_range(
-        self, *, gt: Key | None = None, ge: Key | None = None, lt: Key | None = None, le: Key | None = None
-    ) -> dict[Key, Any]:
+        self, *, gt: B | None = None, ge: B | None = None, lt: B | None = None, le: B | None = None
+    ) -> dict[B, R]:
         """Return the rows whose keys lie between the bounds, as `MappedView.get_range` does."""
         word = range_word(gt, ge, lt, le)
-        as_text = not any(isinstance(bound, bytes) for bound in (gt, ge, lt, le))
-        rows: dict[Key, Any] = {}
+        rows: dict[B, R] = {}
         for line in self._lines.each(self._mapping):
-            await line.need_ranges()
-            for item in await _rows(line, b"get", [word]):
-                key = item.key.decode("utf-8", "surrogateescape") if as_text else item.key
-                rows[key] = self._read(item.value)
+            with self._ignored("get_range"):
+                await line.need_ranges()
+                for item in await _rows(line, b"get", [word]):
+                    rows[key_of_range(item.key, gt, ge, lt, le)] = self._read(item.value)
         return rows
 
-    async def set(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int = 0) -> bool:
+    async def set(
+        self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> bool:
         """Store a value; False where the table does not take it (the plugins' NOT_STORED).
 
         Args:
-            expire: seconds, up to 30 days, or a Unix time; 0: never. noreply: do not wait; whether it was stored stays
-            unknown. The word itself is not sent: a server that rejects
-                such a request may reply all the same, and the reply would match no call. The reply is read and dropped.
-            flags: 0 to 2^32 - 1.
+            expire: seconds, up to 30 days, or a Unix time; 0: never.
+            noreply: do not wait; whether it was stored stays unknown. The word itself is not sent: a server that
+                rejects such a request may reply all the same, and the reply would match no call. The reply is read and
+                dropped.
+            flags: 0 to 2^32 - 1, 0 by default.
         """
-        return bool(await self._store("set", key, value, expire, noreply, flags))
+        return await self._stored("set", key, value, expire, noreply, flags)
 
-    async def set_many(self, values: Values, expire: int = 0, noreply: bool = False, flags: int = 0) -> list[Key]:
+    async def set_many(
+        self, values: Mapping[K, Value | R], expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> list[K]:
         """Store values, all on their way before the first answer is read; return the keys that were not stored."""
-        stored = await asyncio.gather(*[self.set(key, value, expire, noreply, flags) for key, value in values.items()])
-        return [key for key, done in zip(values, stored, strict=True) if not done]
+        written = self._all_written(values)
+        writes = [self._write("set", key, raw, expire, noreply, flags) for key, raw in written.items()]
+        stored = await asyncio.gather(*[self._sent(write, _STORED) for write in writes])
+        return [key for key, done in zip(written, stored, strict=True) if not done]
 
-    async def add(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int = 0) -> bool:
+    async def add(
+        self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> bool:
         """Store a value under a key that has none; False where it has one."""
-        return bool(await self._store("add", key, value, expire, noreply, flags))
+        return await self._stored("add", key, value, expire, noreply, flags)
 
-    async def replace(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int = 0) -> bool:
+    async def replace(
+        self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> bool:
         """Store a value under a key that has one; False where it has none."""
-        return bool(await self._store("replace", key, value, expire, noreply, flags))
+        return await self._stored("replace", key, value, expire, noreply, flags)
 
-    async def append(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int = 0) -> bool:
+    async def append(
+        self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> bool:
         """Add bytes behind a value; False where there is none. The plugins take flags and expiry from this call."""
-        return bool(await self._single("append")._store("append", key, value, expire, noreply, flags))
+        return await self._single("append")._stored("append", key, value, expire, noreply, flags)
 
-    async def prepend(self, key: Key, value: Value, expire: int = 0, noreply: bool = False, flags: int = 0) -> bool:
+    async def prepend(
+        self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
+    ) -> bool:
         """Add bytes in front of a value, as `append`."""
-        return bool(await self._single("prepend")._store("prepend", key, value, expire, noreply, flags))
+        return await self._single("prepend")._stored("prepend", key, value, expire, noreply, flags)
 
     async def cas(
-        self, key: Key, value: Value, cas: int, expire: int = 0, noreply: bool = False, flags: int = 0
+        self, key: Key, value: Value | R, cas: int, expire: int = 0, noreply: bool = False, flags: int | None = None
     ) -> bool | None:
         """Store a value if its row is as `gets` saw it, as `MappedView.cas` does."""
-        return await self._store("cas", key, value, expire, noreply, flags, cas)
+        number = check_cas(cas)
+        return await self._sent(self._write("cas", key, self._written(value), expire, noreply, flags, number), _STORED)
 
-    async def update(self, key: Key, changes: Mapping[str, Part], expire: int = 0, flags: int = 0) -> bool:
+    async def update(self, key: Key, changes: Mapping[str, Part], expire: int = 0, flags: int | None = None) -> bool:
         """Change some value columns of a row and keep the others, as `MappedView.update` does."""
-        check_update(self._columns)
-        for _ in range(MAX_ATTEMPTS):
-            value, number = await self.gets(key)
-            if value is None:
-                return False
-            stored = await self.cas(key, {**value, **changes}, number, expire, flags=flags)
-            if stored is not False:
-                return stored is True
-        raise update_lost(key)
+        checked_changes = check_update(self._columns, changes)
+        check_expire(expire)
+        check_flags(flags)
+        line, bare = self._place(key)
+        with self._ignored("update"):
+            for _ in range(MAX_ATTEMPTS):
+                item = await _one(line, b"gets", bare)
+                if item is None:
+                    return False
+                written = self._written({**self._read(item.value), **checked_changes})
+                stored = await _answered(self._write("cas", key, written, expire, None, flags, item.cas or 0), _STORED)
+                if stored is not False:
+                    return stored is True
+            raise update_lost(key)
+        return False
 
     async def incr(self, key: Key, value: int = 1, noreply: bool = False) -> int | None:
         """Add to a number and return the sum, as `MappedView.incr` does."""
@@ -157,13 +219,14 @@ class AsyncMappedView:
 
     async def delete(self, key: Key, noreply: bool = False) -> bool:
         """Delete a row; False where there was none."""
-        line, bare = self._place(key)
-        return await _sent(line, "delete", b"delete %s\r\n" % as_bytes(bare), _DONE, noreply)
+        return await self._sent(self._deletion(key, noreply), _DONE) is True
 
     async def delete_many(self, keys: Iterable[Key], noreply: bool = False) -> bool:
         """Delete rows; True, whether they were there or not."""
-        await asyncio.gather(*[self.delete(key, noreply) for key in keys])
-        return True
+        check_noreply(noreply)
+        writes = [self._deletion(key, noreply) for key in check_keys(keys)]
+        known = dict.fromkeys(_DONE, True)
+        return all(await asyncio.gather(*[self._sent(write, known) for write in writes]))
 
     async def touch(self, key: Key, expire: int = 0, noreply: bool = False) -> bool:
         """Set when a row expires; False without a row. Raises UnsupportedError at the plugins.
@@ -172,16 +235,19 @@ class AsyncMappedView:
             expire: as for `set`.
             noreply: do not wait; the result is True.
         """
-        check_store(expire, 0)
+        seconds = check_expire(expire)
+        waits = check_noreply(noreply)
         line, bare = self._place(key)
-        return await _sent(line, "touch", b"touch %s %d\r\n" % (as_bytes(bare), expire), _DONE, noreply)
+        request = b"touch %s %d\r\n" % (as_bytes(bare), seconds)
+        return await self._sent(_Write(line, "touch", request, bool(waits)), _DONE) is True
 
-    async def flush_all(self, delay: int = 0) -> bool:
+    async def flush_all(self, delay: int = 0, noreply: bool = False) -> bool:
         """Delete every row of the mapping's table, at once, on every server, as `MappedView.flush_all` does."""
-        request = b"flush_all %d\r\n" % check_delta(delay) if delay else b"flush_all\r\n"
-        lines = self._lines.each(self._mapping)
-        answers = await asyncio.gather(*[line.ask("flush_all", request) for line in lines])
-        return all(_meaning({b"OK": True}, answer.line, "flush_all") for answer in answers)
+        check_noreply(noreply)
+        seconds = check_expire(delay)
+        request = b"flush_all %d\r\n" % seconds if seconds else b"flush_all\r\n"
+        writes = [_Write(line, "flush_all", request, noreply=False) for line in self._lines.each(self._mapping)]
+        return all(await asyncio.gather(*[self._sent(write, {b"OK": True}) for write in writes]))
 
     async def stats(self, *arguments: str) -> dict[bytes, bytes]:
         """Return the rows of `stats` by name.
@@ -192,11 +258,12 @@ class AsyncMappedView:
         Raises:
             CallError: there are several servers.
         """
-        return await _stats(self._only("stats", "stats_of_each"), arguments)
+        return await self._stats(self._only("stats", "stats_of_each"), check_stats(arguments))
 
     async def stats_of_each(self, *arguments: str) -> list[dict[bytes, bytes]]:
         """Return what `stats` returns, of each server in the order of the constructor."""
-        return list(await asyncio.gather(*[_stats(line, arguments) for line in self._lines.each(self._mapping)]))
+        words = check_stats(arguments)
+        return list(await asyncio.gather(*[self._stats(line, words) for line in self._lines.each(self._mapping)]))
 
     async def version(self) -> bytes:
         """Return the server's version, as pymemcache does. Raises CallError if there are several servers."""
@@ -206,7 +273,7 @@ class AsyncMappedView:
         """Return the version of each server in the order of the constructor."""
         return tuple(await asyncio.gather(*[line.version() for line in self._lines.each(self._mapping)]))
 
-    async def raw_command(self, command: Key, end_tokens: Key = "\r\n") -> bytes:
+    async def raw_command(self, command: str | bytes, end_tokens: str | bytes = "\r\n") -> bytes:
         """Send a command as it is and return the reply up to a token, without the token.
 
         Do not send `bind` or `@@` words: other calls use the same connection. An error line ends the reply too.
@@ -218,9 +285,7 @@ class AsyncMappedView:
         Raises:
             CallError: there are several servers, or an empty command or token.
         """
-        request, end = as_bytes(command), as_bytes(end_tokens)
-        if not request.strip() or not end:
-            raise CallError("raw_command: a command and the end of its reply are not empty")
+        request, end = check_raw(command, end_tokens)
         line = self._only("raw_command", "a client of one server")
         verb = request.split()[0].decode("utf-8", "replace")
         return (await line.ask(verb, request + b"\r\n", Shape(end=end))).line
@@ -230,9 +295,6 @@ class AsyncMappedView:
     set_multi = set_many
     delete_multi = delete_many
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._lines.shown}{shown_mapping(self._mapping, self._columns)})"
-
     def _only(self, call: str, instead: str) -> Line:
         """Return the connection to the only server. Raises CallError if there are several."""
         lines = self._lines.each(self._mapping)
@@ -240,53 +302,78 @@ class AsyncMappedView:
             raise CallError(f"{call}: there are {len(lines)} servers: use {instead}")
         return lines[0]
 
-    def _place(self, key: Key) -> tuple[Line, Key]:
-        name, bare = split_word(key, self._lines.delimiter)
-        return self._lines.of(self._mapping if name is None else name, bare), bare
+    def _place(self, key: object) -> tuple[Line, str | bytes]:
+        name, bare = self._split(key)
+        return self._lines.of(name, bare), bare
 
-    async def _one(self, verb: bytes, key: Key) -> Item | None:
-        line, bare = self._place(key)
-        return next(iter(await _rows(line, verb, [bare])), None)
-
-    async def _many(self, verb: bytes, keys: Iterable[Key]) -> list[tuple[Key, Item]]:
-        places: dict[Line, dict[bytes, list[Key]]] = {}
-        for key in keys:
+    async def _many(self, call: str, verb: bytes, keys: Iterable[K]) -> list[tuple[K, Any, int | None]]:
+        places: dict[Line, dict[bytes, list[K]]] = {}
+        for key in check_keys(keys):
             line, bare = self._place(key)
             places.setdefault(line, {}).setdefault(as_bytes(bare), []).append(key)
-        answers = await asyncio.gather(*[_rows(line, verb, list(named)) for line, named in places.items()])
-        found = zip(places.values(), answers, strict=True)
-        return [(key, item) for named, items in found for item in items for key in named[item.key]]
 
-    async def _store(
-        self, verb: str, key: Key, value: Value, expire: int, noreply: bool, flags: int, cas: int | None = None
-    ) -> bool | None:
-        check_store(expire, flags, cas)
+        async def found(line: Line, named: dict[bytes, list[K]]) -> list[tuple[K, Any, int | None]]:
+            rows: list[tuple[K, Any, int | None]] = []
+            with self._ignored(call):
+                for item in await _rows(line, verb, list(named)):
+                    value = self._read(item.value)
+                    rows += [(key, value, item.cas) for key in named[item.key]]
+            return rows
+
+        answers = await asyncio.gather(*[found(line, named) for line, named in places.items()])
+        return [row for rows in answers for row in rows]
+
+    def _write(
+        self, verb: str, key: object, raw: bytes, expire: object, noreply: object, flags: object, *cas: int
+    ) -> _Write:
+        """Return a storage request. Raises CallError."""
+        numbers = check_flags(flags) or 0, check_expire(expire), len(raw)
+        unanswered = check_noreply(noreply)
         line, bare = self._place(key)
-        data = (self._columns or Columns()).encode(value)
-        number = b"" if cas is None else b" %d" % cas
-        head = b"%s %s %d %d %d%s\r\n" % (verb.encode(), as_bytes(bare), flags, expire, len(data), number)
-        return await _sent(line, verb, head + data + b"\r\n", _STORED, noreply)
+        head = b"%s %s %d %d %d%s\r\n" % (
+            verb.encode(),
+            as_bytes(bare),
+            *numbers,
+            b"".join(b" %d" % each for each in cas),
+        )
+        return _Write(line, verb, head + raw + b"\r\n", bool(unanswered))
 
-    async def _count(self, verb: str, key: Key, value: int, noreply: bool) -> int | None:
+    def _deletion(self, key: object, noreply: object) -> _Write:
+        unanswered = check_noreply(noreply)
         line, bare = self._place(key)
-        request = b"%s %s %d\r\n" % (verb.encode(), as_bytes(bare), check_delta(value))
-        if noreply:
-            await line.tell(request)
-            return None
-        answer = await line.ask(verb, request)
-        if answer.line == b"NOT_FOUND":
-            return None
-        # memcached pads the number with blanks.
-        if not answer.line.strip().isdigit():
-            raise unreadable(answer.line, verb)
-        return int(answer.line)
+        return _Write(line, "delete", b"delete %s\r\n" % as_bytes(bare), bool(unanswered))
 
-    def _single(self, verb: str) -> Self:
-        check_single(verb, self._columns)
-        return self
+    async def _stored(self, verb: str, key: object, value: Any, expire: object, noreply: object, flags: object) -> bool:
+        return await self._sent(self._write(verb, key, self._written(value), expire, noreply, flags), _STORED) is True
 
-    def _read(self, value: bytes) -> Any:
-        return value if self._columns is None else self._columns.decode(value)
+    async def _sent(self, write: _Write, known: Mapping[bytes, T]) -> T | bool:
+        """Send a request and return what its answer means; True without waiting for it, False if it is ignored."""
+        with self._ignored(write.verb):
+            return await _answered(write, known)
+        return False
+
+    async def _count(self, verb: str, key: object, value: object, noreply: object) -> int | None:
+        delta = check_delta(value)
+        unanswered = check_noreply(noreply)
+        line, bare = self._place(key)
+        request = b"%s %s %d\r\n" % (verb.encode(), as_bytes(bare), delta)
+        with self._ignored(verb):
+            if unanswered:
+                await line.tell(request)
+                return None
+            answer = await line.ask(verb, request)
+            if answer.line == b"NOT_FOUND":
+                return None
+            # memcached pads the number with blanks.
+            if not answer.line.strip().isdigit():
+                raise unreadable(answer.line, verb)
+            return int(answer.line)
+        return None
+
+    async def _stats(self, line: Line, words: Sequence[bytes]) -> dict[bytes, bytes]:
+        with self._ignored("stats"):
+            return await _stats(line, words)
+        return {}
 
 
 class Lines:
@@ -295,21 +382,15 @@ class Lines:
     Args:
         make: gives the line to a server and a mapping; None is the server's default mapping.
         addresses: of the servers.
-        delimiter: between mapping and key.
-        shown: the servers, for `repr`.
     """
 
-    def __init__(
-        self, make: Callable[[Address, str | None], Line], addresses: Sequence[Address], delimiter: str, shown: str
-    ) -> None:
-        self.delimiter = delimiter
-        self.shown = shown
+    def __init__(self, make: Callable[[Address, str | None], Line], addresses: Sequence[Address]) -> None:
         self._make = make
         self._servers = {server_name(address): address for address in addresses}
         self._names = list(self._servers)
         self._made: dict[tuple[str, str | None], Line] = {}
 
-    def of(self, mapping: str | None, key: Key) -> Line:
+    def of(self, mapping: str | None, key: str | bytes) -> Line:
         """Return the line of a mapping to the server that has a key."""
         return self._line(server_of(key, self._names), mapping)
 
@@ -328,22 +409,18 @@ class Lines:
         await asyncio.gather(*[line.close() for line in self._made.values()])
 
 
-async def _stats(line: Line, arguments: Sequence[str]) -> dict[bytes, bytes]:
-    request = " ".join(["stats", *arguments]).encode()
-    if len(request.split()) != 1 + len(arguments):
-        raise CallError(f"stats: {arguments!r}: an argument is one word")
-    answer = await line.ask("stats", request + b"\r\n", STATS)
+async def _stats(line: Line, words: Sequence[bytes]) -> dict[bytes, bytes]:
+    answer = await line.ask("stats", b" ".join([b"stats", *words]) + b"\r\n", STATS)
     if answer.line not in (b"END", b"RESET", b"OK"):
         raise unreadable(answer.line, "stats")
     rows = [each.split(b" ", 2) for each in answer.lines]
     return {row[1]: row[2] if len(row) > 2 else b"" for row in rows}
 
 
-async def _rows(line: Line, verb: bytes, words: Sequence[Key]) -> list[Item]:
-    if not words:
+async def _rows(line: Line, verb: bytes, sent: Sequence[bytes]) -> list[Item]:
+    if not sent:
         return []
     asked = verb.split()[0].decode()
-    sent = [as_bytes(word) for word in words]
     answer = await line.ask(asked, b"%s %s\r\n" % (verb, b" ".join(sent)), ROWS)
     if answer.line != b"END":
         raise unreadable(answer.line, asked)
@@ -353,12 +430,16 @@ async def _rows(line: Line, verb: bytes, words: Sequence[Key]) -> list[Item]:
     return answer.items
 
 
-async def _sent(line: Line, verb: str, request: bytes, known: Mapping[bytes, T], noreply: bool) -> T | bool:
+async def _one(line: Line, verb: bytes, key: str | bytes) -> Item | None:
+    return next(iter(await _rows(line, verb, [as_bytes(key)])), None)
+
+
+async def _answered(write: _Write, known: Mapping[bytes, T]) -> T | bool:
     """Send a request and return what its answer means; True without waiting for it."""
-    if noreply:
-        await line.tell(request)
+    if write.noreply:
+        await write.line.tell(write.request)
         return True
-    return _meaning(known, (await line.ask(verb, request)).line, verb)
+    return _meaning(known, (await write.line.ask(write.verb, write.request)).line, write.verb)
 
 
 def _meaning(known: Mapping[bytes, T], line: bytes, verb: str) -> T:
