@@ -25,6 +25,7 @@ from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.protocol.plain_frames import PlainFrames
 from kvref.protocol.rules import WireRules, wire_rules
+from kvref.server.access_timer import AccessTimer
 from kvref.server.background_commit import IdleCommit, Rule
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection import Connection, PassOn, speaks
@@ -250,9 +251,10 @@ class Server:
     async def until(self, stop: asyncio.Event) -> None:
         """Commit idle batches until it is time to stop."""
         rule = Rule(str(self.profile["idle.commits"]))
-        sweeps: list[IdleCommit | Timeouts | LoopMonitor | ExpiredRows] = [
+        sweeps: list[IdleCommit | Timeouts | LoopMonitor | ExpiredRows | AccessTimer] = [
             IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"]),
             Timeouts(lambda: list(self.connections), lambda: self.settings, self.shared.counters),
+            AccessTimer(self.shared.marks),
         ]
         if self.scope.first:
             interval = lambda: self.settings["expired_rows_purge_interval"]  # noqa: E731
