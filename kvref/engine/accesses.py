@@ -12,7 +12,8 @@ from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 from typing import Final, NamedTuple
 
-from kvref import collations
+from kvref.collations.comparison import order
+from kvref.collations.names import known as known_collation
 from kvref.engine.mapping import Column, Kind
 
 LOGGED: Final = 1 << 14  # accesses of a mapping that are remembered until a client asks for the first time
@@ -88,10 +89,10 @@ def identity_of(key: Column) -> Callable[[bytes], Hashable]:
     """Return the function from a key to what its spellings have in common, if its collation is known here."""
     if key.kind is Kind.INTEGER:
         return lambda word: int(word) if word.isdigit() else word
-    collation = collations.known(key.collation.lower()) if key.kind is Kind.TEXT else None
+    collation = known_collation(key.collation.lower()) if key.kind is Kind.TEXT else None
     if collation is None:
         return bytes.lower if key.collation.upper() == "NOCASE" else bytes  # SQLite has no other that is not binary
-    folded, decode = collations.order(collation).folded, key.charset.decode
+    folded, decode = order(collation).folded, key.charset.decode
 
     def identity(word: bytes) -> Hashable:
         try:

@@ -44,6 +44,7 @@ from kvref.server.listeners.listener import (
 )
 from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
+from kvref.server.setting_rows import of_listeners
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.command_times import CommandDurations
 from kvref.server.telemetry.event_counters import EventCounters
@@ -445,12 +446,13 @@ class Server:
 
     def _newer_rows(self) -> dict[str, str]:
         """Return the rows of `stats settings` that memcached 1.6 has and monitoring reads."""
-        path = next((each.address.path for each in self.listeners if each.address.path), "NULL")
         return {
             "verbosity": str(self.shared.verbosity.level),
             EVICTS: "on" if self.shared.directory.policies.fills_cache else "off",
-            "domain_socket": path,
-            "ssl_enabled": "yes" if self._has_tls else "no",
+            "shutdown_command": "no",
+            "maxconns_fast": "yes",  # excess clients are rejected, not kept waiting
+            "track_sizes": "no",
+            **of_listeners(self.listeners, self._listening),
         }
 
     def _limit_rows(self) -> dict[str, str]:

@@ -64,7 +64,7 @@ def marks_only_what_mg_has_read() -> None:
 def _without_fetches(log: accesses.AccessLog, limit: int | None) -> None:
     log._events = deque(maxlen=limit)
     log.at = log._events.append
-    log.fetched = log.fetched_all = lambda _keys: None
+    log.fetched = log.fetched_all = lambda _keys: None  # type: ignore[assignment]
 
 
 @breaks("KV-MG-023")
