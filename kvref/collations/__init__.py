@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING
 
 from kvref.collations import charsets
 from kvref.collations.comparison import Order, order
-from kvref.collations.names import COLLATIONS, Collation
+from kvref.collations.names import COLLATIONS, Collation, known
 
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["COLLATIONS", "Collation", "Order", "charset_of", "charsets", "order", "register"]
+__all__ = ["COLLATIONS", "Collation", "Order", "charset_of", "charsets", "known", "order", "register"]
 
 
 def register(connection: sqlite3.Connection) -> None:

@@ -7,8 +7,9 @@ Not as MySQL has it, because whole tables would be needed: `utf8mb4_ja_0900_*` a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -90,3 +91,16 @@ def _all() -> Iterator[Collation]:
 
 
 COLLATIONS: Final = {collation.name: collation for collation in _all()}
+_UCA_1400: Final = re.compile(r"utf8mb4_uca1400_(nopad_)?(ai_ci|as_ci|as_cs)")
+
+
+def known(collation: str) -> Collation | None:
+    """Return what a server's collation follows, None where that is not known here.
+
+    Args:
+        collation: its name in lower case.
+    """
+    match = _UCA_1400.fullmatch(collation)
+    if match is None:
+        return COLLATIONS.get(collation.replace("utf8mb3_", "utf8_"))
+    return replace(COLLATIONS[f"utf8mb4_0900_{match[2]}"], pads=match[1] is None)

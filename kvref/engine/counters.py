@@ -20,6 +20,7 @@ class Counters:
     cmd_set: int = 0
     cmd_flush: int = 0
     cmd_touch: int = 0
+    cmd_meta: int = 0
     get_hits: int = 0
     get_misses: int = 0
     delete_misses: int = 0
@@ -35,6 +36,7 @@ class Counters:
     touch_misses: int = 0
     get_expired: int = 0
     store_too_large: int = 0
+    store_no_memory: int = 0
     total_items: int = 0
     bytes_read: int = 0
     bytes_written: int = 0

@@ -6,10 +6,11 @@ meaning of a command, and this module calls the functions that the verbs call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from kvref.engine import values
+from kvref.engine.accesses import Change
 from kvref.engine.cache.dispatch import entry_of
 from kvref.engine.cache.memory import Policy
 from kvref.engine.counters import STORED_ITEM, counted
@@ -60,6 +61,7 @@ class PlainVerbs:
         value: returns the content of the only value column that a set writes; raises as `key`.
         all_switch: every verb reads names of mappings.
         counts: the profile adds to numbers that are nothing but digits.
+        accesses: to the items of the mapping.
     """
 
     def __init__(self, session: Session, mapping: Mapping) -> None:
@@ -67,6 +69,9 @@ class PlainVerbs:
         self.shared = session.shared
         self._session = session.twin()  # the other one ends with its connection
         self.counters = session.shared.counters
+        # A shard's rows are those of the whole mapping to commands of the slow path.
+        self._whole = session.in_force or mapping
+        self.accesses = session.shared.marks.log(self._whole)
         self._rules = session.rules
         self.all_switch = session.rules.all_verbs_switch
         self.counts = not session.rules.counts_leading_number
@@ -139,7 +144,8 @@ class PlainVerbs:
             now: UNIX time in whole seconds.
         """
         replies: list[bytes] = []
-        hits = misses = 0
+        keys: list[bytes] = []
+        misses = 0
         for frame, row in zip(frames, rows, strict=True):
             if frame.opcode == NOOP:
                 replies.append(reply_frame(frame))
@@ -147,9 +153,10 @@ class PlainVerbs:
                 misses += 1
                 replies.append(miss_frame(frame))
             else:
-                hits += 1
+                keys.append(to_bytes(row.key))
                 replies.append(item_frame(frame, self._session.item(frame.key, row)))
-        self.counters.looked_up(hits, misses)
+        self.counters.looked_up(len(keys), misses)
+        self.fetched_all(keys, now)
         return replies
 
     def meta_get(self, command: c.MetaGet, row: Row | None, now: int) -> Reply:
@@ -162,8 +169,8 @@ class PlainVerbs:
         """
         found = None
         if row is not None and not self._session.finds_expired(row.expiry, now):
-            at = self.mapping.identity, to_bytes(row.key)
-            found = meta.Found(at, entry_of(self._session, row, now), self.mapping, row)
+            at = self._whole.identity, to_bytes(row.key)
+            found = meta.Found(at, entry_of(self._session, row, now), self._whole, row)
         return meta.read(self._session, command, found, now)
 
     def reply(self, word: bytes, row: Row, now: int) -> bytes:
@@ -215,6 +222,26 @@ class PlainVerbs:
         """
         misses = found.count(b"")
         self.counters.looked_up(len(found) - misses, misses)
+
+    def fetched_all(self, keys: Iterable[bytes], now: float) -> None:
+        """Note that items were returned.
+
+        Args:
+            keys: of them.
+            now: UNIX time.
+        """
+        self.accesses.at(now)
+        self.accesses.fetched_all(keys)
+
+    def fetched(self, key: bytes, now: float) -> None:
+        """Note that an item was returned; `now` is UNIX time."""
+        self.accesses.at(now)
+        self.accesses.fetched(key)
+
+    def stored(self, key: bytes, now: float) -> None:
+        """Note that an item was stored; `now` is UNIX time."""
+        self.accesses.at(now)
+        self.accesses.changed(key, Change.STORED)
 
     def count_sets(self, times: int, *, stored: bool) -> None:
         """Count sets, and the items where they are stored."""
@@ -269,6 +296,9 @@ class PlainVerbs:
         reply: Reply | None
         if isinstance(command, c.Store):
             reply = store.refusal(self._session, command, row, now)
+            if row is not None and reply is not None and store.found_by_add(command, reply):
+                self.accesses.at(now)
+                self.accesses.changed(to_bytes(row.key), Change.OVERWRITTEN)
         else:
             row = None if row is None or self._session.hides(row.expiry, now) else row
             reply = delete.refusal(self._session, command, row)

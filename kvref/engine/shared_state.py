@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+from kvref.engine.accesses import UNKNOWN, Access, AccessLog, Change, identity_of, replay
 from kvref.engine.cache.memory import Entry, Key
+from kvref.engine.mapping import Mapping
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol.replies import ClientError, Line, Reply, Status
 
 LIMIT: Final = 1 << 16  # marks, and as many rows that were answered; the oldest goes
 
+K = TypeVar("K")
 T = TypeVar("T")
+_Source = tuple[str, str]  # identity of a mapping, collation of its key
+_Item = tuple[_Source, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,7 @@ class Mark:
 
 
 class Marks:
-    """Marks of items, and when they were answered, by place and content.
+    """Marks of items, and accesses to them, by place.
 
     A mark belongs to one content of a row: any write of the row, by any client, ends the mark, a touch does not. If a
     row has no cas number, its expiry time is used instead.
@@ -43,7 +49,9 @@ class Marks:
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
         self._marks: OrderedDict[Key, tuple[int, Mark]] = OrderedDict()
-        self._answered: OrderedDict[Key, tuple[int, int]] = OrderedDict()
+        self._accesses: OrderedDict[_Item, Access] = OrderedDict()
+        self._logs: dict[_Source, tuple[Callable[[bytes], Hashable], AccessLog]] = {}
+        self._asked = False
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Lock the marks, so that only one client receives the instruction to recache an item."""
@@ -62,14 +70,77 @@ class Marks:
         """Note that a client has received the instruction to recache an item."""
         self.mark(at, entry, replace(self.of(at, entry), taken=True))
 
-    def answered(self, at: Key, entry: Entry, now: int) -> None:
-        """Note that a meta get has returned an item."""
-        _keep(self._answered, at, (content_of(entry), now), self._limit)
+    def log(self, mapping: Mapping | None) -> AccessLog:
+        """Return the log of the accesses to items of a mapping; None: of the memory cache, without one."""
+        source = ("", "") if mapping is None else (mapping.identity, mapping.key.collation)
+        try:
+            return self._logs[source][1]
+        except KeyError:
+            log = AccessLog()
+            self._logs[source] = (bytes if mapping is None else identity_of(mapping.key)), log
+            return log
 
-    def answered_at(self, at: Key, entry: Entry) -> int | None:
-        """Return the UNIX second in which an item was last returned; None: unknown."""
-        content, when = self._answered.get(at, (0, 0))
-        return when if when and content == content_of(entry) else None
+    def fetched(self, mapping: Mapping | None, key: bytes, now: int) -> None:
+        """Note that an item was returned."""
+        log = self.log(mapping)
+        log.at(now)
+        log.fetched(key)
+
+    def changed(self, mapping: Mapping | None, key: bytes, now: int, change: Change) -> None:
+        """Note what a command other than a get did to an item."""
+        log = self.log(mapping)
+        log.at(now)
+        log.changed(key, change)
+
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access:
+        """Return what is known of the accesses to an item.
+
+        Args:
+            mapping: of the item.
+            key: of the item.
+            entry: the item: if it has another content than when this was last called, and no command has written it,
+                SQL has.
+        """
+        self.ask()
+        self.log(mapping)
+        source = mapping.identity, mapping.key.collation
+        with self.exclusive():
+            self._settle(source)
+            at = source, self._logs[source][0](key)
+            access, content = self._access(at), content_of(entry)
+            if access.content is not None and access.content != content:
+                access = Access(access.time)
+            if access.content is None:
+                access = access._replace(content=content)
+                self._keep_access(at, access)
+        return access
+
+    @property
+    def asked(self) -> bool:
+        """Return whether a client has asked for accesses: only then does `settle` what it is called for."""
+        return self._asked
+
+    def ask(self) -> None:
+        """Note that a client asks for accesses."""
+        self._asked = True
+
+    def settle(self) -> None:
+        """Read the logs; called once a second, so that none grows."""
+        if self.asked:
+            with self.exclusive():
+                for source in self._logs:
+                    self._settle(source)
+
+    def _settle(self, source: _Source) -> None:
+        identity, log = self._logs[source]
+        for key, access in replay(log.take(), identity, lambda key: self._access((source, key))).items():
+            self._keep_access((source, key), access)
+
+    def _access(self, at: _Item) -> Access:
+        return self._accesses.get(at, UNKNOWN)
+
+    def _keep_access(self, at: _Item, access: Access) -> None:
+        _keep(self._accesses, at, access, self._limit)
 
 
 def content_of(entry: Entry) -> int:
@@ -77,7 +148,7 @@ def content_of(entry: Entry) -> int:
     return hash((entry.cas or -entry.expiry, entry.flags, entry.data))
 
 
-def _keep(kept: OrderedDict[Key, T], at: Key, value: T, limit: int) -> None:
+def _keep(kept: OrderedDict[K, T], at: K, value: T, limit: int) -> None:
     kept[at] = value
     kept.move_to_end(at)
     if len(kept) > limit:

@@ -20,9 +20,10 @@ GENERAL: Final = (
 NEWER: Final = {
     "daemon_connections": ["max_connections"],
     "total_connections": ["rejected_connections"],
-    "cmd_flush": ["cmd_touch"],
+    "cmd_flush": ["cmd_touch", "cmd_meta"],
     "get_misses": ["get_expired", "get_flushed"],
-    "cas_badval": ["touch_hits", "touch_misses", "store_too_large"],
+    "cas_badval": ["touch_hits", "touch_misses", "store_too_large", "store_no_memory"],
+    "listen_disabled_num": ["time_in_listen_disabled_us"],
     "rejected_conns": ["foreign_protocol_conns"],
 }
 # Where memcached has it, which shows it too only where idle_timeout is set.
@@ -44,10 +45,12 @@ CLASSES: Final = 64  # MAX_NUMBER_OF_SLAB_CLASSES of memcached 1.6
 ENGINE: Final = "evictions curr_items total_items bytes reclaimed engine_maxbytes".split()
 EVICTS: Final = "settings evictions"  # the row of `stats settings`; that of `stats` is a number
 SETTINGS: Final = (
-    "maxbytes maxconns tcpport udpport inter verbosity oldest evictions domain_socket umask growth_factor chunk_size "
-    "num_threads num_threads_per_udp stat_key_prefix detail_enabled allow_detailed reqs_per_event reqs_per_tap_event "
-    "cas_enabled tcp_backlog binding_protocol auth_enabled_sasl auth_sasl_engine auth_required_sasl item_size_max "
-    "topkeys logger idle_timeout ssl_enabled"
+    "maxbytes maxconns tcpport udpport inter verbosity oldest evictions domain_socket umask shutdown_command "
+    "growth_factor chunk_size num_threads num_threads_per_udp stat_key_prefix detail_enabled allow_detailed "
+    "reqs_per_event reqs_per_tap_event cas_enabled tcp_backlog binding_protocol auth_enabled_sasl auth_enabled_ascii "
+    "auth_sasl_engine auth_required_sasl item_size_max maxconns_fast lru_crawler flush_enabled dump_enabled topkeys "
+    "logger idle_timeout track_sizes ssl_enabled ssl_chain_cert ssl_key ssl_verify_mode ssl_keyformat ssl_ciphers "
+    "ssl_ca_cert ssl_session_cache ssl_kernel_tls ssl_min_version"
 ).split()
 
 

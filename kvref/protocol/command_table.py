@@ -120,16 +120,18 @@ def _policies_of_refused(command: c.Refused) -> tuple[PolicyKind, ...]:
     return (PolicyKind.DELETE,) if command.removes else ()
 
 
-_TOO_LARGE: Final = ("store_too_large",)  # of the text protocol only, as in memcached
+# Of the text protocol only, as in memcached.
+_TOO_LARGE: Final = ("store_too_large",)
+_LOST: Final = {Fault.TOO_LARGE: _TOO_LARGE, Fault.OUT_OF_MEMORY: ("store_no_memory",)}
 
 
 def _count_store(command: c.Store, reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
     # An append whose joined value is too large is no item that was too large to be stored.
     appends = command.verb in ("append", "prepend")
-    refused = isinstance(reply, ServerError) and reply.fault is Fault.TOO_LARGE
-    too_large = _TOO_LARGE if refused and not appends and command.frame is None else ()
+    fault = reply.fault if isinstance(reply, ServerError) and command.frame is None and not appends else None
+    lost = _LOST.get(fault, ()) if fault is not None else ()
     if command.verb != "cas":
-        return ("cmd_set", *too_large)
+        return ("cmd_set", *lost)
     match reply:
         case Status.STORED:
             return ("cas_hits",)
@@ -138,7 +140,7 @@ def _count_store(command: c.Store, reply: Reply, _missing_counted: bool) -> tupl
         case Status.NOT_FOUND:
             return ("cas_misses",)
         case _:
-            return too_large
+            return lost
 
 
 def _count_refused(command: c.Refused, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
@@ -162,6 +164,10 @@ def _count_arithmetic(command: c.Arithmetic, reply: Reply, missing_counted: bool
     if isinstance(reply, Number) or (reply is Status.NOT_FOUND and missing_counted):
         return (f"{verb}_hits",)
     return (f"{verb}_misses",) if reply is Status.NOT_FOUND else ()
+
+
+def _count_debug(_command: c.MetaDebug, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
+    return ("cmd_meta",)  # of the meta commands only me counts there (process_meta_command, proto_text.c)
 
 
 def _count_flush(_command: c.FlushAll, _reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
@@ -306,7 +312,7 @@ TABLE: Final = (
         beyond_plugin=True,
         needs=NO_RIGHT,
         policies=(),
-        counters=None,
+        counters=_count_debug,
         metrics=(),
         text={b"me": TextForm(1, _MANY, meta.debug)},
     ),
@@ -454,7 +460,10 @@ TABLE: Final = (
     ),
 )
 # Always refused, with a text of its own; in the profiles that have what memcached 1.6 has.
-REFUSED_BEYOND_PLUGIN: Final = {b"refresh_certs": TextForm(1, _MANY, grammar.refresh_certs)}
+REFUSED_BEYOND_PLUGIN: Final = {
+    b"refresh_certs": TextForm(1, _MANY, grammar.refresh_certs),
+    b"shutdown": TextForm(1, _MANY, grammar.shutdown),
+}
 
 ROWS: Final[dict[type, Row]] = {row.command: row for row in TABLE}
 if ROWS.keys() ^ set(get_args(c.Command)) or len(ROWS) != len(TABLE):

@@ -100,6 +100,7 @@ BAD_DELTA: Final = b"CLIENT_ERROR invalid numeric delta argument"
 LEAST_LIMIT: Final = 8  # MiB
 SMALL_LIMIT: Final = b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"
 NO_TLS: Final = b"Error TLS not enabled"
+NO_SHUTDOWN: Final = b"ERROR: shutdown not enabled"
 TLS_ON_SIGHUP: Final = b"CLIENT_ERROR refresh_certs not allowed: SIGHUP reads certificates again"
 NO_EXPTIME: Final = b"CLIENT_ERROR invalid exptime argument"
 
@@ -195,8 +196,9 @@ def flush_all(words: list[bytes], rules: WireRules) -> Parsed:
         # number is read (errno is never cleared), which is a deviation of every profile.
         in_range = not times or numbers.fits_64_bits(times[0])
         return c.FlushAll(delay or 0, noreply) if in_range else c.Refused(BAD_FORMAT, noreply)
-    if delay is None or len(times) > 1:
-        return c.Refused(BAD_FORMAT, noreply)
+    if delay is None:
+        return c.Refused(NO_EXPTIME, noreply)
+    # A word behind the delay is passed over, as in memcached and the plugin.
     return c.FlushAll(max(0, delay), noreply)  # a time that has passed is now (process_flush_all_command, proto_text.c)
 
 
@@ -228,6 +230,11 @@ def cache_memlimit(words: list[bytes], _rules: WireRules) -> Parsed:
 def refresh_certs(_words: list[bytes], rules: WireRules) -> Parsed:
     """Refuse refresh_certs."""
     return c.Refused(TLS_ON_SIGHUP if rules.tls else NO_TLS)
+
+
+def shutdown(_words: list[bytes], _rules: WireRules) -> Parsed:
+    """Refuse shutdown, as memcached without the option -A."""
+    return c.Refused(NO_SHUTDOWN)
 
 
 def stats(words: list[bytes], _rules: WireRules) -> Parsed:

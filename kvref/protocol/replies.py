@@ -133,8 +133,8 @@ class MetaItem:
         cas: its cas number.
         ttl: seconds left, -1 without an expiry time.
         earlier: seconds left before this command changed the expiry time.
-        fetched: a meta get has returned the item before.
-        idle: seconds since then.
+        fetched: the item was read after it was written.
+        idle: seconds since it was last accessed.
     """
 
     flags: int = 0

@@ -82,15 +82,15 @@ def wire_rules(
     limits: dict[object, int | None] = {
         "none": None,
         "setting": item_size_max,
+        "1048517-with-key": 1048517,
         "1048520-with-key": 1048520,
-        "1048576": 1 << 20,
     }
     limit = profile["cache.value_limit" if for_cache else "text.value_limit"]
     own_engine = for_cache and limit == "1048520-with-key"
     return WireRules(
         **resolve(WireRules, profile),
         value_limit=limits[limit],
-        limit_counts_key=limit == "1048520-with-key",
+        limit_counts_key=str(limit).endswith("-with-key"),
         too_large_set_removes=own_engine or (oversized_set_removes and profile["text.too_large_set"] == "removes-row"),
         key_limit=key_limit,
         line_limit=line_limit,

@@ -25,6 +25,7 @@ from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.protocol.plain_frames import PlainFrames
 from kvref.protocol.rules import WireRules, wire_rules
+from kvref.server.access_timer import AccessTimer
 from kvref.server.background_commit import IdleCommit, Rule
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection import Connection, PassOn, speaks
@@ -43,6 +44,7 @@ from kvref.server.listeners.listener import (
 )
 from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
+from kvref.server.setting_rows import of_listeners
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.command_times import CommandDurations
 from kvref.server.telemetry.event_counters import EventCounters
@@ -250,9 +252,10 @@ class Server:
     async def until(self, stop: asyncio.Event) -> None:
         """Commit idle batches until it is time to stop."""
         rule = Rule(str(self.profile["idle.commits"]))
-        sweeps: list[IdleCommit | Timeouts | LoopMonitor | ExpiredRows] = [
+        sweeps: list[IdleCommit | Timeouts | LoopMonitor | ExpiredRows | AccessTimer] = [
             IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"]),
             Timeouts(lambda: list(self.connections), lambda: self.settings, self.shared.counters),
+            AccessTimer(self.shared.marks),
         ]
         if self.scope.first:
             interval = lambda: self.settings["expired_rows_purge_interval"]  # noqa: E731
@@ -443,12 +446,13 @@ class Server:
 
     def _newer_rows(self) -> dict[str, str]:
         """Return the rows of `stats settings` that memcached 1.6 has and monitoring reads."""
-        path = next((each.address.path for each in self.listeners if each.address.path), "NULL")
         return {
             "verbosity": str(self.shared.verbosity.level),
             EVICTS: "on" if self.shared.directory.policies.fills_cache else "off",
-            "domain_socket": path,
-            "ssl_enabled": "yes" if self._has_tls else "no",
+            "shutdown_command": "no",
+            "maxconns_fast": "yes",  # excess clients are rejected, not kept waiting
+            "track_sizes": "no",
+            **of_listeners(self.listeners, self._listening),
         }
 
     def _limit_rows(self) -> dict[str, str]:

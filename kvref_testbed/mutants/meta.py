@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections import deque
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine import dispatch, shared_state
+from kvref.engine import accesses, dispatch, shared_state
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.engine.session import Session
-from kvref.engine.verbs import meta, retrieve
+from kvref.engine.verbs import arithmetic, meta, retrieve
 from kvref.protocol import commands
 from kvref.protocol import grammar as lines
 from kvref.protocol import meta as grammar
+from kvref.server.executors.sqlite import fast_path
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
 
 
@@ -51,6 +53,43 @@ def answers_misses_to_q() -> None:
     """The flag q is passed over."""
     has = commands.MetaRequest.has
     put(commands.MetaRequest, "has", lambda self, letter: letter != b"q" and has(self, letter))
+
+
+@breaks("KV-MG-022")
+def marks_only_what_mg_has_read() -> None:
+    """Gets of other verbs are no reads for h."""
+    put(accesses.AccessLog, "_restart", _without_fetches)
+
+
+def _without_fetches(log: accesses.AccessLog, limit: int | None) -> None:
+    log._events = deque(maxlen=limit)
+    log.at = log._events.append
+    log.fetched = log.fetched_all = lambda _keys: None  # type: ignore[assignment]
+
+
+@breaks("KV-MG-023")
+def counts_idle_time_from_the_last_mg() -> None:
+    """An item that is new to mg was accessed right now."""
+    accessed = meta._accessed
+    put(meta, "_accessed", lambda session, found, now: (accessed(session, found, now)[0], 0))
+
+
+@breaks("KV-MG-047")
+def counts_idle_time_from_the_last_write() -> None:
+    """A read sets h, and never the time."""
+    replay = accesses.replay
+
+    def without_times(events: Iterable[accesses.Event], *others: Any) -> Any:
+        return replay([each for each in events if not isinstance(each, bytes)], *others)
+
+    put(shared_state, "replay", without_times)
+
+
+@breaks("KV-MG-048")
+def stores_sums_as_new_items() -> None:
+    """A sum is a set."""
+    for module in (arithmetic, fast_path):
+        put(module, "change_of_sum", lambda _old, _result: accesses.Change.STORED)
 
 
 @breaks("KV-MG-019")

@@ -56,17 +56,8 @@ def test_marks_are_bounded() -> None:
     places = [("t", b"%d" % number) for number in range(3)]
     for at in places:
         marks.mark(at, entry, Mark(stale=True))
-        marks.answered(at, entry, NOW)
     assert [marks.of(at, entry).stale for at in places] == [False, True, True]
-    assert [marks.answered_at(at, entry) for at in places] == [None, NOW, NOW]
     assert not marks.of(places[1], Entry(0, b"y", 1, 0, NOW)).stale
-
-
-def test_idle_and_fetched_tell_what_meta_gets_have_seen(desk: Make) -> None:
-    endpoint = desk()
-    assert says(endpoint, "get AA\nmg AA h l\nmg AA u h l").endswith("HD h0 l0 HD h1 l0")
-    endpoint.now += 7
-    assert says(endpoint, "mg AA l h\nme AA").startswith("HD l7 h1 ME AA exp=-1 la=0 cas=0 fetch=yes")
 
 
 def test_what_a_meta_command_writes_counts_in_the_batch(desk: Make) -> None:

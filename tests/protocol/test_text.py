@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvref import profiles
 from kvref.protocol import commands as c
-from kvref.protocol.grammar import NO_TLS, SMALL_LIMIT
+from kvref.protocol.grammar import NO_EXPTIME, NO_SHUTDOWN, NO_TLS, SMALL_LIMIT
 from kvref.protocol.replies import ClientError, Item, Items, Number, Release, ServerError, StatRows, Status
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.protocol.text import LONG_LINE, TextParser, encode
@@ -144,7 +144,14 @@ BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("kvref", b"cache_memlimit\r\ncache_memlimit 8x\r\ncache_memlimit 8 9 10\r\n", refused(*[b"ERROR"] * 3)),
     ("kvref", b"cache_memlimit x noreply\r\n", [c.Refused(b"ERROR", noreply=True)]),
     ("kvref", b"refresh_certs\r\nrefresh_certs noreply\r\n", refused(NO_TLS, NO_TLS)),
-    ("mysql-8.0", b"cache_memlimit 8\r\nrefresh_certs\r\n", refused(b"ERROR", b"ERROR")),
+    ("kvref", b"shutdown\r\nshutdown graceful\r\nshutdown noreply\r\n", refused(*[NO_SHUTDOWN] * 3)),
+    ("mysql-8.0", b"cache_memlimit 8\r\nrefresh_certs\r\nshutdown\r\n", refused(b"ERROR", b"ERROR", b"ERROR")),
+    (
+        "kvref",
+        b"flush_all 0 x\r\nflush_all 7 x\r\nflush_all 0 noreply\r\n",
+        [c.FlushAll(), c.FlushAll(7), c.FlushAll(noreply=True)],
+    ),
+    ("kvref", b"flush_all x\r\nflush_all 1x\r\nflush_all noreply 0\r\n", refused(*[NO_EXPTIME] * 3)),
     ("mysql-5.6", b"verbosity invalid\r\nverbosity -1\r\n", refused(b"ERROR", b"ERROR")),
     ("kvref", b"verbosity invalid\r\nverbosity -1\r\nverbosity 1x\r\n", refused(BAD, BAD, BAD)),
     ("kvref", b"verbosity invalid noreply\r\n", [c.Refused(BAD, noreply=True)]),
@@ -154,13 +161,13 @@ BY_PROFILE: list[tuple[str, bytes, list[c.Command]]] = [
     ("kvref", b"get AA\0BB\r\n", refused(BAD)),
     ("mysql-8.0", b"flush_all abc\r\n", [c.FlushAll()]),
     ("mysql-8.0", b"flush_all 9223372036854775808\r\n", refused(BAD)),
-    ("kvref", b"flush_all abc\r\n", refused(BAD)),
+    ("kvref", b"flush_all abc\r\n", refused(NO_EXPTIME)),
     # Data of a known length never runs as a command.
     ("kvref", b"set a\0b 0 0 9\r\nflush_all\r\n", refused(BAD)),
     ("kvref", b"set a 0 0 5 1 2\r\nget q\r\n", refused(b"ERROR")),
     ("kvref", b"cas a 0 0 5\r\nget q\r\n", refused(b"ERROR")),
     ("kvref", b"flush_all -1\r\nflush_all -5 noreply\r\n", [c.FlushAll(), c.FlushAll(noreply=True)]),
-    ("kvref", b"flush_all 0 1\r\n", refused(BAD)),
+    ("kvref", b"flush_all 0 1\r\n", [c.FlushAll()]),
 ]
 CASES = [(name, data, expected) for name in RULES for data, expected in EVERYWHERE] + BY_PROFILE
 

@@ -17,6 +17,7 @@ GONE = send("get {k}\r\n", "END\r\n")
 USAGE = "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"
 # Seconds: 8.0 answers within its background thread's tick.
 FLUSH = 15.0
+BAD_DELAY = "CLIENT_ERROR invalid exptime argument\r\n"
 
 CASES = (
     case("delete-existing", "KV-CORE-060", SET, send("delete {k}\r\n", "DELETED\r\n"), GONE),
@@ -67,6 +68,15 @@ CASES = (
     case("flush-negative", "KV-FLUSH-019", SET, send("flush_all -5\r\n", "OK\r\n", patience=FLUSH), GONE, SET, THERE),
     case("flush-zero", "KV-FLUSH-003", SET, send("flush_all 0\r\n", "OK\r\n", patience=FLUSH), GONE),
     case(
+        "flush-words",
+        "KV-FLUSH-021",
+        *(
+            step
+            for word in ("x", "0", "3600")
+            for step in (SET, send(f"flush_all 0 {word}\r\n", "OK\r\n", patience=FLUSH), GONE)
+        ),
+    ),
+    case(
         "flush-empty",
         "KV-FLUSH-007",
         send("flush_all\r\n", "OK\r\n", patience=FLUSH),
@@ -102,7 +112,9 @@ CASES = (
         "flush-bad-delay",
         "KV-FLUSH-005",
         SET,
-        send("flush_all abc\r\n", "CLIENT_ERROR <text>\r\n", patience=FLUSH),
+        send("flush_all abc\r\n", BAD_DELAY, patience=FLUSH),
+        send("flush_all 1x\r\n", BAD_DELAY, patience=FLUSH),
+        send("flush_all x 0\r\n", BAD_DELAY, patience=FLUSH),
         THERE,
     ),
     case(

@@ -127,7 +127,7 @@ CASES = (
         "me-row",
         "KV-META-017 KV-META-021",
         store("{k}", "value"),
-        send("me @@{m}.{k}\r\n", "ME @@{m}.{k} exp=-1 la=0 cas=<cas> fetch=no cls=0 size=<number>\r\n"),
+        send("me @@{m}.{k}\r\n", "ME @@{m}.{k} exp=-1 la=<number> cas=<cas> fetch=no cls=0 size=<number>\r\n"),
         send("me @@{m}\r\n", "EN\r\n"),
         shape=ONE,
     ),

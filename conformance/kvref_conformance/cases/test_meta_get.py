@@ -17,6 +17,10 @@ LATER = 2000000000
 X = store("{k}", "x")
 PASSED = Pause(3.1)
 HIT = "HD\r\n"
+UNREAD, READ = "HD h0\r\n", "HD h1\r\n"
+LATER_ON = Pause(2.1)
+NUMBER = store("{k}", "10")
+COUNTED = send("incr {k} 1\r\n", ("11\r\n", "12\r\n"))
 MISS = "EN\r\n"
 DUPLICATE = "CLIENT_ERROR duplicate flag\r\n"
 UNKNOWN = "CLIENT_ERROR invalid flag\r\n"
@@ -32,6 +36,11 @@ def expiring(seconds: int, value: str = "x") -> Send:
 def mg(flags: str, *allow: str, key: str = "{k}") -> Send:
     """Send mg for {k} with those flags."""
     return send(f"mg {key} {flags}\r\n", allow)
+
+
+def seconds(count: int, behind: str = "") -> tuple[str, str]:
+    """Return the replies to l where this number of seconds has passed, or one more because a second has begun."""
+    return f"HD l{count}{behind}\r\n", f"HD l{count + 1}{behind}\r\n"
 
 
 def ttl(flags: str, before: str, seconds: int, behind: str = "\r\n") -> Send:
@@ -115,7 +124,43 @@ WRITES = (
     ),
     case("mg-R-long", "KV-MG-020", expiring(100), mg("R30", HIT), X, mg("R1000000", HIT)),
     case("mg-h", "KV-MG-022", X, mg("h", "HD h0\r\n"), mg("h", "HD h1\r\n"), X, mg("h", "HD h0\r\n")),
-    case("mg-l", "KV-MG-023", X, mg("l", "HD l0\r\n", "HD l1\r\n")),
+    case("mg-h-get", "KV-MG-022", X, hit("{k}", "x"), mg("h u", READ), X, mg("h u", UNREAD)),
+    case("mg-h-touch", "KV-MG-022", X, send("touch {k} 100\r\n", "TOUCHED\r\n"), mg("h u", READ)),
+    case(
+        "mg-h-sum",
+        "KV-MG-022 KV-MG-048",
+        NUMBER,
+        COUNTED,
+        mg("h u", UNREAD),
+        hit("{k}", "11"),
+        COUNTED,
+        mg("h u", READ),
+    ),
+    case("mg-l", "KV-MG-023", X, LATER_ON, mg("l", *seconds(2)), mg("u l", *seconds(2))),
+    case(
+        "mg-l-get",
+        "KV-MG-047",
+        X,
+        hit("{k}", "x"),
+        LATER_ON,
+        mg("u l", *seconds(2)),
+        hit("{k}", "x"),
+        mg("u l", *seconds(0)),
+    ),
+    case(
+        "mg-l-writes",
+        "KV-MG-023 KV-MG-048",
+        NUMBER,
+        store("{k2}", "x"),
+        store("{k3}", "x"),
+        LATER_ON,
+        COUNTED,
+        mg("u l", *seconds(0)),
+        send("add {k2} 0 0 1\r\ny\r\n", "NOT_STORED\r\n"),
+        mg("u l h", *seconds(0, " h0"), key="{k2}"),
+        store("{k3}", "y"),
+        mg("u l", *seconds(0), key="{k3}"),
+    ),
     case("mg-T-below-zero", "KV-MG-042", X, mg("v T-1", "VA 1\r\nx\r\n"), miss("{k}"), mg("v", MISS)),
     case("mg-T-4294967295", "KV-MG-042", X, mg("T4294967295", "HD\r\n"), miss("{k}")),
     case("mg-N-below-zero", "KV-MG-043", mg("v N-1", "VA 0 W\r\n\r\n"), miss("{k}"), mg("v", MISS)),

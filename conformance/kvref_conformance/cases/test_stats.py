@@ -22,9 +22,10 @@ NAMES = (
 NEWER = {
     "daemon_connections": ["max_connections"],
     "total_connections": ["rejected_connections"],
-    "cmd_flush": ["cmd_touch"],
+    "cmd_flush": ["cmd_touch", "cmd_meta"],
     "get_misses": ["get_expired", "get_flushed"],
-    "cas_badval": ["touch_hits", "touch_misses", "store_too_large"],
+    "cas_badval": ["touch_hits", "touch_misses", "store_too_large", "store_no_memory"],
+    "listen_disabled_num": ["time_in_listen_disabled_us"],
     "rejected_conns": ["foreign_protocol_conns"],
 }
 MORE_NAMES = [each for name in NAMES for each in (name, *NEWER.get(name, ()))]
@@ -163,6 +164,39 @@ CASES = (
                 ("domain_socket", ("<text>",)),
             )
         ),
+    ),
+    case(
+        "stats-settings-of-listeners",
+        "KV-STATS-037",
+        *(setting(name, "<number>") for name in ("tcpport",)),
+        *(setting(name, "<text>") for name in ("inter", "auth_enabled_ascii")),
+        *(
+            setting(name, "yes", "no")
+            for name in (
+                "shutdown_command",
+                "maxconns_fast",
+                "lru_crawler",
+                "flush_enabled",
+                "dump_enabled",
+                "track_sizes",
+            )
+        ),
+    ),
+    case(
+        "stats-settings-detail",
+        "KV-STATS-038",
+        *(
+            step
+            for word, shown in (("on", "yes"), ("off", "no"))
+            for step in (send(f"stats detail {word}\r\n", "OK\r\n"), setting("detail_enabled", shown))
+        ),
+    ),
+    case(
+        "stats-cmd-meta",
+        "KV-STATS-039",
+        RESET,
+        send("me {k}\r\nmn\r\nmg {k}\r\nmd {k}\r\n", "EN\r\nMN\r\nEN\r\nNF\r\n"),
+        one_stat("cmd_meta", 1),
     ),
     case(
         "stats-settings-verbosity",

@@ -11,14 +11,15 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kvref.engine.accesses import Change
 from kvref.engine.cache.memory import Cache, Entry, Key, Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.values import to_bytes
-from kvref.engine.verbs.arithmetic import NON_NUMERIC, all_digits
-from kvref.engine.verbs.store import APPENDING, OVER
+from kvref.engine.verbs.arithmetic import NON_NUMERIC, all_digits, change_of_sum
+from kvref.engine.verbs.store import APPENDING, OVER, found_by_add
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol import replies as r
@@ -187,7 +188,7 @@ def cached(session: Session, word: bytes, now: int) -> Generator[Operation, Any,
     target = yield from _target(session, word)
     if target is None or session.pending.holds(target.at):
         return None
-    return _item(word, session.shared.cache.find(target.at, now))
+    return _fetched(session, word, target, session.shared.cache.find(target.at, now), now)
 
 
 # The reply to a command that is neither done nor looked at: as if it had been done (policy-004, more:policy-126).
@@ -219,23 +220,36 @@ def _in_cache(session: Session, command: c.Command, now: int) -> Generator[Opera
         return r.Status.NOT_FOUND
     if target.mapping is not None and not target.key:
         return r.Status.NOT_STORED if isinstance(command, c.Store) else r.Status.NOT_FOUND
-    return _done(session, command, target.at, now)
+    return _done(session, command, target, now)
 
 
-def _done(session: Session, command: c.Command, at: Key, now: int) -> r.Reply:
+def _done(session: Session, command: c.Command, target: _Target, now: int) -> r.Reply:
     """Run a write on the cache."""
-    cache = session.shared.cache
+    cache, at = session.shared.cache, target.at
     before = cache.find(at, now)
     number = command.cas if isinstance(command, c.Store | c.Arithmetic | c.Delete) else 0
     if before is not None and session.is_another(before.cas, number):
         return r.Status.EXISTS
+    marks = session.shared.marks
     match command:
         case c.Store():
-            return _numbered(session, at, now, store(cache, session.rules, at, command, now))
+            reply = _numbered(session, at, now, store(cache, session.rules, at, command, now))
+            if reply is Status.STORED or found_by_add(command, reply):
+                marks.changed(
+                    target.mapping, at[1], now, Change.STORED if reply is Status.STORED else Change.OVERWRITTEN
+                )
+            return reply
         case c.Arithmetic():
-            return _numbered(session, at, now, arithmetic(cache, session.rules, at, command, now))
+            reply = _numbered(session, at, now, arithmetic(cache, session.rules, at, command, now))
+            if isinstance(reply, Number):
+                marks.changed(
+                    target.mapping, at[1], now, change_of_sum(b"" if before is None else before.data, reply.value)
+                )
+            return reply
         case c.Touch():
             found = touch(cache, session.rules, at, command.exptime, now)
+            if found is not None:
+                marks.changed(target.mapping, at[1], now, Change.TOUCHED)
             return r.Status.NOT_FOUND if found is None else r.Status.TOUCHED
         case _:
             cache.remove(at)
@@ -269,7 +283,7 @@ def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generato
                 if isinstance(command, c.GetAndTouch)
                 else cache.find(target.at, now)
             )
-            item = _item(word, entry)
+            item = _fetched(session, word, target, entry, now)
         if isinstance(command, c.Get):
             session.shared.counters.got(word, hits=item is not None, misses=item is None)
         elif target is None or target.mapping is None or target.key:
@@ -282,8 +296,11 @@ def _got(session: Session, command: c.Get | c.GetAndTouch, now: int) -> Generato
     return r.Line(BAD_FORMAT) if refused else r.Items(items, command.with_cas)
 
 
-def _item(word: bytes, entry: Entry | None) -> r.Item | None:
-    return None if entry is None else r.Item(word, entry.flags, entry.data, entry.cas)
+def _fetched(session: Session, word: bytes, target: _Target, entry: Entry | None, now: int) -> r.Item | None:
+    if entry is None:
+        return None
+    session.shared.marks.fetched(target.mapping, target.at[1], now)
+    return r.Item(word, entry.flags, entry.data, entry.cas)
 
 
 def _both(
@@ -297,7 +314,7 @@ def _both(
     if isinstance(command, c.FlushAll):
         _flushed(session, command, now)
         return reply
-    done = _done(session, command, ("", _word(command)), now)
+    done = _done(session, command, _Target(("", _word(command))), now)
     return r.Status.DELETED if isinstance(command, c.Delete) and done is r.Status.DELETED else reply
 
 
@@ -322,7 +339,7 @@ def _removed(session: Session, command: c.Delete | c.Refused, now: int) -> Opera
     target = yield from _target(session, _word(command))
     if target is None or session.pending.holds(target.at):
         return r.Status.NOT_FOUND
-    return _done(session, command, target.at, now)
+    return _done(session, command, target, now)
 
 
 def _noting(verb: Verb) -> Verb:

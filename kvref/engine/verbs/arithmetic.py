@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kvref.engine.accesses import Change
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, OperationGen, ReadAlong, Row, Update
 from kvref.engine.session import Session
@@ -70,7 +71,19 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
     cause = yield Update(mapping, row.key, new, session.rules.clears_unmapped)
     if cause is not None and not session.rules.answers_refused_sum:
         return ServerError(cause) if session.rules.refusal_is_error else NOT_COUNTED
+    change = change_of_sum(to_bytes(row.values[index]), result)
+    session.shared.marks.changed(mapping, to_bytes(row.key), now, change)
     return Number(result)
+
+
+def change_of_sum(old: bytes, result: int) -> Change:
+    """Return what an incr or decr did to its item: memcached writes into it if it has room (do_add_delta).
+
+    Args:
+        old: the value before.
+        result: the number that is stored instead.
+    """
+    return Change.OVERWRITTEN if len(b"%d" % result) <= len(old) else Change.STORED
 
 
 def summed(

@@ -9,9 +9,10 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from kvref.engine.accesses import Change
 from kvref.engine.cache import dispatch
 from kvref.engine.cache.dispatch import Verb, entry_of, note, through
-from kvref.engine.cache.memory import Entry, Key, Policy
+from kvref.engine.cache.memory import BEFORE_START, Entry, Key, Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, Row, Update
 from kvref.engine.session import Session
@@ -112,15 +113,22 @@ def _answer(session: Session, command: c.MetaGet, found: Found, touched: Found, 
         won = not (mark.taken or session.access.read_only) and (old or mark.stale)
         if won:
             marks.take(found.at, touched.entry)
-        before = marks.answered_at(found.at, entry)
+        hit, idle = _accessed(session, found, now) if command.has(b"h") or command.has(b"l") else (False, 0)
         if not command.has(b"u"):
-            marks.answered(found.at, touched.entry, now)
+            marks.fetched(found.mapping, found.at[1], now)
     earlier = -1 if created else found.left(now)
-    item = r.MetaItem(
-        entry.flags, len(entry.data), entry.cas, touched.left(now), earlier, before is not None, now - (before or now)
-    )
+    item = r.MetaItem(entry.flags, len(entry.data), entry.cas, touched.left(now), earlier, hit, idle)
     data = entry.data if command.has(b"v") else None
     return r.Meta(MetaCode.DONE, item, data, mark.stale, won, mark.taken)
+
+
+def _accessed(session: Session, found: Found, now: int) -> tuple[bool, int]:
+    """Return whether an item was read after it was written, and the seconds that `l` shows.
+
+    Of a row of which the server knows no access, the seconds are those since its start.
+    """
+    access = session.shared.marks.access(found.mapping, found.at[1], found.entry)
+    return access.hit, max(0, now - (access.time or session.shared.cache.began + BEFORE_START))
 
 
 def set_(session: Session, command: c.MetaSet, now: int) -> OperationGen:
@@ -185,6 +193,7 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationG
         if is_over(session, command.exptime):
             return r.Meta(MetaCode.DONE)  # no client reads it any more, so that no mark is needed
     entry = yield from _renumbered(session, found, now)
+    session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
     session.shared.marks.mark(found.at, entry, Mark(stale=True))
     return r.Meta(MetaCode.DONE)
 
@@ -232,12 +241,12 @@ def debug(session: Session, command: c.MetaDebug, now: int) -> OperationGen:
     if found is None:
         return r.MetaDebug(None)
     entry = found.entry
-    when = session.shared.marks.answered_at(found.at, entry)
+    hit, idle = _accessed(session, found, now)
     rows = {
         "exp": -1 if entry.expiry <= 0 else now - entry.expiry,
-        "la": now - (when or now),
+        "la": idle,
         "cas": entry.cas,
-        "fetch": "no" if when is None else "yes",
+        "fetch": "yes" if hit else "no",
         "cls": 0,
         "size": len(found.at[1]) + len(entry.data),
     }
@@ -291,6 +300,7 @@ def _find(
 
 
 def _touch(session: Session, found: Found, exptime: int, now: int) -> Generator[Operation, Any, Found]:
+    session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
     if found.row is None:
         entry = dispatch.touch(session.shared.cache, session.rules, found.at, exptime, now)
         return replace(found, entry=entry or found.entry)

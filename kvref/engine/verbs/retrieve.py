@@ -10,12 +10,13 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
+from kvref.engine.accesses import Change
 from kvref.engine.cache.dispatch import cached, note
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Lookup, Operation, OperationGen, RollBack, Row, Update
 from kvref.engine.session import Session, UnfitError
-from kvref.engine.values import RefusedError
+from kvref.engine.values import RefusedError, to_bytes
 from kvref.engine.verbs.ranges import Range, parse, scan
 from kvref.engine.verbs.store import OVER, check_time, is_over, remove_row, time_of
 from kvref.protocol import commands as c
@@ -94,6 +95,9 @@ def _rows(
     first_only = frame is not None or (named and not behind)  # the binary protocol has one item in its reply
     with_keys = frame is None or frame.with_key
     found, ended = yield from scan(session, mapping, wanted, now, first_only=first_only, with_keys=with_keys)
+    log = session.shared.marks.log(mapping)
+    log.at(now)
+    log.fetched_all([item.word for item in found])
     if not session.rules.lossy_ranges:
         return found, not (first_only and found), 0
     if frame is not None:
@@ -196,7 +200,10 @@ def _usable(session: Session) -> OperationGen:
 def _row(session: Session, mapping: Mapping, word: bytes, key: bytes, now: int, *, plain: bool) -> OperationGen:
     cell = session.looked_up(mapping, key)
     row: Row | None = None if cell is None else (yield Lookup(mapping, cell, plain=plain))
-    return [] if row is None or session.finds_expired(row.expiry, now) else [session.item(word, row)]
+    if row is None or session.finds_expired(row.expiry, now):
+        return []
+    session.shared.marks.fetched(mapping, to_bytes(row.key), now)
+    return [session.item(word, row)]
 
 
 def touch(session: Session, command: c.Touch, now: int) -> OperationGen:
@@ -264,7 +271,9 @@ def touched(
     row, _ = yield from session.existing((mapping, key), now)
     if row is None:
         return None
-    return (yield from retimed(session, mapping, row, time, now))
+    row = yield from retimed(session, mapping, row, time, now)
+    session.shared.marks.changed(mapping, to_bytes(row.key), now, Change.TOUCHED)
+    return row
 
 
 def retimed(session: Session, mapping: Mapping, row: Row, time: int, now: int) -> Generator[Operation, Any, Row]:

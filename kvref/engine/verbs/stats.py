@@ -38,7 +38,7 @@ def stats(session: Session, command: c.Stats, _now: int) -> OperationGen:
         case [b"aggregate", *_]:
             return rows.general(shared.process(), shared.counters, newer=newer)
         case [b"settings", *_]:
-            return rows.settings(shared.process(), shared.counters)
+            return rows.settings(shared.process() | (_switches(session) if newer else {}), shared.counters)
         case [b"reset", *_]:
             shared.counters.reset()
             return Status.RESET
@@ -58,6 +58,18 @@ def verbosity(session: Session, command: c.Verbosity) -> Reply:
     """Set the level that `stats settings` shows; a higher one than the maximum counts as the maximum."""
     session.shared.verbosity.level = min(command.level, MAX_VERBOSITY)
     return Status.OK
+
+
+def _switches(session: Session) -> dict[str, str]:
+    """Return the rows of `stats settings` about what this connection may do, and what commands switch."""
+    shared, access = session.shared, session.access
+    switches = {
+        "detail_enabled": shared.counters.prefixes.counting,
+        "lru_crawler": shared.crawler.enabled,
+        "flush_enabled": access.refusal(c.FlushAll(0)) is None,
+        "dump_enabled": access.refusal(c.KeyDump(c.Crawled.ALL)) is None,
+    }
+    return {name: "yes" if on else "no" for name, on in switches.items()} | {"stat_key_prefix": ":"}
 
 
 def _detail(session: Session, what: list[bytes]) -> Reply:

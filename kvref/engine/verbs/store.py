@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from kvref.engine.accesses import Change
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, Lookup, Operation, OperationGen, Remove, Row, Update
@@ -78,6 +79,8 @@ def write(
     found: Row | None = None if mapping.blind else (yield Lookup(mapping, cell, for_update=True))
     refused = refusal(session, command, found, now)
     if refused is not None:
+        if found is not None and found_by_add(command, refused):
+            session.shared.marks.changed(mapping, to_bytes(found.key), now, Change.OVERWRITTEN)
         return refused
     try:
         row = slipped(mapping, _new_row(session, mapping, command, cell, found, now, undivided=undivided))
@@ -96,6 +99,7 @@ def write(
     if cause is not None:
         return refused_by_table(session, cause)
     session.shared.counters.item_stored()
+    session.shared.marks.changed(mapping, to_bytes(row.key), now, Change.STORED)
     return Status.STORED
 
 
@@ -113,6 +117,11 @@ def refusal(session: Session, command: c.Store, found: Row | None, now: int) -> 
     if reply is not None and command.verb == "add":
         session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
     return reply
+
+
+def found_by_add(command: c.Store, reply: Reply) -> bool:
+    """Return whether an add has found its item, which counts as an access (do_store_item in memcached.c)."""
+    return command.verb == "add" and reply is Status.NOT_STORED
 
 
 def _expired(session: Session, command: c.Store, found: Row, now: int) -> bool:

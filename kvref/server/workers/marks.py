@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from kvref.engine.accesses import Access
 from kvref.engine.cache.memory import Entry, Key
 from kvref.engine.shared_state import LIMIT, Mark, Marks, content_of
 from kvref.server.workers.shared_memory import CELL, MASK, Lock, Memory, anonymous
@@ -14,6 +15,11 @@ _WAYS: Final = 8  # entries of a bucket
 _MARK: Final = 4  # cells: the item, its content, what is kept, when it was written
 _STALE: Final = 1
 _TAKEN: Final = 2
+# Bits of an access; its second is in those above.
+_KNOWN: Final = 1
+_HIT: Final = 2
+_SHOWN: Final = 4
+_SECOND: Final = 3
 
 
 class _Table:
@@ -22,16 +28,16 @@ class _Table:
     def __init__(self) -> None:
         self._cells = anonymous((1 + LIMIT * _MARK) * CELL).cast("Q")  # the first counts writes
 
-    def get(self, item: int, content: int) -> int:
-        """Return the number kept for this content of an item, 0 for none."""
+    def get(self, item: int) -> tuple[int, int]:
+        """Return the content and the number kept for an item, zeros for none."""
         cells = self._cells
         for at in self._bucket(item):
-            if cells[at] == item and cells[at + 1] == content:
-                return cells[at + 2]
-        return 0
+            if cells[at] == item:
+                return cells[at + 1], cells[at + 2]
+        return 0, 0
 
     def put(self, item: int, content: int, number: int) -> None:
-        """Keep a number for one content of an item, instead of any other."""
+        """Keep a content and a number for an item, instead of any others."""
         cells = self._cells
         cells[0] += 1
         own = next((at for at in self._bucket(item) if cells[at] == item), None)
@@ -53,7 +59,8 @@ class MarkTables:
 
     def __init__(self) -> None:
         self.marks = _Table()
-        self.answered = _Table()
+        self.accesses = _Table()
+        self.asked = anonymous(CELL)
 
 
 class WorkerMarks(Marks):
@@ -86,7 +93,9 @@ class WorkerMarks(Marks):
     def of(self, at: Key, entry: Entry) -> Mark:
         """Return what is said of an item."""
         with self.exclusive():
-            bits = self._tables.marks.get(_item(at), _content(entry))
+            content, bits = self._tables.marks.get(_item(at))
+        if content != _content(entry):
+            return Mark()
         return Mark(stale=bool(bits & _STALE), taken=bool(bits & _TAKEN))
 
     def mark(self, at: Key, entry: Entry, mark: Mark) -> None:
@@ -94,18 +103,26 @@ class WorkerMarks(Marks):
         with self.exclusive():
             self._tables.marks.put(_item(at), _content(entry), mark.stale * _STALE | mark.taken * _TAKEN)
 
-    def answered(self, at: Key, entry: Entry, now: int) -> None:
-        """Note that an item was answered to a meta get."""
-        with self.exclusive():
-            self._tables.answered.put(_item(at), _content(entry), now)
+    @property
+    def asked(self) -> bool:
+        """See `Marks`: of any worker."""
+        return bool(self._tables.asked[0])
 
-    def answered_at(self, at: Key, entry: Entry) -> int | None:
-        """Return the UNIX second in which an item was answered last; None: not that it is known."""
-        with self.exclusive():
-            return self._tables.answered.get(_item(at), _content(entry)) or None
+    def ask(self) -> None:
+        """See `Marks`."""
+        self._tables.asked[0] = 1
+
+    def _access(self, at: Hashable) -> Access:
+        content, number = self._tables.accesses.get(_item(at))
+        return Access(number >> _SECOND, bool(number & _HIT), content if number & _SHOWN else None)
+
+    def _keep_access(self, at: Hashable, access: Access) -> None:
+        shown = access.content is not None
+        number = access.time << _SECOND | shown * _SHOWN | access.hit * _HIT | _KNOWN
+        self._tables.accesses.put(_item(at), (access.content or 0) & MASK, number)
 
 
-def _item(at: Key) -> int:
+def _item(at: Hashable) -> int:
     return hash(at) & MASK
 
 

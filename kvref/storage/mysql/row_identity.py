@@ -12,7 +12,6 @@ from typing import Final, TypeVar
 from kvref import collations
 from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Cell
-from kvref.storage.mysql.schema import known_collation
 from kvref.storage.mysql.statements import written
 
 # These follow another one in `kvref.collations.names`: equal texts there need not be equal to the server.
@@ -37,7 +36,7 @@ class RowIdentities:
         self._ascii_only = _NEWER in collation
         self._fold: Callable[[str], str] | None = None
         if mapping.key.kind is Kind.TEXT and not collation.startswith(_ONLY_NEAR):
-            known = known_collation(collation.replace("utf8mb3_", "utf8_"))
+            known = collations.known(collation)
             self._fold = None if known is None else collations.order(known).folded
         self._simple = mapping.key.codec is None and mapping.key.charset.unit == 0
         # What no collation compares: cells of this type are one row if they are equal.

@@ -91,7 +91,6 @@ def _shown(connection: Connection[Cursor], source: str) -> str | None:
 
 SCHEMA: Final = "innodb_memcache"
 # MariaDB's of Unicode 14; what Unicode 9 has too it weighs as MySQL's utf8mb4_0900 do.
-_UCA_1400: Final = re.compile(r"utf8mb4_uca1400_(nopad_)?(ai_ci|as_ci|as_cs)")
 
 
 def quote(identifier: str) -> str:
@@ -156,7 +155,7 @@ class MySQLCatalog:
         charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
         if charset.name in OTHER_CHARSETS:
             charset = UTF8MB4
-        known = known_collation(collation.lower().replace("utf8mb3_", "utf8_"))
+        known = collations.known(collation.lower())
         if known is None:
             return Naming(charset, width)
         order = collations.order(known)
@@ -351,18 +350,6 @@ def named_rows(connection: Connection[Cursor], sql: str) -> list[dict[str, Any]]
         cursor.execute(sql)
         names = [each[0] for each in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def known_collation(collation: str) -> collations.Collation | None:
-    """Return what a server's collation follows, None where that is not known here.
-
-    Args:
-        collation: its name in lower case.
-    """
-    match = _UCA_1400.fullmatch(collation)
-    if match is None:
-        return collations.COLLATIONS.get(collation)
-    return replace(collations.COLLATIONS[f"utf8mb4_0900_{match[2]}"], pads=match[1] is None)
 
 
 def _text(cell: object) -> str | None:

@@ -143,6 +143,7 @@ class MySQLFastPath:
         shown = kept.hit(table, words, loop_turn)
         if shown is not None:
             self._counters.found()
+            self._verbs.fetched(words, time.time())
             return shown + END
         return self._shown(kept, table, data) if b" " in words else None
 
@@ -171,6 +172,7 @@ class MySQLFastPath:
         if found is None or sum(map(len, found)) > TURN:
             return None
         self._counters.looked_up(len(found), 0)
+        self._verbs.fetched_all(words, time.time())
         return found
 
     @property

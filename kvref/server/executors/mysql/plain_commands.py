@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Final, TypeVar
 
 from kvref.engine.fast_path import PlainVerbs
@@ -114,6 +115,8 @@ class PlainLone(Plain):
         else:
             shown = b"" if cells is None else verbs.reply_of_cells(name + word, *table.parts(cells), now)
         verbs.count_get(shown)
+        if shown:
+            verbs.fetched(word, now)
         self._later([shown + END], b"")
 
 
@@ -163,6 +166,11 @@ class _PlainLookup(PlainInRun):
         raise NotImplementedError
 
     @property
+    def found_key(self) -> bytes:
+        """Return the key of the row; only where one is shown."""
+        return self.word
+
+    @property
     def size(self) -> int:
         """Return how many bytes the value has, at most; only once it is answered and not left."""
         raise NotImplementedError
@@ -173,6 +181,8 @@ class _PlainLookup(PlainInRun):
             return self.error
         shown = self.shown()
         self.origin.verbs.count_get(shown)
+        if shown:
+            self.origin.verbs.fetched(self.found_key, time.time())
         return shown + END
 
 
@@ -261,6 +271,12 @@ class PlainGet(_PlainLookup):
         return self.origin.verbs.hit(self.word, self.row, with_cas=self.with_cas)
 
     @property
+    def found_key(self) -> bytes:
+        """See `_PlainLookup`."""
+        assert self.row is not None
+        return to_bytes(self.row.key)
+
+    @property
     def size(self) -> int:
         """See `_PlainLookup`."""
         values = () if self.row is None else self.row.values
@@ -317,6 +333,7 @@ class PlainReads(PlainInRun):
         if self._whole is None:
             return b"".join([*self._counted(), END])
         self.origin.verbs.counters.looked_up(len(self.words), 0)
+        self.origin.verbs.fetched_all(self.words, self._now)
         return self._whole
 
     @property
@@ -326,10 +343,13 @@ class PlainReads(PlainInRun):
 
     def shown(self, count: int) -> list[bytes]:
         """See `PartOfGet`."""
-        return [
+        words = self.words[:count]
+        shown = [
             each if isinstance(each, bytes) else b"" if each is None else self._shown(word, each)
-            for word, each in zip(self.words[:count], self._rows[:count], strict=True)
+            for word, each in zip(words, self._rows[:count], strict=True)
         ]
+        self.origin.verbs.fetched_all(compress(words, shown), self._now)
+        return shown
 
     def _is_too_large(self) -> bool:
         return self.size > MAX_VALUES
@@ -508,7 +528,11 @@ class PlainGets(PlainInRun):
 
     def shown(self, count: int) -> list[bytes]:
         """See `PartOfGet`."""
-        return [each.shown() for each in self.lookups[:count]]
+        lookups = self.lookups[:count]
+        shown = [each.shown() for each in lookups]
+        found = [each.found_key for each, item in zip(lookups, shown, strict=True) if item]
+        self.origin.verbs.fetched_all(found, time.time())
+        return shown
 
     def _answered(self) -> None:
         self._waiting -= 1
@@ -650,6 +674,7 @@ class PlainWrite(PlainChange):
         self.origin.verbs.count_sets(1, stored=self.error is None)
         if self.error is not None:
             return _shown_error(self.error, self._noreply)
+        self.origin.verbs.stored(self.word, time.time())
         return b"" if self._noreply else STORED
 
 

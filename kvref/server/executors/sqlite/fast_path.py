@@ -12,17 +12,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from kvref.engine.accesses import Change
 from kvref.engine.fast_path import DELETE, GET, SET, PlainVerbs
 from kvref.engine.operations import Row
 from kvref.engine.values import RefusedError
+from kvref.engine.verbs.arithmetic import change_of_sum
 from kvref.errors import KvrefError
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
 from kvref.protocol.command_table import needs, text_form
-from kvref.protocol.fast_path import END, STORED, PlainLines, renamed
+from kvref.protocol.fast_path import END, STORED, PlainLines, data_of, renamed
 from kvref.protocol.opcodes import NOOP
 from kvref.protocol.plain_frames import PlainFrame
-from kvref.protocol.replies import Reply, ServerError, Status
+from kvref.protocol.replies import Number, Reply, ServerError, Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import parse_line
 from kvref.server.executors.base import Later, LaterFrames, PartOfGet, Wait
@@ -103,6 +105,7 @@ class SQLiteFastPath:
         self._file = store
         self._verbs = verbs
         self._counters = verbs.counters
+        self._accesses = verbs.accesses
         self._wire_rules = wire_rules
         self._lines = lines = PlainLines(wire_rules)
         self._set_head = lines.set.match
@@ -146,6 +149,8 @@ class SQLiteFastPath:
             counters.looked_up(0, 1)
             return END
         counters.found()
+        if kept is not None:
+            self._verbs.fetched(word, time.time())
         return shown + END
 
     @property
@@ -160,6 +165,7 @@ class SQLiteFastPath:
         if self._counters.prefixes.counting or not self._table.live:
             return 0, Wait.NOTHING
         taken, waits, now = 0, False, int(time.time())
+        self._accesses.at(now)
         while taken < len(frames):
             frame = frames[taken]
             if isinstance(frame, c.Store):
@@ -185,7 +191,10 @@ class SQLiteFastPath:
         """Return what is shown of a cached row that never expires, of whose mapping a word has the name."""
         key = self._verbs.key_of_bound(word) if self._lines.named.fullmatch(word) else None
         kept = None if key is None else self._items.get(key)
-        return None if key is None or kept is None or kept[EXPIRY] else renamed(kept[HIT], key, word)
+        if key is None or kept is None or kept[EXPIRY]:
+            return None
+        self._verbs.fetched(key, time.time())
+        return renamed(kept[HIT], key, word)
 
     def take(self, data: bytes, out: list[bytes], later: Later) -> tuple[int, Wait]:  # noqa: ARG002 - see `FastPath`
         """Run the simple commands at the beginning of the input, see `FastPath`; all replies are available at once."""
@@ -193,6 +202,7 @@ class SQLiteFastPath:
             return 0, Wait.NOTHING
         at, length, waits, owed = 0, len(data), False, 0
         single = 0  # up to here commands are looked at one by one
+        self._accesses.at(time.time())
         while at < length and owed < TURN:
             if at >= single and data.startswith(b"get ", at):
                 single, shown = self._burst(data, at)
@@ -257,6 +267,7 @@ class SQLiteFastPath:
         """Return the rows of keys of a get, see `FastPath`."""
         if self._counters.prefixes.counting or not self._table.live:
             return None
+        self._accesses.at(time.time())
         rows = self._rows_of(words)
         return None if rows is None else FoundInFile(*rows, partial(self._shown, with_cas=with_cas))
 
@@ -271,11 +282,13 @@ class SQLiteFastPath:
         lines = self._lines.gets_of_one.match(data, at)
         if lines is None:
             return at, []
-        rows = [self._items.get(word) for word in self._lines.get.findall(data, at, lines.end())]
+        words = self._lines.get.findall(data, at, lines.end())
+        rows = [self._items.get(word) for word in words]
         shown = [row[HIT] + END for row in rows if row is not None and not row[EXPIRY]]
         if len(shown) < len(rows) or sum(map(len, shown)) > TURN:
             return lines.end(), []
         self._hits += len(shown)
+        self._accesses.fetched_all(words)
         return lines.end(), shown
 
     def _get(self, data: bytes, at: int) -> _Taken:
@@ -289,6 +302,7 @@ class SQLiteFastPath:
         kept = self._items.get(rest) if len(rest) <= MAX_KEY else None  # else it is several words
         if kept is not None and not (kept[EXPIRY] or with_cas):
             self._hits += 1
+            self._accesses.fetched(rest)
             return end + 2, kept[HIT] + END, False
         if kept is None and rest in self._missing:
             self._misses += 1
@@ -306,6 +320,7 @@ class SQLiteFastPath:
         """Return what `_found` does of rows that are all cached and never expire, or missing; None for any others."""
         cached = self._items.get
         hits: list[bytes] = []
+        keys: list[bytes] = []
         for word in words:
             kept = cached(word)
             if kept is None:
@@ -315,11 +330,13 @@ class SQLiteFastPath:
                 return None
             else:
                 hits.append(kept[HIT])
+                keys.append(word)
         found = len(hits)
         hits.append(END)
         reply = b"".join(hits)
         if len(reply) > ANSWER_BYTES:
             return None
+        self._accesses.fetched_all(keys)
         self._hits += found
         self._misses += len(words) - found
         return reply, False
@@ -362,6 +379,7 @@ class SQLiteFastPath:
                 items.append(b"")
             else:
                 items.append(kept[HIT] if row is None else self._verbs.hit(word, row, with_cas=with_cas))
+        self._accesses.fetched_all([key for (_, key, _), item in zip(found, items, strict=True) if item])
         return items
 
     def _meta_get(self, data: bytes, at: int) -> _Taken:
@@ -396,6 +414,7 @@ class SQLiteFastPath:
         if self._rows.set(word, data[start:end], int(flags), None) is None:
             return None
         self._sets += 1
+        self._accesses.changed(word, Change.STORED)
         return end + 2, b"" if noreply else STORED, True
 
     def _store(self, data: bytes, at: int) -> _Taken:
@@ -440,6 +459,7 @@ class SQLiteFastPath:
         if written is None:
             return None
         self._verbs.count_stored(command)
+        self._accesses.changed(key, Change.STORED)
         return Status.STORED, self._verbs.cas_of(written[1])
 
     def _arithmetic(self, data: bytes, at: int) -> _Taken:
@@ -455,6 +475,8 @@ class SQLiteFastPath:
         reply, row = self._verbs.summed(command, self._row(key, found), int(time.time()))
         if row is not None and not self._rows.update(key, found[ROWID], row):
             return None
+        if isinstance(reply, Number):
+            self._accesses.changed(key, change_of_sum(data_of(found[HIT]), reply.value))
         return head.end(), encode(command, self._verbs.count(command, reply), 0), True
 
     def _delete(self, data: bytes, at: int) -> _Taken:

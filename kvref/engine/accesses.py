@@ -1,0 +1,135 @@
+"""When items were last accessed, and whether they were read after they were written: the flags h and l of `mg`, `me`.
+
+memcached keeps both in the item: a write sets the time and clears the hit; the first read after it sets the hit and
+leaves the time, later ones set the time too (`do_item_bump` and `do_item_update` in items.c). Here commands append what
+they did to a log, which takes them some ten nanoseconds, and only a command that shows h or l reads the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from enum import Enum
+from typing import Final, NamedTuple
+
+from kvref.collations.comparison import order
+from kvref.collations.names import known as known_collation
+from kvref.engine.mapping import Column, Kind
+
+LOGGED: Final = 1 << 14  # accesses of a mapping that are remembered until a client asks for the first time
+
+
+class Change(Enum):
+    """What a command other than a get did to an item."""
+
+    STORED = "stored"
+    OVERWRITTEN = "overwritten"  # in place: a number of no more digits; an add that finds an item counts as this
+    TOUCHED = "touched"
+    MARKED = "marked"  # with another cas number or expiry time; which is no access
+
+
+Event = bytes | tuple[bytes, Change] | float
+
+
+class Access(NamedTuple):
+    """What is known of an item.
+
+    Args:
+        time: UNIX second that `l` counts from, 0 if it is not known.
+        hit: the item was read after it was written.
+        content: a hash of the item that a command has shown last; None: it was written since, or never shown.
+    """
+
+    time: int = 0
+    hit: bool = False
+    content: int | None = None
+
+
+UNKNOWN: Final = Access()
+
+
+class AccessLog:
+    """Accesses to the items of a mapping, in their order.
+
+    Args:
+        limit: how many are kept, the oldest goes first; None: all, until `take`.
+
+    Attributes:
+        at: is called with the UNIX time of the accesses behind it.
+        fetched: is called with the key of an item that was returned.
+        fetched_all: is called with several of them.
+    """
+
+    __slots__ = ("_events", "at", "fetched", "fetched_all")
+
+    at: Callable[[float], None]
+    fetched: Callable[[bytes], None]
+    fetched_all: Callable[[Iterable[bytes]], None]
+
+    def __init__(self, limit: int | None = LOGGED) -> None:
+        self._restart(limit)
+
+    def changed(self, key: bytes, change: Change) -> None:
+        """Note what a command other than a get did to an item."""
+        self._events.append((key, change))
+
+    def take(self) -> deque[Event]:
+        """Return what was noted, and keep all from now on: it is taken again soon."""
+        events = self._events
+        self._restart(None)
+        return events
+
+    def _restart(self, limit: int | None) -> None:
+        self._events: deque[Event] = deque(maxlen=limit)
+        self.at = self.fetched = self._events.append
+        self.fetched_all = self._events.extend
+
+
+def identity_of(key: Column) -> Callable[[bytes], Hashable]:
+    """Return the function from a key to what its spellings have in common, if its collation is known here."""
+    if key.kind is Kind.INTEGER:
+        return lambda word: int(word) if word.isdigit() else word
+    collation = known_collation(key.collation.lower()) if key.kind is Kind.TEXT else None
+    if collation is None:
+        return bytes.lower if key.collation.upper() == "NOCASE" else bytes  # SQLite has no other that is not binary
+    folded, decode = order(collation).folded, key.charset.decode
+
+    def identity(word: bytes) -> Hashable:
+        try:
+            return folded(decode(word))
+        except UnicodeDecodeError:
+            return word
+
+    return identity
+
+
+def replay(
+    events: Iterable[Event], identity: Callable[[bytes], Hashable], known: Callable[[Hashable], Access]
+) -> dict[Hashable, Access]:
+    """Return what is known of the items of a log after its events, by the identity of their keys.
+
+    Args:
+        events: in their order.
+        identity: see `identity_of`.
+        known: returns what was known of an item before.
+    """
+    items: dict[Hashable, Access] = {}
+    now = 0
+    for event in events:
+        if isinstance(event, bytes):
+            key = identity(event)
+            time, hit, content = items.get(key) or known(key)
+            items[key] = Access((now or time) if hit else time, hit=True, content=content)
+        elif isinstance(event, tuple):
+            word, change = event
+            key = identity(word)
+            time, hit, _ = items.get(key) or known(key)
+            if change is Change.STORED:
+                items[key] = Access(now)
+            elif change is Change.OVERWRITTEN or (change is Change.TOUCHED and hit):
+                items[key] = Access(now or time, hit)
+            else:
+                items[key] = Access(time, hit or change is Change.TOUCHED)
+        else:
+            now = int(event)
+    return items
