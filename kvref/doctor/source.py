@@ -54,6 +54,10 @@ class Source(ABC):
         """Return why a table that the catalog lacks may be there all the same; "" when it is missing."""
         return ""
 
+    def not_granted(self, mapping: Mapping, profile: Profile) -> str:  # noqa: ARG002 - a default
+        """Return what the account may not do to a mapping's table, and the GRANT; "" if nothing, or not for a store."""
+        return ""
+
     def not_cached(self, mapping: Mapping) -> str:  # noqa: ARG002 - a default
         """Return why `row_cache_binlog=1` does not cache a mapping's rows; "" if it does, or is not for this store."""
         return ""
@@ -166,6 +170,11 @@ class _MySQLSource(Source):
         from kvref.storage.mysql.schema import table_details as mysql_details  # noqa: PLC0415 - an extra
 
         return mysql_details(self._connection, schema, name)
+
+    def not_granted(self, mapping: Mapping, profile: Profile) -> str:
+        from kvref.storage.mysql.grants import missing  # noqa: PLC0415 - an extra
+
+        return missing(self._rows, mapping, profile)
 
     def not_cached(self, mapping: Mapping) -> str:
         from kvref.storage.mysql.binlog.eligibility import terms  # noqa: PLC0415 - an extra

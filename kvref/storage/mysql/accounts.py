@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pymysql
@@ -74,6 +74,17 @@ def _of_denial(*, password: bool, encrypted: bool) -> str:
     return f"check the user, the host that it is for, and the password in KVREF_MYSQL_PASSWORD or password_file{more}"
 
 
+def account(say: Callable[[str], Sequence[Sequence[Any]]]) -> str:
+    """Return the account of a connection as GRANT names it.
+
+    Args:
+        say: returns the rows of a statement.
+    """
+    ((name,),) = say("SELECT CURRENT_USER()")
+    user, _, host = str(name).rpartition("@")
+    return "@".join("'" + each.replace("\\", "\\\\").replace("'", "''") + "'" for each in (user, host))
+
+
 class _Sha256:
     """MySQL's `sha256_password`: the password in clear over TLS only, otherwise encrypted with the server's key.
 
@@ -113,7 +124,7 @@ class _Dialog:
         """Return the answer to a prompt."""
         if echo:
             raise pymysql.err.OperationalError(
-                CR.CR_AUTH_PLUGIN_CANNOT_LOAD, f"PAM asks {prompt.decode(errors='replace')!r}"
+                CR.CR_AUTH_PLUGIN_CANNOT_LOAD, f"prompt {prompt.decode(errors='replace')!r} of PAM is not supported"
             )
         return bytes(self._password)
 

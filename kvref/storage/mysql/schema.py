@@ -35,6 +35,8 @@ from kvref.storage.config.containers import (
     Table,
     TableDetails,
 )
+from kvref.storage.mysql.accounts import account
+from kvref.storage.mysql.errors import DENIED
 from kvref.storage.mysql.login import cause, fetch_all
 from kvref.storage.rows import text_of
 
@@ -291,9 +293,10 @@ class MySQLCatalog:
         try:
             self._rows(f"SELECT 1 FROM {quote(schema)}.{quote(name)} LIMIT 0")  # noqa: S608 - quoted
         except pymysql.err.MySQLError as error:
-            if error.args[0] in _DENIED:
+            if error.args[0] in DENIED:
                 what = f"this account may not look at {schema}.{name}, if it is there ({cause(error)})"
-                raise RowError(f"{what}: GRANT SELECT on it", "unseen") from error
+                grant = f"GRANT SELECT ON {quote(schema)}.{quote(name)} TO {account(self._rows)}"
+                raise RowError(f"{what}: {grant}", "unseen") from error
             if error.args[0] in OF_THE_CLIENT:
                 raise
 
@@ -332,17 +335,14 @@ class MySQLCatalog:
                 raise ConfigError(
                     f"configuration table {SCHEMA}.{table}: {cause(error)}: create the tables with `kvref init`"
                 ) from error
-            if error.args[0] in _DENIED:
+            if error.args[0] in DENIED:
                 # Not treated as a missing table: the rows may define a delimiter that differs from the default.
-                raise StoreError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
+                grant = f"GRANT SELECT ON {SCHEMA}.* TO {account(self._rows)}"
+                raise StoreError(f"configuration table {SCHEMA}.{table}: {cause(error)}: {grant}") from error
             raise
 
 
 _MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
-_DENIED: Final = (
-    ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR,
-    ER.SPECIFIC_ACCESS_DENIED_ERROR,
-)  # fmt: skip
 
 
 def named_rows(connection: Connection[Cursor], sql: str) -> list[dict[str, Any]]:

@@ -151,6 +151,10 @@ class SQLiteStore:
         """Raise ConfigError: SQLite has no binary log, and its row cache needs none."""
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 is for stores mysql://: leave it out")
 
+    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
+        """Return none: a file has no accounts."""
+        return []
+
     def numbers(self) -> dict[str, int]:
         """Return none."""
         return {}
