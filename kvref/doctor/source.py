@@ -15,6 +15,7 @@ from kvref import collations
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.base import MYSQL, without_password
 from kvref.storage.config.containers import TableDetails
+from kvref.storage.sqlite.errors import of_opening
 from kvref.storage.sqlite.file import SCHEME, path_of
 from kvref.storage.sqlite.schema import SQLiteCatalog, table_details
 
@@ -98,9 +99,15 @@ def read_file(path: Path) -> Iterator[SQLiteSource]:
             collations.register(connection)
             connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
             connection.execute("PRAGMA schema_version").fetchone()
-            yield SQLiteSource(f"{SCHEME}{path}", connection)
+            source = SQLiteSource(f"{SCHEME}{path}", connection)
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            if mode != "wal":
+                source.notes.append(
+                    f"the journal mode of the file is {mode}: `kvref serve` and `kvref init` set WAL, which stays"
+                )
+            yield source
     except sqlite3.Error as error:
-        raise StoreError(f"store {path}: {error}") from error
+        raise of_opening(path, error) from error
 
 
 class SQLiteSource(Source):
