@@ -7,6 +7,8 @@ import click
 from kvref import profiles
 from kvref.errors import ConfigError
 from kvref.storage.config.catalog import DEFAULT_NAME
+from kvref.storage.sqlite.file import SCHEME, path_of, warn_of_network
+from kvref.storage.sqlite.schema import refuse_clashes
 from kvref.storage.stores import open_store, scheme_of
 
 LOCK_WAIT = 10.0  # seconds
@@ -36,6 +38,10 @@ def command(dsn: str, cache: str | None, *, demo: bool) -> None:
     """
     if scheme_of(dsn).volatile:
         raise ConfigError(f"store {dsn!r}: its tables would be lost when this command ends: name a database")
+    if dsn.startswith(SCHEME):
+        path = path_of(dsn)
+        refuse_clashes(path, demo=demo, cache=cache)
+        warn_of_network(path)
     store = open_store(dsn, profiles.load("kvref"), LOCK_WAIT)
     try:
         new = store.initialise(demo=demo)

@@ -33,7 +33,7 @@ from kvref.server.workers.plan import Plan, refuse_settings
 from kvref.storage.base import Store, without_password
 from kvref.storage.config.catalog import DEFAULT_NAME
 from kvref.storage.several import Placement, tables_of
-from kvref.storage.sqlite.file import SCHEME, path_of
+from kvref.storage.sqlite.file import SCHEME, path_of, warn_of_network
 from kvref.storage.sqlite.schema import refuse_foreign
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.stores import open_store, scheme_of
@@ -336,6 +336,7 @@ def _serve(
         refuse_settings(workers, facts, settings, scheme_of(dsn))
         if dsn.startswith(SCHEME):
             refuse_foreign(path_of(dsn), missing_is_new=new or fresh.create)
+            warn_of_network(path_of(dsn))
     with ExitStack() as stack:
         stores: list[Store] = []
         for dsn in dsns:

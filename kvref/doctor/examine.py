@@ -186,6 +186,7 @@ class RowReport:
         findings: what the mapping depends on, or what refuses the row.
         subject: what the findings are of, None where no profile takes the row.
         not_cached: see `Source`.
+        not_granted: see `Source`.
     """
 
     row: Container
@@ -195,6 +196,7 @@ class RowReport:
     findings: tuple[Finding, ...]
     subject: Subject | None
     not_cached: str = ""
+    not_granted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,4 +338,5 @@ def _report(row: Container, seen: _Seen, own: _Seen, options: Options) -> RowRep
         findings = features.of_mapping(subject, seen.profile.name)
     differs = theirs if (theirs.state, theirs.fault) != (verdict.state, verdict.fault) else None
     not_cached = "" if verdict.mapping is None else seen.source.not_cached(verdict.mapping)
-    return RowReport(row, verdict, row.name == seen.chosen, differs, findings, subject, not_cached)
+    not_granted = "" if verdict.mapping is None else seen.source.not_granted(verdict.mapping, seen.profile)
+    return RowReport(row, verdict, row.name == seen.chosen, differs, findings, subject, not_cached, not_granted)

@@ -52,6 +52,7 @@ def _row_record(report: RowReport) -> dict[str, Any]:
         "table": None if mapping is None else mapping.source,
         "columns": {} if report.subject is None else _columns_record(report.subject),
         "not_cached": report.not_cached,
+        "not_granted": report.not_granted,
         "ends_mysqld": sorted(
             {
                 citation.requirement.id
@@ -142,6 +143,8 @@ def _row(report: RowReport) -> Iterator[RenderableType]:
     if report.subject is not None:
         for what, text in _columns(report):
             grid.add_row(what, _text(text))
+    if report.not_granted:
+        grid.add_row("privileges", _text(report.not_granted, "yellow"))
     if report.not_cached:
         grid.add_row("row cache", _text(f"not with row_cache_binlog=1: {report.not_cached}"))
     yield Padding(grid, (0, 0, 0, 2))

@@ -15,6 +15,7 @@ from kvref import collations
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.base import MYSQL, without_password
 from kvref.storage.config.containers import TableDetails
+from kvref.storage.sqlite.errors import of_opening
 from kvref.storage.sqlite.file import SCHEME, path_of
 from kvref.storage.sqlite.schema import SQLiteCatalog, table_details
 
@@ -52,6 +53,10 @@ class Source(ABC):
 
     def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - a default
         """Return why a table that the catalog lacks may be there all the same; "" when it is missing."""
+        return ""
+
+    def not_granted(self, mapping: Mapping, profile: Profile) -> str:  # noqa: ARG002 - a default
+        """Return what the account may not do to a mapping's table, and the GRANT; "" if nothing, or not for a store."""
         return ""
 
     def not_cached(self, mapping: Mapping) -> str:  # noqa: ARG002 - a default
@@ -94,9 +99,15 @@ def read_file(path: Path) -> Iterator[SQLiteSource]:
             collations.register(connection)
             connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
             connection.execute("PRAGMA schema_version").fetchone()
-            yield SQLiteSource(f"{SCHEME}{path}", connection)
+            source = SQLiteSource(f"{SCHEME}{path}", connection)
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            if mode != "wal":
+                source.notes.append(
+                    f"the journal mode of the file is {mode}: `kvref serve` and `kvref init` set WAL, which stays"
+                )
+            yield source
     except sqlite3.Error as error:
-        raise StoreError(f"store {path}: {error}") from error
+        raise of_opening(path, error) from error
 
 
 class SQLiteSource(Source):
@@ -166,6 +177,11 @@ class _MySQLSource(Source):
         from kvref.storage.mysql.schema import table_details as mysql_details  # noqa: PLC0415 - an extra
 
         return mysql_details(self._connection, schema, name)
+
+    def not_granted(self, mapping: Mapping, profile: Profile) -> str:
+        from kvref.storage.mysql.grants import missing  # noqa: PLC0415 - an extra
+
+        return missing(self._rows, mapping, profile)
 
     def not_cached(self, mapping: Mapping) -> str:
         from kvref.storage.mysql.binlog.eligibility import terms  # noqa: PLC0415 - an extra

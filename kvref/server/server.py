@@ -38,6 +38,7 @@ from kvref.server.expired_rows import ExpiredRows
 from kvref.server.listeners.listener import (
     Listener,
     Loaded,
+    missing_privileges,
     refuse_reads,
     refuse_shared_cache,
     unknown_mappings,
@@ -197,7 +198,8 @@ class Server:
             loop.add_signal_handler(number, self._stop, stop, number)
         loop.add_signal_handler(signal.SIGHUP, self.reload)
         sockets = [(listener, each) for listener in self.listeners for each in listener.listen()]
-        self.served.log(self.shared.directory, self._problems(), self.settings)
+        lacks = missing_privileges(self.listeners, self.store, self.shared.directory)
+        self.served.log(self.shared.directory, self._problems(lacks), self.settings)
         servers: list[asyncio.Server | TLSAcceptor] = []
         for listener, listening in sockets:
             make = speaks(self, listener)
@@ -319,18 +321,19 @@ class Server:
             loaded = self.load_listeners()
             directory = await self.executor.read_directory()
             refuse_shared_cache(self.listeners, directory)
+            lacks = await asyncio.to_thread(missing_privileges, self.listeners, self.store, directory)
             self.take(settings, directory, loaded)
         except (ConfigError, StoreError) as error:
             self.lifecycle.reloaded(taken=False)
             log_reload(error)
             return
         warn_of_waiting(self.settings, settings)
-        self.served.log(self.shared.directory, self._problems(), self.settings)
+        self.served.log(self.shared.directory, self._problems(lacks), self.settings)
         self.lifecycle.reloaded(taken=True)
         log_reload(None)
 
-    def _problems(self) -> list[str]:
-        return [*self.store.problems, *unknown_mappings(self.listeners, self.shared.directory)]
+    def _problems(self, lacks: list[str]) -> list[str]:
+        return [*self.store.problems, *lacks, *unknown_mappings(self.listeners, self.shared.directory)]
 
     def load_listeners(self) -> list[Loaded]:
         """Read the files of each listener again; raises ConfigError if one is invalid."""

@@ -88,6 +88,13 @@ class MappedTables(Protocol):
             StoreError: the store is not reached.
         """
 
+    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
+        """Return a sentence for each mapping whose table the account may not write; it blocks, in any thread.
+
+        Raises:
+            StoreError: the store is not reached.
+        """
+
     def numbers(self) -> dict[str, int]:
         """Return what the store counts, by names of rows of `stats`; empty if it has nothing to count.
 
@@ -187,6 +194,10 @@ class DirectStore(ABC):
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
         """Raise ConfigError: there is no binary log."""
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 needs a store mysql://, which has a binary log")
+
+    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
+        """Return none: there are no accounts."""
+        return []
 
     def numbers(self) -> dict[str, int]:
         """Return nothing."""

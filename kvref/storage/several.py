@@ -398,6 +398,16 @@ class SeveralStores:
             found += [f"store {self.names[number]}: {each}" for each in sentences]
         return found
 
+    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
+        """Return the sentences of each store, see `MappedTables`."""
+        parts = [part for mapping in mappings for part in self.parts_of(mapping)]
+        found: list[str] = []
+        for number, store in enumerate(self.stores):
+            with self.errors_of(number):
+                sentences = store.missing_privileges([mapping for of, mapping in parts if of == number])
+            found += [f"store {self.names[number]}: {each}" for each in sentences]
+        return found
+
     def numbers(self) -> dict[str, int]:
         """Return the sums of all stores, and of times the longest."""
         numbers: dict[str, int] = {}

@@ -167,6 +167,32 @@ def test_init_goes_on_with_what_failed_half_way(database: SQLServer) -> None:
     sql(database, "DROP USER 'half'@'%'")
 
 
+@pytest.mark.live
+def test_init_keeps_off_tables_of_others(database: SQLServer) -> None:
+    sql(
+        database,
+        "RENAME TABLE innodb_memcache.containers TO test.saved",
+        "CREATE TABLE innodb_memcache.containers (container_id INT PRIMARY KEY, kind TEXT)",
+        "DROP TABLE innodb_memcache.cache_policies",
+    )
+    tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'innodb_memcache' ORDER BY 1"
+    before = sql(database, tables)
+    said = {command: refused(command, database.dsn, password="") for command in COMMANDS}
+    for text in said.values():
+        assert "the table innodb_memcache.containers is not the plugin's, it lacks name, db_schema, " in text
+        assert text.endswith("rename the table and run `kvref init`, or name another server")
+    assert sql(database, tables) == before
+    sql(database, "DROP TABLE innodb_memcache.containers", "RENAME TABLE test.saved TO innodb_memcache.containers")
+    assert run("init", database.dsn, "").exit_code == 0  # adds cache_policies again
+    assert sql(database, "SELECT COUNT(*) FROM innodb_memcache.cache_policies") == [(1,)]
+    assert sql(database, "SELECT COUNT(*) FROM innodb_memcache.config_options") == [(2,)]
+    sql(database, "CREATE DATABASE kvref", "CREATE TABLE kvref.pages (id INT PRIMARY KEY)")
+    result = CliRunner().invoke(main, ["init", "--cache", "pages", "--store", database.dsn])
+    assert "the table kvref.pages is not kvref's, it lacks cache_key, value, flags, cas, expires" in result.stderr
+    assert sql(database, "SELECT COUNT(*) FROM innodb_memcache.containers WHERE name = 'pages'") == [(0,)]
+    sql(database, "DROP DATABASE kvref")
+
+
 def until_ended(process: subprocess.Popen[str], port: int) -> None:
     """Wait until a server ends, which listens at no time."""
 

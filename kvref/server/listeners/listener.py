@@ -298,6 +298,22 @@ def unknown_mappings(listeners: list[Listener], directory: Directory) -> list[st
     ]
 
 
+def missing_privileges(listeners: list[Listener], store: MappedTables, directory: Directory) -> list[str]:
+    """Return a sentence for each mapping that clients may write, and the store's account may not.
+
+    Args:
+        listeners: of the server.
+        store: opened; a new connection to it is made, which blocks.
+        directory: its configuration.
+
+    Raises:
+        StoreError: the store is not reached.
+    """
+    if all(each.access.read_only for each in listeners):
+        return []
+    return store.missing_privileges(directory.usable or (directory.default,))
+
+
 def refuse_shared_cache(listeners: list[Listener], directory: Directory) -> None:
     """Refuse a listener of some mappings where a memory cache holds items of all.
 

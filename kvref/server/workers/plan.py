@@ -13,7 +13,7 @@ from kvref.engine.mapping import Directory
 from kvref.engine.shared_state import VBuckets
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
-from kvref.server.listeners.listener import Listener, refuse_shared_cache, unknown_mappings
+from kvref.server.listeners.listener import Listener, missing_privileges, refuse_shared_cache, unknown_mappings
 from kvref.server.server import lock_wait
 from kvref.server.telemetry.event_counters import EventCounters
 from kvref.server.workers.kept_mappings import KeptMappings
@@ -148,7 +148,8 @@ class Plan:
             directory = store.read_directory()
             refuse_policies(self.workers, directory)
             refuse_shared_cache(self.listeners, directory)
-            return directory, [*store.problems, *unknown_mappings(self.listeners, directory)]
+            lacks = missing_privileges(self.listeners, store, directory)
+            return directory, [*store.problems, *lacks, *unknown_mappings(self.listeners, directory)]
         finally:
             store.close()
 

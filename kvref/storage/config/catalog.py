@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Final, Protocol
 
@@ -14,7 +15,7 @@ from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Directory
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.protocol.command_table import PolicyKind
-from kvref.storage.config.containers import Catalog, PolicyCell, check, check_again
+from kvref.storage.config.containers import CONTAINER_COLUMNS, Catalog, PolicyCell, check, check_again
 
 DEFAULT_NAME: Final = "cache"
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
@@ -36,6 +37,28 @@ def cache_script(package: str, name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ConfigError(f"cache name {name!r}: write a letter and up to 39 letters, digits or underscores")
     return files(package).joinpath("cache.sql").read_text(encoding="utf-8").replace("{name}", name)
+
+
+# The columns by which a configuration table is known as the plugin's.
+CONFIG_COLUMNS: Final = {
+    "containers": CONTAINER_COLUMNS,
+    "config_options": ("name", "value"),
+    "cache_policies": ("policy_name", "get_policy", "set_policy", "delete_policy", "flush_policy"),
+}
+
+
+def foreign(table: str, columns: Iterable[str], wanted: Iterable[str]) -> str:
+    """Return what a table with the name of one of the plugin's or kvref's lacks, empty if it is that table.
+
+    Args:
+        table: its name.
+        columns: its columns.
+        wanted: columns that the plugin's or kvref's table has.
+    """
+    there = {each.lower() for each in columns}
+    lacks = [each for each in wanted if each not in there]
+    whose = "the plugin's" if wanted in CONFIG_COLUMNS.values() else "kvref's"
+    return f"the table {table} is not {whose}, it lacks {', '.join(lacks)}" if lacks else ""
 
 
 class Kept(Protocol):

@@ -26,7 +26,7 @@ from pymysql.constants import CR, ER
 from pymysql.cursors import Cursor
 
 from kvref.errors import KvrefError, StoreError
-from kvref.storage.mysql.errors import NOT_READY, ends_connection
+from kvref.storage.mysql.errors import DENIED, NOT_READY, ends_connection
 from kvref.storage.mysql.login import Login, cause, fetch_all, hangs
 
 _log = logging.getLogger("kvref.storage")
@@ -44,6 +44,7 @@ _MEMBERS: Final = (
     "SELECT MEMBER_ID = @@server_uuid, MEMBER_STATE, MEMBER_ROLE, MEMBER_ID"
     " FROM performance_schema.replication_group_members"
 )
+_GRANT: Final = "GRANT SELECT ON performance_schema.replication_group_members TO its account"
 SECONDARY_SECONDS: Final = 1.0  # a secondary that does not reply within it is left
 _SECONDARY: Final = "it is a secondary of its replication group"
 _OUTVOTED: Final = "it calls itself the primary of its replication group, but half of the members see another one"
@@ -167,7 +168,7 @@ class Nodes:
         except (DownError, OSError, pymysql.err.MySQLError) as error:
             connection.close()
             if isinstance(error, pymysql.err.MySQLError) and not _is_down(error):
-                raise StoreError(f"store {login.text}: {cause(error)}") from error
+                raise StoreError(f"store {login.text}: {_words(error)}") from error
             raise DownError(f"store {login.text}: {_words(error)}") from error
         use.open.add(connection)
         return connection
@@ -396,7 +397,9 @@ def _is_down(error: BaseException) -> bool:
 
 
 def _words(error: Exception) -> str:
-    return cause(error) if isinstance(error, pymysql.err.MySQLError) else str(error).removeprefix("store ")
+    if not isinstance(error, pymysql.err.MySQLError):
+        return str(error).removeprefix("store ")
+    return f"{cause(error)}: {_GRANT}" if error.args[0] in DENIED else cause(error)
 
 
 def _ask(connection: Connection[Cursor], sql: str) -> dict[str, Any]:

@@ -39,6 +39,7 @@ from kvref.storage.mysql.errors import (
     LostError,
     ends_connection,
 )
+from kvref.storage.mysql.grants import missing
 from kvref.storage.mysql.login import cause, fetch_all, hangs
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.rows import Rows
@@ -293,6 +294,13 @@ class MySQLConnection:
         """
         try:
             return catalog.read_directory(self._catalog(), self._database.profile)
+        except pymysql.err.MySQLError as error:
+            raise self._failure(error) from error
+
+    def missing_privileges(self, mapping: Mapping) -> str:
+        """Return which privileges the account lacks on a mapping's table, see `grants.missing`; raises StoreError."""
+        try:
+            return missing(self._say, mapping, self._database.profile)
         except pymysql.err.MySQLError as error:
             raise self._failure(error) from error
 

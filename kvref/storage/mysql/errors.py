@@ -16,6 +16,11 @@ REFUSED: Final = (
     ER.NO_REFERENCED_ROW, ER.ROW_IS_REFERENCED_2, ER.NO_REFERENCED_ROW_2, 1690,
     1300, 1367, 1411, 1416, 1644, 3140, 3144, 3819, 4025,
 )  # fmt: skip
+# The account lacks a privilege: on a database, a table, a column, or for an administrative statement.
+DENIED: Final = (
+    ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR,
+    ER.SPECIFIC_ACCESS_DENIED_ERROR,
+)  # fmt: skip
 # No privilege DROP; other tables refer to it.
 NO_TRUNCATE: Final = (ER.TABLEACCESS_DENIED_ERROR, 1701)
 # A lock was not available and the statement had NOWAIT; MariaDB replies LOCK_WAIT_TIMEOUT.

@@ -19,6 +19,7 @@ from pymysql.cursors import Cursor
 
 from kvref.errors import ConfigError, StoreError
 from kvref.storage.base import MYSQL, PRIMARY, READS, SESSION, without_password
+from kvref.storage.mysql.accounts import METHODS, refusal
 from kvref.storage.mysql.errors import HangError
 from kvref.storage.mysql.result_set import SHORT, WIDTHS
 
@@ -141,15 +142,20 @@ class Login:
                 user=self.user, password=self.password.encode(), charset="utf8mb4", autocommit=True, conv=_DECODERS,
                 client_flag=CLIENT.FOUND_ROWS, connect_timeout=self.timeout, read_timeout=self.timeout,
                 write_timeout=patience, ssl=self.tls, ssl_disabled=self.tls is None,
-                init_command=session,
+                init_command=session, auth_plugin_map=METHODS,
                 **where,
             )  # fmt: skip
-        except pymysql.err.MySQLError as error:
-            if hangs(error):
-                raise HangError(f"store {self.text}: no answer within {self.timeout} s") from error
-            raise StoreError(f"store {self.text}: {cause(error)}") from error
         except OSError as error:
             raise StoreError(f"store {self.text}: {error}") from error
+        # An account or a server that PyMySQL does not expect makes it raise errors of any type.
+        except Exception as error:
+            if hangs(error):
+                raise HangError(
+                    f"store {self.text}: no answer within {self.timeout} s: the server is busy, or this is not the port"
+                    " of a MySQL or MariaDB server"
+                ) from error
+            words = refusal(error, password=bool(self.password), encrypted=self.tls is not None)
+            raise StoreError(f"store {self.text}: {words}") from error
         opened._read_timeout = patience  # PyMySQL has one for all of a connection's life
         connection: Connection[Cursor] = opened
         return connection

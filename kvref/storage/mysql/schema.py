@@ -24,7 +24,7 @@ from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config import codecs
-from kvref.storage.config.catalog import cache_script
+from kvref.storage.config.catalog import CONFIG_COLUMNS, cache_script, foreign
 from kvref.storage.config.column_types import column_of
 from kvref.storage.config.containers import (
     ACTING,
@@ -35,6 +35,8 @@ from kvref.storage.config.containers import (
     Table,
     TableDetails,
 )
+from kvref.storage.mysql.accounts import account
+from kvref.storage.mysql.errors import DENIED
 from kvref.storage.mysql.login import cause, fetch_all
 from kvref.storage.rows import text_of
 
@@ -290,9 +292,10 @@ class MySQLCatalog:
         try:
             self._rows(f"SELECT 1 FROM {quote(schema)}.{quote(name)} LIMIT 0")  # noqa: S608 - quoted
         except pymysql.err.MySQLError as error:
-            if error.args[0] in _DENIED:
+            if error.args[0] in DENIED:
                 what = f"this account may not look at {schema}.{name}, if it is there ({cause(error)})"
-                raise RowError(f"{what}: GRANT SELECT on it", "unseen") from error
+                grant = f"GRANT SELECT ON {quote(schema)}.{quote(name)} TO {account(self._rows)}"
+                raise RowError(f"{what}: {grant}", "unseen") from error
             if error.args[0] in OF_THE_CLIENT:
                 raise
 
@@ -328,20 +331,18 @@ class MySQLCatalog:
             return self._rows(sql)
         except pymysql.err.MySQLError as error:
             if error.args[0] in _MISSING:
-                raise ConfigError(
-                    f"configuration table {SCHEMA}.{table}: {cause(error)}: create the tables with `kvref init`"
-                ) from error
-            if error.args[0] in _DENIED:
+                there = _columns(self._connection, SCHEMA).get(table)
+                refusal = there and foreign(f"{SCHEMA}.{table}", there, CONFIG_COLUMNS[table])
+                fix = f"{refusal}: {_RENAME}" if refusal else "create the tables with `kvref init`"
+                raise ConfigError(f"configuration table {SCHEMA}.{table}: {cause(error)}: {fix}") from error
+            if error.args[0] in DENIED:
                 # Not treated as a missing table: the rows may define a delimiter that differs from the default.
-                raise StoreError(f"configuration table {SCHEMA}.{table}: {cause(error)}: GRANT it") from error
+                grant = f"GRANT SELECT ON {SCHEMA}.* TO {account(self._rows)}"
+                raise StoreError(f"configuration table {SCHEMA}.{table}: {cause(error)}: {grant}") from error
             raise
 
 
 _MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
-_DENIED: Final = (
-    ER.DBACCESS_DENIED_ERROR, ER.TABLEACCESS_DENIED_ERROR, ER.COLUMNACCESS_DENIED_ERROR,
-    ER.SPECIFIC_ACCESS_DENIED_ERROR,
-)  # fmt: skip
 
 
 def named_rows(connection: Connection[Cursor], sql: str) -> list[dict[str, Any]]:
@@ -359,8 +360,23 @@ def _text(cell: object) -> str | None:
 _STATEMENT: Final = re.compile(r";\s*\n")
 
 
+# What kvref creates besides the configuration tables, by the columns that the statements name.
+_DEMO: Final = ("test", "demo_test", ("c1", "c2", "c3", "c4", "c5"))
+_CACHE: Final = ("cache_key", "value", "flags", "cas", "expires")
+_RENAME: Final = "rename the table and run `kvref init`, or name another server"
+
+
+def _columns(connection: Connection[Cursor], schema: str) -> dict[str, list[str]]:
+    """Return the columns of each table and view of a schema that the account can see."""
+    found: dict[str, list[str]] = {}
+    sql = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %s"
+    for table, column in fetch_all(connection, sql, schema):
+        found.setdefault(text_of(table), []).append(text_of(column))
+    return found
+
+
 def create(connection: Connection[Cursor], *, demo: bool) -> bool:
-    """Create the configuration tables unless `containers` exists.
+    """Create the configuration tables that are missing; existing tables stay as they are.
 
     `containers` is created last, so that a second call continues after a failure.
 
@@ -372,17 +388,27 @@ def create(connection: Connection[Cursor], *, demo: bool) -> bool:
         Whether `containers` was created.
 
     Raises:
+        ConfigError: another table has the name of one of them; nothing is created.
         pymysql.err.MySQLError: the server refuses a statement.
     """
-    with connection.cursor() as cursor:
-        if cursor.execute(
-            "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", (SCHEMA,)
-        ):
-            return False
-    for name in ("schema", "demo", "containers", "demo_row"):
-        if demo or not name.startswith("demo"):
-            _run(connection, files(__package__).joinpath(f"{name}.sql").read_text(encoding="utf-8"))
-    return True
+    there = _columns(connection, SCHEMA)
+    new = "containers" not in there
+    found = [
+        foreign(f"{SCHEMA}.{name}", there[name], wanted) for name, wanted in CONFIG_COLUMNS.items() if name in there
+    ]
+    if demo and new:
+        schema, name, wanted = _DEMO
+        found += [
+            foreign(f"{schema}.{name}", each, wanted) for each in [_columns(connection, schema).get(name)] if each
+        ]
+    if refusal := "; ".join(filter(None, found)):
+        raise ConfigError(f"{refusal}: {_RENAME}")
+    missing = [name for name in CONFIG_COLUMNS if name not in there]
+    if missing:
+        scripts = ["schema", *["demo"] * (demo and new), *["containers"] * new, *["demo_row"] * (demo and new)]
+        for script in scripts:
+            _run(connection, files(__package__).joinpath(f"{script}.sql").read_text(encoding="utf-8"))
+    return new
 
 
 def create_cache(connection: Connection[Cursor], name: str) -> bool:
@@ -403,6 +429,9 @@ def create_cache(connection: Connection[Cursor], name: str) -> bool:
     with connection.cursor() as cursor:
         if cursor.execute(f"SELECT 1 FROM {SCHEMA}.containers WHERE name = %s", (name,)):  # noqa: S608 - constant
             return False
+    there = _columns(connection, "kvref").get(name)
+    if there and (refusal := foreign(f"kvref.{name}", there, _CACHE)):
+        raise ConfigError(f"{refusal}: give the cache another name, --cache NAME")
     _run(connection, script)
     return True
 

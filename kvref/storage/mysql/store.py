@@ -90,6 +90,12 @@ class MySQLStore(Database):
             if each.refusal
         ]
 
+    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
+        """See `MappedTables`."""
+        with closing(self.connect()) as opened:
+            found = [(mapping, opened.missing_privileges(mapping)) for mapping in mappings]
+        return [f"mapping {mapping.name!r}: {each}" for mapping, each in found if each]
+
     def numbers(self) -> dict[str, int]:
         """See `Store`."""
         cached = {} if self.row_cache is None else self.row_cache.numbers()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import resource
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
@@ -64,6 +66,71 @@ _OF_DISK: Final = {
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_NOMEM,
 }
+# The bytes that SQLite locks in a file (os_unix.c, PENDING_BYTE and behind it), and in its wal-index.
+_LOCK_BYTES: Final = range(0x40000000, 0x40000200)
+_INDEX_BYTES: Final = range(120, 128)
+_BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_WRITE: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH)
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Return whether another connection has the lock that a statement needs."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _BUSY
+
+
+def of_opening(path: Path, error: sqlite3.Error) -> StoreError:
+    """Return the error of a file that cannot be opened or read, with its cause and the fix.
+
+    Args:
+        path: of the file.
+        error: what SQLite raised.
+    """
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    fix = ""
+    if code in _BUSY:
+        fix = f": {holders(path)} has a lock on the file: end its transactions"
+    elif path.is_dir():
+        fix = ": it is a folder: name a file"
+    elif not path.parent.is_dir():
+        fix = f": there is no folder {path.parent}: create it"
+    elif code in _WRITE:
+        fix = (
+            f": the user of this process needs permission to write {path} and its folder, where SQLite keeps"
+            f" {path.name}-wal and {path.name}-shm"
+        )
+    elif code == sqlite3.SQLITE_NOTADB:
+        fix = ": it is of another program, or encrypted: name a SQLite file"
+    elif code == sqlite3.SQLITE_CORRUPT:
+        fix = f": restore the file from a backup, or save what is left: sqlite3 {path} .recover"
+    elif code == sqlite3.SQLITE_FULL:
+        fix = f": free space in {path.parent}"
+    return StoreError(f"store {path}: {error}{fix}")
+
+
+def holders(path: Path) -> str:
+    """Return who has locks on a file, as far as the kernel shows processes (proc(5), /proc/locks)."""
+    files = {}
+    for each, locked in ((path, _LOCK_BYTES), (path.with_name(f"{path.name}-shm"), _INDEX_BYTES)):
+        with suppress(OSError):
+            files[str(each.stat().st_ino)] = locked
+    found: dict[int, str] = {}
+    with suppress(OSError):
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            fields = line.replace(" -> ", " ").split()
+            inode, first = fields[5].rpartition(":")[2], int(fields[6])
+            pid = int(fields[4])
+            if inode in files and first in files[inode] and pid not in (-1, 0, os.getpid()):
+                found[pid] = f"process {pid} ({_name(pid)})"
+    return ", ".join(found.values()) or "another program"
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return "?"
+
+
 _NEAR: Final = 1 << 20  # bytes: what one commit may add to a file
 
 

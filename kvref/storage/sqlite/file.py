@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -11,6 +12,9 @@ from typing import Final
 from kvref import collations
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
+from kvref.storage.sqlite.errors import holders, is_busy
+
+_log = logging.getLogger("kvref.storage")
 
 SCHEME: Final = "sqlite:///"
 CACHE_KIB: Final = 64 << 10  # of pages, at most, for each connection
@@ -40,7 +44,7 @@ def identity(path: Path | str) -> tuple[int, int] | None:
 
 
 def opened(path: Path, profile: Profile) -> sqlite3.Connection:
-    """Open a connection; raises sqlite3.Error.
+    """Open a connection; raises sqlite3.Error, and StoreError if the file cannot have the journal mode WAL.
 
     Args:
         path: of the file; created when missing.
@@ -51,7 +55,7 @@ def opened(path: Path, profile: Profile) -> sqlite3.Connection:
         collations.register(connection)
         # Text that is no UTF-8 came from SQL; it is shown as it is rather than hide its neighbours.
         connection.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_wal(connection, path)
         connection.execute("PRAGMA synchronous = NORMAL")  # the rest of FULL is `wal.Log`
         connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
@@ -60,10 +64,96 @@ def opened(path: Path, profile: Profile) -> sqlite3.Connection:
             connection.execute("PRAGMA ignore_check_constraints = ON")
         # From here on nothing waits inside SQLite: the executor parks a command that meets another writer.
         connection.execute("PRAGMA busy_timeout = 0")
-    except sqlite3.Error:
+    except (sqlite3.Error, StoreError):
         connection.close()
         raise
     return connection
+
+
+def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
+    """Set the journal mode WAL, which stays for all programs; it needs the file for itself for a moment.
+
+    Raises:
+        sqlite3.Error: the file cannot be read or changed.
+        StoreError: another program reads or writes it in its present mode, or it cannot have WAL.
+    """
+    (before,) = connection.execute("PRAGMA journal_mode").fetchone()
+    if before == "wal":
+        return
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    try:
+        after = _changed(connection, path)
+    except sqlite3.OperationalError as error:
+        if not is_busy(error):
+            raise
+        raise StoreError(
+            f"store {path}: {error}: the journal mode of the file is {before}, and kvref needs WAL: {holders(path)}"
+            f" uses the file: end its transactions, or change the mode when it is closed: sqlite3 {path}"
+            " 'PRAGMA journal_mode = WAL'"
+        ) from error
+    if after != "wal":
+        raise StoreError(
+            f"store {path}: the journal mode of the file stays {after}, and kvref needs WAL: the file system has no"
+            " shared memory: name a file on a local disk"
+        )
+    if pages:
+        _log.warning(
+            "store %s: the journal mode of the file was %s and is WAL from now on, for all programs; to change it back"
+            " after kvref has stopped: sqlite3 %s 'PRAGMA journal_mode = %s'",
+            path, before, path, before.upper(),
+        )  # fmt: skip
+
+
+def _changed(connection: sqlite3.Connection, path: Path) -> str:
+    """Change the mode and return the one in force; raises sqlite3.OperationalError if others use the file too long."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        (after,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    except sqlite3.OperationalError as error:
+        if not is_busy(error):
+            raise
+        _log.info("store %s: to set WAL mode, waiting up to %g s for another program to end its work", path, OPEN_WAIT)
+        connection.execute(f"PRAGMA busy_timeout = {OPEN_WAIT * 1000:.0f}")
+        (after,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {OPEN_WAIT * 1000:.0f}")
+    return str(after)
+
+
+# Types of file systems, as mountinfo has them, whose files several machines can open.
+_NETWORK: Final = frozenset({
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "ocfs2", "gfs2",
+    "davfs", "sshfs", "rclone", "s3fs", "gcsfuse", "juicefs", "ceph-fuse", "davfs2",
+})  # fmt: skip
+
+
+def network_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
+    """Return the type of the network file system that a file is on, empty if it is on none or that is not known.
+
+    Args:
+        path: of the file, which may not exist yet.
+        mounts: mounts of this process, see proc(5).
+    """
+    wanted, found, kind = path.absolute().parent.resolve(), Path(), ""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        mount, _, source = line.partition(" - ")
+        point = Path(mount.split()[4].replace("\\040", " "))
+        if wanted.is_relative_to(point) and len(point.parts) >= len(found.parts):
+            found, kind = point, source.split()[0]
+    return kind if kind.removeprefix("fuse.") in _NETWORK else ""
+
+
+def warn_of_network(path: Path) -> None:
+    """Log that a file is on a network disk, where other machines do not see its wal-index (sqlite.org/wal.html)."""
+    if kind := network_of(path):
+        _log.warning(
+            "store %s: it is on a network file system (%s): SQLite's WAL mode works on one machine only, and locks may"
+            " fail there: use a local disk", path, kind,
+        )  # fmt: skip
 
 
 COUNTERS: Final = "kvref_counters"

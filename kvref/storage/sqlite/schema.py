@@ -19,9 +19,9 @@ from typing import Any, Final
 from kvref import collations
 from kvref.collations.charsets import UTF8MB4
 from kvref.engine.mapping import Column, Naming
-from kvref.errors import ConfigError, StoreError
+from kvref.errors import ConfigError
 from kvref.profiles import Profile
-from kvref.storage.config.catalog import cache_script
+from kvref.storage.config.catalog import CONFIG_COLUMNS, DEFAULT_NAME, cache_script, foreign
 from kvref.storage.config.column_types import column_of
 from kvref.storage.config.containers import (
     ACTING,
@@ -33,15 +33,17 @@ from kvref.storage.config.containers import (
     TableDetails,
 )
 from kvref.storage.rows import text_of
+from kvref.storage.sqlite.errors import of_opening
 from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME
 
-CONFIG_TABLES: Final = ("containers", "config_options", "cache_policies")
+CONFIG_TABLES: Final = tuple(CONFIG_COLUMNS)
 # Words of a definition that make a table refuse rows, or change them.
 _RULES: Final = re.compile(r"\b(CHECK|STRICT|CONFLICT|GENERATED|AS)\b", re.IGNORECASE)
 # Defaults that are never NULL (lang_createtable.html, 3.2). PRAGMA table_xinfo shows expressions without brackets.
 _LITERAL: Final = re.compile(r"[+-]?\d+(\.\d+)?|'([^']|'')*'|CURRENT_(TIME|DATE|TIMESTAMP)", re.IGNORECASE)
 _VIRTUAL_TABLE: Final = re.compile(r"\s*CREATE\s+VIRTUAL\s", re.IGNORECASE)
 _MEMBERS: Final = re.compile(r"'([^']*)'")
+_OTHER_FILE: Final = "name another file, or rename the table and run `kvref init`"
 _SHOWN: Final = 5  # names of tables in a message
 VIRTUAL: Final = 2  # PRAGMA table_xinfo, column `hidden`; 3 is a stored generated column
 
@@ -69,7 +71,7 @@ def create(connection: sqlite3.Connection, collation: str, *, demo: bool) -> boo
     Returns:
         Whether `containers` was created.
     """
-    there = {name.lower() for name in _tables(connection)}
+    there = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     missing = [name for name in CONFIG_TABLES if name not in there]
     new = "containers" in missing
     for name in [*missing, *(["demo"] if demo and new else [])]:
@@ -92,10 +94,10 @@ def create_cache(connection: sqlite3.Connection, name: str) -> bool:
         ConfigError: no mapping can have this name, or another table has it.
     """
     script = cache_script(__package__, name)
-    if connection.execute("SELECT 1 FROM containers WHERE containers.name = ?", (name,)).fetchone():
+    if _has_row(connection, name):
         return False
     if name.lower() in {table.lower() for table in _tables(connection)}:
-        raise ConfigError(f"there is a table {name!r} already: give the cache another name")
+        raise ConfigError(_taken(name))
     try:
         connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nCOMMIT;")
     except sqlite3.Error:
@@ -127,19 +129,59 @@ def refuse_foreign(path: Path, *, missing_is_new: bool) -> None:
             names = [name for (name,) in found if not name.startswith("sqlite_")]
             columns = {str(row[1]).lower() for row in connection.execute("PRAGMA table_info(containers)")}
     except sqlite3.Error as error:
-        raise StoreError(f"store {path}: {error}") from error
+        raise of_opening(path, error) from error
     if not names or columns.issuperset(CONTAINER_COLUMNS):
         return
     if columns:
-        lacks = ", ".join(name for name in CONTAINER_COLUMNS if name not in columns)
-        raise ConfigError(
-            f"store {path}: the table containers is not the plugin's, it lacks {lacks}: name another file"
-        )
+        raise ConfigError(f"store {path}: {foreign('containers', columns, CONTAINER_COLUMNS)}: {_OTHER_FILE}")
     shown = ", ".join(repr(name) for name in names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     raise ConfigError(
         f"store {path}: the file has tables ({shown}) and no table containers: name another file, or add the"
         f" configuration tables to this one: kvref init --store {SCHEME}{path}"
     )
+
+
+def refuse_clashes(path: Path, *, demo: bool, cache: str | None) -> None:
+    """Refuse a file in which other tables have the names of those that `kvref init` creates; nothing is written to it.
+
+    Args:
+        path: of the file; it may not exist.
+        demo: the demo table is created, if `containers` is missing.
+        cache: name of a cache table that is created, None: `cache` if `containers` is missing and `demo` is not set.
+
+    Raises:
+        ConfigError: names the table and the fix.
+        StoreError: the file cannot be read.
+    """
+    if not path.is_file():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=OPEN_WAIT)) as connection:
+            kinds = {name.lower(): kind for name, kind in connection.execute("SELECT name, type FROM sqlite_master")}
+            columns = {
+                name: [str(row[1]) for row in _pragma(connection, "table_info", name)]
+                for name in (*CONFIG_TABLES, "demo_test")
+            }
+            new = "containers" not in kinds
+            found = [foreign(name, columns[name], CONFIG_COLUMNS[name]) for name in CONFIG_TABLES if name in kinds]
+            if demo and new and "demo_test" in kinds:
+                found.append(foreign("demo_test", columns["demo_test"], ("c1", "c2", "c3", "c4", "c5")))
+            if refusal := "; ".join(filter(None, found)):
+                raise ConfigError(f"store {path}: {refusal}: {_OTHER_FILE}")
+            name = cache or (DEFAULT_NAME if new and not demo else "")
+            if name.lower() in kinds and (new or not _has_row(connection, name)):
+                raise ConfigError(f"store {path}: {_taken(name)}")
+    except sqlite3.Error as error:
+        raise of_opening(path, error) from error
+
+
+def _has_row(connection: sqlite3.Connection, name: str) -> bool:
+    found = connection.execute("SELECT 1 FROM containers WHERE containers.name = ?", (name,))
+    return found.fetchone() is not None
+
+
+def _taken(name: str) -> str:
+    return f"there is a table {name!r} already: give the cache another name, --cache NAME"
 
 
 class SQLiteCatalog:
@@ -340,7 +382,13 @@ class SQLiteCatalog:
         try:
             return self._connection.execute(sql).fetchall()
         except sqlite3.OperationalError as error:
-            raise ConfigError(f"configuration table {table}: {error}: create the tables with `kvref init`") from error
+            columns = [str(row[1]) for row in self._pragma("table_info", table)]
+            fix = (
+                f"{foreign(table, columns, CONFIG_COLUMNS[table.lower()])}: {_OTHER_FILE}"
+                if columns
+                else "create the tables with `kvref init`"
+            )
+            raise ConfigError(f"configuration table {table}: {error}: {fix}") from error
         except sqlite3.Error as error:
             raise ConfigError(f"configuration table {table}: {error}") from error
 

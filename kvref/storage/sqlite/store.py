@@ -24,7 +24,7 @@ from kvref.storage.base import PRIMARY
 from kvref.storage.config import catalog
 from kvref.storage.config.containers import Container, check_again
 from kvref.storage.rows import PerMapping
-from kvref.storage.sqlite.errors import ERRORS, BusyError, DiskErrors, Failure, StatementError, translating
+from kvref.storage.sqlite.errors import ERRORS, BusyError, DiskErrors, Failure, StatementError, of_opening, translating
 from kvref.storage.sqlite.file import COUNTERS, OPEN_WAIT, SCHEME, ReservedNumbers, opened
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.rows import Rows
@@ -79,7 +79,7 @@ class SQLiteStore:
             self._log = WriteAheadLog(self._connection)
             self.watch = Watch(path, self._connection)
         except sqlite3.Error as error:
-            raise StoreError(f"store {path}: {error}") from error
+            raise of_opening(path, error) from error
         self._catalog = SQLiteCatalog(self._connection, profile)
         self._rows = Rows(self._connection, self.statements, self._catalog.referenced)
 
@@ -101,7 +101,7 @@ class SQLiteStore:
             yield
             self._connection.execute("PRAGMA busy_timeout = 0")
         except sqlite3.Error as error:
-            raise StoreError(f"store {self.path}: {error}") from error
+            raise of_opening(self.path, error) from error
 
     def close(self) -> None:
         """Commit what is open and close the file."""
@@ -150,6 +150,10 @@ class SQLiteStore:
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
         """Raise ConfigError: SQLite has no binary log, and its row cache needs none."""
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 is for stores mysql://: leave it out")
+
+    def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
+        """Return none: a file has no accounts."""
+        return []
 
     def numbers(self) -> dict[str, int]:
         """Return none."""

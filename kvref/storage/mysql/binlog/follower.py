@@ -14,6 +14,7 @@ import struct
 import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
 from kvref.errors import KvrefError
+from kvref.storage.mysql.accounts import account
 from kvref.storage.mysql.binlog.events import LogReader
 from kvref.storage.mysql.binlog.local_log import UNUSED, LocalLog
 from kvref.storage.mysql.binlog.positions import (
@@ -33,7 +35,7 @@ from kvref.storage.mysql.binlog.positions import (
     executed,
 )
 from kvref.storage.mysql.binlog.row_cache import RowCache
-from kvref.storage.mysql.login import Login, cause
+from kvref.storage.mysql.login import Login, cause, fetch_all
 
 _log = logging.getLogger("kvref.storage")
 
@@ -64,7 +66,7 @@ _WANTED: Final = (
     ("binlog_row_value_options", "", "SET GLOBAL binlog_row_value_options = ''"),
 )
 _STATUS: Final = ("SHOW BINARY LOG STATUS", "SHOW MASTER STATUS")  # from MySQL 8.2 on, and before
-_GRANT: Final = "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO its account"
+_GRANT: Final = "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO"
 _SETUP: Final = (
     "SET @master_binlog_checksum = @@GLOBAL.binlog_checksum, @source_binlog_checksum = @@GLOBAL.binlog_checksum",
     f"SET @master_heartbeat_period = {HEARTBEAT * 10**9}, @source_heartbeat_period = {HEARTBEAT * 10**9}",
@@ -88,6 +90,7 @@ def refusal(login: Login) -> str:
     if login.handlersocket:
         return "reads by SQL: leave handlersocket out"
     with closing(_Source(login)) as source:
+        who = account(partial(fetch_all, source.connection))
         try:
             if found := source.refusal():
                 return found
@@ -95,7 +98,7 @@ def refusal(login: Login) -> str:
         except LogError as error:
             return f"cannot follow the log: {error}: leave row_cache_binlog out"
         except pymysql.err.MySQLError as error:
-            return f"cannot read the log: {cause(error)}: {_GRANT}"
+            return f"cannot read the log: {cause(error)}: {_GRANT} {who}"
     return ""
 
 

@@ -1,0 +1,84 @@
+"""What an account may not do to a mapping's table: the server decides, by explaining the statements that kvref sends.
+
+EXPLAIN needs the privileges of the statement it explains, and changes nothing. So global privileges, partial revokes,
+wildcards, columns and active roles count as they do for the statement itself (observed on MySQL 8.0.33 and 9.7.4, and
+MariaDB 10.11.19); SHOW GRANTS has to be read differently in each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import pymysql
+
+from kvref.engine.mapping import Mapping
+from kvref.engine.operations import Row
+from kvref.engine.rules import rules
+from kvref.profiles import Profile
+from kvref.storage.mysql.accounts import account
+from kvref.storage.mysql.errors import DENIED
+from kvref.storage.mysql.login import cause
+from kvref.storage.mysql.schema import OF_THE_CLIENT
+from kvref.storage.mysql.statements import Statements
+
+# What fails without a privilege.
+_COMMANDS: Final = {
+    "SELECT": ("set", "add", "replace", "append", "prepend", "incr", "decr"),
+    "INSERT": ("set", "add"),
+    "UPDATE": ("set", "add", "replace", "append", "prepend", "incr", "decr", "touch"),
+    "DELETE": ("delete", "flush_all", "the removal of expired rows"),
+}
+_Say = Callable[[str], Sequence[Sequence[Any]]]
+
+
+def missing(say: _Say, mapping: Mapping, profile: Profile) -> str:
+    """Return which privileges an account lacks on a mapping's table, what fails, and the GRANT; empty if none.
+
+    Args:
+        say: returns the rows of a statement of the account's connection; raises pymysql.err.MySQLError.
+        mapping: whose table; the account can look at it.
+        profile: decides which columns are written.
+
+    Raises:
+        pymysql.err.MySQLError: the connection is lost.
+    """
+    lacks: list[str] = []
+    unknown = ""
+    # A table that another client has locked is not waited for.
+    say("SET @kvref_wait = @@lock_wait_timeout, lock_wait_timeout = 1")
+    for privilege, statement in _statements(mapping, profile):
+        try:
+            say(f"EXPLAIN {statement}")
+        except pymysql.err.MySQLError as error:
+            if error.args[0] in OF_THE_CLIENT:
+                raise
+            if error.args[0] not in DENIED:
+                unknown = cause(error)
+                break
+            lacks.append(privilege)
+    say("SET lock_wait_timeout = @kvref_wait")
+    who = account(say)
+    words = [f"it is not known what {who} may do with {mapping.source}: {unknown}"] if unknown else []
+    if lacks:
+        privileges = ", ".join(lacks)
+        fails = ", ".join(dict.fromkeys(command for each in lacks for command in _COMMANDS[each]))
+        columns = " all columns" if lacks == ["SELECT"] else ""
+        words.insert(
+            0,
+            f"{who} may not {privileges}{columns} in {mapping.source}, and {fails} fail:"
+            f" GRANT {privileges} ON {mapping.source} TO {who}",
+        )
+    return "; ".join(words)
+
+
+def _statements(mapping: Mapping, profile: Profile) -> Iterator[tuple[str, str]]:
+    """Yield what kvref sends for sets and deletes, each with the privilege that it needs besides SELECT on the key."""
+    sql = Statements(mapping)
+    row = Row(None, (None,) * len(mapping.values), None, None, None)
+    clears = rules(profile).clears_unmapped
+    if clears:
+        yield "SELECT", sql.every_column
+    yield "INSERT", sql.insert(row, clear_unmapped=clears)
+    yield "UPDATE", sql.update(None, row, clear_unmapped=clears)
+    yield "DELETE", sql.remove(None)
