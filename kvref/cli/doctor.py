@@ -17,7 +17,7 @@ from kvref.doctor.source import open_source
 from kvref.errors import KvrefError, SuiteError
 
 if TYPE_CHECKING:
-    from kvref.doctor.dump import DumpSource
+    from kvref.doctor.dump.source import DumpSource
     from kvref.doctor.examine import Report
     from kvref.profiles import Profile
 
@@ -63,7 +63,7 @@ def command(context: click.Context, dump: Path | None, dsn: str | None, profile:
 
 
 def _dump(path: Path) -> AbstractContextManager[DumpSource]:
-    from kvref.doctor.dump import open_dump  # noqa: PLC0415 - needs the extra
+    from kvref.doctor.dump.source import open_dump  # noqa: PLC0415 - needs the extra
 
     return open_dump(path)
 

@@ -500,9 +500,11 @@ def indexes(shown: Iterable[dict[str, Any]]) -> Indexes:
     )
 
 
+# MariaDB shows DEFAULT NULL as the word, and a text in quotes.
 _COLUMNS: Final = """
 SELECT column_name, CAST(column_type AS CHAR), COALESCE(character_set_name, ''), COALESCE(collation_name, ''),
-    is_nullable, column_default IS NOT NULL, LOWER(extra)
+    is_nullable, column_default IS NOT NULL AND NOT (VERSION() LIKE '%%MariaDB%%' AND column_default = 'NULL'),
+    LOWER(extra)
 FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position"""
 _TRIGGERS: Final = """
 SELECT trigger_name FROM information_schema.triggers
