@@ -13,8 +13,23 @@ TYPES = (
     "ENUM('a','b;''c')", "SET('x','y') CHARACTER SET ascii", "DECIMAL(10,2)", "DEC(5) UNSIGNED", "FLOAT", "FLOAT UNSIGNED", "DOUBLE PRECISION", "REAL",
     "DATE", "DATETIME(3)", "TIMESTAMP(6) NULL", "TIME", "YEAR", "BIT(3)", "JSON", "POINT", "INT3", "MIDDLEINT", "INT8",
 )  # fmt: skip
-ATTRIBUTES = ("", "", "NOT NULL", "NULL", "DEFAULT NULL", "NOT NULL DEFAULT '1'", "COMMENT 'a, (b;'", "UNIQUE", "PRIMARY KEY", "NOT NULL UNIQUE KEY")
-GENERATED = ("INT GENERATED ALWAYS AS (1 + 1) VIRTUAL", "INT AS (length('a,)')) STORED", "VARCHAR(9) AS ('a') STORED UNIQUE")
+ATTRIBUTES = (
+    "",
+    "",
+    "NOT NULL",
+    "NULL",
+    "DEFAULT NULL",
+    "NOT NULL DEFAULT '1'",
+    "COMMENT 'a, (b;'",
+    "UNIQUE",
+    "PRIMARY KEY",
+    "NOT NULL UNIQUE KEY",
+)
+GENERATED = (
+    "INT GENERATED ALWAYS AS (1 + 1) VIRTUAL",
+    "INT AS (length('a,)')) STORED",
+    "VARCHAR(9) AS ('a') STORED UNIQUE",
+)
 OPTIONS = (
     "", "", "ENGINE=InnoDB", "ENGINE = MyISAM", "DEFAULT CHARSET=latin1", "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci", "COLLATE=latin1_bin",
     "ROW_FORMAT=DYNAMIC COMMENT='x, engine=MyISAM'", "AUTO_INCREMENT=7", "DEFAULT CHARACTER SET cp1251", "PARTITION BY KEY (k) PARTITIONS 2",
@@ -115,9 +130,27 @@ def changes(draw: st.DrawFn, table: str) -> str:
 @st.composite
 def usual(draw: st.DrawFn, table: str) -> str:
     """Draw a creation that is accepted."""
-    key = draw(st.sampled_from(("VARCHAR(20) NOT NULL", "INT NOT NULL AUTO_INCREMENT", "CHAR(9) CHARACTER SET latin1", "BIGINT UNSIGNED NOT NULL")))
+    key = draw(
+        st.sampled_from(
+            (
+                "VARCHAR(20) NOT NULL",
+                "INT NOT NULL AUTO_INCREMENT",
+                "CHAR(9) CHARACTER SET latin1",
+                "BIGINT UNSIGNED NOT NULL",
+            )
+        )
+    )
     value = draw(st.sampled_from(("TEXT", "VARCHAR(30) DEFAULT 'x'", "INT", "LONGTEXT CHARACTER SET latin1", "BLOB")))
-    index = draw(st.sampled_from(("PRIMARY KEY (k)", "PRIMARY KEY (`k`) USING BTREE", "UNIQUE KEY u (k)", "UNIQUE KEY `u` (`k`), PRIMARY KEY (w)")))
+    index = draw(
+        st.sampled_from(
+            (
+                "PRIMARY KEY (k)",
+                "PRIMARY KEY (`k`) USING BTREE",
+                "UNIQUE KEY u (k)",
+                "UNIQUE KEY `u` (`k`), PRIMARY KEY (w)",
+            )
+        )
+    )
     return f"CREATE TABLE {table} (k {key}, v {value}, w INT NOT NULL, {index}) {draw(st.sampled_from(OPTIONS[:7]))}"
 
 

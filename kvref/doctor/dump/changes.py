@@ -26,8 +26,8 @@ CONFIG_TABLES: Final = frozenset({"containers", "config_options", "cache_policie
 # Statements that change no definition of a table and no row of the configuration.
 _WITHOUT_EFFECT: Final = frozenset(
     "LOCK UNLOCK FLUSH ANALYZE CHECK CHECKSUM OPTIMIZE REPAIR SHOW SELECT DESC DESCRIBE EXPLAIN DO HELP GRANT REVOKE"
-    " CHANGE START STOP RESET PURGE KILL CACHE BINLOG DEALLOCATE SAVEPOINT RELEASE SIGNAL RESIGNAL GET INSTALL UNINSTALL"
-    " SHUTDOWN CLONE TABLE VALUES HANDLER".split()
+    " CHANGE START STOP RESET PURGE KILL CACHE BINLOG DEALLOCATE SAVEPOINT RELEASE SIGNAL RESIGNAL GET INSTALL"
+    " UNINSTALL SHUTDOWN CLONE TABLE VALUES HANDLER".split()
 )
 _ROWS: Final = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "LOAD"})
 # What CREATE, ALTER and DROP may be of besides tables, indexes, views, triggers and databases.
@@ -70,6 +70,7 @@ class Changes:
         self._session = SessionVariables(server)
         self._concerned: list[Key] = []
         self._uncommitted = False
+        self._shown = ""
 
     def wants(self, written: str) -> bool:
         """Return whether the rows of a table are needed, by its name in a statement."""
@@ -85,11 +86,12 @@ class Changes:
         if self.doubt:
             return
         self._concerned = []
+        self._shown = " ".join(statement.text.split())[:_SHOWN]
         try:
             self._follow(self._words(statement))
         except NotUnderstood as reason:
-            shown = " ".join(statement.text.split())[:_SHOWN]
-            self._doubt(f"line {statement.line}: {shown}: {reason}" if shown else f"line {statement.line}: {reason}")
+            shown = f"{self._shown}: " if self._shown else ""
+            self._doubt(f"line {statement.line}: {shown}{reason}")
 
     def _words(self, statement: Statement) -> Words:
         if not statement.ended:
@@ -230,7 +232,7 @@ class Changes:
             self._table_key(statement)
             raise NotUnderstood("a sequence")
         else:
-            self.skipped.append(f"CREATE {kind}")
+            self.skipped.append(self._shown)
 
     def _kind(self, statement: Words) -> tuple[set[str], str]:
         """Read up to the kind of object; return the words before it, and the kind."""

@@ -30,8 +30,8 @@ _SPELLINGS: Final = {
         word.upper(): word
         for word in (
             "tinyint smallint mediumint int bigint decimal float double bit year date time datetime timestamp char"
-            " varchar binary varbinary tinyblob blob mediumblob longblob tinytext text mediumtext longtext enum set json"
-            " geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection uuid inet4"
+            " varchar binary varbinary tinyblob blob mediumblob longblob tinytext text mediumtext longtext enum set"
+            " json geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection uuid inet4"
             " inet6 vector serial"
         ).split()
     },

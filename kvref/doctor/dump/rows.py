@@ -161,6 +161,9 @@ class Rows:
     def _pairs(columns: list[Column], cells: list[exp.Expr]) -> Iterator[tuple[Column, exp.Expr]]:
         if not cells:
             return iter(())
+        for cell in cells:
+            if not isinstance(cell, exp.Var | exp.Column):
+                _text(cell)
         if len(cells) != len(columns):
             raise NotUnderstood(f"{len(cells)} values for {len(columns)} columns")
         return zip(columns, cells, strict=True)

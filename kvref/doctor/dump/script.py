@@ -32,10 +32,11 @@ _TO_END: Final = re.compile(rf"(?:{_TEXT}|[^'\"`;])*+;", re.DOTALL)
 # The clients' commands: those of a line of their own, and what follows a backslash at the beginning of one.
 _COMMAND: Final = re.compile(r"(?P<word>\\\S|[A-Za-z?]\w*)[ \t]*(?P<rest>[^\n]*)(?:\n|\Z)")
 _USE: Final = {"use": "USE", "\\u": "USE", "source": "SOURCE", "\\.": "SOURCE", "connect": "CONNECT", "\\r": "CONNECT"}
+_DELIMITER: Final = "delimiter"  # also behind another statement on its line
 _QUIT: Final = frozenset({"quit", "exit", "\\q"})
 _PASSED_OVER: Final = frozenset(
     "? help clear ego edit go nopager notee nowarning pager print prompt rehash status tee warnings charset"
-    " resetconnection delimiter".split()
+    " resetconnection".split()
 )
 # What the programs write to standard error, which `2>&1` mixes with the dump.
 _SAID: Final = re.compile(
@@ -197,7 +198,8 @@ class Script:
         self._position = space.end()
         if self._position == len(text):
             return None, True
-        if begin == 0 or "\n" in text[begin - 1 : self._position]:
+        at_line_start = begin == 0 or "\n" in text[begin - 1 : self._position]
+        if at_line_start or text[self._position : self._position + len(_DELIMITER)].lower() == _DELIMITER:
             if said := _SAID.match(text, self._position):
                 self.said.append(said[0].strip())
                 self._position = said.end()
@@ -221,7 +223,7 @@ class Script:
         if found is None:
             return None
         word, rest = found["word"].lower(), found["rest"].strip()
-        if word in ("delimiter", "\\d"):
+        if word in (_DELIMITER, "\\d"):
             self._delimiter = rest.split()[0] if rest else self._delimiter
         elif word.startswith("\\"):
             if word in ("\\g", "\\c"):

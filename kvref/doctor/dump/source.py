@@ -130,12 +130,11 @@ class DumpCatalog:
 
     def containers(self) -> list[Container]:
         """Return all rows; raises ConfigError where the table is missing, or the dump has no rows at all."""
+        if self._configuration("containers") is None:
+            doubt = f" ({self._changes.doubt})" if self._changes.doubt else ""
+            fix = f"mysqldump --databases {CONFIGURATION} … has it"
+            raise ConfigError(f"the dump has no table {CONFIGURATION}.containers{doubt}: {fix}")
         self._check("containers")
-        table = self._configuration("containers")
-        if table is None:
-            raise ConfigError(
-                f"the dump has no table {CONFIGURATION}.containers: mysqldump --databases {CONFIGURATION} … has it"
-            )
         if not self._changes.configured:
             raise ConfigError(f"the dump has no row of {CONFIGURATION}: make it without --no-data")
         rows = self._rows("containers", CONTAINER_COLUMNS)

@@ -1,7 +1,7 @@
 """The words of a statement: sqlglot's tokenizer without keywords, names in either kind of quotes, and a cursor.
 
-sqlglot parses attributes of columns, foreign keys, changes and rows. What it does not read of MySQL's statements, such as
-their heads and options, is found here by its tokens.
+sqlglot parses attributes of columns, foreign keys, changes and rows. What it does not read of MySQL's statements, such
+as their heads and options, is found here by its tokens.
 """
 
 from __future__ import annotations
