@@ -6,18 +6,18 @@ import pytest
 
 from kvref.doctor.dump.script import Script, Server, Statement, is_cut, server_of
 
-MARIADB = Server((10, 11, 6), mariadb=True)
+MYSQL, MARIADB = Server(), Server((10, 11, 6), mariadb=True)
 
 
 def wanted(written: str) -> bool:
     return "containers" in written
 
 
-def read(dump: str, server: Server = Server()) -> list[Statement]:
+def read(dump: str, server: Server = MYSQL) -> list[Statement]:
     return list(Script(dump, server, wanted))
 
 
-def texts(dump: str, server: Server = Server()) -> list[str]:
+def texts(dump: str, server: Server = MYSQL) -> list[str]:
     return [each.text for each in read(dump, server) if each.text]
 
 

@@ -31,8 +31,8 @@ _SPELLINGS: Final = {
         for word in (
             "tinyint smallint mediumint int bigint decimal float double bit year date time datetime timestamp char"
             " varchar binary varbinary tinyblob blob mediumblob longblob tinytext text mediumtext longtext enum set"
-            " json geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection uuid inet4"
-            " inet6 vector serial"
+            " json geometry point linestring polygon multipoint multilinestring multipolygon geometrycollection uuid"
+            " inet4 inet6 vector serial"
         ).split()
     },
 }  # fmt: skip
