@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -17,9 +17,12 @@ from kvref.doctor.source import open_source
 from kvref.errors import KvrefError, SuiteError
 
 if TYPE_CHECKING:
-    from kvref.doctor.dump import DumpSource
+    from kvref.doctor.dump.source import DumpSource
     from kvref.doctor.examine import Report
     from kvref.profiles import Profile
+
+
+WIDTH: Final = 120  # columns, where the output is not a terminal
 
 
 @click.command("doctor")
@@ -36,18 +39,22 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Also write the report as JSON. `-` writes only the JSON, to standard output.",
 )
+@click.option("--verbose", is_flag=True, help="Also show the requirements and quirks that each mapping depends on.")
 @click.pass_context
-def command(context: click.Context, dump: Path | None, dsn: str | None, profile: str, record: str | None) -> None:
+def command(
+    context: click.Context, dump: Path | None, dsn: str | None, profile: str, record: str | None, *, verbose: bool
+) -> None:
     """Check every row of containers as the plugin does at startup.
 
-    Shows which rows are usable, what is wrong with the others and how to fix it, what kvref does differently, what
-    crashes mysqld, and which requirements and quirks each mapping depends on. Reads a database, or a dump of the schema
-    innodb_memcache and the mapped tables:
+    Shows errors (rows that are not usable, and how to fix them), warnings (what crashes mysqld or loses data), notices,
+    and what changes for these tables with kvref. Reads a database, or a dump of the schema innodb_memcache and the
+    mapped tables, also compressed (gzip, xz, bzip2, zstd), or from standard input (`-`):
 
     \b
       mysqldump --databases innodb_memcache test > FILE.sql
 
-    Exit codes: 0 all rows are usable, 1 at least one is not, 2 the database or the dump could not be read.
+    Exit codes: 0 all rows are usable, 1 at least one is not, 2 the database or the dump could not be read, or the dump
+    has a statement that is not understood and may concern a mapped table.
     """
     if (dump is None) == (dsn is None):
         raise click.UsageError("name a database with --store DSN, or a dump file")
@@ -58,12 +65,12 @@ def command(context: click.Context, dump: Path | None, dsn: str | None, profile:
             report = examine(source, facts)
     except SuiteError as error:
         raise KvrefError(str(error)) from error
-    _tell(report, record)
+    _tell(report, record, verbose=verbose)
     context.exit(report.exit_code)
 
 
 def _dump(path: Path) -> AbstractContextManager[DumpSource]:
-    from kvref.doctor.dump import open_dump  # noqa: PLC0415 - needs the extra
+    from kvref.doctor.dump.source import open_dump  # noqa: PLC0415 - needs the extra
 
     return open_dump(path)
 
@@ -75,9 +82,9 @@ def _facts(profile: str) -> Profile:
     return profiles.load(profile)
 
 
-def _tell(report: Report, record: str | None) -> None:
+def _tell(report: Report, record: str | None, *, verbose: bool) -> None:
     if record != "-":
-        print_results(*report_view(report))
+        print_results(*report_view(report, verbose=verbose), width=WIDTH)
     if record is None:
         return
     text = json.dumps(as_record(report), indent=2)

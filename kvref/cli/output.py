@@ -47,13 +47,14 @@ def write(file: str, text: str, *, parents: bool = False) -> None:
         raise KvrefError(f"cannot write {file}: {error.strerror or error}") from error
 
 
-def print_results(*parts: RenderableType) -> None:
+def print_results(*parts: RenderableType, width: int = _UNWRAPPED) -> None:
     """Print tables and texts: wrapped to the width of a terminal, unwrapped into a file or a pipe.
 
     The environment variable COLUMNS sets a width for both.
 
     Args:
         parts: what rich renders.
+        width: of lines in a file or a pipe, in columns.
     """
     from rich.console import Console  # noqa: PLC0415 - commands without results need not import it
 
@@ -64,5 +65,5 @@ def print_results(*parts: RenderableType) -> None:
         return
     for part in parts:
         text = io.StringIO()
-        Console(file=text, highlight=False, width=_UNWRAPPED).print(part)
+        Console(file=text, highlight=False, width=width).print(part)
         click.echo("\n".join(line.rstrip() for line in text.getvalue().split("\n")), nl=False)

@@ -151,7 +151,7 @@ PREDICATES: Final[dict[str, Callable[[Options], list[str]]]] = {
 
 USABLE: Final = "usable"
 UNUSABLE: Final = "unusable"
-UNSEEN: Final = "not to be seen"
+UNSEEN: Final = "cannot tell"
 KVREF: Final = "kvref"
 # Which profile a server's own plugin has; of 5.7 none was ever observed.
 PLUGINS: Final = {"5.6": "mysql-5.6", "5.7": "", **dict.fromkeys(("8.0", "8.1", "8.2"), "mysql-8.0")}

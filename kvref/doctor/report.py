@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kvref.doctor.examine import KVREF, UNUSABLE, USABLE
+from kvref.doctor.summary import CHANGES, ERRORS, NOTICES, WARNINGS, summarize
 from kvref.errors import printable
 from kvref.specification.requirements import STYLES
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from kvref.doctor.examine import Report, RowReport, Verdict
     from kvref.doctor.features import Citation, Finding
     from kvref.doctor.predicates import Subject
+    from kvref.doctor.summary import Summary
     from kvref.engine.mapping import Column
 
 
@@ -100,11 +102,18 @@ def _citation(citation: Citation) -> dict[str, Any]:
     }
 
 
+MAX_LINES: Final = 10  # of each part of the summary
+_WEIGHTS: Final = {ERRORS: "bold red", WARNINGS: "bold yellow", NOTICES: "bold", CHANGES: "bold"}
 _STATES: Final = {USABLE: "bold green", UNUSABLE: "bold red"}
 
 
-def report_view(report: Report) -> Iterator[RenderableType]:
-    """Yield the parts of a report, in the order of reading."""
+def report_view(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
+    """Yield the parts of a report, in the order of reading.
+
+    Args:
+        report: to show.
+        verbose: with what each mapping depends on.
+    """
     yield Text.assemble(
         ("configuration", "bold"), f" of {printable(report.source)}, as profile {report.profile} starts with it"
     )
@@ -114,26 +123,53 @@ def report_view(report: Report) -> Iterator[RenderableType]:
     if report.profile != KVREF and report.refused != report.kvref_refused:
         grid.add_row(KVREF, _text(report.kvref_refused or "starts with it"))
     grid.add_row("default", _text(report.default))
-    for problem in report.problems:
-        grid.add_row("note", _text(problem))
-    for note in report.notes:
-        grid.add_row("note", _text(note))
-    if report.log_refusal:
-        grid.add_row("row cache", _text(f"not with row_cache_binlog=1, which {report.log_refusal}"))
     yield Padding(grid, (0, 0, 0, 2))
-    yield from _crashes(report.findings, "THIS CONFIGURATION")
-    yield from _findings(report.findings)
+    yield from _summarized(summarize(report), verbose=verbose)
+    if verbose:
+        yield from _crashes(report.findings, "THIS CONFIGURATION")
+        yield from _findings(report.findings)
     for row in report.rows:
-        yield Text()
-        yield from _row(row)
+        if verbose:
+            yield Text()
+        yield from _row(row, verbose=verbose)
     yield Text()
     yield _summary(report)
 
 
-def _row(report: RowReport) -> Iterator[RenderableType]:
+def _summarized(summary: Summary, *, verbose: bool) -> Iterator[RenderableType]:
+    counts = (
+        f"{len(lines)} {what if len(lines) != 1 else what.removesuffix('s')}"
+        for what, lines in summary.by_weight.items()
+    )
+    yield Text()
+    yield Text(", ".join(counts), "bold")
+    for what, lines in (*summary.by_weight.items(), (CHANGES, summary.changes)):
+        if not lines:
+            continue
+        yield Padding(Text(what, _WEIGHTS[what]), (1, 0, 0, 0))
+        shown = lines if verbose else lines[:MAX_LINES]
+        for line in shown:
+            yield Padding(_bullet(line), (0, 0, 0, 2))
+        if len(lines) > len(shown):
+            yield Text(f"  … and {len(lines) - len(shown)} more: --verbose shows them")
+    yield Text()
+
+
+def _bullet(line: str) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column()
+    grid.add_column(overflow="fold")
+    grid.add_row("-", _text(line))
+    return grid
+
+
+def _row(report: RowReport, *, verbose: bool) -> Iterator[RenderableType]:
     row, verdict = report.row, report.verdict
     head = Text.assemble((repr(row.name), "bold"), " ", (verdict.state, _STATES.get(verdict.state, "bold yellow")))
     head.append(printable(f"  {row.db_schema}.{row.db_table}") + ("  default mapping" if report.default else ""))
+    if not verbose:
+        yield head
+        return
     yield Rule(head, align="left", style="dim")
     grid = _grid()
     if verdict.fault:

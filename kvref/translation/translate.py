@@ -216,11 +216,11 @@ class Translator:
             options = ddl.TableOptions(tail)
             yield from ddl.create_table(self._schema, _create(head), options, descending)
         elif _REPLACE.match(statement):
-            tree = _parsed(_REPLACE.sub("INSERT", statement, count=1))
+            tree = parsed(_REPLACE.sub("INSERT", statement, count=1))
             assert isinstance(tree, exp.Insert), "INSERT is parsed as an Insert"
             yield insert(self._schema, tree, replacing=True)
         else:
-            yield from self._parsed(_parsed(statement))
+            yield from self._parsed(parsed(statement))
 
     def _parsed(self, tree: exp.Expr) -> Iterator[str]:
         schema = self._schema
@@ -256,7 +256,7 @@ class Translator:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(statement: str) -> exp.Expr:
+def parsed(statement: str) -> exp.Expr:
     """Return a statement as a tree; raises SqlglotError, and NotImplementedError beyond MAX_DEPTH."""
     too_deep = f"nested more than {MAX_DEPTH} levels deep"
     try:
@@ -274,7 +274,7 @@ def _parsed(statement: str) -> exp.Expr:
 
 
 def _create(statement: str) -> exp.Create:
-    tree = _parsed(statement)
+    tree = parsed(statement)
     if not isinstance(tree, exp.Create):
         raise NotImplementedError("a part of its list of columns is not known here")
     return tree

@@ -161,7 +161,7 @@ def test_what_acts_on_the_table(tmp_path: Path, action: str) -> None:
     assert "name-with-delimiter" in found["by.v"]
     assert "name-with-blank" in found["a b"]
     assert [row["ends_mysqld"] for row in record["rows"] if row["name"] == "q"] == [["KV-TABLE-015"]]
-    shown = " ".join(doctor("--store", f"sqlite:///{tmp_path / 'x.sqlite'}").stdout.split())
+    shown = " ".join(doctor("--store", f"sqlite:///{tmp_path / 'x.sqlite'}", "--verbose").stdout.split())
     assert (
         "THIS MAPPING ENDS mysqld: If a foreign key with ON DELETE CASCADE or SET NULL refers to the row of a `delete`, or"
         " one with ON UPDATE CASCADE or SET NULL to a row whose key a write respells, the server MUST terminate."
@@ -170,6 +170,34 @@ def test_what_acts_on_the_table(tmp_path: Path, action: str) -> None:
     assert "KV-TABLE-011 QUIRK" in shown
     own = doctor("--store", f"sqlite:///{tmp_path / 'x.sqlite'}", "--profile", "kvref")
     assert "ENDS mysqld" not in own.stdout
+
+
+def test_the_summary_comes_first_and_its_lines_are_short(tmp_path: Path) -> None:
+    sql = 'CREATE TABLE child (id INT PRIMARY KEY, k VARCHAR(32) REFERENCES "test.t" (k) ON DELETE CASCADE)'
+    rows: dict[str, dict[str, str | None]] = {"q": {}, "bad": {"db_table": "nope"}}
+    store = f"sqlite:///{configured(tmp_path, rows, sql)}"
+    shown = doctor("--store", store).stdout
+    assert max(map(len, shown.splitlines())) <= 120
+    parts = [
+        "1 error, ",
+        "errors\n",
+        "warnings\n",
+        "what changes for these tables with profile kvref\n",
+        "\n'q' usable",
+        "rows of",
+    ]
+    assert sorted(map(shown.index, parts)) == [shown.index(part) for part in parts]
+    first = {part: shown.partition(f"\n{part}\n")[2].splitlines()[0] for part in ("errors", "warnings")}
+    assert first["errors"] == "  - container 'bad': there is no table test.nope: create it or correct the row"
+    assert first["warnings"].startswith("  - ENDS mysqld, 'q': If a foreign key with ON DELETE CASCADE")
+    assert "KV-TABLE-015  QUIRK" not in shown
+    below = shown.partition("what changes")[2].partition("\n\n")[0].splitlines()[1:]
+    assert (len(below), below[-1].endswith("more: --verbose shows them")) == (11, True)
+    verbose = doctor("--store", store, "--verbose").stdout
+    assert "KV-TABLE-015  QUIRK" in verbose
+    assert "more: --verbose" not in verbose
+    own = doctor("--store", store, "--profile", "kvref").stdout
+    assert "what changes" not in own
 
 
 # A statement on the options, the features it makes, and whether the plugin starts.

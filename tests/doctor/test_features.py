@@ -31,7 +31,7 @@ def test_every_feature_has_a_predicate_and_every_predicate_a_row() -> None:
 
 def rules() -> Iterator[str]:
     """Yield a pattern for each rule that a RowError is raised with."""
-    for path in ("storage/config/containers.py", "storage/mysql/schema.py", "doctor/dump.py"):
+    for path in ("storage/config/containers.py", "storage/mysql/schema.py", "doctor/dump/__init__.py"):
         tree = ast.parse((ROOT / "kvref" / path).read_text())
         for call in ast.walk(tree):
             if not isinstance(call, ast.Call) or getattr(call.func, "id", "") != "RowError":

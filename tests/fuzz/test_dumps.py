@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from fuzz.test_files import REFUSALS
 from kvref import profiles
-from kvref.doctor.dump import MAX_STATEMENT, open_dump
+from kvref.doctor.dump.script import MAX_STATEMENT
+from kvref.doctor.dump.source import open_dump
 from kvref.doctor.examine import examine
 from kvref.errors import StoreError, printable
 
@@ -74,7 +75,8 @@ def test_the_dump_that_is_changed_is_read(tmp_path: Path) -> None:
     (tmp_path / "x.sql").write_text(DUMP)
     with open_dump(tmp_path / "x.sql") as source:
         report = examine(source, profiles.load("mysql-8.0"))
-    assert [each.verdict.state for each in report.rows] == ["usable", "usable"]
+    assert [each.verdict.state for each in report.rows] == ["usable", "unusable"]
+    assert "the expression of index i" in report.rows[1].verdict.fault
 
 
 @example([(162, False, "`"), (162, False, "`")])  # an empty name in place of a width
@@ -107,21 +109,24 @@ def test_a_statement_has_a_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("INSERT INTO containers VALUES (1/1)", "line 2: its rows are no literals as mysqldump writes them"),
-        ("INSERT INTO containers VALUES ((('a')))", "line 2: its rows are no literals as mysqldump writes them"),
-        (f"CREATE TABLE t (a int, KEY (({'(' * 100}1{')' * 100})))", "line 2: .*nested more than 64 levels deep"),
-        (f"CREATE TABLE t (a int, KEY (({'1/' * 100}1)))", "line 2: .*nested more than 64 levels deep"),
-        ("CREATE TABLE t (`a` NOT NULL)", "line 2: .*column a without a type"),
+        ("INSERT INTO containers VALUES (1/1)", "line 2: .*its rows are not literals as mysqldump writes them"),
+        (
+            "INSERT INTO containers VALUES (((SELECT 'a')))",
+            "line 2: .*its rows are not literals as mysqldump writes them",
+        ),
+        (f"INSERT INTO containers VALUES ({'(' * 100}1{')' * 100})", "line 2: .*nested more than 64 levels deep"),
+        (f"INSERT INTO containers VALUES ({'1/' * 100}1)", "line 2: .*nested more than 64 levels deep"),
+        ("CREATE TABLE t (`a` NOT NULL)", "line 2: .*the type NOT is not known"),
         ("CREATE TABLE t (a int, FOREIGN KEY (a))", "line 2: .*a foreign key that refers to no table"),
         ("INSERT INTO containers VALUES ('a', 'b')", "line 2: .*2 values for 9 columns"),
-        ("INSERT INTO cache_policies VALUES ('\udcff')", "line 2: it has bytes that are no UTF-8"),
-        ("CREATE TABLE t (a int, KEY ())", "line 2: .*a key without columns"),
+        ("INSERT INTO cache_policies VALUES ('\udcff')", "line 2: .*it has bytes that are no UTF-8"),
+        ("CREATE TABLE t (a int, KEY ())", "line 2: .*an index without columns"),
         ("CREATE TABLE t (a varchar(" + "9" * 5000 + "))", ""),
     ],
 )
 def test_what_cannot_be_read_names_its_line(tmp_path: Path, statement: str, reason: str) -> None:
     (tmp_path / "x.sql").write_bytes(
-        f"{CONFIGURED.replace(chr(10), ' ').replace('-- ', '')}\n{'USE innodb_memcache;' * ('INTO' in statement)}{statement};".encode(
+        f"{CONFIGURED.partition(chr(10))[2].replace(chr(10), ' ')}\n{'USE innodb_memcache;' * ('INTO' in statement)}{statement};".encode(
             "utf-8", "surrogateescape"
         )
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cmp_to_key
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pymysql
 from pymysql.connections import Connection
@@ -153,15 +153,7 @@ class MySQLCatalog:
         )
         if (_text(engine) or "").lower() != "innodb":
             raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
-        column, collation = self._text_column("containers", "name")
-        charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
-        if charset.name in OTHER_CHARSETS:
-            charset = UTF8MB4
-        known = collations.known(collation.lower())
-        if known is None:
-            return Naming(charset, width)
-        order = collations.order(known)
-        return Naming(charset, width, order.folded, cmp_to_key(order.compare))
+        return naming_of(*self._text_column("containers", "name"))
 
     def policies(self) -> list[PolicyCell] | None:
         """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
@@ -223,35 +215,8 @@ class MySQLCatalog:
             schema,
             name,
         )
-        columns: dict[str, Column] = {}
-        unusable: dict[str, str] = {}
-        generated: dict[str, str] = {}
-        for column, declared, charset, nullable, extra, collation in (map(_text, row) for row in described):
-            assert column is not None
-            assert declared is not None
-            usable = self._column(column, declared, charset)
-            if extra and extra.upper().endswith((" GENERATED", "PERSISTENT")):
-                unusable[column] = f"{declared} (generated)"
-                generated[column] = extra.upper()
-            elif usable is None:
-                unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
-            else:
-                columns[column] = replace(usable, nullable=nullable == "YES", collation=collation or "")
-        shown = indexes(named_rows(self._connection, f"SHOW INDEX FROM {source}"))
-        unique = shown.unique
-        not_null = frozenset(_text(row[0]) or "" for row in described if _text(row[3]) == "NO")
-        clustered = next(
-            (n for i, n in unique.items() if i == "PRIMARY" or (i not in shown.beginnings and not_null.issuperset(n))),
-            (),
-        )
-        virtual = {each for each, extra in generated.items() if extra.startswith("VIRTUAL")}
-        virtual |= {f"the expression of index {name}" for name in shown.of_expressions}
-        return Table(
-            source, columns, unusable, unique, frozenset(generated), frozenset(virtual),
-            order=tuple(_text(row[0]) or "" for row in described),
-            clustered=clustered, descending=shown.descending, not_null=not_null, hidden=shown.hidden,
-            beginnings=shown.beginnings,
-        )  # fmt: skip
+        shown = named_rows(self._connection, f"SHOW INDEX FROM {source}")
+        return table_of(source, [tuple(map(_text, row)) for row in described], shown, self._profile)
 
     def _exists(self, schema: str, name: str, source: str) -> bool:
         """Return whether there is such a table; raises RowError if no mapping can have it or it cannot be seen."""
@@ -267,22 +232,11 @@ class MySQLCatalog:
             self._refuse_hidden(schema, name)
             return False
         kind, engine = map(_text, exact[0])
-        if kind != "BASE TABLE" or (engine or "").lower() != "innodb":
-            what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
-            mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
-            if engine == "SPIDER":
-                mend = ": serve the tables that it leads to, each from a [[store]] of its own"
-            rule = "view" if kind != "BASE TABLE" else "other-engine"
-            raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
-        if self._rows(
+        partitions = (
             "SELECT 1 FROM information_schema.partitions"
-            " WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL LIMIT 1",
-            schema,
-            name,
-        ):
-            raise RowError(
-                f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
-            )
+            " WHERE table_schema = %s AND table_name = %s AND partition_name IS NOT NULL LIMIT 1"
+        )
+        refuse_unmappable(source, kind or "", engine or "", lambda: bool(self._rows(partitions, schema, name)))
         return True
 
     def _refuse_hidden(self, schema: str, name: str) -> None:
@@ -299,17 +253,6 @@ class MySQLCatalog:
             if error.args[0] in OF_THE_CLIENT:
                 raise
 
-    def _column(self, name: str, declared: str, charset: str | None) -> Column | None:
-        name_of_set = charset or "utf8mb4"
-        known = CHARSETS.get(name_of_set) or OTHER_CHARSETS.get(name_of_set)
-        if known is None:
-            return None
-        column = column_of(name, declared, "", self._profile, known)
-        if column is None:
-            return None
-        # MySQL holds the numbers that SQLite does not. It refuses the bytes of surrogates in each statement.
-        return replace(column, surrogates=False, codec=None if column.codec is codecs.UNSIGNED else column.codec)
-
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         rows = self._rows(
             "SELECT column_name, column_type, character_set_name, collation_name FROM information_schema.columns"
@@ -321,7 +264,7 @@ class MySQLCatalog:
         if not rows:
             return None, ""
         name, declared, charset, collation = map(_text, rows[0])
-        return self._column(name or "", declared or "", charset), collation or ""
+        return column_as_shown(name or "", declared or "", charset, self._profile), collation or ""
 
     def _rows(self, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
         return fetch_all(self._connection, sql, *parameters)
@@ -343,6 +286,97 @@ class MySQLCatalog:
 
 
 _MISSING: Final = (ER.NO_SUCH_TABLE, ER.BAD_DB_ERROR, ER.BAD_FIELD_ERROR)
+
+
+Described: TypeAlias = "tuple[str | None, ...]"
+
+
+def column_as_shown(name: str, declared: str, charset: str | None, profile: Profile) -> Column | None:
+    """Return the column of a type as information_schema shows it, None if no mapping can use it."""
+    name_of_set = charset or "utf8mb4"
+    known = CHARSETS.get(name_of_set) or OTHER_CHARSETS.get(name_of_set)
+    if known is None:
+        return None
+    column = column_of(name, declared, "", profile, known)
+    if column is None:
+        return None
+    # MySQL holds the numbers that SQLite does not. It refuses the bytes of surrogates in each statement.
+    return replace(column, surrogates=False, codec=None if column.codec is codecs.UNSIGNED else column.codec)
+
+
+def naming_of(column: Column | None, collation: str) -> Naming:
+    """Return how names of containers are read and compared, by the column `name` and its collation."""
+    charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
+    if charset.name in OTHER_CHARSETS:
+        charset = UTF8MB4
+    known = collations.known(collation.lower())
+    if known is None:
+        return Naming(charset, width)
+    order = collations.order(known)
+    return Naming(charset, width, order.folded, cmp_to_key(order.compare))
+
+
+def refuse_unmappable(source: str, kind: str, engine: str, is_partitioned: Callable[[], bool]) -> None:
+    """Raise RowError for a table that no mapping can have.
+
+    Args:
+        source: its name.
+        kind: `table_type` of information_schema.
+        engine: its engine, in any case of letters.
+        is_partitioned: returns whether it has partitions.
+    """
+    if kind != "BASE TABLE" or engine.lower() != "innodb":
+        what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
+        mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
+        if engine == "SPIDER":
+            mend = ": serve the tables that it leads to, each from a [[store]] of its own"
+        rule = "view" if kind != "BASE TABLE" else "other-engine"
+        raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
+    if is_partitioned():
+        raise RowError(
+            f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
+        )
+
+
+def table_of(source: str, described: Iterable[Described], shown: Iterable[dict[str, Any]], profile: Profile) -> Table:
+    """Return a table as the server describes it.
+
+    Args:
+        source: its name.
+        described: of each column its name, type, character set, whether it can be NULL (YES or NO), what
+            information_schema calls `extra`, and collation.
+        shown: the rows of SHOW INDEX.
+        profile: decides how types are read.
+    """
+    columns: dict[str, Column] = {}
+    unusable: dict[str, str] = {}
+    generated: dict[str, str] = {}
+    described = list(described)
+    for column, declared, charset, nullable, extra, collation in described:
+        assert column is not None
+        assert declared is not None
+        usable = column_as_shown(column, declared, charset, profile)
+        if extra and extra.upper().endswith((" GENERATED", "PERSISTENT")):
+            unusable[column] = f"{declared} (generated)"
+            generated[column] = extra.upper()
+        elif usable is None:
+            unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
+        else:
+            columns[column] = replace(usable, nullable=nullable == "YES", collation=collation or "")
+    found = indexes(shown)
+    unique = found.unique
+    not_null = frozenset(row[0] or "" for row in described if row[3] == "NO")
+    clustered = next(
+        (n for i, n in unique.items() if i == "PRIMARY" or (i not in found.beginnings and not_null.issuperset(n))), ()
+    )
+    virtual = {each for each, extra in generated.items() if extra.startswith("VIRTUAL")}
+    virtual |= {f"the expression of index {name}" for name in found.of_expressions}
+    return Table(
+        source, columns, unusable, unique, frozenset(generated), frozenset(virtual),
+        order=tuple(row[0] or "" for row in described),
+        clustered=clustered, descending=found.descending, not_null=not_null, hidden=found.hidden,
+        beginnings=found.beginnings,
+    )  # fmt: skip
 
 
 def named_rows(connection: Connection[Cursor], sql: str) -> list[dict[str, Any]]:
@@ -482,9 +516,11 @@ def indexes(shown: Iterable[dict[str, Any]]) -> Indexes:
     )
 
 
+# MariaDB shows DEFAULT NULL as the word, and a text in quotes.
 _COLUMNS: Final = """
 SELECT column_name, CAST(column_type AS CHAR), COALESCE(character_set_name, ''), COALESCE(collation_name, ''),
-    is_nullable, column_default IS NOT NULL, LOWER(extra)
+    is_nullable, column_default IS NOT NULL AND NOT (VERSION() LIKE '%%MariaDB%%' AND column_default = 'NULL'),
+    LOWER(extra)
 FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position"""
 _TRIGGERS: Final = """
 SELECT trigger_name FROM information_schema.triggers

@@ -1,0 +1,306 @@
+"""Split a script into statements as the programs `mysql` and `mariadb` do: delimiters, comments, commands of their own.
+
+The time grows with the length of the text: what has no end reaches to the end of the script, and the length of a
+statement that is read is limited. Text in a comment of a version counts where the server is that new.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from kvref.documents import DocumentError
+
+# mysqldump ends an INSERT before it exceeds its net_buffer_length, 1,046,528 bytes unless said otherwise.
+MAX_STATEMENT: Final = 1 << 20
+_STRING: Final = r"""(?:'(?:[^'\\]|\\.?|'')*+(?:'|\Z)|"(?:[^"\\]|\\.?|"")*+(?:"|\Z))"""
+_TEXT: Final = rf"{_STRING}|`(?:[^`]|``)*+(?:`|\Z)"
+_CLOSED: Final = re.compile(r"""'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+"|`(?:[^`]|``)*+`""", re.DOTALL)
+_QUOTED: Final = re.compile(_TEXT, re.DOTALL)
+_SPACE: Final = re.compile(r"\s*")
+_MARK: Final = re.compile(r"/\*|\*/")
+_NAME: Final = r"""(?:`(?:[^`]|``)+`|"(?:[^"]|"")+"|[\w$]+)"""
+_ROWS: Final = re.compile(
+    r"(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|HIGH_PRIORITY|DELAYED|IGNORE)\s+)*(?:INTO\s+)?"
+    rf"(?P<table>{_NAME}(?:\s*\.\s*{_NAME})?)",
+    re.IGNORECASE,
+)
+_TO_END: Final = re.compile(rf"(?:{_TEXT}|[^'\"`;])*+;", re.DOTALL)
+# The clients' commands: those of a line of their own, and what follows a backslash at the beginning of one.
+_COMMAND: Final = re.compile(r"(?P<word>\\\S|[A-Za-z?]\w*)[ \t]*(?P<rest>[^\n]*)(?:\n|\Z)")
+_USE: Final = {"use": "USE", "\\u": "USE", "source": "SOURCE", "\\.": "SOURCE", "connect": "CONNECT", "\\r": "CONNECT"}
+_DELIMITER: Final = "delimiter"  # also behind another statement on its line
+_QUIT: Final = frozenset({"quit", "exit", "\\q"})
+_PASSED_OVER: Final = frozenset(
+    "? help clear ego edit go nopager notee nowarning pager print prompt rehash status tee warnings charset"
+    " resetconnection".split()
+)
+# What the programs write to standard error, which `2>&1` mixes with the dump.
+_SAID: Final = re.compile(
+    r"(?:(?:\S*/)?(?:mysql|mariadb)[\w-]*(?:\.exe)?: |\[?(?:Warning|Note|Error)\]?[: ]|Enter password:)[^\n]*(?:\n|\Z)",
+    re.IGNORECASE,
+)
+# Comments that name the database which follows: of mysqldump and of phpMyAdmin.
+_HEADER: Final = re.compile(r"-- (?:Host: .*?Database: (?P<database>\S+)|Database: `(?P<quoted>(?:[^`]|``)+)`)")
+_VERSION: Final = re.compile(r"^-- Server[ -][Vv]ersion:?\s+(\d+)\.(\d+)\.(\d+)(\S*)", re.MULTILINE)
+_REPLICATION: Final = re.compile(r"5\.5\.5-(\d+)\.(\d+)\.(\d+)\S*MariaDB")
+_MARIADB: Final = re.compile(r"^-- MariaDB dump .*?Distrib (\d+)\.(\d+)\.(\d+)", re.MULTILINE)
+_FINISHED: Final = re.compile(r"^-- Dump completed", re.MULTILINE)
+_BEGUN: Final = re.compile(r"^-- (?:MySQL|MariaDB) dump ", re.MULTILINE)
+
+
+@cache
+def _token(delimiter: str) -> re.Pattern[str]:
+    """Return a pattern of tokens, none of which goes over the beginning of a delimiter outside quotes and comments."""
+    return re.compile(
+        rf"""(?P<text>{_TEXT})
+        |(?P<version>/\*M?!\d*)
+        |(?P<comment>/\*|--(?=[ \t\r\n]|\Z)[^\n]*|\#[^\n]*)
+        |(?P<end>\*/)
+        |(?P<go>\\[gG])
+        |(?P<plain>[^'"`/*\-\#\\{re.escape(delimiter[0])}]+|.)""",
+        re.DOTALL | re.VERBOSE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The server that a dump is of.
+
+    Args:
+        version: its three numbers.
+        mariadb: it is MariaDB.
+        known: the dump names it.
+    """
+
+    version: tuple[int, int, int] = (8, 0, 33)
+    mariadb: bool = False
+    known: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return its version as in `8.0.33`."""
+        return ".".join(map(str, self.version))
+
+    def runs(self, condition: str) -> bool:
+        """Return whether it runs what is in a comment of a version, such as `/*!80016` or `/*M!100100`.
+
+        MariaDB passes over the numbers from 50700 to 99999, which are MySQL's.
+        """
+        only_mariadb, _, digits = condition.removeprefix("/*").partition("!")
+        if only_mariadb and not self.mariadb:
+            return False
+        major, minor, patch = self.version
+        number = int(digits or 0)
+        if self.mariadb and not only_mariadb and 50700 <= number <= 99999:
+            return False
+        return number <= major * 10000 + minor * 100 + patch
+
+
+def server_of(script: str) -> Server:
+    """Return the server that a dump names, MySQL 8.0.33 where it names none."""
+    if found := _REPLICATION.search(script) or _MARIADB.search(script):
+        return Server((int(found[1]), int(found[2]), int(found[3])), mariadb=True, known=True)
+    if found := _VERSION.search(script):
+        return Server((int(found[1]), int(found[2]), int(found[3])), mariadb="MariaDB" in found[4], known=True)
+    return Server()
+
+
+def is_cut(script: str) -> bool:
+    """Return whether mysqldump began the script and did not write its last line."""
+    return _BEGUN.search(script) is not None and _FINISHED.search(script) is None
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement.
+
+    Args:
+        text: without comments and delimiter.
+        line: where it begins, from 1.
+        database: what a comment in front of it says of the database, where there is one; else "".
+        ended: a delimiter, or the end of the script outside a quoted text, ends it.
+    """
+
+    text: str
+    line: int
+    database: str = ""
+    ended: bool = True
+
+
+class Script:
+    """A script.
+
+    Args:
+        text: SQL as mysqldump and others write it.
+        server: that runs it.
+        wanted: returns whether the rows of the table that is written so are needed; INSERTs of others are skipped. It
+            is called when all statements before were yielded.
+    """
+
+    def __init__(self, text: str, server: Server, wanted: Callable[[str], bool]) -> None:
+        self.said: list[str] = []
+        """Lines that the program which made the dump wrote into it."""
+        self._text = text
+        self._server = server
+        self._wanted = wanted
+        self._position = 0
+        self._delimiter = ";"
+        self._database = ""
+        self._open = True
+        self._lines = _Lines(text)
+
+    def __iter__(self) -> Iterator[Statement]:
+        """Yield the statements; raises DocumentError where one exceeds MAX_STATEMENT."""
+        pending = _Pending()
+        while self._position < len(self._text):
+            if pending.blank:
+                statement, passed = self._between()
+                if statement is not None:
+                    yield statement
+                if passed:
+                    pending = _Pending()
+                    continue
+            if self._text.startswith(self._delimiter, self._position):
+                self._position += len(self._delimiter)
+                yield self._taken(pending)
+                pending = _Pending()
+                continue
+            token = _token(self._delimiter).match(self._text, self._position)
+            assert token is not None, "any character is a token"
+            self._position = token.end()
+            if token["go"]:
+                yield self._taken(pending)
+                pending = _Pending()
+                continue
+            if pending.add(token, self._spoken(token)) > MAX_STATEMENT:
+                fix = "only definitions of tables and the rows of innodb_memcache are read: leave the statement out"
+                text = f"a statement of more than {MAX_STATEMENT} characters: {fix}"
+                raise DocumentError(f"line {self._lines.at(pending.begin)}: {text}")
+        if not pending.blank:
+            yield self._taken(pending)
+
+    def _taken(self, pending: _Pending) -> Statement:
+        if pending.text().lower() in _QUIT:
+            self._position = len(self._text)
+            return Statement("", self._lines.at(pending.begin))
+        database, self._database = self._database, ""
+        return Statement(pending.text(), self._lines.at(pending.begin), database, pending.ended)
+
+    def _between(self) -> tuple[Statement | None, bool]:
+        """Read what is no part of a statement; return what a client's command means, and whether anything was read."""
+        text, begin = self._text, self._position
+        space = _SPACE.match(text, begin)
+        assert space is not None, "no blank is a match"
+        self._position = space.end()
+        if self._position == len(text):
+            return None, True
+        at_line_start = begin == 0 or "\n" in text[begin - 1 : self._position]
+        if at_line_start or text[self._position : self._position + len(_DELIMITER)].lower() == _DELIMITER:
+            if said := _SAID.match(text, self._position):
+                self.said.append(said[0].strip())
+                self._position = said.end()
+                return None, True
+            if command := self._command():
+                return command, True
+        rows = _ROWS.match(text, self._position) if self._delimiter == ";" else None
+        if rows is None or self._wanted(rows["table"]):
+            return None, False
+        end = _TO_END.match(text, rows.end())
+        if end is not None:
+            self._position = end.end()
+            return None, True
+        line = self._lines.at(self._position)
+        self._position = len(text)
+        return (None if _closed(text, rows.end()) else Statement("", line, ended=False)), True
+
+    def _command(self) -> Statement | None:
+        """Read a client's command at the beginning of a line; return what it is to the server, None for no command."""
+        found = _COMMAND.match(self._text, self._position)
+        if found is None:
+            return None
+        word, rest = found["word"].lower(), found["rest"].strip()
+        if word in (_DELIMITER, "\\d"):
+            self._delimiter = rest.split()[0] if rest else self._delimiter
+        elif word.startswith("\\"):
+            if word in ("\\g", "\\c"):
+                return None
+        elif word not in {*_USE, *_QUIT, *_PASSED_OVER} or self._delimiter in rest or "\\g" in rest.lower():
+            return None
+        line = self._lines.at(self._position)
+        self._position = len(self._text) if word in _QUIT else found.end()
+        return Statement(f"{_USE[word]} {rest}" if word in _USE else "", line)
+
+    def _spoken(self, token: re.Match[str]) -> str:
+        """Return what a token says to the server."""
+        if token["version"]:
+            if not self._server.runs(token["version"]):
+                self._pass_over_version()
+            return " "
+        if token["comment"]:
+            if found := _HEADER.match(token["comment"]):
+                self._database = found["database"] or found["quoted"].replace("``", "`")
+            if token["comment"] == "/*":
+                end = self._text.find("*/", self._position)
+                self._position = len(self._text) if end < 0 else end + 2
+            return " "
+        return " " if token["end"] else token[0]
+
+    def _pass_over_version(self) -> None:
+        """Go to the end of a comment of a version; a comment within it has an end of its own."""
+        depth = 1
+        for mark in _MARK.finditer(self._text, self._position):
+            depth += 1 if mark[0] == "/*" else -1
+            if not depth:
+                self._position = mark.end()
+                return
+        self._position = len(self._text)
+
+
+def _closed(text: str, position: int) -> bool:
+    """Return whether no quoted text is open at the end."""
+    return all(_CLOSED.fullmatch(quoted[0]) for quoted in _QUOTED.finditer(text, position))
+
+
+class _Pending:
+    """The statement whose end is not reached yet: whether all of it is blank, and where it begins."""
+
+    def __init__(self) -> None:
+        self.blank = True
+        self.begin = 0
+        self.ended = True
+        self._parts: list[str] = []
+        self._size = 0
+
+    def add(self, token: re.Match[str], text: str) -> int:
+        """Add what a token of the script says; return the statement's length. Runs of comments become one blank."""
+        space = text.isspace()
+        if token["text"]:
+            self.ended = _CLOSED.fullmatch(text) is not None
+        if not (space and self._parts and self._parts[-1].isspace()):
+            self._parts.append(text)
+            self._size += len(text)
+        if self.blank and not space:
+            self.blank, self.begin = False, token.start() + len(text) - len(text.lstrip())
+        return self._size
+
+    def text(self) -> str:
+        """Return the statement."""
+        return "".join(self._parts).strip()
+
+
+class _Lines:
+    """The numbers of a text's lines, for positions in rising order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._line, self._position = 1, 0
+
+    def at(self, position: int) -> int:
+        """Return the number of the line that a position is in, from 1."""
+        self._line += self._text.count("\n", self._position, position)
+        self._position = max(self._position, position)
+        return self._line

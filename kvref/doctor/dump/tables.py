@@ -1,0 +1,248 @@
+"""A table as statements make it, and as a server shows it: the rows of information_schema and SHOW INDEX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref.doctor.dump.declared import Text, Type
+from kvref.doctor.dump.words import Key, NotUnderstood
+from kvref.storage.config.containers import ColumnDetails
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlglot import exp
+
+PRIMARY: Final = "PRIMARY"
+FULLTEXT: Final = "FULLTEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    Args:
+        name: as written.
+        type: of its values.
+        text: character set and collation, None for types without characters.
+        nullable: NULL is allowed.
+        default: it has a DEFAULT that is not NULL.
+        value: what its DEFAULT is; None for an expression, or without one.
+        generated: `virtual`, `stored`, or empty for an ordinary column.
+        auto_increment: SQL fills in the next number.
+    """
+
+    name: str
+    type: Type
+    text: Text | None
+    nullable: bool = True
+    default: bool = False
+    generated: str = ""
+    auto_increment: bool = False
+    value: exp.Expr | None = None
+
+    def described(self) -> tuple[str | None, ...]:
+        """Return what information_schema says: name, type, character set, YES or NO for NULL, extra, collation."""
+        extra = f"{self.generated} generated" if self.generated else "auto_increment" if self.auto_increment else ""
+        charset, collation = (None, None) if self.text is None else (self.text.charset, self.text.collation)
+        return self.name, self.type.declared, charset, "YES" if self.nullable else "NO", extra, collation
+
+    def details(self) -> ColumnDetails:
+        """Return what is known of the column."""
+        charset, collation = ("", "") if self.text is None else (self.text.charset, self.text.collation)
+        return ColumnDetails(
+            self.name, self.type.declared, charset, collation, self.nullable, self.default, self.auto_increment,
+            self.generated,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of an index.
+
+    Args:
+        column: its name, "" for an expression.
+        length: of the beginning of the column, None for all of it.
+        descending: in descending order.
+    """
+
+    column: str
+    length: int | None = None
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """One index.
+
+    Args:
+        parts: in order.
+        unique: no two rows have the same key.
+        kind: FULLTEXT, SPATIAL, or empty.
+        ignored: MariaDB does not use it.
+    """
+
+    parts: tuple[Part, ...]
+    unique: bool = False
+    kind: str = ""
+    ignored: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A foreign key: the table that it refers to, and what it does on DELETE and UPDATE."""
+
+    parent: Key
+    rules: frozenset[str]
+
+
+@dataclass(slots=True)
+class Table:
+    """One table.
+
+    Args:
+        text: character set and collation of columns that do not say.
+        engine: as written.
+        partitioned: it has partitions.
+        columns: in order.
+        indexes: by name, in the order of their definition.
+        foreign: foreign keys by name.
+        checks: CHECK constraints by name, each with the names that are in it.
+        triggers: their names.
+        temporary: it belongs to one connection.
+        doubt: why what is known of it may be wrong; empty if it is certain.
+    """
+
+    text: Text
+    engine: str = "InnoDB"
+    partitioned: bool = False
+    columns: list[Column] = field(default_factory=list)
+    indexes: dict[str, Index] = field(default_factory=dict)
+    foreign: dict[str, Foreign] = field(default_factory=dict)
+    checks: dict[str, frozenset[str]] = field(default_factory=dict)
+    triggers: list[str] = field(default_factory=list)
+    temporary: bool = False
+    doubt: str = ""
+
+    def copy(self) -> Table:
+        """Return a table like this one, as CREATE TABLE … LIKE makes it."""
+        return replace(
+            self, columns=list(self.columns), indexes=dict(self.indexes), foreign={}, checks=dict(self.checks),
+            triggers=[],
+        )  # fmt: skip
+
+    def place(self, name: str) -> int:
+        """Return the position of a column; raises NotUnderstood where there is none."""
+        for position, column in enumerate(self.columns):
+            if column.name.lower() == name.lower():
+                return position
+        raise NotUnderstood(f"there is no column {name}")
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a column with a name."""
+        return any(column.name.lower() == name.lower() for column in self.columns)
+
+    def change(self, name: str, /, **changes: Any) -> None:
+        """Change attributes of a column."""
+        place = self.place(name)
+        self.columns[place] = replace(self.columns[place], **changes)
+
+    def insert(self, column: Column, after: str | None) -> None:
+        """Add a column.
+
+        Args:
+            column: to add.
+            after: the column in front of it, empty for the first place, None for the last.
+        """
+        if self.has(column.name):
+            raise NotUnderstood(f"there is a column {column.name} already")
+        place = len(self.columns) if after is None else 0 if not after else self.place(after) + 1
+        self.columns.insert(place, column)
+
+    def replace(self, name: str, column: Column, after: str | None) -> None:
+        """Put a column in place of another one, whose indexes get it.
+
+        Args:
+            name: of the other one.
+            column: the new one.
+            after: see `insert`; None for the other one's place.
+        """
+        place = self.place(name)
+        del self.columns[place]
+        if after is None:
+            self.columns.insert(place, column)
+        else:
+            self.insert(column, after)
+        self._rename_in_indexes(name, column.name)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a column another name, also in indexes."""
+        self.change(old, name=new)
+        self._rename_in_indexes(old, new)
+
+    def _rename_in_indexes(self, old: str, new: str) -> None:
+        for name, index in self.indexes.items():
+            parts = (replace(part, column=new) if part.column.lower() == old.lower() else part for part in index.parts)
+            self.indexes[name] = replace(index, parts=tuple(parts))
+
+    def drop(self, name: str) -> None:
+        """Remove a column, and the indexes and constraints that are left without columns."""
+        del self.columns[self.place(name)]
+        for index, each in list(self.indexes.items()):
+            kept = tuple(part for part in each.parts if part.column.lower() != name.lower())
+            self.indexes[index] = replace(each, parts=kept)
+            if not kept:
+                del self.indexes[index]
+        for check, names in list(self.checks.items()):
+            if name.lower() in names and not any(self.has(each) for each in names):
+                del self.checks[check]
+
+    def add_index(self, name: str, index: Index) -> None:
+        """Add an index; one without a name gets that of its first column, as MySQL names it."""
+        for part in index.parts:
+            if part.column:
+                self.place(part.column)
+        if not index.parts:
+            raise NotUnderstood("an index without columns")
+        stem = name or index.parts[0].column or "functional_index"
+        taken = {each.lower() for each in self.indexes}
+        free, number = stem, 2
+        while not name and (free.lower() in taken or free.upper() == PRIMARY):
+            free, number = f"{stem}_{number}", number + 1
+        if free.lower() in taken:
+            raise NotUnderstood(f"there is an index {free} already")
+        self.indexes[free] = index
+        if free == PRIMARY:
+            for part in index.parts:
+                self.change(part.column, nullable=False)
+
+    def find_index(self, name: str) -> str:
+        """Return an index's name as the table spells it; raises NotUnderstood where there is none."""
+        for each in self.indexes:
+            if each.lower() == name.lower():
+                return each
+        raise NotUnderstood(f"there is no index {name}")
+
+    def shown_indexes(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of SHOW INDEX.
+
+        The primary key comes first, then unique indexes without NULL, of whole columns before those of beginnings.
+        """
+        for name, index in sorted(self.indexes.items(), key=lambda each: self._rank(*each)):
+            for number, part in enumerate(index.parts, 1):
+                yield {
+                    "Key_name": name,
+                    "Non_unique": int(not index.unique),
+                    "Seq_in_index": number,
+                    "Column_name": self.columns[self.place(part.column)].name if part.column else None,
+                    "Collation": "D" if part.descending else "A",
+                    "Sub_part": part.length,
+                    "Index_type": index.kind,
+                    "Ignored": "YES" if index.ignored else "NO",
+                }
+
+    def _rank(self, name: str, index: Index) -> tuple[bool, bool, bool, bool]:
+        columns = [self.columns[self.place(part.column)] for part in index.parts if part.column]
+        nullable = any(column.nullable for column in columns) or len(columns) < len(index.parts)
+        return name != PRIMARY, not index.unique, nullable, any(part.length for part in index.parts)

@@ -1,0 +1,111 @@
+"""The short form of a report: errors, warnings, notices, and what changes for the mapped tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from kvref.doctor.examine import KVREF, UNSEEN, UNUSABLE, USABLE
+
+if TYPE_CHECKING:
+    from kvref.doctor.examine import Report
+    from kvref.doctor.features import Citation, Finding
+
+ERRORS: Final = "errors"
+WARNINGS: Final = "warnings"
+NOTICES: Final = "notices"
+CHANGES: Final = "what changes for these tables with profile kvref"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A report in lines.
+
+    Args:
+        errors: why the configuration cannot be used, or nothing can be said of it; the command does not exit with 0.
+        warnings: what ends mysqld, what loses or changes data, and rows that kvref refuses.
+        notices: what else is to be known.
+        changes: what kvref does differently, where a mapping depends on it.
+    """
+
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+    notices: tuple[str, ...]
+    changes: tuple[str, ...]
+
+    @property
+    def by_weight(self) -> dict[str, tuple[str, ...]]:
+        """The lines but for the changes, by their weight."""
+        return {ERRORS: self.errors, WARNINGS: self.warnings, NOTICES: self.notices}
+
+
+def summarize(report: Report) -> Summary:
+    """Return the short form of a report."""
+    return Summary(*(tuple(dict.fromkeys(lines(report))) for lines in (_errors, _warnings, _notices, _changes)))
+
+
+def _errors(report: Report) -> Iterator[str]:
+    if report.refused:
+        yield f"profile {report.profile} does not start: {report.refused}"
+    for row in report.rows:
+        if row.verdict.state in (UNUSABLE, UNSEEN):
+            cannot = f"{UNSEEN}: " if row.verdict.state == UNSEEN else ""
+            yield f"{cannot}{row.verdict.fault}"
+
+
+def _warnings(report: Report) -> Iterator[str]:
+    cited = _cited(report, lambda finding: finding.citations)
+    crashes = [each for each in cited if each[0].ends_the_server]
+    for citation, names in crashes:
+        yield f"ENDS mysqld, {names}: {citation.requirement.statement} ({citation.requirement.id})"
+    for citation, names in cited:
+        if citation.defects and not citation.ends_the_server:
+            kinds = ", ".join(citation.defects)
+            yield f"{kinds}, {names}: {citation.requirement.title} ({citation.requirement.id})"
+    if report.profile != KVREF and report.kvref_refused:
+        yield f"profile {KVREF} does not start: {report.kvref_refused}"
+    for row in report.rows:
+        if row.kvref is not None and row.kvref.state == UNUSABLE and row.verdict.state == USABLE:
+            yield f"profile {KVREF} refuses a row that is usable: {row.kvref.fault}"
+    yield from report.problems
+
+
+def _notices(report: Report) -> Iterator[str]:
+    for row in report.rows:
+        if row.kvref is not None and row.kvref.state == USABLE and row.verdict.state == UNUSABLE:
+            yield f"profile {KVREF} takes the row {row.row.name!r}"
+    yield from report.notes
+    if report.log_refusal:
+        yield f"rows are not cached with row_cache_binlog=1, which {report.log_refusal}"
+    for row in report.rows:
+        if row.not_cached:
+            yield f"rows of {row.row.name!r} are not cached with row_cache_binlog=1: {row.not_cached}"
+
+
+def _changes(report: Report) -> Iterator[str]:
+    for citation, names in _cited(report, lambda finding: finding.instead):
+        yield f"{citation.requirement.title}: {names} ({citation.requirement.id})"
+
+
+def _cited(report: Report, of: Callable[[Finding], tuple[Citation, ...]]) -> list[tuple[Citation, str]]:
+    """Return the requirements that findings cite, each once with the names of the rows; those of most rows first."""
+    found: dict[str, Citation] = {}
+    names: dict[str, list[str]] = {}
+    of_rows = ((repr(row.row.name), row.findings) for row in report.rows)
+    for name, findings in (("the configuration", report.findings), *of_rows):
+        for finding in findings:
+            for citation in of(finding):
+                found.setdefault(citation.requirement.id, citation)
+                rows = names.setdefault(citation.requirement.id, [])
+                rows += [] if name in rows else [name]
+    ordered = sorted(found, key=lambda each: -len(names[each]))
+    return [(found[each], _shortened(names[each])) for each in ordered]
+
+
+_MAX_NAMES: Final = 3
+
+
+def _shortened(names: list[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more
