@@ -36,6 +36,7 @@ def as_record(report: Report) -> dict[str, Any]:
         "default": report.default,
         "notes": list(report.notes),
         "not_cached": report.log_refusal,
+        "innodb_api_trx_level": report.level,
         "findings": [_finding(each) for each in report.findings],
         "rows": [_row_record(each) for each in report.rows],
     }
@@ -100,6 +101,13 @@ def _citation(citation: Citation) -> dict[str, Any]:
 
 
 _STATES: Final = {USABLE: "bold green", UNUSABLE: "bold red"}
+# What gets show where no isolation level is set, by the default.
+_LEVELS: Final = (
+    "also show what others have not committed and may roll back, by default (innodb_api_trx_level=0), as the plugin's"
+    " do; --set innodb_api_trx_level=1, the default of profile kvref, shows committed rows only",
+    "show committed rows only, by default (innodb_api_trx_level=1); the plugin's also show what others have not"
+    " committed and may roll back: an application that needs that sets innodb_api_trx_level=0",
+)
 
 
 def report_view(report: Report) -> Iterator[RenderableType]:
@@ -113,6 +121,7 @@ def report_view(report: Report) -> Iterator[RenderableType]:
     if report.profile != KVREF and report.refused != report.kvref_refused:
         grid.add_row(KVREF, _text(report.kvref_refused or "starts with it"))
     grid.add_row("default", _text(report.default))
+    grid.add_row("gets", _text(_LEVELS[report.level]))
     for problem in report.problems:
         grid.add_row("note", _text(problem))
     for note in report.notes:

@@ -80,7 +80,7 @@ class Isolation:
 
     @property
     def reads_together(self) -> bool:
-        """Return whether reads of several connections outside a transaction may be one statement, which sees one moment.
+        """Return whether reads of several connections, outside transactions, may be one statement: all see one moment.
 
         Not where a read belongs to the transaction of its connection: a batch of reads that keeps a snapshot. Not at
         SERIALIZABLE: a statement that locks rows would let all its reads wait for the row of one. Not where a row that

@@ -43,7 +43,7 @@ PLUGIN: Final = "mysql-8.0-plugin"
 OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
 # What the row cache needs of a server, and of kvref.
 LOGGED: Final = ("--server-id=1", "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-ROW_CACHE: Final = ("--set", "row_cache_binlog=1", "--set", "innodb_api_trx_level=1")
+ROW_CACHE: Final = ("--set", "row_cache_binlog=1")
 LOOPBACK: Final = "127.0.0.1"
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
 # Not visible from outside: kvref/storage/sqlite/wal.py itself does what FULL does in each commit.
