@@ -45,11 +45,10 @@ OPTIONS: Final = {
     "mysql-8.0": (*LOGGED, "--gtid-mode=ON", "--enforce-gtid-consistency=ON"),
     "mysql-9.7": (*LOGGED, "--gtid-mode=ON", "--enforce-gtid-consistency=ON"),
 }
-LEVEL: Final = ("--set", "innodb_api_trx_level=1")
-CACHED: Final = (*LEVEL, "--set", "row_cache_binlog=1")
+CACHED: Final = ("--set", "row_cache_binlog=1")
 LOCAL: Final = "local"
 MODES: Final = {
-    "off": LEVEL, "strong": CACHED, LOCAL: CACHED, "fast": (*CACHED, "--set", "row_cache_staleness=10"),
+    "off": (), "strong": CACHED, LOCAL: CACHED, "fast": (*CACHED, "--set", "row_cache_staleness=10"),
 }  # fmt: skip
 WRITERS: Final = 4
 PADDING: Final = "x" * 90

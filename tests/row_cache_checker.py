@@ -34,7 +34,7 @@ OPTIONS = {
     "mysql-9.7": [*LOGGED, "--gtid-mode=ON", "--enforce-gtid-consistency=ON"],
     "mariadb": [*LOGGED, "--binlog-format=ROW", "--log-slave-updates=ON"],
 }
-SERVE = ("--set", "row_cache_binlog=1", "--set", "innodb_api_trx_level=1")
+SERVE = ("--set", "row_cache_binlog=1")
 KEYS = ["a", "b", "c", "d", "e", "f"]
 FILL = 0.015  # seconds after which a row that was read is kept, whatever was written before
 TEXT = "CHARACTER SET latin1 COLLATE latin1_swedish_ci"

@@ -214,6 +214,7 @@ class Report:
         rows: in the order of their names' collation.
         notes: what could not be looked at.
         log_refusal: see `Source`.
+        level: `innodb_api_trx_level` that the profile starts with where none is set.
     """
 
     source: str
@@ -225,7 +226,8 @@ class Report:
     findings: tuple[Finding, ...]
     rows: tuple[RowReport, ...]
     notes: tuple[str, ...]
-    log_refusal: str = ""
+    log_refusal: str
+    level: int
 
     @property
     def exit_code(self) -> int:
@@ -254,6 +256,7 @@ def examine(source: Source, profile: Profile) -> Report:
         source.name, profile.name, seen.refused, own.refused, tuple(seen.problems), seen.why(),
         findings(options, profile.name), tuple(_report(row, seen, own, options) for row in rows),
         (*source.notes, *_of_another_version(source.version, profile.name)), source.log_refusal,
+        profile.number("isolation.default_level"),
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ def as_record(report: Report) -> dict[str, Any]:
         "default": report.default,
         "notes": list(report.notes),
         "not_cached": report.log_refusal,
+        "innodb_api_trx_level": report.level,
         "findings": [_finding(each) for each in report.findings],
         "rows": [_row_record(each) for each in report.rows],
     }
@@ -105,6 +106,13 @@ def _citation(citation: Citation) -> dict[str, Any]:
 MAX_LINES: Final = 10  # of each part of the summary
 _WEIGHTS: Final = {ERRORS: "bold red", WARNINGS: "bold yellow", NOTICES: "bold", CHANGES: "bold"}
 _STATES: Final = {USABLE: "bold green", UNUSABLE: "bold red"}
+# What gets show where no isolation level is set, by the default.
+_LEVELS: Final = (
+    "also show what others have not committed and may roll back, by default (innodb_api_trx_level=0), as the plugin's"
+    " do; --set innodb_api_trx_level=1, the default of profile kvref, shows committed rows only",
+    "show committed rows only, by default (innodb_api_trx_level=1); the plugin's also show what others have not"
+    " committed and may roll back: an application that needs that sets innodb_api_trx_level=0",
+)
 
 
 def report_view(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
@@ -123,6 +131,7 @@ def report_view(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
     if report.profile != KVREF and report.refused != report.kvref_refused:
         grid.add_row(KVREF, _text(report.kvref_refused or "starts with it"))
     grid.add_row("default", _text(report.default))
+    grid.add_row("gets", _text(_LEVELS[report.level]))
     yield Padding(grid, (0, 0, 0, 2))
     yield from _summarized(summarize(report), verbose=verbose)
     if verbose:

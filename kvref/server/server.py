@@ -241,7 +241,8 @@ class Server:
             given = " and ".join(f"{name}={self.settings[name]}" for name in names)
             found.append(
                 f"no row is cached, because gets do not show the newest committed rows with {given} in profile"
-                f" {self.profile.name}: set innodb_api_trx_level=1 and daemon_memcached_r_batch_size=1 in profile kvref"
+                f" {self.profile.name}: serve with profile kvref and its defaults, innodb_api_trx_level=1 and"
+                " daemon_memcached_r_batch_size=1"
             )
         for sentence in found if self.scope.first else ():
             _log.warning(sentence)

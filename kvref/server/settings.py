@@ -24,12 +24,13 @@ class Setting:
 
     Args:
         name: as the plugin or memcached spells it.
-        default: its value when not set.
+        default: its value when not set, in the profile `kvref`.
         low: smallest value taken.
         high: largest value taken.
         unit: what the number counts.
         help: what it does, for `--help`.
         dynamic: a reload changes it while the server runs.
+        fact: of the profile, which has the default; "": it is the same in all profiles.
     """
 
     name: str
@@ -39,6 +40,11 @@ class Setting:
     unit: str
     help: str
     dynamic: bool = False
+    fact: str = ""
+
+    def default_in(self, profile: Profile) -> int:
+        """Return its value when not set, in a profile."""
+        return profile.number(self.fact) if self.fact else self.default
 
 
 MAX_TIMEOUT: Final = 1 << 30
@@ -52,8 +58,9 @@ SETTINGS: Final = {
             dynamic=True,
         ),
         Setting(
-            "innodb_api_trx_level", 0, 0, 3, "level",
-            "isolation level: 0 read uncommitted, 1 read committed, 2 repeatable read, 3 serializable", dynamic=True,
+            "innodb_api_trx_level", 1, 0, 3, "level",
+            "isolation level: 0 read uncommitted, 1 read committed, 2 repeatable read, 3 serializable; the default in"
+            " the profiles mysql-* is 0", dynamic=True, fact="isolation.default_level",
         ),
         Setting(
             "innodb_api_disable_rowlock", 0, 0, 1, "switch",
@@ -115,7 +122,8 @@ SETTINGS: Final = {
         ),
         Setting(
             "row_cache_binlog", 0, 0, 1, "switch",
-            "1: cache rows of a mysql:// store and follow its binary log as a replica, at innodb_api_trx_level 1 and 2",
+            "1: cache rows of a mysql:// store and follow its binary log as a replica; at innodb_api_trx_level 0 and 3"
+            " none is cached",
         ),
         Setting(
             "row_cache_staleness", 0, 0, 60_000, "ms",
@@ -136,18 +144,18 @@ SETTINGS: Final = {
 
 
 def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, int]:
-    """Return all settings, with the values of the file and then those of the command line.
+    """Return all settings: the profile's defaults, the values of the file, and then those of the command line.
 
     Args:
         pairs: texts of the form NAME=VALUE.
         file: TOML with a table `settings`; None for none.
-        profile: decides how a value out of range is treated.
+        profile: has defaults, and decides how a value out of range is treated.
 
     Raises:
         ConfigError: unknown name, no number, true or false for a number, or out of range; the text names the value and
             the allowed ones.
     """
-    values = {setting.name: setting.default for setting in SETTINGS.values()}
+    values = {setting.name: setting.default_in(profile) for setting in SETTINGS.values()}
     for name, value in read_file(file).settings.items():
         setting = _setting(name)
         if isinstance(value, bool) and setting.unit != "switch":

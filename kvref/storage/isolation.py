@@ -79,9 +79,19 @@ class Isolation:
         return self.level == SERIALIZABLE and not self.read_batch
 
     @property
+    def reads_together(self) -> bool:
+        """Return whether reads of several connections, outside transactions, may be one statement: all see one moment.
+
+        Not where a read belongs to the transaction of its connection: a batch of reads that keeps a snapshot. Not at
+        SERIALIZABLE: a statement that locks rows would let all its reads wait for the row of one. Not where a row that
+        others have deleted must be missing at once: what the statement finds must be looked up again, uncommitted.
+        """
+        return not (self.reads_lock or self.reads_begin or self.shows_deletes)
+
+    @property
     def reads_committed(self) -> bool:
         """Return whether a read outside a transaction shows what is committed, waits for no lock and begins none."""
-        return not (self.reads_uncommitted or self.reads_lock or self.reads_begin or self.shows_deletes)
+        return self.reads_together and not self.reads_uncommitted
 
     @property
     def shows_deletes(self) -> bool:

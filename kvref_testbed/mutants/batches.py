@@ -155,6 +155,12 @@ def shows_pending_writes_at_every_level() -> None:
     put(Isolation, "reads_uncommitted", property(lambda self: True))
 
 
+@breaks("KV-ISO-011")
+def shows_pending_writes_by_default() -> None:
+    """READ UNCOMMITTED where no level is set, as in 8.0."""
+    put_fact("isolation.default_level", 0)
+
+
 @breaks("KV-ISO-004")
 def hides_pending_writes_at_level_0() -> None:
     """READ COMMITTED whatever is set."""

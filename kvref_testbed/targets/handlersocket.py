@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.progress import Progress
 
 # MariaDB's threads keep the level of their start: what is set afterwards is that of everybody else.
-LEVEL: Final = "READ-UNCOMMITTED"
+LEVEL: Final = "REPEATABLE-READ"
+DIRTY: Final = "READ-UNCOMMITTED"
 AS_USUAL: Final = "SET GLOBAL tx_isolation = 'REPEATABLE-READ'"
 
 

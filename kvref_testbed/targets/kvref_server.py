@@ -19,12 +19,10 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
-
-import pymysql
 
 from kvref.errors import TargetError
 from kvref_testbed.targets import handlersocket
@@ -141,11 +139,8 @@ class KvrefHandlerSocket:
         file.write_text(secret)
         store = self.database.boot(run, [*handlersocket.options(port, secret, progress), *behind], progress)
         assert store.sql is not None, "a SQL server has a DSN"
-        assert store.socket is not None, "and a socket"
-        with closing(pymysql.connect(unix_socket=str(store.socket), user="root")) as connection:
-            connection.query(handlersocket.AS_USUAL)
-        of_threads = f"handlersocket_level={handlersocket.LEVEL}&handlersocket_secret_file={quote(str(file))}"
-        return _over(run, store, f"{store.sql}?handlersocket={port}&{of_threads}", options)
+        dsn = f"{store.sql}?handlersocket={port}&handlersocket_secret_file={quote(str(file))}"
+        return _over(run, store, dsn, options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,9 @@ Observed = str | Sight | None
 
 
 def begin(profile: str, rows: Rows = (), threads: int = 8, **settings: int) -> Model:
-    limits = Limits.of(settings)
-    return Model(
-        profiles.load(profile), Mappings(TABLES, WORDS), limits=limits, threads=threads, fences=FENCES, rows=rows
-    )
+    facts = profiles.load(profile)
+    limits = Limits.of(settings, facts)
+    return Model(facts, Mappings(TABLES, WORDS), limits=limits, threads=threads, fences=FENCES, rows=rows)
 
 
 def connected(profile: str, *rows: tuple[str, str], **settings: int) -> Model:

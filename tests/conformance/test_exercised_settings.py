@@ -29,6 +29,8 @@ TABLE = "k VARCHAR(32) PRIMARY KEY, v0 INT, v1 INT, f INT, c BIGINT"
         ({"shape": Shape(TABLE, "v1|v0")}, {"value columns": "2", "expiry": "not mapped"}),
         ({"shape": Shape(TABLE, "v0", flags="0", cas=None)}, dict.fromkeys(("flags", "cas", "expiry"), "not mapped")),
         ({"settings": {}}, {"idle commit": "off"}),
+        ({"profile": "kvref"}, {"level": "1"}),
+        ({"profile": "kvref", "settings": {LEVEL: 0}}, {"idle commit": "off"}),
         (
             {"settings": {W: 4, R: 1000, LEVEL: 9, "innodb_api_bk_commit_interval": 2}},
             {"write batch": "small", "read batch": "large", "level": "3"},
@@ -36,7 +38,8 @@ TABLE = "k VARCHAR(32) PRIMARY KEY, v0 INT, v1 INT, f INT, c BIGINT"
     ],
 )
 def test_a_case_runs_under_a_configuration(given: dict[str, Any], wanted: dict[str, str]) -> None:
-    levels = row(given.get("setup"), given.get("shape"), given.get("settings"))
+    profile = profiles.load(given.get("profile", "mysql-8.0"))
+    levels = row(given.get("setup"), given.get("shape"), given.get("settings"), profile)
     assert levels is not None
     usual = {name: choices[0] for name, choices in PARAMETERS.items()}
     assert dict(levels) == {**usual, **wanted}
@@ -45,7 +48,7 @@ def test_a_case_runs_under_a_configuration(given: dict[str, Any], wanted: dict[s
 
 @pytest.mark.parametrize("values", [None, "", "v0,nothing", "v0:w"])
 def test_a_table_that_cannot_be_mapped_is_no_configuration(values: str | None) -> None:
-    assert row(None, Shape(TABLE, values), None) is None
+    assert row(None, Shape(TABLE, values), None, profiles.load("kvref")) is None
 
 
 SMALL = {"a": ("1", "2", "3"), "b": ("1", "2"), "c": ("1", "2"), "d": ("1",)}

@@ -239,6 +239,17 @@ def test_no_usable_row(tmp_path: Path) -> None:
     assert (empty["exit_code"], empty["default"]) == (1, "none: containers is empty")
 
 
+@pytest.mark.parametrize(
+    ("profile", "level", "gets"), [("kvref", 1, "show committed rows only"), ("mysql-8.0", 0, "also show what others")]
+)
+def test_what_gets_show_by_default(tmp_path: Path, profile: str, level: int, gets: str) -> None:
+    file = configured(tmp_path, {"a": {}})
+    assert examined(file, profile)["innodb_api_trx_level"] == level
+    shown = " ".join(doctor("--store", f"sqlite:///{file}", "--profile", profile).stdout.split())
+    assert f"gets {gets}" in shown
+    assert f"by default (innodb_api_trx_level={level})" in shown
+
+
 def test_nothing_to_look_at(tmp_path: Path) -> None:
     missing = doctor("--store", f"sqlite:///{tmp_path / 'none.sqlite'}")
     assert (missing.exit_code, "there is no such file" in missing.output) == (2, True)

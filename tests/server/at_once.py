@@ -31,9 +31,19 @@ main()
 
 
 @contextmanager
-def serving_without_pauses(database: SQLServer) -> Iterator[Served]:
+def serving_without_pauses(database: SQLServer, *options: str) -> Iterator[Served]:
     """Serve a database such that commands are batched however long a busy machine takes between two of them."""
-    words = [sys.executable, "-c", WITHOUT_PAUSES, "serve", "--store", database.dsn, "--listen", "127.0.0.1:0"]
+    words = [
+        sys.executable,
+        "-c",
+        WITHOUT_PAUSES,
+        "serve",
+        "--store",
+        database.dsn,
+        "--listen",
+        "127.0.0.1:0",
+        *options,
+    ]
     with running(words, database.dsn) as served:
         yield served
 

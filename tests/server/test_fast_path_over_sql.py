@@ -17,7 +17,7 @@ from server.conversations import CLIENTS, Peer, converse
 from server.handlersocket_base import SECRET, VARIABLE, base
 from serving import serving
 
-from kvref_testbed.targets import SQLServer
+from kvref_testbed.targets import SQLServer, handlersocket
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
 TABLES = {
@@ -84,7 +84,7 @@ class Base:
 )
 def database(request: pytest.FixtureRequest) -> Iterator[Base]:
     if request.param == "handlersocket":
-        with base("READ-UNCOMMITTED") as found:
+        with base(handlersocket.LEVEL) as found:
             yield Base(found.server, found.dsn.partition("?")[2])
     elif request.param.startswith("row-cache"):
         with database_or_skip("mariadb", OPTIONS["mariadb"]) as server:

@@ -135,11 +135,11 @@ def test_keys_that_it_would_take_for_others(
     with closing(store.connect()) as link, closing(HandlerReads(store)) as reads:
         store.read_directory()
         mapping = link.execute(LoadMapping(name))
-        found = reads.look_up(link, mapping, good, uncommitted=True)
+        found = reads.look_up(link, mapping, good, uncommitted=False)
         assert found is not None
         assert sorted(map(repr, found)) == sorted(repr(key) for key in good if key != b"zz")
         for key in bad:
-            assert reads.look_up(link, mapping, [good[0], key], uncommitted=True) is None, key
+            assert reads.look_up(link, mapping, [good[0], key], uncommitted=False) is None, key
 
 
 def test_random_conversations(database: Base, served: Served) -> None:
@@ -197,14 +197,11 @@ def test_what_sql_commits_is_seen_at_once(database: Base, served: Served) -> Non
     assert database.rounds() > before + 250
 
 
-@pytest.mark.parametrize("of_threads", [handlersocket.LEVEL, "REPEATABLE-READ"])
+@pytest.mark.parametrize("of_threads", [handlersocket.LEVEL, handlersocket.DIRTY])
 @pytest.mark.parametrize("level", range(4))
 def test_what_sql_has_not_committed(request: pytest.FixtureRequest, of_threads: str, level: int) -> None:
     """It is visible at level 0, and HandlerSocket is used if its threads read at the required level."""
-    if of_threads == handlersocket.LEVEL:
-        of_base = request.getfixturevalue("database")
-    else:
-        of_base = request.getfixturevalue("committed")
+    of_base = request.getfixturevalue("database" if of_threads == handlersocket.LEVEL else "dirty")
     with (
         serving(of_base.dsn, "--set", f"innodb_api_trx_level={level}", "--set", "innodb_lock_wait_timeout=1") as served,
         served.connect() as client, closing(of_base.server.connect(30)) as other, other.cursor() as cursor,
@@ -223,12 +220,12 @@ def test_what_sql_has_not_committed(request: pytest.FixtureRequest, of_threads: 
         assert asked == 0
         return
     assert (seen, missing) == ((b"VALUE AA 8 7\r\nchanged\r\nEND\r\n", b"END\r\n") if level == 0 else (AA, AA))
-    assert (asked > 0) == ((level == 0) == (of_threads == handlersocket.LEVEL))
+    assert (asked > 0) == ((level == 0) == (of_threads == handlersocket.DIRTY))
 
 
 @pytest.fixture(scope="module")
-def committed() -> Iterator[Base]:
-    with base("REPEATABLE-READ") as started:
+def dirty() -> Iterator[Base]:
+    with base(handlersocket.DIRTY) as started:
         yield started
 
 

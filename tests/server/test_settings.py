@@ -15,6 +15,7 @@ from kvref.server.settings import SETTINGS, parse
 W = "daemon_memcached_w_batch_size"
 R = "daemon_memcached_r_batch_size"
 INTERVAL = "innodb_api_bk_commit_interval"
+LEVEL = "innodb_api_trx_level"
 
 
 def test_no_reply_of_a_fast_path_is_larger_than_a_setting_may_bound_it() -> None:
@@ -27,7 +28,7 @@ def test_no_reply_of_a_fast_path_is_larger_than_a_setting_may_bound_it() -> None
         (R, 1, 1, 1073741824),
         (W, 1, 1, 1048576),
         (INTERVAL, 5, 1, 1073741824),
-        ("innodb_api_trx_level", 0, 0, 3),
+        (LEVEL, 0, 0, 3),
         ("innodb_api_disable_rowlock", 0, 0, 1),
         ("innodb_api_enable_mdl", 0, 0, 1),
         ("innodb_api_enable_binlog", 0, 0, 1),
@@ -36,7 +37,16 @@ def test_no_reply_of_a_fast_path_is_larger_than_a_setting_may_bound_it() -> None
 def test_the_plugins_defaults_and_limits(name: str, default: int, low: int, high: int) -> None:
     """As SHOW VARIABLES has them (vars-002 to -011)."""
     setting = SETTINGS[name]
-    assert (setting.default, setting.low, setting.high) == (default, low, high)
+    for profile in ("mysql-5.6", "mysql-8.0"):
+        assert (setting.default_in(profiles.load(profile)), setting.low, setting.high) == (default, low, high)
+    assert setting.default == setting.default_in(profiles.load("kvref")) == (1 if name == LEVEL else default)
+
+
+@pytest.mark.parametrize(("profile", "level"), [("kvref", 1), ("mysql-5.6", 0), ("mysql-8.0", 0)])
+def test_only_committed_rows_are_shown_by_default_where_the_plugin_does_not_decide(profile: str, level: int) -> None:
+    facts = profiles.load(profile)
+    assert parse([], None, facts)[LEVEL] == level
+    assert [parse([f"{LEVEL}={given}"], None, facts)[LEVEL] for given in range(4)] == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

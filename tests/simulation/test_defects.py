@@ -53,8 +53,8 @@ FOUND_BY = {
 
 
 def world(writes: int, *conversations: Conversation, failed_commits: tuple[int, ...] = ()) -> Plan:
-    """Return the plan of a world with batches of so many writes."""
-    settings = {"daemon_memcached_w_batch_size": writes}
+    """Return the plan of a world with batches of so many writes, whose gets are judged too."""
+    settings = {"daemon_memcached_w_batch_size": writes, "innodb_api_trx_level": 0}
     return Plan(0, "sqlite", settings, 0.0, conversations, failed_commits=failed_commits)
 
 

@@ -12,8 +12,8 @@ from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.scenario.records import Table
 
 ServerName = Literal[
-    "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-handlersocket", "plugin", "mysql", "memcached",
-    "kvref-cached", "kvref-uncached", "plugin-logged", "mysql-logged", "floor", "kvref-compiled",
+    "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-mysql-level-0", "kvref-mysql-level-2",
+    "kvref-handlersocket", "plugin", "mysql", "memcached", "kvref-cached", "kvref-uncached", "plugin-logged", "mysql-logged", "floor", "kvref-compiled",
     "kvref-compiled-mysql", "kvref-workers",
 ]  # fmt: skip
 COUNT: Final = 100_000
@@ -87,13 +87,15 @@ class Row:
         return replace(table(keys), collation=self.collation)
 
 
+LEVELS: Final[tuple[tuple[int, ServerName], ...]] = ((1, "kvref-mysql"), (2, "kvref-mysql-level-2"))
 SETS: Final = ((1, 64), (16, 8))  # depth and connections of binary sets
 
 
 def rows() -> tuple[Row, ...]:
     """Return all rows, in the order of the table."""
     return (
-        *_over_sqlite(), *_workers(), *_over_mysql(), *_binary(), *_cached(), _floor(), *_of_parts(), *_compiled(),
+        *_over_sqlite(), *_workers(), *_over_mysql(), *_levels(), *_binary(), *_cached(), _floor(), *_of_parts(),
+        *_compiled(),
     )  # fmt: skip
 
 
@@ -197,6 +199,25 @@ def _pipelined_over_mysql(verb: str, target: float) -> tuple[Row, ...]:
             _plugin(load, "plugin, same server"), target, durable=verb == "set",
         )
         for depth, load in loads
+    )  # fmt: skip
+
+
+def _levels() -> tuple[Row, ...]:
+    """Return what committed reads cost over MySQL, at the default level and at 2, compared with uncommitted ones."""
+    dirty = "itself at innodb_api_trx_level=0"
+    pipelined, ten = _ours("get", 8, depth=16), _ours("get", 8, depth=16, multiget=10)
+    loads: tuple[tuple[str, str, Load, Literal["operations", "keys"]], ...] = (
+        ("get", "get over MySQL, 128 connections", _ours("get", 128), "operations"),
+        ("get-16", "get over MySQL, depth 16, 8 connections", pipelined, "operations"),
+        ("multiget-16", "get of 10 keys over MySQL, depth 16, 8 connections", ten, "keys"),
+    )
+    return tuple(
+        Row(
+            f"level-{level}-{name}", work, Side(ours, load, f"kvref, level {level}"),
+            Side("kvref-mysql-level-0", load, dirty), 0.95, unit,
+        )
+        for level, ours in LEVELS
+        for name, work, load, unit in loads
     )  # fmt: skip
 
 

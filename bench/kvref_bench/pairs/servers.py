@@ -43,7 +43,7 @@ PLUGIN: Final = "mysql-8.0-plugin"
 OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
 # What the row cache needs of a server, and of kvref.
 LOGGED: Final = ("--server-id=1", "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-ROW_CACHE: Final = ("--set", "row_cache_binlog=1", "--set", "innodb_api_trx_level=1")
+ROW_CACHE: Final = ("--set", "row_cache_binlog=1")
 LOOPBACK: Final = "127.0.0.1"
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
 # Not visible from outside: kvref/storage/sqlite/wal.py itself does what FULL does in each commit.
@@ -96,6 +96,8 @@ class Servers:
             "kvref-sqlite-metrics": self._kvref_sqlite_metrics,
             "kvref-workers": self._kvref_workers,
             "kvref-mysql": self._kvref_mysql,
+            "kvref-mysql-level-0": partial(self._kvref_at_level, 0, "kvref-mysql-level-0"),
+            "kvref-mysql-level-2": partial(self._kvref_at_level, 2, "kvref-mysql-level-2"),
             "plugin": self._plugin,
             "mysql": self._mysql,
             "memcached": self._memcached,
@@ -198,6 +200,9 @@ class Servers:
 
     def _kvref_mysql(self) -> Server:
         return self._kvref_over("kvref-mysql", self.get("mysql"), ())
+
+    def _kvref_at_level(self, level: int, name: ServerName) -> Server:
+        return self._kvref_over(name, self.get("mysql"), ("--set", f"innodb_api_trx_level={level}"))
 
     def _kvref_logged(self, name: ServerName, options: tuple[str, ...]) -> Server:
         return self._kvref_over(name, _sql_only(self.get("plugin-logged")), options)

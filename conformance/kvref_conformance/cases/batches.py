@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import send, sql
+from kvref_conformance.steps import By
 
 if TYPE_CHECKING:
-    from kvref_conformance.steps import By, Send, Sql
+    from kvref_conformance.steps import Send, Sql
 
 R: Final = "daemon_memcached_r_batch_size"
 W: Final = "daemon_memcached_w_batch_size"
@@ -20,10 +21,14 @@ LOCK_WAIT: Final = "innodb_lock_wait_timeout"
 # Few combinations serve all chapters: each costs the run a start of the endpoint. What is not named has its default.
 WRITES: Final = {W: 4, R: 1000}
 WRITES_AND_SINGLE_READS: Final = {W: 4}
+DIRTY: Final = {W: 4, R: 1000, LEVEL: 0}
 COMMITTED: Final = {W: 4, R: 4, LEVEL: 1}
 SNAPSHOT: Final = {W: 4, R: 4, LEVEL: 2}
 SERIAL: Final = {W: 4, R: 4, LEVEL: 3}
 SHORT_WAIT: Final = {W: 1000, R: 1000, LOCK_WAIT: 1}
+SINGLE_READS: Final = {W: 1, R: 1}
+SINGLE_COMMITTED: Final = {W: 1, R: 1, LEVEL: 1}
+SINGLE_REPEATABLE: Final = {W: 1, R: 1, LEVEL: 2}
 SINGLE_SERIAL: Final = {W: 1, R: 1, LEVEL: 3, LOCK_WAIT: 1}
 NO_ROW_LOCKS: Final = {W: 4, R: 1000, LOCK_WAIT: 1, "innodb_api_disable_rowlock": 1}
 TABLE_LOCKS: Final = {W: 4, R: 1000, "innodb_api_enable_mdl": 1}
@@ -87,6 +92,11 @@ def get(name: int | str, value: str | By, on: str = "a", verb: str = "get") -> S
 def item_reply(name: int | str, value: str) -> str:
     """Return the answer to `get {k}NAME`."""
     return f"VALUE {{k}}{name} 0 {len(value)}\r\n{value}\r\nEND\r\n"
+
+
+def pending(name: int | str) -> By:
+    """Return the answer to `get {k}NAME` at the default level if another connection has set it and not committed."""
+    return By("isolation.default_level", {0: (item_reply(name, "x"),), 1: ("END\r\n",)})
 
 
 def miss(name: int | str, on: str = "a") -> Send:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kvref_conformance.case import case, send, sql
 from kvref_conformance.cases.batches import (
     COMMITTED,
+    DIRTY,
     LEVEL,
     SERIAL,
     SHORT_WAIT,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from kvref_conformance.run import Run
 
 GENERATED = (
-    case("histories-of-writes", "KV-HIST-001", settings=WRITES),
+    case("histories-of-writes", "KV-HIST-001", settings=DIRTY),
     case("histories-at-level-1", "KV-HIST-002", settings=COMMITTED),
     case("histories-at-level-2", "KV-HIST-002", settings=SNAPSHOT),
     case("histories-of-reads-at-level-2", "KV-HIST-002", settings={W: 1, R: 3, LEVEL: 2}),

@@ -13,6 +13,9 @@ from kvref_conformance.case import await_reply, await_sql, case, eventually, sen
 from kvref_conformance.cases.batches import (
     BEGIN,
     COMMIT,
+    COMMITTED,
+    DIRTY,
+    LEVEL,
     NO_ROW_LOCKS,
     ROLLBACK,
     SNAPSHOT,
@@ -21,6 +24,7 @@ from kvref_conformance.cases.batches import (
     delete,
     get,
     insert,
+    pending,
     put,
     puts,
     select,
@@ -159,7 +163,17 @@ GOES_ON = (
         engine="mysql",
     ),
     batch_case("other-row", "KV-LOCK-005", insert(1), insert(2), put(1), put(2, on="b"), put(3, on="b"), committed(2)),
-    batch_case("reads-do-not-wait", "KV-LOCK-006", insert(1, "old"), put(1, value="new"), get(1, "new", on="b")),
+    *(
+        case(
+            f"reads-do-not-wait-at-{level}",
+            "KV-LOCK-006",
+            insert(1, "old"),
+            put(1, value="new"),
+            get(1, "old" if settings[LEVEL] else "new", on="b"),
+            settings=settings,
+        )
+        for level, settings in (("0", DIRTY), ("1", COMMITTED), ("2", SNAPSHOT))
+    ),
     sql_case(
         "reads-do-not-wait-for-sql",
         "KV-LOCK-006",
@@ -176,7 +190,7 @@ GOES_ON = (
         put(1),
         start_request(SET, "b"),
         *(put(n, on=f"c{n}") for n in range(2, 9)),
-        *(get(n, "x", on=f"d{n}") for n in range(2, 9)),
+        *(get(n, pending(n), on=f"d{n}") for n in range(2, 9)),
         Disconnect(),
         STORED,
     ),

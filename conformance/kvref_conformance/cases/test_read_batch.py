@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from kvref_conformance.case import case, frames, send, sql
 from kvref_conformance.cases.batches import (
     COMMITTED,
+    DIRTY,
     SERIAL,
     SNAPSHOT,
-    WRITES,
     delete,
     get,
     insert,
@@ -89,7 +89,7 @@ VIEW = (
         miss(1),
         insert(2),
         get(2, "x"),
-        settings=WRITES,
+        settings=DIRTY,
     ),
     read_case(
         "first-read-fixes-all",

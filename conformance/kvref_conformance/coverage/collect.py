@@ -98,7 +98,7 @@ class Exercised:
 
     def configured(self, setup: Setup | None, shape: Shape | None, settings: Mapping[str, int] | None = None) -> None:
         """Count a configuration other than that of `begin`."""
-        levels = row(setup, shape, settings) if self.naming.supported else None
+        levels = row(setup, shape, settings, self.profile) if self.naming.supported else None
         if levels is not None:
             self.rows[levels] += 1
 

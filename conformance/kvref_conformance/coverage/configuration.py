@@ -47,13 +47,16 @@ _USUAL_TABLE: Final = ("1", *["mapped"] * 3)
 _BETWEEN: Final = re.compile(r"[ ,;|]+")
 
 
-def row(setup: Setup | None, shape: Shape | None, settings: Mapping[str, int] | None) -> tuple[Level, ...] | None:
+def row(
+    setup: Setup | None, shape: Shape | None, settings: Mapping[str, int] | None, profile: Profile
+) -> tuple[Level, ...] | None:
     """Return the levels in force, in the order of PARAMETERS; None where the table cannot be mapped as it is written.
 
     Args:
         setup: of the case; None for the usual one.
         shape: of the case; None where the usual tables serve it.
         settings: of the case; None, taken for the defaults: those that the endpoint had before the run.
+        profile: has defaults of settings.
     """
     options = setup or Setup()
     table = _USUAL_TABLE if shape is None else _table(shape)
@@ -61,7 +64,7 @@ def row(setup: Setup | None, shape: Shape | None, settings: Mapping[str, int] | 
         return None
     given = {} if settings is None else {INTERVAL: NEVER, **settings}
     sizes = (_size(given.get(f"daemon_memcached_{word}_batch_size", 1)) for word in "wr")
-    level = str(min(3, max(0, given.get("innodb_api_trx_level", 0))))
+    level = str(min(3, max(0, given.get("innodb_api_trx_level", profile.number("isolation.default_level")))))
     idle = "off" if given.get(INTERVAL, 0) >= NEVER else "on"
     option = (_option(options.delimiter, "."), _option(options.separator, "|"))
     levels = (*option, *table, _policies(options), *sizes, level, idle)

@@ -31,12 +31,12 @@ class Limits:
     gives_up: bool
 
     @classmethod
-    def of(cls, settings: Mapping[str, int]) -> Limits:
-        """Read them by the plugin's names."""
+    def of(cls, settings: Mapping[str, int], profile: Profile) -> Limits:
+        """Read them by the plugin's names; what is not set has the default of the profile."""
         return cls(
             settings.get("daemon_memcached_w_batch_size", 1),
             settings.get("daemon_memcached_r_batch_size", 1),
-            settings.get("innodb_api_trx_level", 0),
+            settings.get("innodb_api_trx_level", profile.number("isolation.default_level")),
             TIMEOUT in settings,
         )
 

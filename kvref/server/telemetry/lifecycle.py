@@ -114,7 +114,7 @@ class Served:
         yield from (_mapping(each) for each in usable[:MAX_MAPPINGS])
         if len(usable) > MAX_MAPPINGS:
             yield f"and {len(usable) - MAX_MAPPINGS} mappings more", {"count": len(usable)}
-        other = {name: value for name, value in settings.items() if value != SETTINGS[name].default}
+        other = {name: value for name, value in settings.items() if value != SETTINGS[name].default_in(self.profile)}
         if other:
             yield "settings " + ", ".join(f"{name}={value}" for name, value in other.items()), {"settings": other}
 

@@ -373,12 +373,13 @@ def test_a_server_without_a_log_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "innodb_api_trx_level=0"),
+        (("--set", "innodb_api_trx_level=0"), "innodb_api_trx_level=0"),
         (("--set", "innodb_api_trx_level=3"), "innodb_api_trx_level=3"),
         (
             ("--set", "innodb_api_trx_level=2", "--set", "daemon_memcached_r_batch_size=3"),
             "innodb_api_trx_level=2 and daemon_memcached_r_batch_size=3",
         ),
+        (("--profile", "mysql-5.6"), "innodb_api_trx_level=0"),
         (("--set", "innodb_api_trx_level=1", "--profile", "mysql-8.0"), "profile mysql-8.0"),
     ],
 )

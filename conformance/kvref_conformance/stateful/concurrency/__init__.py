@@ -56,7 +56,7 @@ def judge_concurrency(judge: Judge, case: Case, chapter: str, examples: int, sta
 def _histories(judge: Judge, case: Case, chapter: str, examples: int, start: int) -> list[Verdict]:
     assert judge.world is not None, "without --sql it is not run"
     assert case.settings is not None, "the settings of a history are in the case"
-    if Limits.of(case.settings).gives_up:
+    if Limits.of(case.settings, judge.endpoint.profile).gives_up:
         examples = -(-examples // SLOW)
     search = Search(judge, SHORTENING_SECONDS, MOST)
     with Histories(judge, judge.world, case, search) as histories:

@@ -49,7 +49,7 @@ class Histories:
 
     def __init__(self, judge: Judge, world: World, case: Case, search: Search) -> None:
         assert case.settings is not None, "the settings of a history are in the case"
-        self._limits = Limits.of(case.settings)
+        self._limits = Limits.of(case.settings, judge.endpoint.profile)
         self._judge, self._case, self._search = judge, case, search
         self._endpoint, self._names = judge.endpoint, world.names
         tables = {world.names[mapping]: world.names[table] for mapping, table in TABLES.items()}

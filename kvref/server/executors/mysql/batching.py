@@ -150,10 +150,8 @@ class Batching:
         return identities.spelled(key) if identities.known else None
 
     def takes_reads(self, mapping: Mapping) -> bool:
-        """Return whether simple gets are batched; at other isolation levels than the lowest they may lock rows."""
-        if self._isolation.level and (self._store.row_cache is None or not self._isolation.reads_committed):
-            return False
-        return not self._fallback.avoids(mapping)
+        """Return whether simple gets are batched."""
+        return self._isolation.reads_together and not self._fallback.avoids(mapping)
 
     def takes_writes(self, mapping: Mapping) -> bool:
         """Return whether simple sets are batched."""
@@ -190,7 +188,7 @@ class Batching:
             lookup.for_update or command.transaction.connection is not None or not rules.reads_committed
         ):
             return False
-        if rules.level and not lookup.for_update and (rules.reads_lock or rules.shows_deletes):
+        if not (lookup.for_update or rules.reads_together):
             return False
         if self._fallback.avoids(lookup.mapping):
             return False
