@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 from kvref.doctor.source import Source, SQLiteSource, read_file
 from kvref.documents import MAX_BYTES, DocumentError, read_bytes
 from kvref.errors import ConfigError, RowError, StoreError
+from kvref.storage.config.column_types import as_bigint
 from kvref.translation.session import connect
 from kvref.translation.translate import Translator, Untranslatable
 
@@ -169,9 +170,9 @@ def split_name(written: str, database: str) -> tuple[str, str]:
     return (parts[0], parts[1]) if len(parts) > 1 else (database, *(parts or [written.strip()]))
 
 
-def quoted(schema: str, name: str) -> str:
-    """Return a table's full name for a statement of MySQL's."""
-    return ".".join("`" + part.replace("`", "``") + "`" for part in (schema, name))
+def quoted(*parts: str) -> str:
+    """Return a name for a statement of MySQL's: of a column, or of a table after that of its schema."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def without_expressions(statement: str) -> str:
@@ -438,3 +439,9 @@ class DumpCatalog:
             text = f"is a table of engine {engine}: only InnoDB tables can be mapped: ALTER TABLE … ENGINE = InnoDB"
             raise RowError(f"{schema}.{name} {text}", "other-engine")
         return self._catalog.table(schema, name)
+
+    def to_64_bits(self, schema: str, name: str, column: str) -> str:
+        """See `Catalog`: the statement for the server that the dump is of."""
+        declared, default, nullable = self._catalog.definition(self._catalog.source_of(schema, name) or name, column)
+        definition = as_bigint(declared, default, nullable=nullable)
+        return f"ALTER TABLE {quoted(schema, name)} MODIFY {quoted(column)} {definition}"
