@@ -9,19 +9,25 @@ class LogThrottle:
     """Decide when a message is logged.
 
     Args:
-        seconds: minimum time between two messages.
+        seconds: length of a period, which begins with a logged message.
+        burst: maximum number of messages in a period.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, burst: int = 1) -> None:
         self._seconds = seconds
-        self._logged: float | None = None
+        self._burst = burst
+        self._began: float | None = None
+        self._logged = 0  # in this period
         self._suppressed = 0
 
     def suppressed(self) -> int | None:
         """Return how many were suppressed since the last logged message; None if this one is suppressed."""
         now = time.monotonic()
-        if self._logged is not None and now - self._logged < self._seconds:
+        if self._began is None or now - self._began >= self._seconds:
+            self._began, self._logged = now, 0
+        if self._logged >= self._burst:
             self._suppressed += 1
             return None
-        suppressed, self._logged, self._suppressed = self._suppressed, now, 0
+        self._logged += 1
+        suppressed, self._suppressed = self._suppressed, 0
         return suppressed

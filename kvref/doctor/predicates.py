@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kvref import collations
 from kvref.engine.mapping import Column, Kind
 from kvref.protocol.rules import MAX_KEY
-from kvref.storage.config.containers import ColumnDetails
+from kvref.storage.config.containers import ColumnDetails, repeats
 
 if TYPE_CHECKING:
     from kvref.engine.mapping import Mapping
@@ -370,6 +370,7 @@ VALUES: Final[dict[str, Predicate]] = {
     "no-flags-column": unused("flags"),
     "cas-column": use("cas"),
     "cas-signed": use("cas", lambda c: not c.unsigned),
+    "cas-narrow": lambda s: [s.mapping.cas.name] if s.mapping.cas is not None and repeats(s.mapping.cas) else [],
     "cas-unsigned-bigint": use("cas", lambda c: c.word in _WIDE and c.unsigned),
     "no-cas-column": unused("cas"),
     "expiry-column": use("expiry"),

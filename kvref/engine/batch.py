@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvref.engine.cache.memory import Pending
-from kvref.engine.operations import Commit, FixSnapshot, Operation, RollBack
+from kvref.engine.operations import Commit, FixSnapshot, LockWaitError, Operation, RollBack
 from kvref.engine.rules import Rules
 
 
@@ -98,10 +98,17 @@ class Batch:
 
         Returns:
             None, or why the commit failed and how many writes of the batch are lost with it.
+
+        Raises:
+            LockWaitError: the commit waited too long, and nothing of the batch had been answered.
         """
         if not self.open:
             return None
-        reason: str | None = yield Commit()
+        try:
+            reason: str | None = yield Commit()
+        except LockWaitError:
+            self.reset()
+            raise
         if reason is not None:
             # A single write is no batch: its own reply is the error.
             if self._limits.writes > 1:

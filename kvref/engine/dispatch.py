@@ -68,11 +68,30 @@ def execute(session: Session, command: c.Command, now: int) -> OperationGen:
     answer = ANSWERS.get(type(command))
     if answer is not None:
         reply = answer(session, command)
-    elif (policy := session.shared.directory.policies.of(command)) is Policy.TABLE:
-        reply = yield from _in_table(HANDLERS[type(command)], session, command, now)
     else:
-        reply = yield from through(session, command, now, HANDLERS[type(command)], _in_table, policy)
+        try:
+            reply = yield from _looked_for(session, command, now)
+        finally:
+            session.leave()
     session.shared.counters.count(command, reply, missing_counted=session.rules.answers_missing_key)
+    return reply
+
+
+def _looked_for(session: Session, command: c.Command, now: int) -> OperationGen:
+    """Run a verb that looks for items; a command that has a mapping for itself alone is a batch of its own."""
+    policy = session.shared.directory.policies.of(command)
+    verb = HANDLERS[type(command)]
+    if policy is Policy.TABLE:
+        reply = yield from _in_table(verb, session, command, now)
+    else:
+        reply = yield from through(session, command, now, verb, _in_table, policy)
+    if session.inside and session.batch.open:
+        try:
+            reason = yield from session.batch.switched()
+        except _STOPS as stop:
+            return (yield from _stopped(session, command, stop))
+        if reason is not None:
+            return r.ServerError(reason)
     return reply
 
 

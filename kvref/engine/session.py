@@ -67,6 +67,7 @@ class Shared:
         crawler: whether `lru_crawler` is enabled.
         clients: returns the rows of `stats conns` for a session.
         verbosity: level that `stats settings` shows.
+        sticky_mapping: whether a word with a mapping and a key selects the mapping for the commands that follow, too.
         oversized_set_removes: whether a set with a rejected value removes the existing row, if the profile has this
             behavior.
     """
@@ -87,6 +88,7 @@ class Shared:
     crawler: Crawler = field(default_factory=Crawler)
     clients: Callable[[Session], list[tuple[str, str]]] = lambda _: []
     verbosity: Verbosity = field(default_factory=Verbosity)
+    sticky_mapping: bool = True
 
     def __post_init__(self) -> None:
         """Let the counters follow the profile."""
@@ -114,8 +116,8 @@ class Session:
     """
 
     __slots__ = (
-        "_bound", "_generation", "_started", "access", "batch", "flushed", "pending", "rules", "shared", "stuck",
-        "written_cas",
+        "_bound", "_generation", "_outside", "_started", "access", "batch", "flushed", "pending", "rules", "shared",
+        "stuck", "switched_by_key", "written_cas",
     )  # fmt: skip
 
     def __init__(self, shared: Shared, access: Access = UNLIMITED) -> None:
@@ -132,6 +134,10 @@ class Session:
         self.written_cas = 0  # number that the command in hand gave its row
         self.flushed = False  # a flush_all emptied a table, which the reply OK does not show; the reader resets it
         self._generation = shared.directory.generation
+        # What was bound outside the command in hand, which has selected another mapping for itself alone.
+        self._outside: tuple[Mapping | None, int] | None = None
+        # Name of the mapping that a word with a key was the first to bind, for the log; empty once it is logged.
+        self.switched_by_key: str | None = None
 
     def twin(self) -> Session:
         """Return a session with the same rights that is bound to the same mapping, and has done nothing else."""
@@ -162,8 +168,13 @@ class Session:
         """Split a client's word by the delimiter in force."""
         return split_word(word, self.shared.directory.delimiter, self.rules)
 
-    def switch(self, name: bytes) -> Generator[Operation, Any, Mapping | None]:
+    def switch(self, name: bytes, key: bytes = b"") -> Generator[Operation, Any, Mapping | None]:
         """Bind to a mapping by a client's name and return it; an unknown name returns None and binds nothing.
+
+        Args:
+            name: of the mapping.
+            key: what the client's word has behind it. Unless `sticky_mapping` is on, a word with a key binds for the
+                command in hand only.
 
         Raises:
             RefusedError: the batch that a switch commits is lost; nothing is bound.
@@ -172,7 +183,28 @@ class Session:
             return None  # a container without a name may be the default mapping, but no word reaches it (default-036)
         naming = self.shared.directory.naming
         text = mapping_name(name, naming, self.rules)
-        return (yield from self._switch(text, whole=is_whole_name(name, text, naming, self.rules)))
+        before = self._bound, self._generation
+        current = self._bound or self.shared.directory.default
+        mapping = yield from self._switch(text, whole=is_whole_name(name, text, naming, self.rules))
+        if mapping is None:
+            return None
+        if not key:
+            self._outside = None
+        elif not self.shared.sticky_mapping:
+            self._outside = self._outside or before
+        elif mapping.name != current.name and self.switched_by_key is None:
+            self.switched_by_key = mapping.name
+        return mapping
+
+    @property
+    def inside(self) -> bool:
+        """Return whether the command in hand has another mapping than the commands around it."""
+        return self._outside is not None and (self._outside[0] or self.shared.directory.default) is not self._bound
+
+    def leave(self) -> None:
+        """Bind what was bound outside the command that has ended, see `switch`."""
+        if self._outside is not None:
+            (self._bound, self._generation), self._outside, self.stuck = self._outside, None, False
 
     def _switch(self, name: str, *, whole: bool = True) -> Generator[Operation, Any, Mapping | None]:
         directory = self.shared.directory
@@ -300,7 +332,7 @@ class Session:
             return (yield from self.mapping()), word
         if self.rules.refuses_empty_key and target.delimited and not target.key:
             raise RefusedError(ClientError(f"no key behind the delimiter in {word.decode('utf-8', 'replace')}"))
-        mapping = yield from self.switch(target.name)
+        mapping = yield from self.switch(target.name, target.key)
         return Status.NOT_FOUND if mapping is None else (mapping, target.key)
 
     def check(self, mapping: Mapping) -> Generator[Operation, Any, None]:

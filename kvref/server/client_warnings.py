@@ -15,14 +15,17 @@ class ClientWarnings:
     """Warnings of one kind about the clients of one process.
 
     Args:
-        pause: minimum time between two of them, in seconds; the next one has the number of those between.
+        pause: time in seconds within which no more than `burst` are logged; the next one has the number of the others.
+        burst: their number.
+        level: of the log lines.
     """
 
-    def __init__(self, pause: float) -> None:
-        self._throttle = LogThrottle(pause)
+    def __init__(self, pause: float, burst: int = 1, level: int = logging.WARNING) -> None:
+        self._throttle = LogThrottle(pause, burst)
+        self._level = level
 
     def warn(self, message: str, peer: object, **values: object) -> None:
-        """Log a warning unless another one was logged within the pause.
+        """Log a warning unless as many as may be were logged within the pause.
 
         Args:
             message: with `%(client)s` for the client's address, and the names of further values.
@@ -34,7 +37,7 @@ class ClientWarnings:
             return
         address = peer[0] if isinstance(peer, tuple) and peer else peer or "a local socket"
         more = f"; {suppressed} more since the last warning" if suppressed else ""
-        _log.warning(f"{message}%(more)s", {"client": address, "more": more, **values})
+        _log.log(self._level, f"{message}%(more)s", {"client": address, "more": more, **values})
 
 
 PAUSE: Final = 1.0  # seconds between two warnings of failed authentication

@@ -41,6 +41,10 @@ TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
 MAX_FRAMES: Final = 256  # binary commands that the fast path takes together
 REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
+SWITCHED: Final = (
+    "a key of a client at %(client)s named the mapping %(mapping)s: from now on its connection uses it for keys"
+    " without @@, too; sticky_mapping=0 limits the mapping of a key to its command"
+)
 _SELDOM: Final = (Closed, ServerError, Keys)
 # Placeholders for commands of the fast path.
 _PLAIN: Final = c.Get([], with_cas=False)
@@ -65,6 +69,7 @@ class Host(Protocol):
     attempts: Attempts
     foreign: ForeignProtocols
     refused_values: ClientWarnings
+    switches: ClientWarnings
     settings: dict[str, int]
     tally: ProcessEventCounters
     loop_turn: LoopTurn
@@ -612,11 +617,8 @@ class Connection:
             names: under which it is measured; none: those of its own.
         """
         self._commit.note()
-        if self._session.flushed:
-            self._session.flushed = False
-            if self._host.shared.rules.flush_commits_others:
-                for other in self._host.connections - {self}:
-                    other.commit_idle()  # more:hist-004
+        if self._session.flushed or self._session.switched_by_key:
+            self._note_effects()
         if isinstance(reply, _SELDOM):
             if isinstance(reply, ServerError):
                 if reply.fault is Fault.TOO_LARGE:
@@ -638,6 +640,18 @@ class Connection:
                 names = (timed_as(command),)
             self._out.add(command, (line,), names)
             self._counters.bytes_written += len(line)
+
+    def _note_effects(self) -> None:
+        """Act on what a command has done besides its reply."""
+        session = self._session
+        if session.flushed:
+            session.flushed = False
+            if self._host.shared.rules.flush_commits_others:
+                for other in self._host.connections - {self}:
+                    other.commit_idle()  # more:hist-004
+        if session.switched_by_key:
+            self._host.switches.warn(SWITCHED, self._peer, mapping=session.switched_by_key)
+            session.switched_by_key = ""
 
     def _note_foreign(self, protocol: str) -> None:
         self._host.foreign.note(protocol, self._peer)

@@ -105,6 +105,9 @@ IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the set
 ARRIVED: Final = 0.02  # seconds in which the loop reads what came before the signal
 DRAIN_SECONDS: Final = 5.0
 REFUSED_VALUES_PAUSE: Final = 60.0  # seconds between two warnings of values that their columns refuse
+# Each connection that a key switches is logged once; clients that connect for each command do not fill the log.
+SWITCHES_PAUSE: Final = 1.0  # seconds
+SWITCHES_BURST: Final = 20
 
 
 def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
@@ -163,6 +166,7 @@ class Server:
         self.attempts = Attempts(scope.counters)
         self.foreign = ForeignProtocols(scope.counters)
         self.refused_values = ClientWarnings(REFUSED_VALUES_PAUSE)
+        self.switches = ClientWarnings(SWITCHES_PAUSE, SWITCHES_BURST, logging.INFO)
         self.descriptors = Descriptors()
         self.handshakes = Handshakes(self.foreign)
         self.loop_turn = LoopTurn(lambda: len(self.connections))
@@ -378,6 +382,7 @@ class Server:
     def _bound(self, *, keeps_rows: bool = False) -> None:
         self.shared.reply_size_max = self.settings["reply_size_max"]
         self.shared.oversized_set_removes = bool(self.settings["oversized_set_removes"])
+        self.shared.sticky_mapping = bool(self.settings["sticky_mapping"])
         self._most = connection_limit(self.settings["maxconns"])
         self.store.limit_row_cache(self.settings["row_cache_bytes"], keeps_rows=keeps_rows)
 

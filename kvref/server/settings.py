@@ -84,6 +84,11 @@ SETTINGS: Final = {
             " keeps it", dynamic=True,
         ),
         Setting(
+            "sticky_mapping", 1, 0, 1, "switch",
+            "1: after a command with @@MAPPING.KEY, the connection's commands use that mapping; 0: the mapping applies"
+            " to that command only; @@MAPPING without a key and bind select a mapping in both cases", dynamic=True,
+        ),
+        Setting(
             "maxconns", 10_000, 1, 1 << 20, "connections",
             "maximum number of clients; excess clients receive an error and are disconnected; see also ulimit -n",
             dynamic=True,

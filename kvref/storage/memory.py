@@ -173,6 +173,9 @@ class _DemoCatalog:
         key = ("c1",)
         return Table(name, self.columns, unique={"PRIMARY": key}, order=tuple(self.columns), clustered=key)
 
+    def to_64_bits(self, schema: str, name: str, column: str) -> str:
+        raise AssertionError(f"{schema}.{name}.{column} is as wide as its use needs")
+
 
 def _cells(row: Row) -> dict[str, Cell]:
     return dict(zip(_COLUMNS, (row.key, *row.values, row.flags, row.cas, row.expiry), strict=True))

@@ -34,6 +34,25 @@ def forgets_the_switch() -> None:
         dispatch.HANDLERS[kind] = _unbinding(dispatch.HANDLERS[kind], lambda command: True)
 
 
+@breaks("KV-MAP-052")
+def sticks_to_the_mapping_of_a_key() -> None:
+    """`sticky_mapping=0` changes nothing."""
+    put(Session, "leave", lambda session: setattr(session, "_outside", None))
+
+
+@breaks("KV-MAP-053")
+def never_sticks() -> None:
+    """With `sticky_mapping=0`, a mapping without a key is for one command, too."""
+    switch = Session.switch
+    put(Session, "switch", lambda session, name, key=b"": switch(session, name, key or b"k"))
+
+
+@breaks("KV-MAP-054")
+def leaves_the_batch_open() -> None:
+    """With `sticky_mapping=0`, a command with a mapping of its own leaves its batch open."""
+    put(Session, "inside", property(lambda session: False))
+
+
 @breaks("KV-MAP-028")
 def shares_the_binding() -> None:
     """All connections have one binding."""

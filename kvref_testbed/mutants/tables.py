@@ -97,6 +97,12 @@ def takes_a_column_for_two_purposes() -> None:
     put_fact("containers.contradiction", "accepted")
 
 
+@breaks("KV-CAS-016")
+def takes_a_narrow_cas_column() -> None:
+    """A cas column may be narrower than 64 bits."""
+    put_fact("containers.narrow_cas", "mapped")
+
+
 @breaks("KV-COL-001")
 def joins_columns_backwards() -> None:
     """`get` shows the value columns in reverse."""
@@ -199,9 +205,9 @@ def takes_any_option_column() -> None:
     """A text column may hold the flags."""
     option = containers._option_column
 
-    def lenient(where: str, table: Any, name: str | None, what: str) -> Any:
+    def lenient(where: str, table: Any, name: str | None, what: str, mend: Any) -> Any:
         column = table.columns.get(name)
-        return column if column is not None else option(where, table, name, what)
+        return column if column is not None else option(where, table, name, what, mend)
 
     put(containers, "_option_column", lenient)
 
@@ -211,9 +217,9 @@ def finds_option_columns_in_any_case() -> None:
     """`F` in `containers` is the column `f`."""
     option = containers._option_column
 
-    def folded(where: str, table: Any, name: str | None, what: str) -> Any:
+    def folded(where: str, table: Any, name: str | None, what: str, mend: Any) -> Any:
         spelled = next((known for known in table.columns if name and known.lower() == name.lower()), name)
-        return option(where, table, spelled, what)
+        return option(where, table, spelled, what, mend)
 
     put(containers, "_option_column", folded)
 

@@ -102,6 +102,21 @@ def test_the_profile_of_another_version(tmp_path: Path, version: str, profile: s
     assert record(tmp_path, text, "--profile", profile)["notes"] == notes
 
 
+def test_a_narrow_cas_column_of_a_dump(tmp_path: Path) -> None:
+    columns = (
+        "`k` int PRIMARY KEY, `v` text, `c` smallint unsigned NOT NULL DEFAULT '7', `n` decimal(20,0) DEFAULT NULL"
+    )
+    rows = "".join(row(each, "d.t").replace("'0','0','0'", f"'0','{each}','0'") for each in "cn")
+    text = f"USE `innodb_memcache`;{CONFIGURATION}{rows}USE `d`;\nCREATE TABLE `t` ({columns}) ENGINE=InnoDB;\n"
+    found = {each["name"]: each["fault"] for each in record(tmp_path, text, "--profile", "kvref")["rows"]}
+    alter = ": ALTER TABLE `d`.`t` MODIFY"
+    assert found["c"].endswith(f"{alter} `c` BIGINT UNSIGNED NOT NULL DEFAULT 7")
+    assert found["n"].endswith(f"{alter} `n` BIGINT UNSIGNED")
+    plugin = record(tmp_path, text, "--profile", "mysql-8.0")["rows"][0]
+    assert (plugin["state"], plugin["kvref"]["rule"]) == ("usable", "narrow-cas")
+    assert "KV-CAS-017" in {each["id"] for f in plugin["findings"] for each in f["requirements"]}
+
+
 def test_a_dump_without_rows(tmp_path: Path) -> None:
     text = "".join(f"{line}\n" for line in CONFIGURATION.splitlines() if not line.startswith("INSERT"))
     (tmp_path / "x.sql").write_text(f"USE innodb_memcache;\n{text}")

@@ -136,6 +136,39 @@ def test_a_dump_of_the_configuration_only(shop: SQLServer, mysqldump: Path, tmp_
     assert found["default"].startswith("not known: 'aaa'")
 
 
+# Columns of a table, and the definition that the statement for each gives it.
+NARROW = {
+    "TINYINT": "BIGINT", "SMALLINT UNSIGNED NOT NULL": "BIGINT UNSIGNED NOT NULL",
+    "MEDIUMINT DEFAULT -7": "BIGINT DEFAULT -7", "INT UNSIGNED DEFAULT 7": "BIGINT UNSIGNED DEFAULT 7",
+    "INTEGER NOT NULL DEFAULT 7 COMMENT 'it''s'": r"BIGINT NOT NULL DEFAULT 7 COMMENT 'it\'s'",
+    "DECIMAL(20,0) NOT NULL DEFAULT 7": "BIGINT UNSIGNED NOT NULL DEFAULT 7", "FLOAT": "BIGINT UNSIGNED",
+    "DOUBLE": "BIGINT UNSIGNED", "VARCHAR(20) DEFAULT '7'": "BIGINT UNSIGNED DEFAULT 7",
+}  # fmt: skip
+
+
+def test_a_narrow_cas_column_is_refused_with_the_statement_that_widens_it(database: SQLServer) -> None:
+    try:
+        for number, declared in enumerate(NARROW):
+            table = f"CREATE TABLE narrow.`t``{number}` (k INT PRIMARY KEY, v TEXT, `c d` {declared})"
+            row = f"('n{number}', 'narrow', 't`{number}', 'k', 'v', '0', 'c d', '0', 'PRIMARY')"
+            sql(database, "CREATE DATABASE IF NOT EXISTS narrow", table)
+            sql(database, f"INSERT INTO narrow.`t``{number}` VALUES (1, 'v', 7)")
+            sql(database, f"INSERT INTO innodb_memcache.containers VALUES {row}")
+        found = record("--store", database.dsn, "--profile", "kvref")
+        faults = {row["name"]: row["fault"] for row in found["rows"] if row["state"] == "unusable"}
+        for number, (declared, wide) in enumerate(NARROW.items()):
+            alter = f"ALTER TABLE `narrow`.`t``{number}` MODIFY `c d` {wide}"
+            assert faults[f"n{number}"].endswith(f": {alter}"), declared
+            sql(database, alter)
+        assert record("--store", database.dsn, "--profile", "kvref")["exit_code"] == 0
+        with closing(database.connect()) as connection, connection.cursor() as cursor:
+            for number in range(len(NARROW)):
+                cursor.execute(f"SELECT `c d` FROM narrow.`t``{number}`")
+                assert cursor.fetchall() == ((7,),)
+    finally:
+        sql(database, "DELETE FROM innodb_memcache.containers WHERE db_schema = 'narrow'", "DROP DATABASE narrow")
+
+
 def test_an_account_that_may_not_look(database: SQLServer) -> None:
     sql(database, "CREATE USER 'kv'@'%' IDENTIFIED BY 'pä55'")
     dsn = f"mysql://kv@{database.host}:{database.port}/"

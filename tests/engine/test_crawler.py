@@ -73,7 +73,7 @@ def test_keys_that_no_client_can_send_are_left_out_and_end_nothing(desk: Make, m
 
 
 def test_rows_without_a_key_are_left_out(desk: Make) -> None:
-    columns = "c1 VARCHAR(32), c2 TEXT, c3 INT, c4 INT, c5 INT"
+    columns = "c1 VARCHAR(32), c2 TEXT, c3 INT, c4 BIGINT, c5 INT"
     table = ("DROP TABLE demo_test", f"CREATE TABLE demo_test ({columns})")
     rows = "INSERT INTO demo_test VALUES (NULL, 'v', 0, 0, 0), ('a', 'v', 0, 0, 0), (NULL, 'v', 0, 0, 0)"
     index = ("CREATE UNIQUE INDEX c1 ON demo_test (c1)", "UPDATE containers SET unique_idx_name_on_key = 'c1'")
@@ -82,7 +82,10 @@ def test_rows_without_a_key_are_left_out(desk: Make) -> None:
 
 def test_integer_keys(desk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crawler, "PAGE", 2)
-    table = ("DROP TABLE demo_test", "CREATE TABLE demo_test (c1 INTEGER PRIMARY KEY, c2 TEXT, c3 INT, c4 INT, c5 INT)")
+    table = (
+        "DROP TABLE demo_test",
+        "CREATE TABLE demo_test (c1 INTEGER PRIMARY KEY, c2 TEXT, c3 INT, c4 BIGINT, c5 INT)",
+    )
     rows = "INSERT INTO demo_test VALUES (-3, 'v', 0, 0, 0), (10, 'v', 0, 0, 0), (9, 'v', 0, 0, 0)"
     assert pages(desk("kvref", *table, rows)) == [[b"-3", b"9"], [b"10"], []]
 

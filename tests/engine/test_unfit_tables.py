@@ -67,7 +67,7 @@ def test_a_table_that_comes_back_works_again(desk: Make, profile: str) -> None:
     endpoint.sql.execute("ALTER TABLE away RENAME TO demo_test")
     assert endpoint.say(b"get AA\r\n") == b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"  # [side-019]
     endpoint.sql.execute("DROP TABLE demo_test")
-    endpoint.sql.execute("CREATE TABLE demo_test (c5 INT, c4 INT, c3 INT, c2 TEXT, c1 VARCHAR(9) PRIMARY KEY)")
+    endpoint.sql.execute("CREATE TABLE demo_test (c5 INT, c4 BIGINT, c3 INT, c2 TEXT, c1 VARCHAR(9) PRIMARY KEY)")
     endpoint.sql.execute("INSERT INTO demo_test VALUES (0, 3, 7, 'new', 'AA')")
     assert endpoint.say(b"gets AA\r\n") == b"VALUE AA 7 3 3\r\nnew\r\nEND\r\n"  # [side-038]
 

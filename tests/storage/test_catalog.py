@@ -182,6 +182,55 @@ def test_a_column_serves_its_first_use_in_the_plugin(
     assert (tuple(column and column.name for column in found), problems) == (used, [])
 
 
+# Declared as; the range that a cas number exceeds; None where the type is no integer at all.
+NARROW = {
+    "TINYINT": "-128 to 127", "TINYINT UNSIGNED NOT NULL": "0 to 255", "BOOL": "-128 to 127",
+    "SMALLINT NOT NULL DEFAULT 7": "-32768 to 32767", "SMALLINT UNSIGNED": "0 to 65535",
+    "MEDIUMINT": "-8388608 to 8388607", "MEDIUMINT UNSIGNED": "0 to 16777215",
+    "INT": "-2147483648 to 2147483647", "INT UNSIGNED": "0 to 4294967295", "YEAR": "1901 to 2155",
+    "DECIMAL(20)": None, "FLOAT": None, "DOUBLE NOT NULL": None, "VARCHAR(20) NOT NULL DEFAULT 'x'": None, "": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("declared", NARROW)
+def test_a_cas_column_that_is_no_integer_of_64_bits_is_refused_with_what_widens_it(
+    tmp_path: Path, declared: str
+) -> None:
+    spread = NARROW[declared]
+    table = f"CREATE TABLE o (k VARCHAR(9) PRIMARY KEY, v TEXT, c {declared})", "INSERT INTO o VALUES ('k', 'v', 7)"
+    row = insert_of(GOOD | {"name": "default", "db_table": "o", "flags": "0", "cas_column": "c"})
+    (tmp_path / "before").mkdir()
+    ((problem),) = read(tmp_path / "before", [], "kvref", *table, row)[1]
+    start, _, alter = problem.partition(": ALTER TABLE")
+    assert start == "container 'default': the cas_column c in table o " + (
+        "should be INTEGER"
+        if spread is None
+        else f"has numbers from {spread}, so that a number would recur and an outdated cas would overwrite"
+    )
+    (tmp_path / "after").mkdir()
+    statements = [each.strip() for each in f"ALTER TABLE{alter}".split(";")]
+    directory, problems = read(tmp_path / "after", [], "kvref", *table, *statements, row)
+    cas = directory.default.cas
+    assert (problems, cas and cas.name) == ([], "c")
+    assert cas is not None
+    assert cas.nullable is ("NOT NULL" not in declared)
+    with closing(sqlite3.connect(tmp_path / "after" / "x.sqlite")) as other:
+        assert other.execute("SELECT k, v, c FROM o").fetchall() == [("k", "v", 7)]
+
+
+@pytest.mark.parametrize("declared", ["BIGINT", "BIGINT UNSIGNED", "INTEGER", "INTEGER NOT NULL"])
+def test_a_cas_column_of_64_bits_is_mapped(tmp_path: Path, declared: str) -> None:
+    sql = f"CREATE TABLE o (k VARCHAR(9) PRIMARY KEY, v TEXT, c {declared})"
+    row = insert_of(GOOD | {"name": "o", "db_table": "o", "flags": "0", "cas_column": "c"})
+    assert read(tmp_path, [], "kvref", sql, row)[1] == []
+
+
+def test_the_plugin_profiles_map_a_narrow_cas_column(tmp_path: Path) -> None:  # [meta-005] [flag-060]
+    sql = "CREATE TABLE o (k VARCHAR(9) PRIMARY KEY, v TEXT, c TINYINT)"
+    row = insert_of(GOOD | {"name": "o", "db_table": "o", "flags": "0", "cas_column": "c"})
+    assert read(tmp_path, [], "mysql-8.0", sql, row)[1] == []
+
+
 def test_virtual_columns_are_refused_by_the_plugin_only(tmp_path: Path) -> None:  # [type-172]
     sql = "CREATE TABLE o (k VARCHAR(9) PRIMARY KEY, v TEXT, g TEXT AS (v || '!') VIRTUAL)"
     row = GOOD | {"name": "o", "db_table": "o", "flags": "0"}

@@ -81,7 +81,7 @@ def test_an_estimate_is_no_less_than_the_rows_that_were_seen(table: Table) -> No
 
 
 def test_a_table_without_rowid_is_counted(table: Table) -> None:
-    columns = "c1 TEXT NOT NULL, c2 TEXT, c3 INT, c4 INT, c5 INT"
+    columns = "c1 TEXT NOT NULL, c2 TEXT, c3 INT, c4 BIGINT, c5 INT"
     table.run(
         "DROP TABLE demo_test", f"CREATE TABLE demo_test ({columns}, PRIMARY KEY (c1)) WITHOUT ROWID", FILL.format(1500)
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pymysql
 import pytest
 
+from kvref.engine.operations import LockWaitError
 from kvref.storage.mysql.connection import commit
 from kvref.storage.mysql.errors import CycleError, LostError
 from kvref.storage.mysql.login import cause
@@ -37,6 +38,7 @@ def outcome(error: Exception) -> str | None:
         (1213, "Deadlock found when trying to get lock; try restarting transaction", CycleError),
         (3101, "Plugin instructed the server to rollback the current transaction.", CycleError),
         (1047, "WSREP has not yet prepared node for application use", LostError),
+        (1205, "Lock wait timeout exceeded; try restarting transaction", LockWaitError),
     ],
 )
 def test_refused_and_not_written(number: int, text: str, kind: type[Exception]) -> None:
@@ -51,7 +53,6 @@ def test_refused_and_not_written(number: int, text: str, kind: type[Exception]) 
         (1180, "Maximum writeset size exceeded", ""),
         (3100, "Error on observer while running replication hook 'before_commit'.", UNKNOWN),
         (2013, "Lost connection to MySQL server during query", UNKNOWN),
-        (1205, "Lock wait timeout exceeded", ""),
     ],
 )
 def test_lost_or_in_doubt(number: int, text: str, end: str) -> None:

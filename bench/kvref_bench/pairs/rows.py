@@ -13,8 +13,8 @@ from kvref_bench.scenario.records import Table
 
 ServerName = Literal[
     "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-mysql-level-0", "kvref-mysql-level-2",
-    "kvref-handlersocket", "plugin", "mysql", "memcached", "kvref-cached", "kvref-uncached", "plugin-logged", "mysql-logged", "floor", "kvref-compiled",
-    "kvref-compiled-mysql", "kvref-workers",
+    "kvref-handlersocket", "plugin", "mysql", "memcached", "kvref-cached", "kvref-uncached", "plugin-logged",
+    "mysql-logged", "floor", "kvref-compiled", "kvref-compiled-mysql", "kvref-workers",
 ]  # fmt: skip
 COUNT: Final = 100_000
 VALUE: Final = 100  # bytes

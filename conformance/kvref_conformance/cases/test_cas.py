@@ -8,7 +8,8 @@ from kvref_conformance.steps import Reload
 
 ONE = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}")
 NO_CAS = Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), {OPTIONS}", cas="0")
-SIGNED = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c INT, e INT")
+SIGNED = Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c BIGINT, e INT")
+NARROW = ("TINYINT", "SMALLINT UNSIGNED", "MEDIUMINT", "INT", "INT UNSIGNED", "YEAR")
 LARGEST = 18446744073709551615
 
 CASES = (
@@ -114,6 +115,26 @@ CASES = (
             shape=ONE,
         )
         for number in (9223372036854775807, LARGEST)
+    ),
+    *(
+        case(
+            f"cas-column-{declared.lower().replace(' ', '-')}",
+            "KV-CAS-016",
+            send("bind {m}\r\n", "NOT_FOUND\r\n"),
+            shape=Shape(f"k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c {declared}, e INT"),
+            bind="m1",
+        )
+        for declared in NARROW
+    ),
+    case(
+        "cas-number-after-256-writes",
+        "KV-CAS-017",
+        store("{k}", "x"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"),
+        send("set {k2} 0 0 1\r\nx\r\n" * 255, "STORED\r\n" * 255),
+        store("{k}", "y"),
+        send("gets {k}\r\n", "VALUE {k} 0 1 {a}\r\ny\r\nEND\r\n"),
+        shape=Shape("k VARCHAR(32) PRIMARY KEY, v VARCHAR(40), f INT, c TINYINT, e INT"),
     ),
     case(
         "two-cas-with-one-number",

@@ -209,4 +209,52 @@ CONNECTIONS = (
     ),
 )
 
-CASES = (*SWITCHES, *CONNECTIONS)
+NOT_STICKY = {"sticky_mapping": 0}
+FOR_ONE_COMMAND = (
+    *(
+        case(
+            f"word-for-one-command-{name}",
+            "KV-MAP-052",
+            *EVERYWHERE,
+            step,
+            hit("{k}", "1"),
+            send("bind {m2}\r\n", "SUCCEED\r\n"),
+            hit("@@{q}.{k}", "3"),
+            hit("{k}", "2"),
+            settings=NOT_STICKY,
+        )
+        for name, step in (
+            ("get", send("get @@{m2}.{k} {k}\r\n", "VALUE @@{m2}.{k} 0 1\r\n2\r\nVALUE {k} 0 1\r\n2\r\nEND\r\n")),
+            ("miss", miss("@@{m2}.{k2}")),
+            ("unknown", miss("@@no-such.{k}")),
+            ("set", store("@@{m2}.{k}", "2")),
+            ("add", send("add @@{m2}.{k} 0 0 1\r\nx\r\n", "NOT_STORED\r\n")),
+            ("incr", send("incr @@{m2}.{k} 0\r\n", "2\r\n")),
+            ("delete", send("delete @@{m2}.{k2}\r\n", "NOT_FOUND\r\n")),
+            ("range", send("get @@{m2}.@>{k}zz\r\n", "END\r\n")),
+        )
+    ),
+    case(
+        "switches-for-good",
+        "KV-MAP-053",
+        *EVERYWHERE,
+        TO_M2,
+        hit("@@{q}.{k}", "3"),
+        hit("{k}", "2"),
+        send("bind {q}\r\n", "SUCCEED\r\n"),
+        hit("@@{m1}.{k}", "1"),
+        hit("{k}", "3"),
+        settings=NOT_STICKY,
+    ),
+    case(
+        "batch-for-one-command",
+        "KV-MAP-054",
+        store("{k}", "1"),
+        sql("SELECT count(*) FROM {t1} WHERE c1 = '{k}'", (0,)),
+        store("@@{m2}.{k}", "2"),
+        sql("SELECT c2 FROM {t1} WHERE c1 = '{k}'", ("1",)),
+        sql("SELECT c2 FROM {t2} WHERE c1 = '{k}'", ("2",)),
+        settings={"daemon_memcached_w_batch_size": 100, **NOT_STICKY},
+    ),
+)
+CASES = (*SWITCHES, *CONNECTIONS, *FOR_ONE_COMMAND)

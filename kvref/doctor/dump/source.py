@@ -13,10 +13,11 @@ from kvref.doctor.dump.rows import members
 from kvref.doctor.dump.script import Script, is_cut, server_of
 from kvref.doctor.dump.tables import FULLTEXT
 from kvref.doctor.dump.text import STANDARD_INPUT, read_dump
-from kvref.doctor.dump.words import full
+from kvref.doctor.dump.words import full, quoted
 from kvref.doctor.source import Source
 from kvref.documents import DocumentError
 from kvref.errors import ConfigError, RowError, StoreError
+from kvref.storage.config.column_types import as_bigint
 from kvref.storage.config.containers import ACTING, CONTAINER_COLUMNS, Container, PolicyCell, TableDetails
 from kvref.storage.mysql.schema import column_as_shown, naming_of, refuse_unmappable, table_of
 
@@ -192,6 +193,14 @@ class DumpCatalog:
         refuse_unmappable(source, "BASE TABLE", table.engine, lambda: table.partitioned)
         described = [column.described() for column in table.columns]
         return table_of(source, described, table.shown_indexes(), self._profile)
+
+    def to_64_bits(self, schema: str, name: str, column: str) -> str:
+        """See `Catalog`: the statement for the server that the dump is of."""
+        table = self._changes.tables[schema, name]
+        found = table.columns[table.place(column)]
+        default = None if found.value is None else found.value.sql(dialect="mysql")
+        definition = as_bigint(found.type.declared, default, nullable=found.nullable)
+        return f"ALTER TABLE {full((schema, name))} MODIFY {quoted(found.name)} {definition}"
 
     def _check(self, name: str) -> None:
         """Raise ConfigError where something of a configuration table is not known."""

@@ -394,7 +394,7 @@ def _target(session: Session, word: bytes) -> Generator[Operation, Any, _Target 
         mapping: Mapping | None = yield from session.mapping()
         key = word
     else:
-        mapping, key = (yield from session.switch(target.name)), target.key
+        mapping, key = (yield from session.switch(target.name, target.key)), target.key
     return None if mapping is None else _Target((mapping.identity, key), mapping, key)
 
 

@@ -174,7 +174,7 @@ def _key(session: Session, word: bytes) -> OperationGen:
     target = session.split(word)
     if target is None:
         return word
-    if (yield from session.switch(target.name)) is None:
+    if (yield from session.switch(target.name, target.key)) is None:
         return None
     return target.key
 

@@ -23,6 +23,7 @@ from kvref.engine.operations import (
     ListedRow,
     ListRows,
     LoadMapping,
+    LockWaitError,
     Lookup,
     Operation,
     OperationGen,
@@ -363,15 +364,26 @@ class _Command:
         return []
 
     def _ended(self, how: Commit | RollBack) -> Generator[tuple[int, Operation], Any, str | None]:
-        """End the transactions in all stores; return why what was written in one of them is lost."""
+        """End the transactions in all stores; return why what was written in one of them is lost.
+
+        Raises:
+            LockWaitError: a commit waited too long, and nothing of its transaction had been answered.
+        """
         transactions = self._transactions
         transactions.fixes = False
         lost: str | None = None
+        waited: LockWaitError | None = None
         # The current one first: what the command has written is there.
         for store in sorted(transactions.open, key=lambda each: each != self._at):
-            reason: str | None = yield store, how
-            lost = lost or reason
+            try:
+                reason: str | None = yield store, how
+            except LockWaitError as error:
+                waited = error
+            else:
+                lost = lost or reason
             transactions.ended(store)
+        if waited is not None and lost is None:
+            raise waited
         return lost
 
 

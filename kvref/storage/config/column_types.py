@@ -105,6 +105,33 @@ def _integer(declared: Declared) -> Column:
     return Column(declared.name, Kind.INTEGER, low=low, high=high, codec=codec)
 
 
+_DEFAULT: Final = re.compile(r"'?(-?\d{1,20})'?", re.ASCII)
+
+
+def as_bigint(declared: str, default: str | None, *, nullable: bool) -> str:
+    """Return the definition of a column that becomes a BIGINT, for an ALTER TABLE of MySQL.
+
+    Args:
+        declared: its type so far; an integer column keeps its sign, since its numbers may be negative.
+        default: see `constraints`.
+        nullable: see `constraints`.
+    """
+    match = _DECLARED.fullmatch(declared)
+    signed = match is not None and match[1].upper() in _BITS and match[3].upper().strip() in ("", "SIGNED")
+    return f"BIGINT{'' if signed else ' UNSIGNED'}{constraints(default, nullable=nullable)}"
+
+
+def constraints(default: str | None, *, nullable: bool) -> str:
+    """Return NOT NULL and DEFAULT of a column as they follow its type, "" where it has neither.
+
+    Args:
+        default: as the store shows it, None where there is none; only a number is kept.
+        nullable: NULL is allowed.
+    """
+    number = _DEFAULT.fullmatch(default or "")
+    return ("" if nullable else " NOT NULL") + (f" DEFAULT {number[1]}" if number else "")
+
+
 def _date(declared: Declared) -> Column | None:
     # To InnoDB an integer of three bytes (type-133).
     return Column(declared.name, Kind.INTEGER, high=(1 << 24) - 1, codec=codecs.READS_ZERO) if declared.raw else None

@@ -7,13 +7,16 @@ indexes as `Table`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from typing import Final, Protocol
 
 from kvref.engine.mapping import Column, Kind, Mapping, Naming
 from kvref.errors import ConfigError, RowError
 from kvref.profiles import Profile
+from kvref.storage.config.codecs import LARGEST_INTEGER
 
 ACTING: Final = ("CASCADE", "SET NULL")  # what a foreign key does to its own table's rows
 
@@ -167,6 +170,9 @@ class Catalog(Protocol):
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and indexes, None without such a table; raises RowError if it cannot be mapped."""
 
+    def to_64_bits(self, schema: str, name: str, column: str) -> str:
+        """Return the SQL that makes a column of such a table a BIGINT: its numbers, NOT NULL and DEFAULT stay."""
+
 
 def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     """Return the mapping of a row of `containers`.
@@ -201,7 +207,9 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
     index, indexed = _indexed(where, table, key, row.unique_idx_name_on_key or "", profile)
     beginning = table.beginnings.get(index, 0) if profile["store.index_on_beginning"] == "beginning" else 0
-    flags, cas, expiry = _option_columns(where, table, row, (key, *values), profile)
+    flags, cas, expiry = _option_columns(where, table, row, (key, *values), catalog, profile)
+    if profile["containers.narrow_cas"] == "refused":
+        _refuse_narrow_cas(where, table, row, cas, catalog, profile)
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
     secondary = indexed != table.clustered
     clustered = table.columns.get(table.clustered[0]) if secondary and table.clustered else None
@@ -318,7 +326,7 @@ def _check_several(where: str, table: Table, values: tuple[Column, ...]) -> None
 
 
 def _option_columns(
-    where: str, table: Table, row: Container, used: tuple[Column, ...], profile: Profile
+    where: str, table: Table, row: Container, used: tuple[Column, ...], catalog: Catalog, profile: Profile
 ) -> tuple[Column | None, Column | None, Column | None]:
     """Return the columns for flags, cas and expiry.
 
@@ -333,7 +341,7 @@ def _option_columns(
         if name in names and not refuses:
             found.append(None)
             continue
-        column = _option_column(where, table, name, what)
+        column = _option_column(where, table, name, what, partial(_to_64_bits, row, catalog, profile))
         found.append(column)
         names += [] if column is None else [column.name]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -342,6 +350,30 @@ def _option_columns(
         raise RowError(text, "mapped-twice")
     flags, cas, expiry = found
     return flags, cas, expiry
+
+
+def _refuse_narrow_cas(
+    where: str, table: Table, row: Container, cas: Column | None, catalog: Catalog, profile: Profile
+) -> None:
+    """Refuse a cas column in which numbers recur."""
+    if cas is None or not repeats(cas):
+        return
+    raise RowError(
+        f"{where}: the cas_column {cas.name} in table {table.source} has numbers from {cas.low} to {cas.high}, so that"
+        f" a number would recur and an outdated cas would overwrite: {_to_64_bits(row, catalog, profile, cas.name)}",
+        "narrow-cas",
+    )
+
+
+def repeats(cas: Column) -> bool:
+    """Return whether a cas column lacks some of the counter's numbers, so that their low bits recur in it."""
+    return cas.low > 0 or cas.high < LARGEST_INTEGER
+
+
+def _to_64_bits(row: Container, catalog: Catalog, profile: Profile, column: str) -> str:
+    named = table_name(row, profile)
+    assert named is not None, "its table was found"
+    return catalog.to_64_bits(*named, column)
 
 
 def _column(where: str, table: Table, name: str, what: str) -> Column:
@@ -386,12 +418,15 @@ def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile
     return named, columns
 
 
-def _option_column(where: str, table: Table, name: str | None, what: str) -> Column | None:
+def _option_column(
+    where: str, table: Table, name: str | None, what: str, to_64_bits: Callable[[str], str]
+) -> Column | None:
     column = table.columns.get(name or "")
     if name is None or (column is None and name not in table.unusable):
         return None  # '0', '' or any name the table does not have: not in use (flag-002..024)
     if column is None or column.kind is not Kind.INTEGER:
-        raise RowError(f"{where}: the {what} {name} in table {table.source} should be INTEGER", "option-type")
+        mend = "" if name in table.generated else f": {to_64_bits(name)}"
+        raise RowError(f"{where}: the {what} {name} in table {table.source} should be INTEGER{mend}", "option-type")
     return column
 
 

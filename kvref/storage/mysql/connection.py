@@ -247,7 +247,7 @@ class MySQLConnection:
         """Make the transaction durable; returns why it is lost, or that its outcome is not known.
 
         Raises:
-            CycleError, LostError: nothing of it is written, see `commit`; CycleError also where no
+            CycleError, LostError, LockWaitError: nothing of it is written, see `commit`; CycleError also where no
                 transaction is open.
         """
         self.require_open()
@@ -257,6 +257,10 @@ class MySQLConnection:
             reason = commit(self._connection, self._words)
         except LostError:
             self.lost = True
+            raise
+        except operations.LockWaitError:
+            self.in_transaction = True
+            self.roll_back()
             raise
         finally:
             self._database.note_commit()
@@ -446,6 +450,8 @@ def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLErr
         CycleError: the cluster rejects it because of an earlier conflicting transaction, or the server has become
             read-only; nothing is written.
         LostError: the node is no longer a member of its cluster; nothing is written.
+        LockWaitError: a backup, or FLUSH TABLES WITH READ LOCK, blocked commits for longer than the session waits for
+            a lock; nothing is written (seen on MariaDB 10.11 and MySQL 8.0.33).
     """
     try:
         connection.commit()
@@ -455,6 +461,8 @@ def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLErr
             raise LostError(words(error)) from error
         if number in _REFUSED:
             raise CycleError(words(error)) from error
+        if number in LOCKED:
+            raise operations.LockWaitError(words(error)) from error
         in_doubt = number in _IN_DOUBT and _TOO_LARGE not in str(text)
         unknown = in_doubt or ends_connection(error) or not connection.open
         return f"commit: {words(error)}{f': {_UNKNOWN}' if unknown else ''}"

@@ -25,7 +25,7 @@ from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config import codecs
 from kvref.storage.config.catalog import CONFIG_COLUMNS, cache_script, foreign
-from kvref.storage.config.column_types import column_of
+from kvref.storage.config.column_types import as_bigint, column_of
 from kvref.storage.config.containers import (
     ACTING,
     CONTAINER_COLUMNS,
@@ -217,6 +217,21 @@ class MySQLCatalog:
         )
         shown = named_rows(self._connection, f"SHOW INDEX FROM {source}")
         return table_of(source, [tuple(map(_text, row)) for row in described], shown, self._profile)
+
+    def to_64_bits(self, schema: str, name: str, column: str) -> str:
+        """See `Catalog`; the statement keeps the column's comment too."""
+        ((declared, nullable, default, comment),) = self._rows(
+            "SELECT column_type, is_nullable, column_default, column_comment FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = %s AND column_name = %s",
+            schema,
+            name,
+            column,
+        )
+        definition = as_bigint(_text(declared) or "", _text(default), nullable=_text(nullable) == "YES")
+        if comment:
+            with self._connection.cursor() as cursor:
+                definition += cursor.mogrify(" COMMENT %s", (_text(comment),))
+        return f"ALTER TABLE {quote(schema)}.{quote(name)} MODIFY {quote(column)} {definition}"
 
     def _exists(self, schema: str, name: str, source: str) -> bool:
         """Return whether there is such a table; raises RowError if no mapping can have it or it cannot be seen."""

@@ -22,7 +22,7 @@ from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.config.catalog import CONFIG_COLUMNS, DEFAULT_NAME, cache_script, foreign
-from kvref.storage.config.column_types import column_of
+from kvref.storage.config.column_types import column_of, constraints
 from kvref.storage.config.containers import (
     ACTING,
     CONTAINER_COLUMNS,
@@ -321,6 +321,30 @@ class SQLiteCatalog:
             source, columns, unusable, unique, frozenset(generated), virtual, order, clustered,
             self._descending(source),
         )  # fmt: skip
+
+    def to_64_bits(self, schema: str, name: str, column: str) -> str:
+        """See `Catalog`; SQLite changes no type, so that a new column takes the name of the old one."""
+        source = self.source_of(schema, name) or name
+        _, default, nullable = self.definition(source, column)
+        definition = f"INTEGER{constraints(default, nullable=nullable)}"  # of 64 bits, in a STRICT table too
+        if definition.endswith("NOT NULL"):
+            definition += " DEFAULT 0"  # SQLite adds no such column without a DEFAULT
+        table, old, new = (quote(each) for each in (source, column, f"{column}_wide"))
+        return (
+            f"ALTER TABLE {table} ADD COLUMN {new} {definition}; UPDATE {table} SET {new} = {old};"  # noqa: S608
+            f" ALTER TABLE {table} DROP COLUMN {old}; ALTER TABLE {table} RENAME COLUMN {new} TO {old}"
+        )
+
+    def definition(self, source: str, column: str) -> tuple[str, str | None, bool]:
+        """Return a column's declared type, its DEFAULT, and whether NULL is allowed.
+
+        Args:
+            source: the table's name in SQLite.
+            column: of the table.
+        """
+        described = self._pragma("table_xinfo", source)
+        declared, not_null, default = next(row[2:5] for row in described if row[1] == column)
+        return declared, default, not not_null
 
     def source_of(self, schema: str, name: str) -> str | None:
         """Return SQLite's name of a table, None when there is no such table."""

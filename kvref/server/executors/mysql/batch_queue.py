@@ -96,7 +96,7 @@ class Fallback:
             error: of the connection.
         """
         if isinstance(error, LockWaitError):
-            self._avoided[mapping.source] = self._loop.time() + AVOIDED
+            self.avoid(mapping)
         if isinstance(error, HangError):
             self.hang(commands, error)
             return
@@ -108,6 +108,10 @@ class Fallback:
                 each.give_up()
             else:
                 self.runner.alone(each, stale=stale)
+
+    def avoid(self, mapping: Mapping) -> None:
+        """Run the writes of a mapping one by one for some time: a common one had to wait for a lock."""
+        self._avoided[mapping.source] = self._loop.time() + AVOIDED
 
     def hang(self, commands: Iterable[Command | Plain], error: HangError) -> None:
         """Fail commands, and all queued ones, with the same error: they would time out too.

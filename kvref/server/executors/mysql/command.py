@@ -7,7 +7,8 @@ from collections.abc import Callable, Coroutine, Hashable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from kvref.engine.operations import Cell, Commit, Lookup, OperationGen, RollBack
+from kvref.engine.operations import Cell, Commit, LockWaitError, Lookup, OperationGen, RollBack
+from kvref.engine.session import LOCK_WAIT
 from kvref.protocol.replies import Reply
 from kvref.server.executors.execution import Execution
 from kvref.server.executors.mysql.pool import Pool
@@ -48,7 +49,7 @@ class Transaction:
             how: it ends.
 
         Raises:
-            CycleError, LostError: its commit was refused, and nothing that was in it had been answered.
+            CycleError, LostError, LockWaitError: it was not committed, and nothing that was in it had been answered.
         """
         acknowledged, written = self.acknowledged, self.written
         self.written = self.acknowledged = False
@@ -62,6 +63,10 @@ class Transaction:
             if not acknowledged:
                 raise
             return f"commit: {error}"
+        except LockWaitError:
+            if not acknowledged:
+                raise
+            return LOCK_WAIT
         if written and self.last_write is not None and isinstance(how, Commit):
             self.last_write.note(self.connection.last_gtid)
         return reason

@@ -281,7 +281,7 @@ class MySQLExecutor:
                 except (StoreError, LockWaitError, AgainError) as error:
                     failure = error
                 if failure is not None:
-                    if isinstance(command.operation, Commit):
+                    if isinstance(command.operation, Commit) and not isinstance(failure, LockWaitError):
                         answer = f"commit: {failure}"
                         if not last:
                             await self._refused(command, answer)

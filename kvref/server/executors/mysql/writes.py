@@ -78,6 +78,8 @@ class WriteGroup:
             self._tell(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             _log.debug("%s: %r", _UNDONE, error)
+            if isinstance(error, ports.LockWaitError):
+                self._fallback.avoid(self._mapping)
             await self._roll_back()
             self._begin_anew(self._inside)
             self._begin_anew(self._ended)
