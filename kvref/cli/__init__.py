@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import kvref
-from kvref.errors import KvrefError, printable, suggestion
+from kvref.errors import KvrefError, choices, install, printable
 
 
 class Entry(NamedTuple):
@@ -109,7 +109,7 @@ class _CouldNotError(click.ClickException):
 
 
 def _fix(name: str, package: str) -> str:
-    return f"needs the package {package!r}: pip install 'kvref[{EXTRAS.get(name, 'conformance')}]'"
+    return f"needs the package {package!r}: {install(EXTRAS.get(name, 'conformance'))}"
 
 
 def _without_package(name: str, package: str) -> click.Command:
@@ -155,7 +155,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"no command {name!r}{suggestion(name, COMMANDS)}: choose one of {', '.join(COMMANDS)}")
+            ctx.fail(f"no command {name!r}{choices(name, COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -14,7 +14,7 @@ from kvref.cli.output import print_results
 from kvref.doctor.examine import examine
 from kvref.doctor.report import as_record, report_view
 from kvref.doctor.source import open_source
-from kvref.errors import KvrefError, SuiteError
+from kvref.errors import KvrefError, SuiteError, choices
 
 if TYPE_CHECKING:
     from kvref.doctor.dump.source import DumpSource
@@ -78,7 +78,7 @@ def _dump(path: Path) -> AbstractContextManager[DumpSource]:
 def _facts(profile: str) -> Profile:
     able = profiles.with_mappings()
     if profile not in able:
-        raise KvrefError(f"no profile {profile!r} with mappings: choose one of {', '.join(able)}")
+        raise KvrefError(f"no profile {profile!r} with mappings{choices(profile, able)}")
     return profiles.load(profile)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvref.errors import ConfigError
+from kvref.errors import ConfigError, install
 from kvref.profiles import Profile
 from kvref.storage.base import MYSQL, Scheme, Store, without_password
 from kvref.storage.memory import SCHEME as MEMORY
@@ -20,7 +20,7 @@ def _mysql(dsn: str, profile: Profile, lock_wait: float) -> Store:
         from kvref.storage.mysql.login import parse  # noqa: PLC0415
         from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415
     except ModuleNotFoundError as lack:
-        raise ConfigError(f"store mysql://…: {lack}: install kvref[mysql]") from lack
+        raise ConfigError(f"store mysql://…: {lack}: {install('mysql')}") from lack
     return MySQLStore(parse(dsn), profile, lock_wait)
 
 

@@ -134,8 +134,8 @@ def test_another_protocol_cannot_be_judged(conform: Run, scripted: Callable[...,
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("127.0.0.1:1", "--profile", "mysql-9.7"), "choose auto, kvref, memcached, mysql-5.6, mysql-8.0"),
-        (("--profile", "mysql-9.7"), "choose auto, kvref, memcached, mysql-5.6, mysql-8.0"),
+        (("127.0.0.1:1", "--profile", "mysql-9.7"), "choose one of auto, kvref, memcached, mysql-5.6, mysql-8.0"),
+        (("--profile", "mysql-9.7"), "choose one of auto, kvref, memcached, mysql-5.6, mysql-8.0"),
         (("nowhere",), "'nowhere' is no HOST:PORT, unix:PATH or chapter"),
         (("--sql", "sqlite:///x"), "add its HOST:PORT"),
         (("127.0.0.1:1", "--target", "memcached"), "exclude each other: remove one"),

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from kvref.addresses import connect, parse_address
+from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def link(address: str) -> Iterator[Link]:
         ):
             yield Link(connection, lines, address)
     except OSError as error:
-        raise BenchError(f"{address}: {error}; start the server, or give the address where it listens") from error
+        raise BenchError(
+            f"{address}: {cause_of(error)}; start the server, or give the address where it listens"
+        ) from error
 
 
 def version(address: str) -> str:

@@ -17,7 +17,7 @@ import pytest
 
 from kvref import profiles
 from kvref.addresses import is_address
-from kvref.errors import KvrefError
+from kvref.errors import KvrefError, choices
 from kvref.specification import conformance_levels
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
@@ -183,13 +183,14 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
         return run_suite(address, _with_what_is_known(address, options))
     if any(options[name] is not None for name in ("sql", "reload", "restart")):
         raise KvrefError("--sql, --reload and --restart apply only to an endpoint: add its HOST:PORT or unix:PATH")
-    frozen = str(options["profile"]).endswith(".toml")
-    if not frozen and options["profile"] not in {None, "auto", *profiles.names()}:
-        raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
-    name, profile = target or EMBEDDED, options["profile"]
+    chosen = str(options["profile"] or "auto")
+    frozen = chosen.endswith(".toml")
+    if not frozen and chosen not in {"auto", *profiles.names()}:
+        raise KvrefError(f"no profile {chosen!r}{choices(chosen, ('auto', *profiles.names()))}")
+    name = target or EMBEDDED
     # Check that the target has a profile before starting it.
     catalogue.profile_of(name)
-    chosen = () if frozen or profile in {None, "auto"} else catalogue.options_for(name, str(profile))
+    server_options = () if frozen or chosen == "auto" else catalogue.options_for(name, chosen)
     if jobs is None:
         # A run of few cases is not worth further instances.
         few = any(options.get(name) for name in ("chapter", "only", "last_broken", "dry_run", "replay"))
@@ -197,7 +198,7 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
     count = int(str(jobs))
     with ExitStack() as stack:
         progress = stack.enter_context(targets.Terminal())
-        booted = [stack.enter_context(targets.private(name, chosen, progress)) for _ in range(count)]
+        booted = [stack.enter_context(targets.private(name, server_options, progress)) for _ in range(count)]
         address = booted[0].target.memcached()
         said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
         click.echo(f"{said}, {address}{f' and {count - 1} more' if count > 1 else ''}")
