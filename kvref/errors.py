@@ -89,6 +89,8 @@ def printable(text: str, *, keep: str = "") -> str:
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `, did you mean NAME` for the known name that is closest to an unknown one; empty if none is close."""
     spelled = {each.casefold(): each for each in known}
+    if spelled.get(name.casefold()) == name:
+        return ""
     close = get_close_matches(name.casefold(), list(spelled), 1)
     return f", did you mean {spelled[close[0]]!r}" if close else ""
 

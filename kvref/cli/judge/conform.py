@@ -1,7 +1,7 @@
 """`kvref conform`: judge an endpoint, by default the embedded server over SQLite.
 
 Fills in what it knows of the endpoint, then runs the suite with pytest in this process; the suite is
-`kvref_conformance`. Exit code 0 conforms, 1 deviates, 2 could not judge.
+`kvref_conformance`. Exit code 0 conforms, 1 deviates, 2 could not judge, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from kvref import profiles
 from kvref.addresses import is_address
 from kvref.errors import KvrefError, choices
-from kvref.specification import conformance_levels
+from kvref.specification import conformance_levels, requirements
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 from kvref_testbed.targets.kvref_server import reload_command
@@ -34,6 +34,7 @@ SUITE: Final = "kvref_conformance"
 EMBEDDED: Final = "kvref-sqlite"
 # Instances of the embedded server: most of a run is waiting, which overlaps.
 JOBS: Final = 4
+INTERRUPTED: Final = 130
 # Settings of the user's own pytest, which must not reach the suite.
 FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
@@ -108,6 +109,12 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     metavar="N",
     help="Skip the rest of a chapter, as not-run, after N of its cases hang; 0 disables.  [default: 5]",
 )
+@click.option(
+    "--max-failures",
+    type=click.IntRange(0),
+    metavar="N",
+    help="End the run after N cases fail. Remaining cases are reported as not-run; 0 disables.  [default: 0]",
+)
 @click.option("--allow-destructive", is_flag=True, help="Allow flush_all, which deletes the items of the endpoint.")
 @click.option(
     "--reload",
@@ -148,7 +155,8 @@ def command(
 
     Further arguments are chapters of the suite to run, for example `kvref conform bind`. Without any, all are run.
 
-    Exit code: 0 the endpoint conforms (documented deviations are listed), 1 it does not, 2 it could not be judged.
+    Exit code: 0 the endpoint conforms (documented deviations are listed), 1 it does not, 2 it could not be judged, 130
+    it was interrupted by Ctrl-C; the report then has the cases that were judged until then.
     """
     if self_test:
         # It loads the server, of which a run of the suite in this process knows nothing.
@@ -196,13 +204,25 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
         few = any(options.get(name) for name in ("chapter", "only", "last_broken", "dry_run", "replay"))
         jobs = 1 if target or few else JOBS
     count = int(str(jobs))
+    _check_chapters(options)
     with ExitStack() as stack:
         progress = stack.enter_context(targets.Terminal())
         booted = [stack.enter_context(targets.private(name, server_options, progress)) for _ in range(count)]
         address = booted[0].target.memcached()
         said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
         click.echo(f"{said}, {address}{f' and {count - 1} more' if count > 1 else ''}")
+        options["again"] = f"--target {target}" if target else ""
         return run_suite(address, _filled_in(options, booted[0].target), Booted(booted, options))
+
+
+def _check_chapters(options: Options) -> None:
+    """Raise KvrefError for a chapter that the suite lacks, before anything is started."""
+    chapters = options.get("chapter")
+    for name in chapters if isinstance(chapters, tuple) else ():
+        if name not in requirements.CHAPTERS:
+            raise KvrefError(
+                f"{name!r} is neither HOST:PORT or unix:PATH nor a chapter{choices(name, requirements.CHAPTERS)}"
+            )
 
 
 class Booted:
@@ -252,7 +272,7 @@ def run_suite(address: str, options: Options, *plugins: object) -> int:
         plugins: further ones of pytest, with hooks of the suite.
 
     Returns:
-        The exit code: 0 conforms, 1 deviates, 2 could not judge.
+        The exit code: 0 conforms, 1 deviates, 2 could not judge, 130 interrupted.
     """
     spec = find_spec(SUITE)
     if spec is None or spec.origin is None:
@@ -268,8 +288,22 @@ def run_suite(address: str, options: Options, *plugins: object) -> int:
             arguments.append(flag)
         elif value is not None and value is not False:
             arguments += [f"{flag}={each}" for each in (value if isinstance(value, tuple) else (value,))]
+    interruption = _Interruption()
     with _without_foreign_settings():
-        return int(pytest.main(arguments, plugins=plugins))
+        code = int(pytest.main(arguments, plugins=[*plugins, interruption]))
+    return INTERRUPTED if interruption.happened else code
+
+
+class _Interruption:
+    """Takes note of Ctrl-C, for which pytest has the exit code 2."""
+
+    def __init__(self) -> None:
+        self.happened = False
+
+    @pytest.hookimpl
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Tell Ctrl-C from an error that ends the run."""
+        self.happened = excinfo.errisinstance(KeyboardInterrupt)
 
 
 def _with_what_is_known(address: str, options: Options) -> Options:
