@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+_CLOSE: Final = 0.7  # ratio of difflib, of two names that a typing error may tell apart
 # The context of one part of a check that has several: `nullcontext` raises the first error, `Collected.part` all.
 Part: TypeAlias = Callable[[], AbstractContextManager[None]]
 
@@ -91,7 +92,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     spelled = {each.casefold(): each for each in known}
     if spelled.get(name.casefold()) == name:
         return ""
-    close = get_close_matches(name.casefold(), list(spelled), 1)
+    close = get_close_matches(name.casefold(), list(spelled), 1, _CLOSE)
     return f", did you mean {spelled[close[0]]!r}" if close else ""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kvref import profiles
+from kvref.cli import completion
 from kvref.cli.output import print_results
 from kvref.doctor.examine import examine
 from kvref.doctor.report import as_record, report_view
@@ -31,7 +32,12 @@ WIDTH: Final = 120  # columns, where the output is not a terminal
     "--store", "dsn", metavar="DSN", help="Database to check, opened read-only: sqlite:///PATH or mysql://USER@HOST/."
 )
 @click.option(
-    "--profile", default="mysql-8.0", show_default=True, metavar="NAME", help="Profile whose startup checks to apply."
+    "--profile",
+    shell_complete=completion.profile,
+    default="mysql-8.0",
+    show_default=True,
+    metavar="NAME",
+    help="Profile whose startup checks to apply.",
 )
 @click.option(
     "--json",

@@ -18,6 +18,7 @@ import uvloop
 
 from kvref import profiles
 from kvref.addresses import Address, parse_address
+from kvref.cli import completion
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.server.listeners import sockets
@@ -230,6 +231,7 @@ _GROUPS = {
 )
 @click.option(
     "--profile",
+    shell_complete=completion.profile,
     default=DEFAULT_PROFILE,
     show_default=True,
     metavar="NAME",
@@ -238,6 +240,7 @@ _GROUPS = {
 @click.option(
     "--set",
     "pairs",
+    shell_complete=completion.setting,
     multiple=True,
     metavar="NAME=VALUE",
     help="Value of a setting; `kvref settings` lists them. Repeatable.",

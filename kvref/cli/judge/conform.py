@@ -17,6 +17,7 @@ import pytest
 
 from kvref import profiles
 from kvref.addresses import is_address
+from kvref.cli import completion
 from kvref.errors import KvrefError, choices
 from kvref.specification import conformance_levels, requirements
 from kvref_testbed import targets
@@ -40,17 +41,21 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
 
 @click.command("conform")
-@click.argument("names", metavar="[HOST:PORT|unix:PATH] [CHAPTER]...", nargs=-1)
+@click.argument("names", metavar="[HOST:PORT|unix:PATH] [CHAPTER]...", nargs=-1, shell_complete=completion.chapter)
 @click.option(
     "--sql",
     metavar="DSN",
     help="Database of the endpoint: mysql://user@host:port/, mysql://user@host/?unix_socket=PATH or sqlite:///PATH.",
 )
 @click.option(
-    "--target", metavar="NAME", help="Start a private instance of this target and judge it; see `kvref target list`."
+    "--target",
+    metavar="NAME",
+    shell_complete=completion.target,
+    help="Start a private instance of this target and judge it; see `kvref target list`.",
 )
 @click.option(
     "--profile",
+    shell_complete=completion.profile,
     metavar="NAME|FILE",
     help="Profile to judge by; a kvref server started for the run uses it too. Default: detect it from the"
     " endpoint. auto also prints the detected profile as a TOML file. If you pass such a FILE, the"
@@ -63,7 +68,13 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     show_default=True,
     help="Lowest requirement level that affects the exit code. Failures of lower levels are reported as non-strict.",
 )
-@click.option("--chapter", metavar="CHAPTER", multiple=True, help="Run only this chapter of the suite. Repeatable.")
+@click.option(
+    "--chapter",
+    metavar="CHAPTER",
+    multiple=True,
+    shell_complete=completion.chapter,
+    help="Run only this chapter of the suite. Repeatable.",
+)
 @click.option(
     "--conformance-level",
     type=click.Choice(conformance_levels.NAMES),
@@ -73,6 +84,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option(
     "--only",
     metavar="GLOB",
+    shell_complete=completion.requirement,
     multiple=True,
     help="Run only cases whose ID or requirement matches; with --self-test, only matching mutants. Repeatable.",
 )

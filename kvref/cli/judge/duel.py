@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from kvref import profiles
+from kvref.cli import completion
 from kvref.cli.judge.replay import EMBEDDED, open_kvref
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, choices
@@ -40,7 +41,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 
 
 @click.command("duel")
-@click.argument("names", metavar="A B", nargs=2)
+@click.argument("names", metavar="A B", nargs=2, shell_complete=completion.target)
 @click.option(
     "--conversations",
     type=click.IntRange(1),
@@ -79,6 +80,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 @click.option(
     "--profile",
     "given",
+    shell_complete=completion.profile,
     multiple=True,
     metavar="NAME",
     help="Profile of kvref. Give it twice if both targets are kvref.",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kvref import profiles
-from kvref.cli import output
+from kvref.cli import completion, output
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError, choices, suggestion
 from kvref.specification import requirements
@@ -32,15 +32,18 @@ if TYPE_CHECKING:
 
 
 @click.command("spec")
-@click.argument("identifiers", metavar="[ID]...", nargs=-1)
+@click.argument("identifiers", metavar="[ID]...", nargs=-1, shell_complete=completion.requirement)
 @click.option(
     "--chapter",
     "chapters",
+    shell_complete=completion.chapter,
     metavar="NAME",
     multiple=True,
     help="Only this chapter (`mapping`) or area (`MAP`). Repeatable.",
 )
-@click.option("--profile", metavar="NAME", help="Only requirements that apply to this profile.")
+@click.option(
+    "--profile", metavar="NAME", shell_complete=completion.profile, help="Only requirements that apply to this profile."
+)
 @click.option(
     "--level", type=click.Choice(requirements.LEVELS, case_sensitive=False), help="Only requirements of this level."
 )
@@ -67,7 +70,12 @@ if TYPE_CHECKING:
     help="Write the specification of one profile as JSON, with cases, replies and grammar. `-` is standard output.",
 )
 @click.option("--diff", metavar="OLD", help="Print what has changed since an earlier --json file of the same profile.")
-@click.option("--compare", metavar="NAME", help="Print what differs between the profile and this one.")
+@click.option(
+    "--compare",
+    metavar="NAME",
+    shell_complete=completion.profile,
+    help="Print what differs between the profile and this one.",
+)
 @click.option(
     "--coverage",
     "as_coverage",
