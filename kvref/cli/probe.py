@@ -20,7 +20,8 @@ its command.
 \b
     set k 0 0 5\\r\\nhello
 
-On a terminal, lines can be edited, and the arrow keys recall earlier ones. Press Ctrl-D to end. You can also redirect a file or a pipe to standard input.
+On a terminal, lines can be edited, and the arrow keys recall earlier ones. Press Ctrl-D to end. You can also redirect a
+file or a pipe to standard input.
 """
 
 
