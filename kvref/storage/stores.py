@@ -40,7 +40,8 @@ def scheme_of(dsn: str) -> Scheme:
     found = next((each for each in SCHEMES if dsn.startswith(each.prefix)), None)
     if found is None:
         *forms, last = (each.form for each in SCHEMES)
-        raise ConfigError(f"store {without_password(dsn)!r}: write {', '.join(forms)} or {last}")
+        file = "" if "://" in dsn else f", for a SQLite file {SQLITE}{dsn}"
+        raise ConfigError(f"store {without_password(dsn)!r}: write {', '.join(forms)} or {last}{file}")
     return found
 
 

@@ -17,7 +17,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT, COMMAND, CR, FIELD_TYPE
 from pymysql.cursors import Cursor
 
-from kvref.errors import ConfigError, StoreError, cause_of, suggestion
+from kvref.errors import ConfigError, StoreError, cause_of, choices, suggestion
 from kvref.storage.base import MYSQL, PRIMARY, READS, SESSION, without_password
 from kvref.storage.mysql.accounts import METHODS, refusal
 from kvref.storage.mysql.errors import HangError
@@ -254,7 +254,7 @@ def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
             part = urlsplit(f"//{each}")
             nodes.append((part.hostname or "", part.port or PORT))
         except ValueError as error:
-            raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
+            raise ConfigError(f"store {shown!r}: {each!r} has no valid port: {_FORM}") from error
     if len(set(nodes)) < len(nodes):
         raise ConfigError(f"store {shown!r}: a server is named twice")
     return nodes
@@ -263,7 +263,7 @@ def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
 def _reads(shown: str, given: dict[str, str], *, several: bool) -> str:
     reads = given.get("reads", PRIMARY)
     if reads not in READS:
-        raise ConfigError(f"store {shown!r}: reads={reads}: one of {', '.join(READS)}")
+        raise ConfigError(f"store {shown!r}: reads={reads}{choices(reads, READS)}")
     if reads != PRIMARY and not several:
         raise ConfigError(f"store {shown!r}: reads={reads}: name the other members of the group too, HOST,HOST,HOST")
     return reads
@@ -324,7 +324,7 @@ def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
 def _number(dsn: str, given: dict[str, str], name: str, most: int, least: int = 1) -> int:
     text = given[name]
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise ConfigError(f"store {dsn!r}: {name}={text}: from {least} to {most}")
+        raise ConfigError(f"store {dsn!r}: {name}={text}: write a number from {least} to {most}")
     return int(text)
 
 
