@@ -209,7 +209,8 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         ConfigError: not of that form, a password in it, or a file that cannot be read.
     """
     parts = urlsplit(dsn)
-    if dsn.startswith(MYSQL) and parts.path.strip("/"):
+    # An @ behind the path ends a password with a slash, which is not shown.
+    if dsn.startswith(MYSQL) and parts.username and parts.path.strip("/") and "@" not in parts.path:
         raise ConfigError(
             f"store {without_password(dsn)!r}: containers has the schema of each table: leave {parts.path.strip('/')!r}"
             " out"
