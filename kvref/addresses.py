@@ -41,13 +41,15 @@ def parse_address(text: str) -> Address:
     """Read HOST:PORT or unix:PATH.
 
     Raises:
-        ConfigError: no host, a port that is no number from 0 to 65535, or no path.
+        ConfigError: a URL, no host, a port that is not a number from 0 to 65535, or no path.
     """
     if text.startswith(UNIX):
         path = text.removeprefix(UNIX)
         if not path or "\0" in path:
             raise ConfigError(f"address {text!r}: write unix:PATH, for example unix:/run/kvref/kvref.sock")
         return Address("", 0, path)
+    if "://" in text:
+        raise ConfigError(f"address {text!r}: it is not a URL: write {FORM}, for example 127.0.0.1:11211")
     host, colon, port = text.rpartition(":")
     named = colon and host and host.isprintable()
     if not (named and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= 65535):

@@ -11,8 +11,14 @@ SuiteError                 the specification or the suite itself is wrong: a fau
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
+from typing import Final, TypeAlias
+
+_CLOSE: Final = 0.7  # ratio of difflib, of two names that a typing error may tell apart
+# The context of one part of a check that has several: `nullcontext` raises the first error, `Collected.part` all.
+Part: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
 class KvrefError(Exception):
@@ -44,6 +50,25 @@ class TargetError(KvrefError):
     """A real endpoint could not be fetched, started, reached or stopped."""
 
 
+class Collected:
+    """The errors of a check that goes on after one.
+
+    Attributes:
+        errors: in the order in which they were found.
+    """
+
+    def __init__(self) -> None:
+        self.errors: list[KvrefError] = []
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        """Collect the error that ends a part of the check."""
+        try:
+            yield
+        except KvrefError as error:
+            self.errors.append(error)
+
+
 class SuiteError(Exception):
     """The suite itself is wrong: a malformed requirement, deviation row or case."""
 
@@ -64,5 +89,24 @@ def printable(text: str, *, keep: str = "") -> str:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return `, did you mean NAME` for the known name that is closest to an unknown one; empty if none is close."""
-    close = get_close_matches(name, list(known), 1)
-    return f", did you mean {close[0]!r}" if close else ""
+    spelled = {each.casefold(): each for each in known}
+    if spelled.get(name.casefold()) == name:
+        return ""
+    close = get_close_matches(name.casefold(), list(spelled), 1, _CLOSE)
+    return f", did you mean {spelled[close[0]]!r}" if close else ""
+
+
+def choices(name: str, known: Iterable[str]) -> str:
+    """Return the end of an error about an unknown name: `suggestion`, then all known names."""
+    names = list(known)
+    return f"{suggestion(name, names)}: choose one of {', '.join(names)}"
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the cause of an error without number and file name, which the text around it has: `Is a directory`."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def install(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'kvref[{extra}]'"

@@ -27,6 +27,7 @@ MEASURED = {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
 ENDS_OF_GETS = re.compile(rb"^(?:END|(?:(?:SERVER_|CLIENT_)?ERROR)[^\r\n]*)\r\n", re.MULTILINE)
 _BINARY = struct.Struct(">BBHBBHI4sQ")
 LISTENING = re.compile(r"listening on [0-9.]+:(\d+)")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (?=kvref: )")  # of a line of the log
 
 
 @dataclass
@@ -158,7 +159,7 @@ def _looked_after(process: subprocess.Popen[str] | Warm, store: Path | str) -> I
 def _collect(served: Served) -> None:
     assert served.process.stderr is not None
     for line in served.process.stderr:
-        served.log.append(line)
+        served.log.append(TIME.sub("", line))
 
 
 def workers(served: Served) -> list[int]:

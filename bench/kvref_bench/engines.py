@@ -15,6 +15,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref.errors import cause_of, install
 from kvref_bench import link
 from kvref_bench.errors import BenchError
 from kvref_bench.load import engine
@@ -76,12 +77,12 @@ def cluster(scheduler: str, workers: int | None = None, control_host: str | None
     try:
         import distributed  # noqa: PLC0415 -- an extra of its own
     except ModuleNotFoundError as lack:
-        raise BenchError("--dask needs the package distributed: pip install 'kvref[cluster]'") from lack
+        raise BenchError(f"--dask needs the package distributed: {install('cluster')}") from lack
     try:
         make: Any = distributed.Client
         client = make(scheduler, timeout=SCHEDULER_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise BenchError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+        raise BenchError(f"no Dask scheduler answers at {scheduler}: {cause_of(error)}") from error
     with client:
         addresses = sorted(client.scheduler_info(n_workers=-1)["workers"])
         if not addresses:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
+from kvref.errors import cause_of
 from kvref_bench import lag
 from kvref_bench.ceiling import Ceilings, a_second
 from kvref_bench.errors import BenchError
@@ -186,7 +187,9 @@ class Experiment:
                 self._measured += 1
         except (BenchError, OSError) as error:
             _must_answer(peer, error)
-            self._leave(Left(turn.series.name, turn.server, turn.settings, f"{turn.sessions} sessions: {error}"))
+            self._leave(
+                Left(turn.series.name, turn.server, turn.settings, f"{turn.sessions} sessions: {cause_of(error)}")
+            )
             return
         if rate is None:
             self._closed[line].append(a_second(point.results))

@@ -26,6 +26,7 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final
 
 from kvref.addresses import connect, parse_address
+from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 from kvref_bench.lag_seen import Eye, Found, LockWait
 from kvref_bench.load.plan import Kind
@@ -186,7 +187,7 @@ class _Session:
             self._socket.sendall(request)
             reply = self._replies.readline(_MAX_LINE)
         except OSError as error:
-            raise BenchError(f"{self._address}: no answer to {request[:60]!r}: {error}") from error
+            raise BenchError(f"{self._address}: no answer to {request[:60]!r}: {cause_of(error)}") from error
         if reply != wanted:
             raise BenchError(f"{self._address}: {request[:60]!r} was answered {reply!r} instead of {wanted!r}")
 

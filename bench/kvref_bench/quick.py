@@ -78,7 +78,7 @@ class Outcome:
         version: as the server reports it.
         sessions: connections of each point.
         points: in the order of the measurement.
-        notes: of evictions and of other load on this machine.
+        notes: of evictions.
         stopped: the user ended the measurement before its last point.
     """
 
@@ -217,13 +217,9 @@ def _point(turn: Turn, peer: OpenPeer, engine: coordinator.Engine, watch: Watch)
 def _note(outcome: Outcome, mix: str, point: Point) -> list[str]:
     """Add a point to the outcome and return why it is not valid."""
     merged = Merged.of(point.results)
-    judged = gates.Judged(point, merged, kind="quick")
-    reasons, bins = gates.judge(judged), merged.bins("service")
+    reasons, bins = gates.judge(gates.Judged(point, merged)), merged.bins("service")
     latencies = {name: percentile(bins, share) for name, share in PERCENTILES.items()}
     outcome.points.append(Measured(mix, point.depth, merged.ops / (merged.seconds or 1.0), latencies, reasons))
-    other = gates.others(judged)
-    if other is not None:
-        outcome.notes.append(f"{mix}, depth {point.depth}: {other}")
     return reasons
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.addresses import parse_address
+from kvref.errors import choices
 from kvref_bench.errors import BenchError
 from kvref_bench.peers import sqlite_tables
 from kvref_bench.peers.spec import PeerSpec
@@ -47,7 +48,7 @@ def read(words: Words) -> tuple[PeerSpec, ...]:
     specs = [PeerSpec(endpoint=_address(address), name=name) for name, address in map(_split, words.endpoints)]
     for name, target in map(_split, words.targets):
         if target not in targets.names():
-            raise BenchError(f"--target {target!r}: choose one of {', '.join(targets.names())}")
+            raise BenchError(f"unknown target {target!r}{choices(target, targets.names())}")
         specs.append(PeerSpec(endpoint=target, name=name or target))
     specs = _with_sql(specs, words)
     if not specs:

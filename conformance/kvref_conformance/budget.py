@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # Seconds of a run; the longest known, on MySQL 5.6 at level quirk, takes less than an hour.
 DEFAULT_SECONDS: Final = 7200.0
 DEFAULT_HANGS: Final = 5
+DEFAULT_FAILURES: Final = 0
 TIME_LIMIT: Final = "the time limit of the run"
 # Seconds of a case beyond its pauses; a hang alone takes up to 20.
 CASE_SECONDS: Final = 60.0
@@ -29,20 +30,29 @@ class Budget:
     Args:
         seconds: limit of the run; 0 for none.
         hangs: after so many cases that hung, the rest of their chapter is not tried; 0 tries all.
+        failures: after so many cases that failed, no further one is tried; 0 tries all.
         case_seconds: limit of a case beyond its pauses.
     """
 
     def __init__(
-        self, seconds: float = DEFAULT_SECONDS, hangs: int = DEFAULT_HANGS, case_seconds: float = CASE_SECONDS
+        self,
+        seconds: float = DEFAULT_SECONDS,
+        hangs: int = DEFAULT_HANGS,
+        failures: int = DEFAULT_FAILURES,
+        case_seconds: float = CASE_SECONDS,
     ) -> None:
         self.case_seconds = case_seconds
+        self._max_failures = failures
+        self._failures = 0
         self._seconds = seconds
         self._end = time.monotonic() + seconds if seconds else float("inf")
         self._most = hangs
         self._hangs: Counter[str] = Counter()
 
     def spent(self) -> str:
-        """Return why nothing more is tried; "" before the time limit of the run."""
+        """Return why nothing more is tried; "" before the time limit of the run and its last failure."""
+        if self._max_failures and self._failures >= self._max_failures:
+            return f"{self._failures} cases failed: --max-failures 0 runs all"
         if time.monotonic() < self._end:
             return ""
         return f"{TIME_LIMIT} of {self._seconds:g} s is reached: --time-limit SECONDS sets another"
@@ -58,6 +68,10 @@ class Budget:
     def count_hang(self, chapter: str) -> None:
         """Take note of a case that hung."""
         self._hangs[chapter] += 1
+
+    def count_failure(self) -> None:
+        """Take note of a case that failed."""
+        self._failures += 1
 
     def deadline(self, case: Case) -> float:
         """Return when a case that begins now must end, on the monotonic clock."""

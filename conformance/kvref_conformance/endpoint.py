@@ -9,7 +9,7 @@ from typing import Final
 
 from kvref import addresses, profiles
 from kvref.addresses import SocketAddress
-from kvref.errors import ConfigError, printable
+from kvref.errors import ConfigError, choices, printable
 from kvref_conformance.connection import Connection, version_line
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.probe import EVERY, Features
@@ -88,7 +88,7 @@ def find(address: str, profile: str) -> Endpoint:
     frozen = read_profile_file(Path(profile)) if profile.endswith(".toml") else None
     chosen = frozen.profile if frozen is not None else profile
     if chosen != "auto" and chosen not in profiles.names():
-        raise CannotJudge(f"no profile {chosen!r}: choose auto, {', '.join(profiles.names())}, or a file FILE.toml")
+        raise CannotJudge(f"no profile {chosen!r}{choices(chosen, ('auto', *profiles.names()))}, or a file FILE.toml")
     place = parse_address(address)
     sentinel = version_line(place)
     if frozen is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kvref.specification import conformance_levels
-from kvref_conformance.budget import DEFAULT_HANGS, DEFAULT_SECONDS
+from kvref_conformance.budget import DEFAULT_FAILURES, DEFAULT_HANGS, DEFAULT_SECONDS
 from kvref_conformance.triage.repeat import DEFAULT_TIMES
 from kvref_conformance.verdict import DEMANDS
 
@@ -73,6 +73,19 @@ def declare(parser: pytest.Parser) -> None:
         type=int,
         default=DEFAULT_HANGS,
         help="skip the rest of a chapter, as not-run, after N of its cases hang; 0 disables (default: %(default)s)",
+    )
+    add(
+        "--max-failures",
+        metavar="N",
+        type=int,
+        default=DEFAULT_FAILURES,
+        help="end the run after N cases fail; remaining cases are reported as not-run; 0 disables (default:"
+        " %(default)s)",
+    )
+    add(
+        "--again",
+        metavar="WORDS",
+        help="words with which `kvref replay FILE` reaches the endpoint after the run (default: its address)",
     )
     add("--allow-destructive", action="store_true", help="allow flush_all, which deletes the items of the endpoint")
     add(

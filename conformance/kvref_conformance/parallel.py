@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import multiprocessing
+import signal
 from argparse import Namespace
 from dataclasses import dataclass
 from multiprocessing.connection import wait
@@ -92,6 +93,7 @@ class Parallel:
         self._start = start
         self._judge = judge
         self._children: dict[Connection, ForkProcess] = {}
+        self._interrupted = False
 
     def judge(self, batches: Sequence[Batch]) -> None:
         """Judge every batch on one of the instances, and count all verdicts in the parent's run.
@@ -119,10 +121,16 @@ class Parallel:
             for number in iter(work.get, None):
                 self._judge(self._run, batches[number])
                 self._take_what_is_there(0)
-            while self._children:
+                if self._run.judge.budget.spent():
+                    return
+            while self._children and not self._run.judge.budget.spent():
                 if self._run.watch is not None:
                     self._run.watch.wait_for(f"cases on other instances: {len(self._children)}")
                 self._take_what_is_there(None)
+        except KeyboardInterrupt:
+            self._interrupted = True
+            self._take_what_is_there(0)
+            raise
         finally:
             for child in self._children.values():
                 child.terminate()
@@ -143,6 +151,8 @@ class Parallel:
             except EOFError as error:
                 child = self._children.pop(messages)
                 child.join(END_SECONDS)
+                if self._interrupted:
+                    return
                 raise SuiteError(f"a judging process ended early, with exit code {child.exitcode}") from error
             if not isinstance(message, Ended):
                 self._run.count(message)
@@ -156,6 +166,8 @@ class Parallel:
         self, instance: Instance, batches: Sequence[Batch], work: SimpleQueue[int | None], sender: Connection
     ) -> None:
         """Judge on a further instance, in a process of its own."""
+        # The terminal interrupts every process of the run: the parent ends the others.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             run = self._start(instance)
         except (CannotJudge, CaseFailed, SuiteError) as error:

@@ -24,6 +24,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.outcomes import Exit
 from rich.console import Console
 
 from kvref.errors import SuiteError, printable
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 RUN = pytest.StashKey[Run]()
 WANTED = pytest.StashKey[selection.Wanted]()
 REPLAY = pytest.StashKey[ReplayFile | None]()
+INTERRUPTED = "the run was interrupted"
 FINISHED = pytest.StashKey[bool]()
 CHAPTER_FOLDER = Path(cases.__file__).parent
 NO_ENDPOINT = (
@@ -55,6 +57,10 @@ NO_ENDPOINT = (
 
 # The endpoint of a project: an address, or a function that starts a server and returns its address, also as a context.
 GivenEndpoint = str | Callable[[], str | AbstractContextManager[str]] | None
+
+
+class Error(Exit):
+    """Ends the run. pytest prints the name of the class in front of the text."""
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -87,7 +93,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             return
         run = _start(config, config.option)
     except (CannotJudge, CaseFailed, SuiteError) as error:
-        pytest.exit(f"cannot judge: {error}", returncode=verdict.COULD_NOT_JUDGE)
+        raise Error(f"cannot judge: {error}", returncode=verdict.COULD_NOT_JUDGE) from error
     config.stash[RUN] = run
     config.pluginmanager.register(BrokenModules(run))
 
@@ -171,7 +177,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     A run of nothing but cases that has no endpoint ends with exit code 2.
     """
     if not distribution.distributed(session.config) and _nothing_to_judge(session):
-        pytest.exit(f"cannot judge: {NO_ENDPOINT}", returncode=verdict.COULD_NOT_JUDGE)
+        raise Error(f"cannot judge: {NO_ENDPOINT}", returncode=verdict.COULD_NOT_JUDGE)
     if RUN in session.config.stash and not session.config.pluginmanager.has_plugin("terminalreporter"):
         run = session.config.stash[RUN]
         console = Console(highlight=False)
@@ -208,7 +214,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         try:
             _choose(config)
         except (CannotJudge, SuiteError) as error:
-            pytest.exit(f"cannot judge: {error}", returncode=verdict.COULD_NOT_JUDGE)
+            raise Error(f"cannot judge: {error}", returncode=verdict.COULD_NOT_JUDGE) from error
     replay = config.stash[REPLAY] is not None
     items[:], left = selection.split(items, config.stash[WANTED], replay=replay)
     config.hook.pytest_deselected(items=left)
@@ -359,7 +365,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
     output: dict[str, object] | None = getattr(config, "workeroutput", None)
     if RUN in config.stash:
         run = config.stash[RUN]
-        _finish(config, interrupted=exitstatus == pytest.ExitCode.INTERRUPTED)
+        interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+        _leave_rest(session, run, INTERRUPTED if interrupted else run.judge.budget.spent())
+        _finish(config, interrupted=interrupted)
         if output is not None:
             output[distribution.OUTPUT] = distribution.Judged(code=run.exit_code(), lines=_summary(run))
         elif exitstatus != pytest.ExitCode.INTERRUPTED:
@@ -370,6 +378,17 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> Generator[
             code=verdict.COULD_NOT_JUDGE, lines=[f"cannot judge: {NO_ENDPOINT}"]
         )
     yield
+
+
+def _leave_rest(session: pytest.Session, run: Run, reason: str) -> None:
+    """Report the cases that were not tried, if there is a reason, as not-run."""
+    if not reason or run.planned:
+        return
+    known = {verdict.base(each.case) for each in run.tally.verdicts}
+    for item in session.items:
+        case = selection.case_of(item)
+        if case is not None and case.id not in known:
+            run.count(verdict.Verdict(case.id, chapter_of(item), case.requirements, verdict.NOT_RUN, reason))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

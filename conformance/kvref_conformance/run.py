@@ -27,7 +27,7 @@ from kvref_conformance.report.header import Header
 from kvref_conformance.sql import layout, reload
 from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
-from kvref_conformance.triage.follow_up import Aftermath
+from kvref_conformance.triage.follow_up import Aftermath, replay_words
 from kvref_conformance.triage.repeat import Repeats
 from kvref_conformance.verdict import (
     BROKEN,
@@ -115,7 +115,7 @@ class Run:
             raise CannotJudge("no endpoint: give --endpoint HOST:PORT or unix:PATH")
         if options.update_deviations and not options.deviations:
             raise CannotJudge("--update-deviations needs --deviations FILE: the file that it writes")
-        budget = Budget(options.time_limit, options.max_hangs)
+        budget = Budget(options.time_limit, options.max_hangs, options.max_failures)
         target = endpoint.find(options.endpoint, options.profile or AUTO)
         spared = "" if options.allow_destructive else _flush_reason(target, options)
         if not target.features.file:
@@ -148,7 +148,7 @@ class Run:
         product = database.product() if database is not None else None
         header = Header.of(target, product, options)
         folder = Path(options.report) if options.report else None
-        after = Aftermath(judge, Repeats(options.repeat), folder, header.sql)
+        after = Aftermath(judge, Repeats(options.repeat), folder, replay_words(options, target.where))
         tally = Tally(complaints=complaints)
         numbers = (options.examples, options.histories, options.seed)
         run = cls(judge, after, options.level, tally, header, folder, *numbers, known, options.update_deviations)
@@ -221,6 +221,8 @@ class Run:
         if self.own is not None:
             record = self.own.judged(record)
         self.tally.verdicts.append(record)
+        if record.verdict in BROKEN:
+            self.judge.budget.count_failure()
         if self.watch is not None:
             self.watch.see(record, self.tally)
         return record
@@ -233,7 +235,7 @@ class Run:
             self.tally.complaints.append(f"could not put the endpoint back as it was: {error}")
 
     def finish(self, *, interrupted: bool) -> None:
-        """Put everything back and write the report; what cannot be put back counts against the endpoint."""
+        """Put everything back and write the report, also a partial one; what cannot be put back counts against it."""
         if self.watch is not None:
             self.watch.close()
         self.put_back()
@@ -241,7 +243,7 @@ class Run:
             return
         if self.own is not None and self.update and not interrupted:
             self._said.append(self.own.update())
-        if self.folder is not None and not interrupted:
+        if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "profile.toml").write_text(self.profile_file(), encoding="utf-8")
             jsonl.write(self.folder / "report.jsonl", self.header, self.tally, self._exercised)
@@ -250,7 +252,7 @@ class Run:
             profile = self.header.profile
             levels.write_badges(self.folder / "badges", levels.verdicts(self.tally, profile), profile)
         if self.watch is not None:
-            last = ["interrupted: no report; the endpoint is configured as before"] if interrupted else []
+            last = ["interrupted; the endpoint is configured as before"] if interrupted else []
             self.watch.summarise(self.tally, [*self.closing_lines(), *last])
 
     def exit_code(self) -> int:

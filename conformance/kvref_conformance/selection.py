@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kvref.errors import SuiteError
+from kvref.errors import SuiteError, choices, suggestion
 from kvref.specification import conformance_levels, requirements
 from kvref_conformance.case import Case
-from kvref_conformance.cases import by_chapter, test_replay
+from kvref_conformance.cases import all_cases, by_chapter, test_replay
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.matrix.column import read
 from kvref_conformance.triage import replay_file
@@ -33,7 +33,7 @@ def wanted(options: Namespace) -> Wanted:
 
     Raises:
         CannotJudge: a chapter that the suite does not have, or --last-failed without a report that can be read, or in
-            which nothing is broken.
+            which nothing is broken, or no case is selected.
     """
     chosen = _of_chapters(options.chapter)
     levels = {name for level in options.conformance_level for name in conformance_levels.closure(level)}
@@ -46,7 +46,19 @@ def wanted(options: Namespace) -> Wanted:
         in_chapter = not options.chapter or case.id in chosen
         return globbed and in_level and in_chapter and (last is None or case.id in last)
 
+    if not any(map(fits, all_cases())):
+        raise CannotJudge(_without_case(options))
     return fits
+
+
+def _without_case(options: Namespace) -> str:
+    """Return that no case is selected, by which options."""
+    given = {"--chapter": options.chapter, "--conformance-level": options.conformance_level, "--only": options.only}
+    words = [f"{name} {value}" for name, values in given.items() for value in values]
+    words += ["--last-failed"] if options.last_broken else []
+    known = {name for case in all_cases() for name in (case.id, *case.requirements)}
+    close = suggestion(options.only[0], known) if options.only else ""
+    return f"no case for {' '.join(words)}{close}: `kvref spec --list` lists requirements, `--coverage` their cases"
 
 
 def replayed(options: Namespace) -> ReplayFile | None:
@@ -104,8 +116,8 @@ def _of_chapters(names: Collection[str]) -> set[str]:
     unknown = [name for name in names if name not in requirements.CHAPTERS]
     if unknown:
         raise CannotJudge(
-            f"{', '.join(map(repr, unknown))} is no HOST:PORT, unix:PATH or chapter: the chapters are"
-            f" {', '.join(requirements.CHAPTERS)}"
+            f"{unknown[0]!r} is neither HOST:PORT or unix:PATH nor a chapter"
+            f"{choices(unknown[0], requirements.CHAPTERS)}"
         )
     return {case.id for name in names for case in by_chapter()[name]}
 

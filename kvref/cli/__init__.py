@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 import kvref
-from kvref.errors import KvrefError, printable, suggestion
+from kvref.errors import KvrefError, choices, install, printable
 
 
 class Entry(NamedTuple):
@@ -98,6 +98,14 @@ COMMANDS = {
         "Measure endpoints over memcached and SQL with the experiments of published articles.", "bench",
     ),
 }  # fmt: skip
+INTERRUPTED = 130  # exit code after Ctrl-C, as a shell has it
+# Groups of commands in `kvref --help`.
+GROUPS = {
+    "Operate": ("serve", "init", "config", "settings", "probe", "doctor"),
+    "Judge": ("conform", "conform-client", "spec", "matrix", "implement"),
+    "Measure": ("bench",),
+    "Maintain": ("target", "record", "replay", "duel", "interop"),
+}
 # The extra that an error names where a package is missing.
 EXTRAS = {"bench": "bench", "doctor": "doctor", "spec": "doctor"}
 
@@ -109,7 +117,7 @@ class _CouldNotError(click.ClickException):
 
 
 def _fix(name: str, package: str) -> str:
-    return f"needs the package {package!r}: pip install 'kvref[{EXTRAS.get(name, 'conformance')}]'"
+    return f"needs the package {package!r}: {install(EXTRAS.get(name, 'conformance'))}"
 
 
 def _without_package(name: str, package: str) -> click.Command:
@@ -143,10 +151,13 @@ class _Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
-        """Write each command with its whole summary, and with the extra that it needs."""
-        rows = [(name, f"{entry.summary}{_needed(entry)}") for name, entry in COMMANDS.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """Write each command in its group, with its whole summary and the extra that it needs."""
+        width = max(map(len, COMMANDS))
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:{width}}", f"{COMMANDS[name].summary}{_needed(COMMANDS[name])}") for name in names]
+                )
         with formatter.section("Extras"):
             formatter.write_text("Install an extra with pip install 'kvref[NAME]'.")
 
@@ -155,7 +166,7 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            ctx.fail(f"no command {name!r}{suggestion(name, COMMANDS)}: choose one of {', '.join(COMMANDS)}")
+            ctx.fail(f"no command {name!r}{choices(name, COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -168,6 +179,10 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # What a command has started has ended by now.
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
         except KvrefError as error:
             raise _CouldNotError(printable(str(error), keep="\n")) from error
         except ModuleNotFoundError as error:

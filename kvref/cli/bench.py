@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kvref.addresses import parse_address
+from kvref.cli import completion
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, printable
 from kvref_bench import benchmark, judged, link, scenario, specs, summary
@@ -49,8 +50,12 @@ _overrides = click.option(
 )
 
 
-def _server(name: str, metavar: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    return click.option(f"--{name}", multiple=True, metavar=f"[NAME=]{metavar}", help=f"{text} Repeatable.")
+def _scenarios(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    return completion.beginning_with(scenario.names(), incomplete)
+
+
+def _server(name: str, metavar: str, text: str, **options: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option(f"--{name}", multiple=True, metavar=f"[NAME=]{metavar}", help=f"{text} Repeatable.", **options)
 
 
 @click.group("bench")
@@ -59,9 +64,14 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("name", metavar="SCENARIO")
+@click.argument("name", metavar="SCENARIO", shell_complete=_scenarios)
 @_server("endpoint", "HOST:PORT|unix:PATH", "Endpoint to measure.")
-@_server("target", "TARGET", "Target to start as a private instance and measure; see `kvref target list`.")
+@_server(
+    "target",
+    "TARGET",
+    "Target to start as a private instance and measure; see `kvref target list`.",
+    shell_complete=completion.target,
+)
 @_server("sql", "DSN", "Database of the endpoint NAME. With a NAME that no endpoint has, a SQL server to measure.")
 @_server("reload", "COMMAND", "Shell command that makes an endpoint reload its configuration tables.")
 @_server(
@@ -233,7 +243,7 @@ def _limited(one: scenario.Scenario) -> bool:
 
 
 @command.command()
-@click.argument("name", metavar="SCENARIO")
+@click.argument("name", metavar="SCENARIO", shell_complete=_scenarios)
 @_scale
 @_overrides
 def show(name: str, scale: str, overrides: tuple[str, ...]) -> None:

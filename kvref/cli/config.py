@@ -10,10 +10,14 @@ import click
 from click.core import ParameterSource
 
 from kvref import profiles
-from kvref.cli.serve import DEFAULT_ADDRESS, listeners, stores_of
+from kvref.cli.serve import DEFAULT_ADDRESS, DEFAULT_PROFILE, listeners, metrics_address, servable, stores_of
 from kvref.cli.serve import command as serve
-from kvref.server.settings import SERVER_KEYS, origins, parse, read_file
+from kvref.errors import Collected, ConfigError, Part
+from kvref.server.listeners.listener import fitting, listener
+from kvref.server.settings import SERVER_KEYS, of_file, origins, parse, read_file, server_parameters
+from kvref.server.workers.plan import refuse_settings
 from kvref.storage.base import without_password
+from kvref.storage.several import placement
 from kvref.storage.stores import scheme_of
 
 _ORIGINS: Final[dict[ParameterSource | None, str]] = {
@@ -113,9 +117,50 @@ command.add_command(
 def check(file: Path) -> None:
     """Check a configuration file.
 
-    Exit code 0: `kvref serve --config FILE` accepts it; 2: it does not, with one line that names the value and the fix.
+    Exit code 0: `kvref serve --config FILE` accepts it; 2: it does not, with a line for each error that names the value
+    and the fix.
     """
-    parent = click.get_current_context().parent
-    with serve.make_context("serve", ["--config", str(file)], parent=parent) as context:
-        _values(context)
+    found = Collected()
+    with found.part():
+        _check(file, found.part)
+    if found.errors:
+        texts = [str(each).removeprefix(f"configuration file {file}: ") for each in found.errors]
+        each = texts[0] if len(texts) == 1 else f"{len(texts)} errors:" + "".join(f"\n  {text}" for text in texts)
+        raise ConfigError(f"configuration file {file}: {each}")
     click.echo(f"{file}: valid")
+
+
+def _check(file: Path, part: Part) -> None:
+    given = _converted(server_parameters(file, part), part)
+    facts = profiles.load(DEFAULT_PROFILE)
+    with part():
+        facts = servable(given.get("profile", DEFAULT_PROFILE))
+    if "metrics" in given:
+        with part():
+            metrics_address(given["metrics"])
+    tables = read_file(file, part)
+    settings = of_file(tables.settings, file, facts, part)
+    found = placement(tables.stores, tables.mappings, part)
+    dsns = list(found.dsns.values()) if found is not None else [given["dsn"]] if "dsn" in given else []
+    for dsn in dsns:
+        with part():
+            refuse_settings(given.get("workers", 1), facts, settings, scheme_of(dsn))
+    for table in tables.listeners:
+        valid = fitting(table, part)
+        if valid.keys() >= table.keys() & {"address"}:
+            with part():
+                listener(valid)
+
+
+def _converted(given: dict[str, Any], part: Part) -> dict[str, Any]:
+    """Return the values that the options of `kvref serve` accept."""
+    context, found = click.Context(serve, info_name="serve"), {}
+    for each in serve.params:
+        if each.name in given:
+            with part():
+                try:
+                    found[each.name] = each.type_cast_value(context, given[each.name])
+                except click.BadParameter as error:
+                    key = next(key for key, parameter in SERVER_KEYS.items() if parameter == each.name)
+                    raise ConfigError(f"{key} = {given[each.name]!r}: {error.message.rstrip('.')}") from error
+    return found

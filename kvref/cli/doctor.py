@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kvref import profiles
+from kvref.cli import completion
 from kvref.cli.output import print_results
 from kvref.doctor.examine import examine
 from kvref.doctor.report import as_record, report_view
 from kvref.doctor.source import open_source
-from kvref.errors import KvrefError, SuiteError
+from kvref.errors import KvrefError, SuiteError, choices
 
 if TYPE_CHECKING:
     from kvref.doctor.dump.source import DumpSource
@@ -31,7 +32,12 @@ WIDTH: Final = 120  # columns, where the output is not a terminal
     "--store", "dsn", metavar="DSN", help="Database to check, opened read-only: sqlite:///PATH or mysql://USER@HOST/."
 )
 @click.option(
-    "--profile", default="mysql-8.0", show_default=True, metavar="NAME", help="Profile whose startup checks to apply."
+    "--profile",
+    shell_complete=completion.profile,
+    default="mysql-8.0",
+    show_default=True,
+    metavar="NAME",
+    help="Profile whose startup checks to apply.",
 )
 @click.option(
     "--json",
@@ -78,7 +84,7 @@ def _dump(path: Path) -> AbstractContextManager[DumpSource]:
 def _facts(profile: str) -> Profile:
     able = profiles.with_mappings()
     if profile not in able:
-        raise KvrefError(f"no profile {profile!r} with mappings: choose one of {', '.join(able)}")
+        raise KvrefError(f"no profile {profile!r} with mappings{choices(profile, able)}")
     return profiles.load(profile)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 import click
 
@@ -19,7 +20,8 @@ its command.
 \b
     set k 0 0 5\\r\\nhello
 
-Press Ctrl-D to end. You can also redirect a file or a pipe to standard input.
+On a terminal, lines can be edited, and the arrow keys recall earlier ones. Press Ctrl-D to end. You can also redirect a
+file or a pipe to standard input.
 """
 
 
@@ -58,6 +60,12 @@ def command(address: str, silence: float, max_bytes: int, time_limit: float) -> 
 
 def _next_line(*, prompt: bool) -> str | None:
     if prompt:
-        click.echo("> ", nl=False)
+        with suppress(ModuleNotFoundError):  # some builds of Python lack it
+            import readline  # noqa: F401, PLC0415 - gives `input` line editing and a history
+        try:
+            return input("> ")
+        except EOFError:
+            click.echo()
+            return None
     line = sys.stdin.readline()
     return line.removesuffix("\n") if line else None

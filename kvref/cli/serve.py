@@ -17,8 +17,9 @@ import click
 import uvloop
 
 from kvref import profiles
-from kvref.addresses import parse_address
-from kvref.errors import ConfigError, KvrefError, StoreError
+from kvref.addresses import Address, parse_address
+from kvref.cli import completion
+from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.server.listeners import sockets
 from kvref.server.listeners.listener import Listener, listener
@@ -72,6 +73,7 @@ class GroupedCommand(click.Command):
 
 
 DEFAULT_ADDRESS: Final = "127.0.0.1:11211"
+DEFAULT_PROFILE: Final = "kvref"
 MAX_LISTENERS: Final = 256  # a worker receives the number of a connection's listener in one byte
 _PATH: Final = click.Path(path_type=str)
 _OPTIONS: Final = (
@@ -229,7 +231,8 @@ _GROUPS = {
 )
 @click.option(
     "--profile",
-    default="kvref",
+    shell_complete=completion.profile,
+    default=DEFAULT_PROFILE,
     show_default=True,
     metavar="NAME",
     help="Behavior profile; `kvref spec --profile` lists its requirements.",
@@ -237,6 +240,7 @@ _GROUPS = {
 @click.option(
     "--set",
     "pairs",
+    shell_complete=completion.setting,
     multiple=True,
     metavar="NAME=VALUE",
     help="Value of a setting; `kvref settings` lists them. Repeatable.",
@@ -323,12 +327,9 @@ def _serve(
     where: list[Listener], given: Placement | None, profile: str, read: Callable[[Profile], dict[str, int]],
     workers: int, exporter: Exporter | None, fresh: _NewStore,
 ) -> None:  # fmt: skip
-    facts = profiles.load(profile)
+    facts = servable(profile)
     read_settings = partial(read, facts)
     settings = read_settings()
-    if not facts.flag("mapping.supported"):
-        able = ", ".join(profiles.with_mappings())
-        raise KvrefError(f"profile {profile!r} has no mappings to serve: choose one of {able}")
     new = given is None
     placed = given or Placement({"": _new_file()}, {})
     dsns = list(placed.dsns.values())
@@ -380,13 +381,27 @@ def stores_of(dsn: str | None, config: Path | None) -> Placement | None:
     return Placement({"": dsn}, {})
 
 
+def servable(profile: str) -> Profile:
+    """Return a profile. Raises ConfigError if there is none of this name, or if it has no mappings."""
+    facts = profiles.load(profile)
+    if not facts.flag("mapping.supported"):
+        able = ", ".join(profiles.with_mappings())
+        raise ConfigError(f"profile {profile!r} has no mappings to serve: choose one of {able}")
+    return facts
+
+
+def metrics_address(text: str) -> Address:
+    """Return the address of --metrics. Raises ConfigError if it is not HOST:PORT."""
+    found = parse_address(text)
+    if found.path:
+        raise ConfigError(f"--metrics {text}: HTTP is served over TCP: write HOST:PORT")
+    return found
+
+
 def _exporter(address: str | None, sockets: list[socket.socket], hosts: tuple[str, ...]) -> Exporter | None:
     if address is None and not sockets:
         return None
-    where = None if address is None else parse_address(address)
-    if where is not None and where.path:
-        raise KvrefError(f"--metrics {address}: HTTP is served over TCP: write HOST:PORT")
-    exporter = Exporter(where, sockets, hosts)
+    exporter = Exporter(None if address is None else metrics_address(address), sockets, hosts)
     exporter.log()
     return exporter
 

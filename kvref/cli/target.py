@@ -9,6 +9,7 @@ import json
 
 import click
 
+from kvref.cli import completion
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -33,7 +34,7 @@ def list_(as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=completion.target)
 @click.option(
     "--option",
     "options",
@@ -55,7 +56,7 @@ def up(name: str, options: tuple[str, ...], as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="NAME", required=False)
+@click.argument("name", metavar="NAME", required=False, shell_complete=completion.target)
 @click.option("--all", "everything", is_flag=True, help="Stop every target.")
 @_as_json
 def down(name: str | None, everything: bool, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from kvref import collations
-from kvref.errors import ConfigError, StoreError
+from kvref.errors import ConfigError, StoreError, install
 from kvref.storage.base import MYSQL, without_password
 from kvref.storage.config.containers import TableDetails
 from kvref.storage.sqlite.errors import of_opening
@@ -92,6 +92,8 @@ def read_file(path: Path) -> Iterator[SQLiteSource]:
     Raises:
         StoreError: there is none, or it cannot be read; also for what fails within the block.
     """
+    if path.is_dir():
+        raise StoreError(f"store {path}: it is a directory: name a file")
     if not path.is_file():
         raise StoreError(f"store {path}: there is no such file: `kvref init` creates one")
     try:
@@ -146,7 +148,7 @@ def _mysql(dsn: str) -> Iterator[Source]:
         from kvref.storage.mysql.cluster import Nodes  # noqa: PLC0415
         from kvref.storage.mysql.login import cause, parse  # noqa: PLC0415
     except ModuleNotFoundError as lack:
-        raise ConfigError(f"store mysql://…: {lack}: install kvref[mysql]") from lack
+        raise ConfigError(f"store mysql://…: {lack}: {install('mysql')}") from lack
     login = parse(dsn)
     nodes = Nodes(login)
     try:

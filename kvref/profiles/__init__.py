@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from kvref.errors import ConfigError, suggestion
+from kvref.errors import ConfigError, choices
 
 Value = bool | int | str
 
@@ -94,7 +94,7 @@ def load(name: str) -> Profile:
             an unknown status, an observation without evidence, or a decision without a reason.
     """
     if name not in names():
-        raise ConfigError(f"no profile {name!r}{suggestion(name, names())}: choose one of {', '.join(names())}")
+        raise ConfigError(f"no profile {name!r}{choices(name, names())}")
     table = _read(f"{name}.toml")
     base = table.get("extends")
     facts = dict(load(base).facts) if base else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from kvref import documents
 from kvref.documents import DocumentError
 from kvref.engine.session import MAX_REPLY
-from kvref.errors import ConfigError, suggestion
+from kvref.errors import ConfigError, Part, cause_of, choices, suggestion
 from kvref.profiles import Profile
 from kvref.protocol.rules import MAX_KEY, MAX_LINE
 from kvref.storage.several import Placement, placement
@@ -160,16 +161,33 @@ def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, in
         ConfigError: unknown name, no number, true or false for a number, or out of range; the text names the value and
             the allowed ones.
     """
-    values = {setting.name: setting.default_in(profile) for setting in SETTINGS.values()}
-    for name, value in read_file(file).settings.items():
-        setting = _setting(name)
-        if isinstance(value, bool) and setting.unit != "switch":
-            raise ConfigError(
-                f"configuration file {file}: setting {name} is a number of {setting.unit}, not true or false"
-            )
-        values[name] = _number(setting, str(int(value)), str(profile["settings.out_of_range"]))
+    values = of_file(read_file(file).settings, file, profile)
     for name, text in _split(pairs).items():
         values[name] = _number(_setting(name), text, str(profile["settings.out_of_range"]))
+    return values
+
+
+def of_file(given: dict[str, int], file: Path | None, profile: Profile, part: Part = nullcontext) -> dict[str, int]:
+    """Return all settings, with the values of the table `settings` of a file.
+
+    Args:
+        given: the table.
+        file: for the error.
+        profile: as of `parse`.
+        part: of the check of each setting.
+
+    Raises:
+        ConfigError: as `parse`.
+    """
+    values = {setting.name: setting.default_in(profile) for setting in SETTINGS.values()}
+    for name, value in given.items():
+        with part():
+            setting = _setting(name)
+            if isinstance(value, bool) and setting.unit != "switch":
+                raise ConfigError(
+                    f"configuration file {file}: setting {name} is a number of {setting.unit}, not true or false"
+                )
+            values[name] = _number(setting, str(int(value)), str(profile["settings.out_of_range"]))
     return values
 
 
@@ -193,7 +211,7 @@ def warn_of_waiting(current: dict[str, int], wanted: dict[str, int]) -> None:
 def _setting(name: str) -> Setting:
     setting = SETTINGS.get(name)
     if setting is None:
-        raise ConfigError(f"unknown setting {name!r}{suggestion(name, SETTINGS)}: choose one of {', '.join(SETTINGS)}")
+        raise ConfigError(f"unknown setting {name!r}{choices(name, SETTINGS)}")
     return setting
 
 
@@ -235,8 +253,12 @@ SERVER_KEYS: Final = {
 }
 
 
-def server_parameters(file: Path) -> dict[str, Any]:
+def server_parameters(file: Path, part: Part = nullcontext) -> dict[str, Any]:
     """Return what a configuration file gives for parameters of `kvref serve`, by their names.
+
+    Args:
+        file: its path.
+        part: of the check of each value.
 
     Raises:
         ConfigError: it cannot be read, is no TOML, or a value has the wrong type.
@@ -244,14 +266,19 @@ def server_parameters(file: Path) -> dict[str, Any]:
     found = _read_toml(file)
     if found.get(_STORE) and _are_tables(found[_STORE]):
         del found[_STORE]  # the tables of `placement`
-    for key in SERVER_KEYS.keys() & found.keys():
+    fitting = {}
+    for key, parameter in SERVER_KEYS.items():
+        if key not in found:
+            continue
         value = found[key]
         strings = isinstance(value, list) and all(isinstance(each, str) for each in value)
         wanted = {"workers": "an integer", "metrics_hosts": "a list of strings"}.get(key, "a string")
         fits = strings if key == "metrics_hosts" else isinstance(value, int if key == "workers" else str)
-        if not fits or isinstance(value, bool):
-            raise ConfigError(f"configuration file {file}: {key} = {value!r}: write {wanted}")
-    return {parameter: found[key] for key, parameter in SERVER_KEYS.items() if key in found}
+        with part():
+            if not fits or isinstance(value, bool):
+                raise ConfigError(f"configuration file {file}: {key} = {value!r}: write {wanted}")
+            fitting[parameter] = value
+    return fitting
 
 
 def origins(pairs: list[str], file: Path | None) -> dict[str, str]:
@@ -267,7 +294,7 @@ def _read_toml(file: Path | None) -> dict[str, Any]:
     try:
         return documents.read_toml(file)
     except (OSError, DocumentError) as error:
-        raise ConfigError(f"configuration file {file}: {error}") from error
+        raise ConfigError(f"configuration file {file}: {cause_of(error)}") from error
 
 
 Tables = list[dict[str, Any]]
@@ -306,11 +333,12 @@ def _are_tables(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(each, dict) for each in value)
 
 
-def read_file(file: Path | None) -> ConfigFile:
+def read_file(file: Path | None, part: Part = nullcontext) -> ConfigFile:
     """Read a configuration file.
 
     Args:
         file: its path; None: there is none.
+        part: of the check of each key and setting.
 
     Raises:
         ConfigError: it cannot be read, is no TOML, has something else in it, or a setting is neither an integer nor a
@@ -321,13 +349,21 @@ def read_file(file: Path | None) -> ConfigFile:
     for name in SERVER_KEYS:
         found.pop(name, None)
     settings, listeners, mappings = found.pop("settings", {}), found.pop("listener", []), found.pop("mapping", [])
-    if found or not isinstance(settings, dict) or not (_are_tables(listeners) and _are_tables(mappings)):
-        form = "write a table [settings] with NAME = VALUE, and a table [[listener]] for each listener"
-        more = f"; keys in front of them are {', '.join(SERVER_KEYS)}"
-        known = (*SERVER_KEYS, "settings", "listener", "mapping")
-        unknown = "".join(f"unknown key {name!r}{suggestion(name, known)}: " for name in list(found)[:1])
-        raise ConfigError(f"configuration file {file}: {unknown}{form}{more}")
+    form = "write a table [settings] with NAME = VALUE, and a table [[listener]] for each listener"
+    known = (*SERVER_KEYS, "settings", "listener", "mapping")
+    for name in found:
+        with part():
+            unknown = f"unknown key {name!r}{suggestion(name, known)}"
+            more = f"keys in front of them are {', '.join(SERVER_KEYS)}"
+            raise ConfigError(f"configuration file {file}: {unknown}: {form}; {more}")
+    if not (isinstance(settings, dict) and _are_tables(listeners) and _are_tables(mappings)):
+        raise ConfigError(f"configuration file {file}: {form}")
+    integers = {}
     for name, value in settings.items():
-        if not isinstance(value, int):
-            raise ConfigError(f"configuration file {file}: setting {name} = {value!r}: write an integer, true or false")
-    return ConfigFile(settings, listeners, stores, mappings)
+        with part():
+            if not isinstance(value, int):
+                raise ConfigError(
+                    f"configuration file {file}: setting {name} = {value!r}: write an integer, true or false"
+                )
+            integers[name] = value
+    return ConfigFile(integers, listeners, stores, mappings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any, Final
@@ -16,7 +16,7 @@ from typing import Any, Final
 from kvref.engine.mapping import Column, Directory, Kind, Mapping
 from kvref.engine.operations import Cell
 from kvref.engine.values import to_bytes
-from kvref.errors import ConfigError, StoreError, suggestion
+from kvref.errors import ConfigError, Part, StoreError, choices, suggestion
 from kvref.profiles import Profile
 from kvref.storage.base import MYSQL, MappedTables, Store, counted_cas_numbers, without_password
 from kvref.storage.sqlite.file import SCHEME as SQLITE
@@ -53,8 +53,15 @@ def shard_of(names: Sequence[str], key: bytes) -> int:
     return max(range(len(names)), key=lambda number: (hashes[number], names[number]))
 
 
-def placement(stores: list[dict[str, Any]], mappings: list[dict[str, Any]]) -> Placement | None:
+def placement(
+    stores: list[dict[str, Any]], mappings: list[dict[str, Any]], part: Part = nullcontext
+) -> Placement | None:
     """Return where the tables `[[store]]` and `[[mapping]]` place mappings; None if there is no `[[store]]`.
+
+    Args:
+        stores: each `[[store]]`.
+        mappings: each `[[mapping]]`.
+        part: of the check of each table.
 
     Raises:
         ConfigError: one of them is invalid; the text names the value and the fix.
@@ -64,32 +71,34 @@ def placement(stores: list[dict[str, Any]], mappings: list[dict[str, Any]]) -> P
             raise ConfigError("[[mapping]] names the store of a mapping: write a table [[store]] for each store first")
         return None
     dsns: dict[str, str] = {}
+    names: set[str] = set()  # also of stores whose other values are invalid
     for each in stores:
-        name, dsn = _texts("store", each, ("name", "dsn"))
-        if not _NAME.fullmatch(name):
-            raise ConfigError(f"[[store]] name {name!r}: write a letter and up to 39 letters, digits, - or _")
-        if name in dsns:
-            raise ConfigError(f"[[store]] name {name!r} is there twice: give each store its own name")
-        scheme_of(dsn)
-        same = next((other for other, given in dsns.items() if _database(given) == _database(dsn)), None)
-        if same is not None:
-            raise ConfigError(
-                f"[[store]] {name!r} and {same!r} have the same dsn {without_password(dsn)!r}: write one [[store]] for"
-                " each database"
-            )
-        dsns[name] = dsn
+        with part():
+            name, dsn = _texts("store", each, ("name", "dsn"))
+            names.add(name)
+            if not _NAME.fullmatch(name):
+                raise ConfigError(f"[[store]] name {name!r}: write a letter and up to 39 letters, digits, - or _")
+            if name in dsns:
+                raise ConfigError(f"[[store]] name {name!r} is there twice: give each store its own name")
+            scheme_of(dsn)
+            same = next((other for other, given in dsns.items() if _database(given) == _database(dsn)), None)
+            if same is not None:
+                raise ConfigError(
+                    f"[[store]] {name!r} and {same!r} have the same dsn {without_password(dsn)!r}: write one [[store]]"
+                    " for each database"
+                )
+            dsns[name] = dsn
     placed: dict[str, tuple[str, ...]] = {}
     for each in mappings:
-        name, of = _stores_of(each)
-        if name in placed:
-            raise ConfigError(f"[[mapping]] name {name!r} is there twice: write one [[mapping]] for each mapping")
-        for store in of:
-            if store not in dsns:
+        with part():
+            name, of = _stores_of(each)
+            if name in placed:
+                raise ConfigError(f"[[mapping]] name {name!r} is there twice: write one [[mapping]] for each mapping")
+            if unknown := [store for store in of if store not in names]:
                 raise ConfigError(
-                    f"[[mapping]] {name!r}: store {store!r}: no [[store]] has this name{suggestion(store, dsns)}:"
-                    f" choose from {', '.join(dsns)}"
+                    f"[[mapping]] {name!r}: store {unknown[0]!r}: no [[store]] has this name{choices(unknown[0], dsns)}"
                 )
-        placed[name] = of
+            placed[name] = of
     return Placement(dsns, placed)
 
 

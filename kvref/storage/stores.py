@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvref.errors import ConfigError
+from kvref.errors import ConfigError, install
 from kvref.profiles import Profile
 from kvref.storage.base import MYSQL, Scheme, Store, without_password
 from kvref.storage.memory import SCHEME as MEMORY
@@ -20,7 +20,7 @@ def _mysql(dsn: str, profile: Profile, lock_wait: float) -> Store:
         from kvref.storage.mysql.login import parse  # noqa: PLC0415
         from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415
     except ModuleNotFoundError as lack:
-        raise ConfigError(f"store mysql://…: {lack}: install kvref[mysql]") from lack
+        raise ConfigError(f"store mysql://…: {lack}: {install('mysql')}") from lack
     return MySQLStore(parse(dsn), profile, lock_wait)
 
 
@@ -40,7 +40,8 @@ def scheme_of(dsn: str) -> Scheme:
     found = next((each for each in SCHEMES if dsn.startswith(each.prefix)), None)
     if found is None:
         *forms, last = (each.form for each in SCHEMES)
-        raise ConfigError(f"store {without_password(dsn)!r}: write {', '.join(forms)} or {last}")
+        file = "" if "://" in dsn else f", for a SQLite file {SQLITE}{dsn}"
+        raise ConfigError(f"store {without_password(dsn)!r}: write {', '.join(forms)} or {last}{file}")
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref.errors import TargetError
+from kvref.errors import TargetError, choices
 from kvref_testbed.targets.builds import MARIADB, MEMCACHED_NEWER, MYSQL_5_6, MYSQL_8_0, MYSQL_9_7
 from kvref_testbed.targets.galera import Galera
 from kvref_testbed.targets.group import MySQLGroup
@@ -69,7 +69,7 @@ def recipe(name: str) -> Recipe:
     for each in _RECIPES:
         if each.name == name:
             return each
-    raise TargetError(f"unknown target {name!r}: known are {', '.join(each.name for each in _RECIPES)}")
+    raise TargetError(f"unknown target {name!r}{choices(name, [each.name for each in _RECIPES])}")
 
 
 def profile_of(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from kvref.errors import TargetError
+from kvref.errors import TargetError, cause_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -47,7 +47,9 @@ def locked(path: Path, progress: Progress) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = path.open("w")
     except OSError as error:
-        raise TargetError(f"{path.parent} cannot be written ({error}); set KVREF_CACHE or KVREF_STATE") from error
+        raise TargetError(
+            f"{path.parent} cannot be written ({cause_of(error)}); set KVREF_CACHE or KVREF_STATE"
+        ) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,7 +79,7 @@ def build_once(folder: Path, build: Callable[[Path], None], progress: Progress) 
             build(unfinished)
             unfinished.rename(folder)
         except OSError as error:
-            raise TargetError(f"{folder} cannot be built: {error}") from error
+            raise TargetError(f"{folder} cannot be built: {cause_of(error)}") from error
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
     return folder

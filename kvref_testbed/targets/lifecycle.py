@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvref import documents
-from kvref.errors import TargetError
+from kvref.errors import TargetError, cause_of
 from kvref_testbed.targets import catalogue, process
 from kvref_testbed.targets.folders import locked, state_root
 from kvref_testbed.targets.process import Process
@@ -86,7 +86,8 @@ def read(name: str) -> Record | None:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise TargetError(
-            f"the state file {file} cannot be read ({error}): stop its server, if one runs, and delete the file"
+            f"the state file {file} cannot be read ({cause_of(error)}): stop its server, if one runs, and delete the"
+            " file"
         ) from error
     return Record(target, options, processes)
 

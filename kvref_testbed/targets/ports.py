@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from kvref.errors import TargetError
+from kvref.errors import TargetError, cause_of
 
 LOOPBACK = "127.0.0.1"
 # Below the kernel's ephemeral range (32768 and up by default): no outgoing connection takes a port that was just found.
@@ -99,7 +99,7 @@ def reach(port: int, seconds: float = 2.0) -> str:
     try:
         socket.create_connection((LOOPBACK, port), timeout=seconds).close()
     except OSError as error:
-        raise NotYetError(f"connecting to {LOOPBACK}:{port}: {error}") from error
+        raise NotYetError(f"connecting to {LOOPBACK}:{port}: {cause_of(error)}") from error
     return ""
 
 
@@ -115,7 +115,7 @@ def ask_version(port: int, seconds: float = 2.0) -> str:
             with connection.makefile("rb") as lines:
                 line = lines.readline(_MAX_LINE)
     except OSError as error:
-        raise NotYetError(f"`version` request to {LOOPBACK}:{port}: {error}") from error
+        raise NotYetError(f"`version` request to {LOOPBACK}:{port}: {cause_of(error)}") from error
     if not line.startswith(b"VERSION ") or not line.endswith(b"\r\n"):
         raise NotYetError(f"`version` request to {LOOPBACK}:{port}: the reply is {line!r}")
     return line[len(b"VERSION ") :].decode("latin-1").strip()

@@ -23,7 +23,9 @@ from kvref_bench import quick, summary
 from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Clock
 from kvref_bench.peers import wire
-from kvref_bench.runs import folder
+from kvref_bench.runs import folder, gates
+from kvref_bench.runs.merge import Merged
+from kvref_bench.runs.records import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,6 +87,17 @@ def test_it_measures_four_points_and_leaves_the_endpoint_as_it_was(
         assert latencies[0] > 0
         assert each["valid"] == (not each["reasons"])
     assert gets >= sum(each["operations_per_second"] * 0.4 * 0.8 for each in found["points"]) > 0
+
+
+def test_a_point_is_judged_as_in_a_run() -> None:
+    busy = [
+        Resource(moment * 10**9, gates.MACHINE, 0, user, 0.0, 0) for moment, user in ((0, 0.0), (1, 3.0))
+    ]  # three cores in one second
+    point = points.point(resources=busy)
+    outcome = quick.Outcome("h:1", "kvref", "1", 8)
+    reasons = quick._note(outcome, "get", point)
+    assert reasons == gates.judge(gates.Judged(point, Merged.of(point.results)))
+    assert any(each.startswith("other load: ") for each in reasons)
 
 
 @pytest.mark.live

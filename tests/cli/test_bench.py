@@ -53,7 +53,7 @@ def read_to(process: subprocess.Popen[str], text: str, address: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["run", "no-such"], "scenario 'no-such': possible: binlog-batch, "),
+        (["run", "no-such"], "no scenario 'no-such': choose one of binlog-batch, "),
         (["run", "ro-1m-int"], "no server to measure"),
         (["run", "ro-1m-int", "--scale", "huge"], "'huge' is not one of 'small', 'laptop', 'full'"),
         (["run", "ro-1m-int", "--set", "session=1", "--target", "memcached"], "session"),

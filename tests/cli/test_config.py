@@ -184,3 +184,63 @@ def test_stores_that_are_refused(tmp_path: Path, text: str, error: str) -> None:
     file.write_text(text)
     result = run("config", "check", str(file))
     assert (result.exit_code, error in result.output) == (2, True), result.output
+
+
+def test_check_reports_every_error_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text(
+        """
+profile = "mysql-9"
+workers = 0
+log_level = 3
+metrics = "unix:/x"
+porfile = "kvref"
+[settings]
+maxcons = 5
+idle_timeout = "5"
+innodb_api_trx_level = 9
+[[store]]
+name = "a"
+dsn = "nothing://"
+[[store]]
+name = "b c"
+dsn = "memory://"
+[[mapping]]
+name = "m"
+store = "a"
+[[mapping]]
+name = "n"
+store = "z"
+[[listener]]
+address = "tcp://127.0.0.1:1"
+mapings = ["m"]
+[[listener]]
+address = "0.0.0.0:0"
+read_only = 1
+"""
+    )
+    result = run("config", "check", str(file))
+    title, *lines = result.output.splitlines()
+    assert (result.exit_code, title) == (2, f"Error: configuration file {file}: 15 errors:")
+    parts = (
+        "log_level = 3: write a string", "workers = 0: 0 is not in the range 1<=x<=64", "no profile 'mysql-9'",
+        "--metrics unix:/x: HTTP is served over TCP", "unknown key 'porfile', did you mean 'profile'",
+        "setting idle_timeout = '5': write an integer", "unknown setting 'maxcons', did you mean 'maxconns'",
+        "setting innodb_api_trx_level=9: write a number from 0 to 3", "store 'nothing://': write sqlite:///PATH",
+        "[[store]] name 'b c': write a letter", "[[mapping]] 'n': store 'z': no [[store]] has this name",
+        "address 'tcp://127.0.0.1:1': it is not a URL", "unknown key 'mapings', did you mean 'mappings'",
+        "read_only = 1: write true or false", "reachable from other hosts without authentication",
+    )  # fmt: skip
+    assert all(part in line for part, line in zip(parts, lines, strict=True)), result.output
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['profile = "memcached"', 'metrics = "unix:/x"', 'workers = 2\nstore = "memory://"'],
+)
+def test_check_refuses_what_the_server_refuses(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "kvref.toml"
+    file.write_text(text)
+    refused = [run(*words, str(file)) for words in (("config", "check"), ("serve", "--config"))]
+    assert [each.exit_code for each in refused] == [2, 2]
+    assert refused[1].output.removeprefix("Error: ") in refused[0].output.replace(f"configuration file {file}: ", "")

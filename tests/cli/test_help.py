@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from kvref import profiles
-from kvref.cli import COMMANDS, main
+from kvref.cli import COMMANDS, GROUPS, main
 from kvref.errors import ConfigError
 from kvref.server.listeners import listener
 from kvref.server.settings import parse
@@ -56,7 +57,15 @@ def test_help_has_every_command_whole_and_its_extra() -> None:
     for name, entry in COMMANDS.items():
         extra = f" [extra: {entry.extra}" if entry.extra else ""
         assert f" {name} {entry.summary}{extra}" in words
-    assert "..." not in words.partition("Commands:")[2]
+    assert "..." not in words.partition("Operate:")[2]
+
+
+def test_help_has_every_command_in_one_group() -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+    lines = CliRunner().invoke(main, ["--help"]).output.splitlines()
+    assert [line for line in lines if line.removesuffix(":") in GROUPS] == [f"{title}:" for title in GROUPS]
+    for title, (first, *_) in GROUPS.items():
+        assert lines[lines.index(f"{title}:") + 1].split()[0] == first
 
 
 @pytest.mark.programs
@@ -96,6 +105,38 @@ def test_settings_and_keys_of_a_listener_have_suggestions() -> None:
         parse(["idle_timeouts=3"], None, profiles.load("kvref"))
     with pytest.raises(ConfigError, match="'readonly', did you mean 'read_only'"):
         listener.listener({"readonly": True})
+
+
+@pytest.mark.parametrize(
+    ("words", "incomplete", "found"),
+    [
+        (["serve", "--profile"], "mysql-8", "mysql-8.0"),
+        (["serve", "--set"], "maxc", "maxconns="),
+        (["config", "show", "--set"], "maxc", "maxconns="),
+        (["implement", "--profile"], "mem", "memcached"),
+        (["doctor", "--profile"], "mysql-5", "mysql-5.6"),
+        (["conform", "--profile"], "kv", "kvref"),
+        (["conform", "--target"], "memcached-p", "memcached-proxy"),
+        (["conform", "--only"], "kv-map-00", "KV-MAP-001"),
+        (["conform"], "bin", "bind"),
+        (["conform", "--chapter"], "exp", "expiry"),
+        (["spec"], "KV-MAP-00", "KV-MAP-001"),
+        (["spec", "--chapter"], "exp", "expiry"),
+        (["spec", "--compare"], "mem", "memcached"),
+        (["target", "up"], "mysql-5", "mysql-5.6-plugin"),
+        (["target", "down"], "mysql-5", "mysql-5.6-plugin"),
+        (["duel"], "mysql-5", "mysql-5.6-plugin"),
+        (["replay", "--target"], "mysql-5", "mysql-5.6-plugin"),
+        (["record", "--target"], "mysql-5", "mysql-5.6-plugin"),
+        (["bench", "run"], "ro-", "ro-1m-int"),
+        (["bench", "show"], "ro-", "ro-1m-int"),
+        (["bench", "run", "--target"], "one=mysql-5", "one=mysql-5.6-plugin"),
+    ],
+)
+def test_names_are_completed(words: list[str], incomplete: str, found: str) -> None:
+    completed = [each.value for each in ShellComplete(main, {}, "kvref", "_").get_completions(words, incomplete)]
+    assert found in completed
+    assert all(each.casefold().startswith(incomplete.casefold()) for each in completed)
 
 
 @pytest.mark.programs

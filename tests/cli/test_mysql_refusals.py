@@ -69,11 +69,14 @@ def run(command: str, dsn: str, password: str = SECRET) -> Result:
         ("mysql://kv@127.0.0.1:1/", "store mysql://kv@127.0.0.1:1/: 2003 Can't connect to MySQL server on '127.0.0.1'"),
         ("mysql://kv@no-such-host.invalid/", "2003 Can't connect to MySQL server on 'no-such-host.invalid'"),
         ("mysql://kv@/?unix_socket=/no/such.sock", "store mysql://kv@/?unix_socket=/no/such.sock: 2003 Can't connect"),
-        ("mysql://kv@db/?password_file=/no/such/file", "password_file: [Errno 2] No such file or directory"),
-        ("mysql://kv@db/?ssl_ca=/no/such/file", "ssl_ca=/no/such/file: [Errno 2] No such file or directory"),
+        ("mysql://kv@db/?password_file=/no/such/file", "password_file: No such file or directory"),
+        ("mysql://kv@db/?ssl_ca=/no/such/file", "ssl_ca=/no/such/file: No such file or directory"),
         (f"mysql://kv:{SECRET}@db/", "put the password into KVREF_MYSQL_PASSWORD, or into a file named by"),
-        (f"mysql://kv@db/?password={SECRET}", "unknown password: write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/"),
-        ("mysql://kv@db/shop", "store 'mysql://kv@db/shop': write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/"),
+        (
+            f"mysql://kv@db/?password={SECRET}",
+            "unknown password, did you mean 'password_file': write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/",
+        ),
+        ("mysql://kv@db/shop", "containers has the schema of each table: leave 'shop' out"),
     ],
 )
 def test_dsns_that_lead_nowhere(command: str, dsn: str, said: str) -> None:
@@ -86,6 +89,9 @@ def test_wrong_credentials(database: SQLServer, command: str) -> None:
     for user in ("kv", "nobody"):
         said = refused(command, f"mysql://{user}@{database.host}:{database.port}/", of_store(command))
         assert f"1045 Access denied for user '{user}'@" in said
+        assert "no password was given" not in said
+    said = run(command, f"mysql://kv@{database.host}:{database.port}/", "").output
+    assert "(using password: NO): no password was given: put it into KVREF_MYSQL_PASSWORD, or into a file" in said
 
 
 @pytest.mark.live

@@ -29,7 +29,7 @@ def small(defect: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["no-such"], "no client matches no-such: choose from kvref, kvref-async, pymemcache"),
+        (["no-such"], "no client matches no-such: choose one of kvref, kvref-async, pymemcache"),
         (["--only", "KC-NO*"], "no requirement matches KC-NO*"),
         (["--write", __file__, "kvref"], "--write requires a full run"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -100,7 +101,33 @@ def test_chapters_are_selected_by_argument_and_option(conform: Run, memcached: s
 def test_an_unknown_chapter_is_an_error_with_the_known_ones(conform: Run, memcached: str) -> None:
     done = conform(memcached, "no-such", "bind")
     assert done.returncode == 2
-    assert "'no-such' is no HOST:PORT, unix:PATH or chapter: the chapters are storage, retrieval," in done.stderr
+    assert "'no-such' is neither HOST:PORT or unix:PATH nor a chapter: choose one of storage, retrieval," in done.stderr
+
+
+@pytest.mark.live
+def test_a_selection_without_a_case_is_an_error(conform: Run, memcached: str, tmp_path: Path) -> None:
+    for words, said in (
+        (("--only", "KV-MAPP-001"), "no case for --only KV-MAPP-001, did you mean 'KV-MAP-001': `kvref spec --list`"),
+        (("bind", "--only", "set-new"), "no case for --chapter bind --only set-new: `kvref spec --list`"),
+        (("--conformance-level", "core", "--only", "KV-MAP-*"), "no case for --conformance-level core --only KV-MAP-*"),
+    ):
+        done = conform(memcached, *words)
+        assert done.returncode == 2
+        assert f"Error: cannot judge: {said}" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.live
+def test_again_starts_the_target_once_more(conform: Run, tmp_path: Path) -> None:
+    words = ("--target", "memcached", "--profile", "mysql-8.0", "--only", "KV-CONN-017", "--report", "the report")
+    done = conform(*words, "--repeat", "0")
+    assert done.returncode == 1, done.stdout
+    (again,) = [line.removeprefix("again: ") for line in done.stdout.splitlines() if line.startswith("again: ")]
+    assert again.startswith("kvref replay 'the report/replays/")
+    command = [sys.executable, "-m", *shlex.split(again)]
+    once_more = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=500, check=False)
+    assert once_more.returncode == 1, once_more.stderr
+    assert "1 fails" in once_more.stdout
 
 
 @pytest.mark.live
@@ -121,7 +148,7 @@ def test_settings_of_the_working_directory_have_no_say(conform: Run, memcached: 
 def test_a_dead_port_cannot_be_judged(conform: Run, unused_port: int, tmp_path: Path) -> None:
     done = conform(f"127.0.0.1:{unused_port}")
     assert done.returncode == 2
-    assert f"cannot judge: cannot reach 127.0.0.1:{unused_port}: Connection refused" in done.stderr
+    assert f"Error: cannot judge: cannot reach 127.0.0.1:{unused_port}: Connection refused" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -134,12 +161,12 @@ def test_another_protocol_cannot_be_judged(conform: Run, scripted: Callable[...,
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("127.0.0.1:1", "--profile", "mysql-9.7"), "choose auto, kvref, memcached, mysql-5.6, mysql-8.0"),
-        (("--profile", "mysql-9.7"), "choose auto, kvref, memcached, mysql-5.6, mysql-8.0"),
-        (("nowhere",), "'nowhere' is no HOST:PORT, unix:PATH or chapter"),
+        (("127.0.0.1:1", "--profile", "mysql-9.7"), "choose one of auto, kvref, memcached, mysql-5.6, mysql-8.0"),
+        (("--profile", "mysql-9.7"), "choose one of auto, kvref, memcached, mysql-5.6, mysql-8.0"),
+        (("nowhere",), "Error: 'nowhere' is neither HOST:PORT or unix:PATH nor a chapter"),
         (("--sql", "sqlite:///x"), "add its HOST:PORT"),
         (("127.0.0.1:1", "--target", "memcached"), "exclude each other: remove one"),
-        (("--target", "no-such"), "no-such"),
+        (("--target", "memcachd"), "unknown target 'memcachd', did you mean 'memcached': choose one of"),
         (("127.0.0.1:1", "--examples", "0"), "--examples"),
         (("127.0.0.1:1", "--no-such-option"), "--no-such-option"),
     ],

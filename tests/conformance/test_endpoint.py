@@ -57,6 +57,7 @@ def test_a_named_profile_is_taken_without_asking(scripted: Make) -> None:
 
 def test_a_wrong_profile_is_refused_before_anything_is_reached() -> None:
     with pytest.raises(
-        CannotJudge, match=r"no profile 'mysql-9.7': choose auto, kvref, memcached, mysql-5.6, mysql-8.0"
+        CannotJudge,
+        match=r"no profile 'mysql-9.7', did you mean 'mysql-8.0': choose one of auto, kvref, memcached, mysql-5.6, mysql-8.0",
     ):
         endpoint.find("127.0.0.1:1", "mysql-9.7")

@@ -94,7 +94,7 @@ def test_a_missing_feature_is_unsupported_and_a_frozen_one_disabled(in_folder: K
     [
         ('profile = "memcached"\n[features]\ntouhc = true\n', "no feature 'touhc': choose of pipelining, binary, cas"),
         ('profile = "memcached"\n[features]\ntouch = "no"\n', "touch = 'no': true or false"),
-        ('profile = "nobody"\n', "no profile 'nobody': choose auto,"),
+        ('profile = "nobody"\n', "no profile 'nobody': choose one of "),
         ("[features]\ntouch = true\n", 'a profile file has profile = "NAME" and [features], and nothing else'),
         ('profile = "memcached"\nfeatures = 3\n', "features = 3: write a table [features]"),
         ("profile = \n", "mine.toml: "),

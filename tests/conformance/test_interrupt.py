@@ -1,7 +1,8 @@
-"""Ctrl-C in the middle of a run: the endpoint's configuration is as it was, and the exit code is 2."""
+"""Ctrl-C in the middle of a run: the endpoint is configured as before, a partial report is there, exit code 130."""
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -45,7 +46,14 @@ def test_an_interrupted_run_puts_the_configuration_back(tmp_path: Path) -> None:
                 break
         assert configuration(store) != before
         process.send_signal(signal.SIGINT)
-        process.stdout.read()
-        assert process.wait(timeout=60) == 2
+        said = process.stdout.read()
+        assert process.wait(timeout=60) == 130
         process.stdout.close()
+        assert "interrupted; the endpoint is configured as before" in said
+        report = list(map(json.loads, (tmp_path / "kvref-report" / "report.jsonl").read_text().splitlines()))
+        verdicts = {each["case"]: each for each in report if each["kind"] == "verdict"}
+        assert verdicts["set-new"]["verdict"] == "holds"
+        rest = [each for each in verdicts.values() if each["reason"] == "the run was interrupted"]
+        assert {each["verdict"] for each in rest} == {"not-run"}
+        assert f"{len(rest)} not-run: the run was interrupted" in said
         assert configuration(store) == before

@@ -14,6 +14,7 @@ import pytest
 from faulty import Kvref, judged, serving
 
 from kvref.errors import SuiteError
+from kvref_conformance.budget import Budget
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.parallel import Instance, Parallel, batches_of
 from kvref_conformance.run import Run
@@ -38,7 +39,7 @@ class FakeRun:
     def __init__(self, where: str) -> None:
         self.where = where
         self.tally = Tally()
-        self.judge = SimpleNamespace(exercised=Counts())
+        self.judge = SimpleNamespace(exercised=Counts(), budget=Budget())
         self.watch: SimpleNamespace | None = None
         self.send: Callable[[Verdict], None] | None = None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from faulty import Kvref, judged, serving, stop_restarted, words
 from live import target_or_skip
 
 from kvref.specification import requirements
+from kvref_conformance.triage.follow_up import replay_words
 from kvref_conformance.verdict import ABOUT, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
 
 
@@ -69,6 +72,34 @@ def test_hangs_end_a_chapter_and_the_run_says_what_was_not_run(in_folder: Kvref,
         limited = in_folder(address, "--only", "get-*", "--time-limit", "0.001")
         assert limited.returncode == 2, limited.stdout
         assert "not-run: the time limit of the run of 0.001 s is reached" in limited.stdout
+
+
+def test_a_run_ends_after_max_failures(in_folder: Kvref, tmp_path: Path) -> None:
+    with serving("wrong") as (address, _):
+        done = in_folder(address, "--only", "append-missing", "--only", "prepend-missing", "--only", "set-new",
+                         "--only", "incr-missing", "--max-failures", "1", "--repeat", "0")  # fmt: skip
+    assert done.returncode == 1, done.stdout
+    found = words(tmp_path)
+    assert list(found.values()).count("fails") == 1
+    rest = [name for name, word in found.items() if word == "not-run"]
+    assert rest
+    assert f"{len(rest)} not-run: 1 cases failed: --max-failures 0 runs all" in done.stdout
+
+
+def test_again_has_the_options_of_the_run(in_folder: Kvref, tmp_path: Path) -> None:
+    with serving("wrong") as (address, _):
+        done = in_folder(address, "--only", "append-missing", "--allow-destructive", "--reload", "kill -HUP 1",
+                         "--restart", "true", "--repeat", "0")  # fmt: skip
+        (again,) = [line.removeprefix("again: ") for line in done.stdout.splitlines() if line.startswith("again: ")]
+        kvref, command, *arguments = shlex.split(again)
+        assert (kvref, command) == ("kvref", "replay")
+        assert arguments[1:] == [address, "--reload", "kill -HUP 1", "--restart", "true", "--allow-destructive"]
+        assert "1 fails" in in_folder(*arguments, command=command).stdout
+
+
+def test_again_leaves_a_password_out() -> None:
+    options = Namespace(again=None, sql="mysql://root:pa$$@h:3306/", reload=None, restart=None, allow_destructive=False)
+    assert replay_words(options, "h:1") == ["h:1", "--sql", "mysql://root@h:3306/"]
 
 
 def test_a_crash_is_a_verdict_and_the_run_goes_on(in_folder: Kvref, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from kvref.cli import main
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--client", "no-such-*"], "no client matches no-such-*: choose from pymemcache, pylibmc-text"),
+        (["--client", "no-such-*"], "no client matches no-such-*: choose one of pymemcache, pylibmc-text"),
         (["--write", __file__, "--target", "memcached"], "--write requires a full run"),
         (["--target", "mariadb"], "'mariadb' is not one of"),
     ],

@@ -8,6 +8,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import sys
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -68,6 +69,21 @@ def test_json(tmp_path: Path, workers: str) -> None:
     assert by_text["stopping"]["signal"] == "SIGTERM"
     (faulty,) = (record for record in records if record["level"] == "warning")
     assert "there is no table test.none" in faulty["message"]
+
+
+@pytest.mark.parametrize("journal", [False, True])
+def test_lines_of_text_have_a_time_unless_the_journal_adds_it(journal: bool) -> None:
+    program = (
+        "import logging, os\nfrom kvref.server.telemetry import logs\n"
+        "found = os.fstat(2)\n"
+        f"os.environ['JOURNAL_STREAM'] = f'{{found.st_dev}}:{{found.st_ino + {int(not journal)}}}'\n"
+        "logs.set_up('text', 'info')\nlogging.getLogger('kvref').info('two\\nlines')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    time, _, text = done.stderr.partition("kvref: ")
+    assert text == "two\\nlines\n"
+    assert bool(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ", time)) != journal
+    assert not (journal and time)
 
 
 def test_what_is_served_stands_in_lines(tmp_path: Path) -> None:

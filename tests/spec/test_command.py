@@ -102,7 +102,7 @@ def test_the_coverage_is_a_line_a_requirement() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("KV-MAP-999",), "no requirement 'KV-MAP-999': the nearest are KV-MAP-0"),
+        (("KV-MAP-999",), "no requirement 'KV-MAP-999', did you mean 'KV-MAP-0"),
         (("--chapter", "nope"), "no chapter or area 'nope': storage, "),
         (("--profile", "oracle"), "no profile 'oracle': choose one of kvref, "),
         (("--html", "/nowhere/at/all/spec.html"), "cannot write /nowhere/at/all/spec.html: "),

@@ -15,10 +15,14 @@ from kvref.storage.sqlite.store import SQLiteStore
 
 BAD = [
     ({"db_table": "nope"}, "there is no table test.nope"),
-    ({"key_columns": "c9"}, "table t has no key column 'c9': its columns are k, v, f, b, x, r"),
+    ({"key_columns": "c9"}, "table t has no key column 'c9': its columns are k, v, f, b, x, r, u"),
     ({"value_columns": "v,C9"}, "table t has no value column 'C9'"),
     ({"value_columns": None}, "value_columns is NULL"),
-    ({"value_columns": "r"}, "the value column r is of type REAL"),
+    ({"db_table": "seen"}, "test.seen is a view: only tables can be mapped"),
+    ({"value_columns": "r"}, "the value column r is of type REAL: it should be INTEGER, CHAR, VARCHAR, TEXT or BLOB"),
+    ({"value_columns": "u"}, "the value column u has no declared type: it should be INTEGER, CHAR, VARCHAR, TEXT or"),
+    ({"key_columns": "u"}, "the key column u has no declared type: it should be INTEGER, CHAR or VARCHAR"),
+    ({"key_columns": "r"}, "the key column r is of type REAL: it should be INTEGER, CHAR or VARCHAR"),
     ({"key_columns": "b"}, "the key column b should be INTEGER, CHAR or VARCHAR"),
     ({"key_columns": "x"}, "the key column x should be INTEGER, CHAR or VARCHAR"),
     ({"flags": "v"}, "the flags v in table t should be INTEGER"),
@@ -49,7 +53,8 @@ def read(
         other.execute("CREATE TABLE copy AS SELECT * FROM containers")
         other.execute("DROP TABLE containers")
         other.execute("ALTER TABLE copy RENAME TO containers")
-        other.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), f INT, r REAL, b BLOB, x TEXT)")
+        other.execute("CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), f INT, r REAL, b BLOB, x TEXT, u)")
+        other.execute("CREATE VIEW seen AS SELECT * FROM t")
         other.execute("CREATE UNIQUE INDEX on_v ON t (v)")
         other.execute("CREATE INDEX plain ON t (k)")
         # Other rows are equal to this one than to the column: a look-up could hit two.

@@ -13,6 +13,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Channel:
             self._socket = socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS)
         except OSError as error:
             raise BenchError(
-                f"the worker {task.worker} does not reach the coordinator at {task.control}: {error}; "
+                f"the worker {task.worker} does not reach the coordinator at {task.control}: {cause_of(error)}; "
                 "give an address that it reaches with --control-host"
             ) from error
         self._rest = b""

@@ -20,6 +20,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from kvref.errors import install
 from kvref_bench.errors import BenchError
 from kvref_bench.load.drivers import programs
 from kvref_bench.load.drivers.meter import Window
@@ -55,7 +56,7 @@ class Driver:
 def _blocking(name: str) -> Run:
     def run(task: Task, word: str | None, pools: Pools, window: Window) -> Measured:
         if find_spec("pymemcache") is None:
-            raise BenchError("there is no pymemcache: pip install 'kvref[bench]'")
+            raise BenchError(f"the package pymemcache is missing: {install('bench')}")
         from kvref_bench.load.drivers import blocking  # noqa: PLC0415 - an extra
 
         return blocking.run(task, word, pools, window, getattr(blocking, name))

@@ -47,6 +47,7 @@ class OpenPeer:
     _progress: Progress
     _spared: bool = False
     _table: Table | None = field(default=None)
+    _filled: bool = False
     _running: dict[str, int] | None = None
 
     @property
@@ -126,6 +127,16 @@ class OpenPeer:
         wire.flush(self.address)
         self._over_the_wire(self.address, table, None)
         self._check(self.address, "", table)
+        self._filled = True
+        self.mark()
+
+    def mark(self) -> None:
+        """Leave an item in native memcached that says how many of its items are the benchmark's.
+
+        A later run may delete so many. The endpoint was empty, or the user allowed to delete what it had.
+        """
+        if self._filled and self.address is not None:
+            wire.mark(self.address)
 
     def _make_mapped(self, address: str, tables: Tables, table: Table) -> None:
         plugin = tables if isinstance(tables, MySQLTables) and tables.has_plugin() else None
@@ -192,7 +203,7 @@ class OpenPeer:
         return self._running
 
     def _find_processes(self) -> dict[str, int]:
-        found = {}
+        found: dict[str, int | None] = {}
         if self.address is not None:
             found[processes.SERVER] = processes.listener(self.address)
         if isinstance(self._tables, MySQLTables):
@@ -200,6 +211,8 @@ class OpenPeer:
             behind = processes.owner(login.socket) if login.socket else processes.listener(f"{login.host}:{login.port}")
             if behind not in found.values():
                 found[processes.SERVER if self.address is None else processes.DATABASE] = behind
+        elif self._tables is None and (server := found.get(processes.SERVER)) is not None:
+            found[processes.DATABASE] = processes.database(server)
         return {role: pid for role, pid in found.items() if pid is not None}
 
     def _counters(self) -> dict[str, int]:

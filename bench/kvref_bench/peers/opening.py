@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -48,7 +48,12 @@ def open_peer(spec: PeerSpec, progress: Progress = targets.QUIET) -> Iterator[Op
         TargetError: no such target, or it does not start.
     """
     if spec.endpoint is None or ADDRESS.fullmatch(spec.endpoint):
-        yield _given(spec, progress)
+        peer = _given(spec, progress)
+        try:
+            yield peer
+        finally:
+            with suppress(BenchError):  # it has ended, with all items
+                peer.mark()
         return
     if spec.sql or spec.reload or spec.restart:
         raise BenchError(f"the target {spec.endpoint} knows its own --sql, --reload and --restart: leave them out")
@@ -122,9 +127,9 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
 
 
 def _require_empty(address: str, name: str) -> None:
-    """Refuse to flush what an endpoint holds: raises BenchError unless `stats` counts no items."""
-    items = wire.stats(address).get("curr_items")
-    if items != "0":
+    """Refuse to flush what an endpoint holds: raises BenchError unless `stats` counts no items but the benchmark's."""
+    items = wire.items(address)
+    if items is None or items > wire.marked(address):
         holds = "`stats` does not count items" if items is None else f"the endpoint holds {items} items"
         raise BenchError(
             f"{name}: {holds}, and flush_all would delete them: measure an empty one, or give --allow-destructive"

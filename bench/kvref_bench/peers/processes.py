@@ -42,6 +42,23 @@ def listener(address: str) -> int | None:
     return None
 
 
+def database(server: int) -> int | None:
+    """Return the process of this machine that a server is a client of over TCP; None if there is none, or it is hidden.
+
+    Args:
+        server: its process.
+    """
+    known = psutil.net_connections("tcp")
+    ours = {each.address for several in psutil.net_if_addrs().values() for each in several}
+    listening = {each.laddr.port: each.pid for each in known if each.status == psutil.CONN_LISTEN and each.laddr}
+    for each in known:
+        if each.pid == server and each.status == psutil.CONN_ESTABLISHED and each.raddr and each.raddr.ip in ours:
+            behind = listening.get(each.raddr.port)
+            if behind not in (None, server):
+                return behind
+    return None
+
+
 def process_at(address: str) -> int:
     """Return the process that listens at HOST:PORT or unix:PATH of this machine."""
     found = listener(address)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from kvref.addresses import connect, parse_address
+from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ POLL: Final = 0.05
 _MAX_LINE: Final = 8192
 # A length of seven digits is below 10 MB.
 _SIZE_DIGITS: Final = 7
+MARK: Final = b"kvref-bench-items"
 
 
 class Link(NamedTuple):
@@ -58,7 +60,9 @@ def link(address: str) -> Iterator[Link]:
         ):
             yield Link(connection, lines, address)
     except OSError as error:
-        raise BenchError(f"{address}: {error}; start the server, or give the address where it listens") from error
+        raise BenchError(
+            f"{address}: {cause_of(error)}; start the server, or give the address where it listens"
+        ) from error
 
 
 def version(address: str) -> str:
@@ -102,6 +106,25 @@ def get(address: str, word: bytes) -> bytes | None:
         data = to.lines.read(int(size) + 2)
         to.line()
     return data[:-2]
+
+
+def items(address: str) -> int | None:
+    """Return how many items `stats` counts; None if it does not."""
+    count = stats(address).get("curr_items", "")
+    return int(count) if count.isdigit() else None
+
+
+def mark(address: str) -> None:
+    """Store the number of the items that are there as that of the benchmark's, see `marked`."""
+    for number in (0, None):  # the mark itself is counted
+        with link(address) as to:
+            _set(to, [(MARK, b"%d" % ((items(address) or 0) if number is None else number))])
+
+
+def marked(address: str) -> int:
+    """Return how many items a run of the benchmark has left; 0 without a mark."""
+    found = get(address, MARK) or b""
+    return int(found) if found.isdigit() and len(found) < _SIZE_DIGITS else 0
 
 
 def flush(address: str) -> None:

@@ -47,7 +47,7 @@ STATEMENTS: Final = "Com_stmt_execute"
 class Judged:
     """A point with what its scenario says of it.
 
-    kind: of the scenario, `load` or `lag`; `quick`: of `quick.measure`.
+    kind: of the scenario, `load` or `lag`.
     driver: of the series' work, `wire` or the name of a client library.
     counted: its sessions have a number of operations, so the work was fixed and not the time.
     protocol: of the series' work.
@@ -251,9 +251,7 @@ LOAD: Final[tuple[Gate, ...]] = (
 )  # fmt: skip
 # A lag is measured by trials, seconds apart.
 TRIALS: Final[tuple[Gate, ...]] = (stopped_early, unexpected_replies)
-# An endpoint in use may have a database on this machine, whose processes are unknown.
-QUICK: Final[tuple[Gate, ...]] = tuple(gate for gate in LOAD if gate is not others)
-BY_KIND: Final = {"load": LOAD, "lag": TRIALS, "quick": QUICK}
+BY_KIND: Final = {"load": LOAD, "lag": TRIALS}
 
 
 def judge(judged: Judged) -> list[str]:

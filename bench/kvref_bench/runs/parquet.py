@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ def read(path: Path) -> pa.Table:
         raise BenchError(f"{path} is missing: copy the whole run folder again, or repeat the run") from None
     except (pa.ArrowException, OSError) as error:
         raise BenchError(
-            f"{path} is no whole parquet file, cut short or overwritten ({error}): copy it again, or repeat the run"
+            f"{path} is no whole parquet file, cut short or overwritten ({cause_of(error)}): copy it again, or"
+            " repeat the run"
         ) from None
 
 

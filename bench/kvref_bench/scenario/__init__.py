@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref import documents
 from kvref.documents import DocumentError
+from kvref.errors import choices
 from kvref_bench.errors import BenchError
 from kvref_bench.scenario.build import build
 from kvref_bench.scenario.document import SCALES, resolve
@@ -50,7 +51,7 @@ def load(name_or_path: str, scale: str = "laptop", overrides: Sequence[str] = ()
     if name_or_path in names():
         path = _FOLDER / f"{name_or_path}.toml"
     elif path.suffix != ".toml":
-        raise BenchError(f"scenario {name_or_path!r}: possible: {', '.join(names())}, or the path of a .toml file")
+        raise BenchError(f"no scenario {name_or_path!r}{choices(name_or_path, names())}, or name a .toml file")
     try:
         content = documents.read_bytes(path, documents.MAX_TOML_BYTES)
     except DocumentError as error:

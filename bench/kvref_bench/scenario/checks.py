@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, get_args
 
+from kvref.errors import choices
 from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Distribution, Route
 from kvref_bench.workload.commands import OUTCOMES
@@ -184,7 +185,7 @@ def check(given: object, tree: Tree, where: str, path: str = "") -> None:
     for key, value in given.items():
         expected = tree.get(key)
         if expected is None:
-            raise BenchError(f"{where}: {path}{key}: there is no such key; possible: {', '.join(sorted(tree))}")
+            raise BenchError(f"{where}: {path}{key}: there is no such key{choices(str(key), sorted(tree))}")
         if isinstance(expected, Check):
             if not expected.fits(value):
                 raise BenchError(f"{where}: {path}{key} = {value!r}: it must be {expected.possible}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref import documents
 from kvref.documents import DocumentError
+from kvref.errors import choices
 from kvref_bench.errors import BenchError
 from kvref_bench.scenario.checks import ABOUT, AT_A_SCALE, SERIES, Check, Tree, check
 
@@ -129,7 +130,7 @@ def _find(tree: Tree, parts: Sequence[str]) -> Check | None:
             return at if place == len(parts) - 1 else None
         if part not in at:
             path = ".".join(parts[: place + 1])
-            raise BenchError(f"{path}: there is no such key to set; possible: {', '.join(sorted(at))}")
+            raise BenchError(f"{path}: there is no such key to set{choices(part, sorted(at))}")
         at = at[part]
     return at if isinstance(at, Check) else None
 

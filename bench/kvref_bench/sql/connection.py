@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pymysql.constants import CLIENT
 
+from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 from kvref_bench.sql.packets import ERROR, PREPARE, QUERY, Reply, failure, framed, packet, reply
 
@@ -90,7 +91,7 @@ def _received(to: socket.socket) -> bytes:
     try:
         data = to.recv(RECEIVED)
     except OSError as error:
-        raise BenchError(f"the SQL server did not answer a prepared statement: {error}") from error
+        raise BenchError(f"the SQL server did not answer a prepared statement: {cause_of(error)}") from error
     if not data:
         raise BenchError("the SQL server closed the connection; look into its log")
     return data

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.addresses import connect as open_connection
 from kvref.addresses import parse_address
+from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 from kvref_bench.workload.binary import GET, HEADER, REQUEST, frame
 
@@ -30,7 +31,9 @@ def connect(address: str, work: Work) -> socket.socket:
     try:
         opened = open_connection(where.socket_address, _SECONDS)
     except OSError as error:
-        raise BenchError(f"no connection to {address}: {error}; start the endpoint or give another") from error
+        raise BenchError(
+            f"no connection to {address}: {cause_of(error)}; start the endpoint or give another"
+        ) from error
     try:
         _go_to_mapping(opened, address, work)
     except BaseException:
@@ -87,7 +90,7 @@ def _receive(opened: socket.socket, address: str, request: bytes) -> bytes:
     try:
         data = opened.recv(_MOST)
     except OSError as error:
-        raise BenchError(f"{address} did not answer {request!r}: {error}") from error
+        raise BenchError(f"{address} did not answer {request!r}: {cause_of(error)}") from error
     if not data:
         raise BenchError(f"{address} closed the connection after {request!r}")
     return data

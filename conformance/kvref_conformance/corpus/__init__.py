@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref import documents
 from kvref.documents import DocumentError
-from kvref.errors import SuiteError
+from kvref.errors import SuiteError, cause_of, choices
 from kvref_conformance.corpus.conversation import from_json, to_json
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def load(name: str) -> Mapping[str, Conversation]:
         SuiteError: as `parse`; also for a set that does not exist.
     """
     if name not in SETS:
-        raise SuiteError(f"no set of transcripts {name!r}: choose {', '.join(SETS)}")
+        raise SuiteError(f"no set of transcripts {name!r}{choices(name, SETS)}")
     return parse(files(__package__).joinpath(f"{name}.jsonl").read_text(encoding="utf-8"), f"{name}.jsonl")
 
 
@@ -96,7 +96,7 @@ def read(path: Path) -> dict[str, Conversation]:
     try:
         text = documents.read_text(path)
     except (OSError, DocumentError) as error:
-        raise SuiteError(f"{path} cannot be read: {error}") from error
+        raise SuiteError(f"{path} cannot be read: {cause_of(error)}") from error
     conversations = parse(text, str(path))
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - the suite's own recordings are read without it
     from jsonschema.exceptions import best_match  # noqa: PLC0415

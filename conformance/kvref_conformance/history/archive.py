@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref import documents
 from kvref.documents import DocumentError
-from kvref.errors import SuiteError
+from kvref.errors import SuiteError, cause_of
 from kvref.specification import conformance_levels
 from kvref.specification.report import AGAIN
 from kvref.specification.requirements import LEVELS
@@ -134,7 +134,7 @@ def _keep(given: Column, place: Path) -> bool:
         fix = f"give it another NAME, or move {place} away"
         raise SuiteError(f"{given.path}: another report of {given.name} from the same second is kept: {fix}") from None
     except (OSError, DocumentError) as error:
-        raise SuiteError(f"{given.path}: cannot be kept in {place.parent}: {error}") from error
+        raise SuiteError(f"{given.path}: cannot be kept in {place.parent}: {cause_of(error)}") from error
     return True
 
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref import profiles
-from kvref.errors import SuiteError
+from kvref.errors import SuiteError, cause_of
 from kvref.profiles import vocabulary
 from kvref.specification import requirements
 from kvref_conformance.spec.edition import FORMAT
@@ -55,7 +55,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         made = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise SuiteError(f"{path}: {error}") from error
+        raise SuiteError(f"{path}: {cause_of(error)}") from error
     if not isinstance(made, dict) or made.get("format") != FORMAT or "chapters" not in made:
         raise SuiteError(f"{path} is no edition of format {FORMAT}: write it with kvref spec --json FILE")
     return made

@@ -6,6 +6,7 @@ read its configuration again.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -15,6 +16,7 @@ from kvref_conformance.errors import CannotJudge
 if TYPE_CHECKING:
     from kvref_conformance.sql.base import Database
 
+PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
 FORMS: Final = "mysql://user[:password]@host:port/, mysql://user@localhost/?unix_socket=PATH or sqlite:///PATH"
 
 
@@ -22,7 +24,7 @@ def connect(dsn: str, version: str) -> Database:
     """Connect to the database behind the endpoint; the packages that this needs are imported by it.
 
     Args:
-        dsn: one of FORMS.
+        dsn: one of FORMS; a password that it lacks is that of the environment variable PASSWORD, if there is one.
         version: of the MySQL server whose defaults tables in SQLite shall have, such as `8.0.33`.
 
     Raises:
@@ -46,7 +48,7 @@ def connect(dsn: str, version: str) -> Database:
                 host=parts.hostname,
                 port=port or 3306,
                 user=unquote(parts.username or "root"),
-                password=unquote(parts.password or ""),
+                password=os.environ.get(PASSWORD, "") if parts.password is None else unquote(parts.password),
                 unix_socket=options.get("unix_socket", [None])[0],
             )
     raise CannotJudge(f"--sql {dsn!r} is no DSN: use {FORMS}")

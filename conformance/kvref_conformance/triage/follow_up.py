@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -14,7 +15,8 @@ from kvref_conformance.triage.repeat import Repeats, waits
 from kvref_conformance.verdict import CRASH, FAILS, FLAKY, HANG, TRIED, base
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from argparse import Namespace
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from kvref.addresses import SocketAddress
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from kvref_conformance.verdict import Verdict
 
 REPLAYS: Final = "replays"
+_CREDENTIAL: Final = re.compile(r"^(mysql://[^:@/]*):[^@/]*@")
 LONGEST_BY_HAND: Final = 400
 
 
@@ -33,12 +36,12 @@ class Aftermath:
         judge: tries cases again.
         repeats: how often, and how long.
         folder: of the report, where the replay files go, instead of those of an earlier run; None for none.
-        dsn: of the database behind the endpoint, without its password; None without one.
+        words: with which `kvref replay` reaches the endpoint.
     """
 
-    def __init__(self, judge: Judge, repeats: Repeats, folder: Path | None, dsn: str | None = None) -> None:
+    def __init__(self, judge: Judge, repeats: Repeats, folder: Path | None, words: Sequence[str] = ()) -> None:
         self._judge = judge
-        self._dsn = dsn
+        self._words = words
         self._repeats = repeats
         self._folder = folder
         self._cases = {case.id: case for case in all_cases()}
@@ -104,11 +107,29 @@ class Aftermath:
             end = self._judge.endpoint
             about = {"endpoint": end.where, "version": end.version}
             path.write_text(replay_file.as_json(case, end.profile, record, about), encoding="utf-8")
-            behind = f" --sql {shlex.quote(self._dsn)}" if case.needs_sql() and self._dsn else ""
-            lines.append(f"again: kvref replay {path} {end.where}{behind}")
+            lines.append(f"again: {shlex.join(['kvref', 'replay', str(path), *self._words])}")
         if by_hand := _by_hand(record, case):
             lines.append(f"by hand: {by_hand} | {_netcat(self._judge.endpoint.address)}")
         return replace(record, text="\n".join([record.text, *lines]))
+
+
+def replay_words(options: Namespace, where: str) -> list[str]:
+    """Return the words with which `kvref replay FILE` tries a case again as this run has tried it.
+
+    Args:
+        options: of the run.
+        where: address of the endpoint.
+    """
+    if options.again is not None:
+        return shlex.split(options.again)
+    words = [where]
+    if options.sql is not None:
+        # A report must not have the password: the command takes it from the environment.
+        words += ["--sql", _CREDENTIAL.sub(r"\1@", options.sql)]
+    for name in ("reload", "restart"):
+        if getattr(options, name) is not None:
+            words += [f"--{name}", getattr(options, name)]
+    return [*words, "--allow-destructive"] if options.allow_destructive else words
 
 
 def _netcat(address: SocketAddress) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from kvref import documents, profiles
 from kvref.documents import DocumentError
+from kvref.errors import choices
 from kvref.specification import requirements
 from kvref_conformance import __version__
 from kvref_conformance.case import Case, Setup, Shape
@@ -113,7 +114,9 @@ def read(path: Path) -> ReplayFile:
         raise CannotJudge(f"{path}: format {made.get('format')!r}, this release reads {FORMAT}: run the suite again")
     try:
         if made["profile"] not in profiles.names():
-            raise CannotJudge(f"{path}: no profile {made['profile']!r}: choose {', '.join(profiles.names())}")
+            raise CannotJudge(
+                f"{path}: no profile {made['profile']!r}{choices(str(made['profile']), profiles.names())}"
+            )
         return ReplayFile(_case(made), made["chapter"], made["profile"])
     except KeyError as error:
         raise CannotJudge(f"{path}: malformed: no {error}: run the suite again") from error

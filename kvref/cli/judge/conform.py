@@ -1,7 +1,7 @@
 """`kvref conform`: judge an endpoint, by default the embedded server over SQLite.
 
 Fills in what it knows of the endpoint, then runs the suite with pytest in this process; the suite is
-`kvref_conformance`. Exit code 0 conforms, 1 deviates, 2 could not judge.
+`kvref_conformance`. Exit code 0 conforms, 1 deviates, 2 could not judge, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import pytest
 
 from kvref import profiles
 from kvref.addresses import is_address
-from kvref.errors import KvrefError
-from kvref.specification import conformance_levels
+from kvref.cli import completion
+from kvref.errors import KvrefError, choices
+from kvref.specification import conformance_levels, requirements
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 from kvref_testbed.targets.kvref_server import reload_command
@@ -34,22 +35,27 @@ SUITE: Final = "kvref_conformance"
 EMBEDDED: Final = "kvref-sqlite"
 # Instances of the embedded server: most of a run is waiting, which overlaps.
 JOBS: Final = 4
+INTERRUPTED: Final = 130
 # Settings of the user's own pytest, which must not reach the suite.
 FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
 
 @click.command("conform")
-@click.argument("names", metavar="[HOST:PORT|unix:PATH] [CHAPTER]...", nargs=-1)
+@click.argument("names", metavar="[HOST:PORT|unix:PATH] [CHAPTER]...", nargs=-1, shell_complete=completion.chapter)
 @click.option(
     "--sql",
     metavar="DSN",
     help="Database of the endpoint: mysql://user@host:port/, mysql://user@host/?unix_socket=PATH or sqlite:///PATH.",
 )
 @click.option(
-    "--target", metavar="NAME", help="Start a private instance of this target and judge it; see `kvref target list`."
+    "--target",
+    metavar="NAME",
+    shell_complete=completion.target,
+    help="Start a private instance of this target and judge it; see `kvref target list`.",
 )
 @click.option(
     "--profile",
+    shell_complete=completion.profile,
     metavar="NAME|FILE",
     help="Profile to judge by; a kvref server started for the run uses it too. Default: detect it from the"
     " endpoint. auto also prints the detected profile as a TOML file. If you pass such a FILE, the"
@@ -62,7 +68,13 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     show_default=True,
     help="Lowest requirement level that affects the exit code. Failures of lower levels are reported as non-strict.",
 )
-@click.option("--chapter", metavar="CHAPTER", multiple=True, help="Run only this chapter of the suite. Repeatable.")
+@click.option(
+    "--chapter",
+    metavar="CHAPTER",
+    multiple=True,
+    shell_complete=completion.chapter,
+    help="Run only this chapter of the suite. Repeatable.",
+)
 @click.option(
     "--conformance-level",
     type=click.Choice(conformance_levels.NAMES),
@@ -72,6 +84,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option(
     "--only",
     metavar="GLOB",
+    shell_complete=completion.requirement,
     multiple=True,
     help="Run only cases whose ID or requirement matches; with --self-test, only matching mutants. Repeatable.",
 )
@@ -107,6 +120,12 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     type=click.IntRange(0),
     metavar="N",
     help="Skip the rest of a chapter, as not-run, after N of its cases hang; 0 disables.  [default: 5]",
+)
+@click.option(
+    "--max-failures",
+    type=click.IntRange(0),
+    metavar="N",
+    help="End the run after N cases fail. Remaining cases are reported as not-run; 0 disables.  [default: 0]",
 )
 @click.option("--allow-destructive", is_flag=True, help="Allow flush_all, which deletes the items of the endpoint.")
 @click.option(
@@ -148,7 +167,8 @@ def command(
 
     Further arguments are chapters of the suite to run, for example `kvref conform bind`. Without any, all are run.
 
-    Exit code: 0 the endpoint conforms (documented deviations are listed), 1 it does not, 2 it could not be judged.
+    Exit code: 0 the endpoint conforms (documented deviations are listed), 1 it does not, 2 it could not be judged, 130
+    it was interrupted by Ctrl-C; the report then has the cases that were judged until then.
     """
     if self_test:
         # It loads the server, of which a run of the suite in this process knows nothing.
@@ -183,25 +203,38 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
         return run_suite(address, _with_what_is_known(address, options))
     if any(options[name] is not None for name in ("sql", "reload", "restart")):
         raise KvrefError("--sql, --reload and --restart apply only to an endpoint: add its HOST:PORT or unix:PATH")
-    frozen = str(options["profile"]).endswith(".toml")
-    if not frozen and options["profile"] not in {None, "auto", *profiles.names()}:
-        raise KvrefError(f"no profile {options['profile']!r}: choose auto, {', '.join(profiles.names())}")
-    name, profile = target or EMBEDDED, options["profile"]
+    chosen = str(options["profile"] or "auto")
+    frozen = chosen.endswith(".toml")
+    if not frozen and chosen not in {"auto", *profiles.names()}:
+        raise KvrefError(f"no profile {chosen!r}{choices(chosen, ('auto', *profiles.names()))}")
+    name = target or EMBEDDED
     # Check that the target has a profile before starting it.
     catalogue.profile_of(name)
-    chosen = () if frozen or profile in {None, "auto"} else catalogue.options_for(name, str(profile))
+    server_options = () if frozen or chosen == "auto" else catalogue.options_for(name, chosen)
     if jobs is None:
         # A run of few cases is not worth further instances.
         few = any(options.get(name) for name in ("chapter", "only", "last_broken", "dry_run", "replay"))
         jobs = 1 if target or few else JOBS
     count = int(str(jobs))
+    _check_chapters(options)
     with ExitStack() as stack:
         progress = stack.enter_context(targets.Terminal())
-        booted = [stack.enter_context(targets.private(name, chosen, progress)) for _ in range(count)]
+        booted = [stack.enter_context(targets.private(name, server_options, progress)) for _ in range(count)]
         address = booted[0].target.memcached()
         said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
         click.echo(f"{said}, {address}{f' and {count - 1} more' if count > 1 else ''}")
+        options["again"] = f"--target {target}" if target else ""
         return run_suite(address, _filled_in(options, booted[0].target), Booted(booted, options))
+
+
+def _check_chapters(options: Options) -> None:
+    """Raise KvrefError for a chapter that the suite lacks, before anything is started."""
+    chapters = options.get("chapter")
+    for name in chapters if isinstance(chapters, tuple) else ():
+        if name not in requirements.CHAPTERS:
+            raise KvrefError(
+                f"{name!r} is neither HOST:PORT or unix:PATH nor a chapter{choices(name, requirements.CHAPTERS)}"
+            )
 
 
 class Booted:
@@ -251,7 +284,7 @@ def run_suite(address: str, options: Options, *plugins: object) -> int:
         plugins: further ones of pytest, with hooks of the suite.
 
     Returns:
-        The exit code: 0 conforms, 1 deviates, 2 could not judge.
+        The exit code: 0 conforms, 1 deviates, 2 could not judge, 130 interrupted.
     """
     spec = find_spec(SUITE)
     if spec is None or spec.origin is None:
@@ -267,8 +300,22 @@ def run_suite(address: str, options: Options, *plugins: object) -> int:
             arguments.append(flag)
         elif value is not None and value is not False:
             arguments += [f"{flag}={each}" for each in (value if isinstance(value, tuple) else (value,))]
+    interruption = _Interruption()
     with _without_foreign_settings():
-        return int(pytest.main(arguments, plugins=plugins))
+        code = int(pytest.main(arguments, plugins=[*plugins, interruption]))
+    return INTERRUPTED if interruption.happened else code
+
+
+class _Interruption:
+    """Takes note of Ctrl-C, for which pytest has the exit code 2."""
+
+    def __init__(self) -> None:
+        self.happened = False
+
+    @pytest.hookimpl
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Tell Ctrl-C from an error that ends the run."""
+        self.happened = excinfo.errisinstance(KeyboardInterrupt)
 
 
 def _with_what_is_known(address: str, options: Options) -> Options:

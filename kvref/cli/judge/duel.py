@@ -18,9 +18,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from kvref import profiles
+from kvref.cli import completion
 from kvref.cli.judge.replay import EMBEDDED, open_kvref
 from kvref.cli.output import print_results
-from kvref.errors import KvrefError
+from kvref.errors import KvrefError, choices
 from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_conformance.differential import known_differences, report
 from kvref_conformance.differential.configuration import BATCHES, PROTOCOLS, TEXT, Configuration
@@ -40,7 +41,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 
 
 @click.command("duel")
-@click.argument("names", metavar="A B", nargs=2)
+@click.argument("names", metavar="A B", nargs=2, shell_complete=completion.target)
 @click.option(
     "--conversations",
     type=click.IntRange(1),
@@ -79,6 +80,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 @click.option(
     "--profile",
     "given",
+    shell_complete=completion.profile,
     multiple=True,
     metavar="NAME",
     help="Profile of kvref. Give it twice if both targets are kvref.",
@@ -140,12 +142,13 @@ def _sides(
     unknown = [name for name in names if name not in ours and not name.endswith("-plugin")]
     if unknown:
         raise KvrefError(
-            f"{unknown[0]!r} has no mappings to compare: choose mysql-8.0-plugin, mysql-5.6-plugin, {', '.join(ours)}"
+            f"{unknown[0]!r} has no mappings to compare"
+            f"{choices(unknown[0], ['mysql-8.0-plugin', 'mysql-5.6-plugin', *ours])}"
         )
     plugins = [name.removesuffix("-plugin") for name in names if name not in ours]
     wanted = list(given) or plugins or ["kvref"]
     if wrong := [name for name in wanted if name not in profiles.names()]:
-        raise KvrefError(f"no profile {wrong[0]!r}: choose {', '.join(profiles.names())}")
+        raise KvrefError(f"no profile {wrong[0]!r}{choices(wrong[0], profiles.names())}")
     private: list[tuple[str, PluginTarget]] = []
     for name in names:
         if name not in ours:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kvref.cli import output
-from kvref.errors import KvrefError, SuiteError
+from kvref.errors import KvrefError, SuiteError, choices
 from kvref_conformance import sql
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.interop import kits, matrix, proxy, world
@@ -86,7 +86,7 @@ def matching(rows: Mapping[str, Client], globs: Sequence[str]) -> list[Client]:
     """
     found = [each for each in rows.values() if not globs or any(fnmatchcase(each.id, glob) for glob in globs)]
     if not found:
-        raise KvrefError(f"no client matches {' or '.join(globs)}: choose from {', '.join(rows)}")
+        raise KvrefError(f"no client matches {' or '.join(globs)}{choices(globs[0], rows)}")
     return found
 
 

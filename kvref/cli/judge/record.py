@@ -19,6 +19,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from kvref.cli import completion
 from kvref.cli.judge import traffic
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance import corpus
@@ -42,6 +43,7 @@ MEMCACHED: Final = "memcached"
 @click.option(
     "--target",
     "names",
+    shell_complete=completion.target,
     multiple=True,
     metavar="NAME",
     help="Target to record. Repeatable. Required with SCRIPTS.jsonl.",

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kvref import profiles
 from kvref.addresses import is_address, parse_address
-from kvref.cli import output
+from kvref.cli import completion, output
 from kvref.cli.judge import traffic
 from kvref.cli.judge.conform import judge
 from kvref.cli.output import print_results
@@ -99,7 +99,10 @@ def open_kvref(name: str, profile: str, version: str, stack: ExitStack) -> Repla
     help="Profile of kvref. Repeatable.  [default: both]",
 )
 @click.option(
-    "--target", metavar="NAME", help="Replay on private instances of this target: a plugin, or kvref over InnoDB."
+    "--target",
+    metavar="NAME",
+    shell_complete=completion.target,
+    help="Replay on private instances of this target: a plugin, or kvref over InnoDB.",
 )
 @click.option("--sql", metavar="DSN", help="MySQL server behind HOST:PORT. ALL its databases are dropped repeatedly.")
 @click.option(

@@ -5,7 +5,6 @@ Shows the contents of `kvref.specification.requirements`; adds nothing.
 
 from __future__ import annotations
 
-import difflib
 import json
 from pathlib import Path
 from types import ModuleType
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kvref import profiles
-from kvref.cli import output
+from kvref.cli import completion, output
 from kvref.cli.output import print_results
-from kvref.errors import KvrefError, SuiteError
+from kvref.errors import KvrefError, SuiteError, choices, suggestion
 from kvref.specification import requirements
 from kvref_conformance.export import cases as export
 from kvref_conformance.spec import compare as comparison
@@ -33,15 +32,18 @@ if TYPE_CHECKING:
 
 
 @click.command("spec")
-@click.argument("identifiers", metavar="[ID]...", nargs=-1)
+@click.argument("identifiers", metavar="[ID]...", nargs=-1, shell_complete=completion.requirement)
 @click.option(
     "--chapter",
     "chapters",
+    shell_complete=completion.chapter,
     metavar="NAME",
     multiple=True,
     help="Only this chapter (`mapping`) or area (`MAP`). Repeatable.",
 )
-@click.option("--profile", metavar="NAME", help="Only requirements that apply to this profile.")
+@click.option(
+    "--profile", metavar="NAME", shell_complete=completion.profile, help="Only requirements that apply to this profile."
+)
 @click.option(
     "--level", type=click.Choice(requirements.LEVELS, case_sensitive=False), help="Only requirements of this level."
 )
@@ -68,7 +70,12 @@ if TYPE_CHECKING:
     help="Write the specification of one profile as JSON, with cases, replies and grammar. `-` is standard output.",
 )
 @click.option("--diff", metavar="OLD", help="Print what has changed since an earlier --json file of the same profile.")
-@click.option("--compare", metavar="NAME", help="Print what differs between the profile and this one.")
+@click.option(
+    "--compare",
+    metavar="NAME",
+    shell_complete=completion.profile,
+    help="Print what differs between the profile and this one.",
+)
 @click.option(
     "--coverage",
     "as_coverage",
@@ -120,11 +127,10 @@ def command(  # noqa: PLR0913 - one option a way of showing
 def _write_edition(profile: str, folder: str | None, file: str | None, old: str | None, other: str | None) -> None:
     """Write a folder, a file, a changelog and a comparison, each if its option is given."""
     if other is not None and other not in profiles.names():
-        raise KvrefError(f"no profile {other!r}: choose one of {', '.join(profiles.names())}")
+        raise KvrefError(f"no profile {other!r}{choices(other, profiles.names())}")
     if folder is not None:
-        Path(folder).mkdir(parents=True, exist_ok=True)
         for name, text in editions.pages(profile).items():
-            output.write(str(Path(folder) / name), text)
+            output.write(str(Path(folder) / name), text, parents=True)
     if file is not None:
         output.write(file, editions.as_json(profile))
     if old is not None:
@@ -156,14 +162,15 @@ def _selected(
     catalogue = requirements.load()
     for identifier in identifiers:
         if identifier.upper() not in catalogue:
-            near = difflib.get_close_matches(identifier.upper(), catalogue, n=3, cutoff=0.0)
-            raise KvrefError(f"no requirement {identifier!r}: the nearest are {', '.join(near)}")
+            raise KvrefError(
+                f"no requirement {identifier!r}{suggestion(identifier, catalogue)}: `kvref spec --list` lists all"
+            )
     if profile is not None and profile not in profiles.names():
-        raise KvrefError(f"no profile {profile!r}: choose one of {', '.join(profiles.names())}")
+        raise KvrefError(f"no profile {profile!r}{choices(profile, profiles.names())}")
     for chapter in chapters:
         if not any(chapter in {each.chapter, each.area} for each in catalogue.values()):
             areas = dict.fromkeys(each.area for each in catalogue.values())
-            raise KvrefError(f"no chapter or area {chapter!r}: {', '.join((*requirements.CHAPTERS, *areas))}")
+            raise KvrefError(f"no chapter or area {chapter!r}{choices(chapter, (*requirements.CHAPTERS, *areas))}")
     named = {identifier.upper() for identifier in identifiers}
     return {
         each.id: each

@@ -6,6 +6,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,7 +15,7 @@ from kvref.addresses import FORM, UNIX, Address, parse_address
 from kvref.engine.access import UNLIMITED, Access
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Directory
-from kvref.errors import ConfigError, suggestion
+from kvref.errors import ConfigError, Part, choices, suggestion
 from kvref.server.listeners.authentication import Users, read_users
 from kvref.server.listeners.sockets import (
     DEFAULT,
@@ -199,6 +200,31 @@ NAMES: Final[dict[str, tuple[type, str]]] = {
 _SHOWN: Final = 10  # names in a message
 
 
+def fitting(table: Mapping[str, Any], part: Part = nullcontext) -> dict[str, Any]:
+    """Return the values of a listener's table, each of which is valid by itself.
+
+    Args:
+        table: values by name, see NAMES.
+        part: of the check of each value.
+
+    Raises:
+        ConfigError: an unknown name, or a value of another kind.
+    """
+    found = {}
+    for name, value in table.items():
+        with part():
+            if name not in NAMES:
+                raise ConfigError(f"listener: unknown key {name!r}{choices(name, NAMES)}")
+            kind, form = NAMES[name]
+            names = name != "mappings" or (value and all(isinstance(each, str) and each for each in value))
+            if not (isinstance(value, kind) and names and (name != "reads" or value in READS)):
+                raise ConfigError(f"listener: {name} = {value!r}: write {form}")
+            if name == "address":
+                parse_address(str(value))
+            found[name] = value
+    return found
+
+
 def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> Listener:
     """Return the listener that a table names.
 
@@ -209,25 +235,12 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
     Raises:
         ConfigError: an unknown name, a value of another kind, or as `Listener`.
     """
-    for name, value in table.items():
-        if name not in NAMES:
-            raise ConfigError(
-                f"listener: unknown key {name!r}{suggestion(name, NAMES)}: choose one of {', '.join(NAMES)}"
-            )
-        kind, form = NAMES[name]
-        if not isinstance(value, kind):
-            raise ConfigError(f"listener: {name} = {value!r}: write {form}")
+    fitting(table)
     if "address" not in table and passed is None:
         raise ConfigError('listener without an address: write address = "HOST:PORT" or "unix:PATH"')
-    mappings = table.get("mappings", [])
-    if "mappings" in table and not (mappings and all(isinstance(each, str) and each for each in mappings)):
-        raise ConfigError(f"listener: mappings = {mappings!r}: write {NAMES['mappings'][1]}")
-    reads = table.get("reads", "")
-    if "reads" in table and reads not in READS:
-        raise ConfigError(f"listener: reads = {reads!r}: write {NAMES['reads'][1]}")
     address = parse_address(table["address"]) if passed is None else _address(passed)
     access = Access(
-        tuple(mappings),
+        tuple(table.get("mappings", ())),
         read_only=table.get("read_only", False),
         flush=table.get("flush_all", True),
         list_keys=table.get("metadump"),
@@ -240,7 +253,7 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
         open=table.get("open", False),
         passed=passed,
         permissions=_permissions(table, address, passed),
-        reads=reads,
+        reads=table.get("reads", ""),
     )
 
 

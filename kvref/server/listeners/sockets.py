@@ -123,7 +123,7 @@ def permissions(mode: str | None, owner: str | None) -> Permissions:
             _group(group) if group else _UNCHANGED,
         )
     except KeyError as error:
-        raise ConfigError(f"socket_owner {owner!r}: {error.args[0]}: name an existing user and group") from error
+        raise ConfigError(f"socket_owner {owner!r}: it does not exist: name an existing user and group") from error
 
 
 def _user(text: str) -> int:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from kvref.addresses import Address
-from kvref.errors import ConfigError
+from kvref.errors import ConfigError, install
 from kvref.server.listeners.sockets import listen, on_loopback, where
 from kvref.server.telemetry.event_counters import EventCounters, State
 from kvref.server.workers.channel import Channel, ignore, pair
@@ -46,7 +46,7 @@ class Exporter:
         try:
             import prometheus_client  # noqa: F401, PLC0415 - an extra
         except ModuleNotFoundError as lack:
-            raise ConfigError(f"--metrics: {lack}: install kvref[metrics]") from lack
+            raise ConfigError(f"--metrics: {lack}: {install('metrics')}") from lack
         self._sockets = [*sockets, *(_listen(address) if address is not None else ())]
         self._hosts = [*hosts, *([address.host] if address is not None else [])]
         self._pid = 0

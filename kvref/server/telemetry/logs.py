@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import time
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from kvref.errors import printable
 
@@ -24,7 +25,7 @@ _OWN: Final = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) |
 
 
 def set_up(form: str, level: str) -> None:
-    """Log to stderr from now on.
+    """Log to stderr from now on; lines of text have a time, unless the journal of systemd adds one.
 
     Args:
         form: one of FORMATS.
@@ -60,8 +61,13 @@ class Bound(logging.Filter):
 
 
 class _Text(logging.Formatter):
+    def __init__(self) -> None:
+        super().__init__()
+        self._journal = _is_journal(sys.stderr)
+
     def format(self, record: logging.LogRecord) -> str:
-        lines = [f"kvref: {printable(record.getMessage())}"]
+        moment = "" if self._journal else f"{_moment(record)} "
+        lines = [f"{moment}kvref: {printable(record.getMessage())}"]
         if (left_out := getattr(record, "left_out", 0)) > 0:
             lines[0] += f" ({left_out} more of these were left out)"
         # Indented, so that no text in it looks like a line of the log.
@@ -71,9 +77,8 @@ class _Text(logging.Formatter):
 
 class _JSON(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line: dict[str, Any] = {
-            "time": moment.replace("+00:00", "Z"),
+            "time": _moment(record),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -83,6 +88,20 @@ class _JSON(logging.Formatter):
         if trace := _trace(self, record):
             line["trace"] = trace
         return json.dumps(line, default=str)
+
+
+def _moment(record: logging.LogRecord) -> str:
+    """Return the time of a record in UTC, to the millisecond."""
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _is_journal(stream: TextIO) -> bool:
+    """Return whether a stream is the one that systemd has connected to its journal, see sd-daemon(3)."""
+    try:
+        found = os.fstat(stream.fileno())
+    except (OSError, ValueError):  # not a file
+        return False
+    return os.environ.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:

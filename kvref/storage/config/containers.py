@@ -85,6 +85,7 @@ CONTAINER_COLUMNS: Final = (
 )  # fmt: skip
 # How value_columns may separate names; a list of one name is not split (columns page, section 1).
 _NAME_SEPARATORS: Final = re.compile(r"[,;| \n]+")
+_VALUE_TYPES: Final = "INTEGER, CHAR, VARCHAR, TEXT or BLOB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +196,12 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         raise RowError(
             f"{where}: table {table.source} contains virtual columns: {columns}: make them STORED", "virtual-columns"
         )
-    key = _column(where, table, row.key_columns or "", "key column")
+    key = _column(where, table, row.key_columns or "", "key column", _key_types(profile))
     _check_key(where, key, profile)
     names = [name for name in _NAME_SEPARATORS.split(row.value_columns or "") if name]
     if len(names) < 2:
         names = [row.value_columns or ""]
-    values = tuple(_column(where, table, name, "value column") for name in names)
+    values = tuple(_column(where, table, name, "value column", _VALUE_TYPES) for name in names)
     if len(values) > 1 and profile["containers.bytes_among_several"] == "refused":
         _check_several(where, table, values)
     if key in values and profile["containers.key_as_value"] == "refused":
@@ -226,8 +227,12 @@ def _check_key(where: str, key: Column, profile: Profile) -> None:
     maps_bytes = profile["containers.binary_key"] == "mapped"
     if key.kind is Kind.INTEGER or (key.indexable and maps_bytes) or (key.kind is Kind.TEXT and key.cuts):
         return
-    more = ", or VARBINARY for keys of any bytes" if maps_bytes else ""
-    raise RowError(f"{where}: the key column {key.name} should be INTEGER, CHAR or VARCHAR{more}", "key-type")
+    raise RowError(f"{where}: the key column {key.name} should be {_key_types(profile)}", "key-type")
+
+
+def _key_types(profile: Profile) -> str:
+    more = ", or VARBINARY for keys of any bytes" if profile["containers.binary_key"] == "mapped" else ""
+    return f"INTEGER, CHAR or VARCHAR{more}"
 
 
 def _table(where: str, row: Container, catalog: Catalog, profile: Profile) -> Table:
@@ -376,14 +381,13 @@ def _to_64_bits(row: Container, catalog: Catalog, profile: Profile, column: str)
     return catalog.to_64_bits(*named, column)
 
 
-def _column(where: str, table: Table, name: str, what: str) -> Column:
+def _column(where: str, table: Table, name: str, what: str, types: str) -> Column:
     if name in table.columns:
         return table.columns[name]
     if name in table.unusable:
-        raise RowError(
-            f"{where}: the {what} {name} is of type {table.unusable[name]}: map a CHAR, VARCHAR, TEXT, BLOB or INTEGER",
-            f"{what.replace(' column', '')}-type",
-        )
+        declared = table.unusable[name]
+        of = f"is of type {declared}" if declared else "has no declared type"
+        raise RowError(f"{where}: the {what} {name} {of}: it should be {types}", f"{what.replace(' column', '')}-type")
     columns = (*table.columns, *table.unusable)
     known = ", ".join(columns)
     raise RowError(

@@ -25,7 +25,7 @@ from typing import Final
 from kvref.collations.charsets import CHARSETS
 from kvref.engine import operations
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.errors import ConfigError, KvrefError, StoreError
+from kvref.errors import ConfigError, KvrefError, StoreError, cause_of
 from kvref.storage.config.containers import Container, table_name
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
@@ -184,7 +184,7 @@ class HandlerSocketConnection:
         try:
             self._socket = socket.create_connection(address, patience)
         except OSError as error:
-            raise HandlerError(f"{self._where}: {error}") from error
+            raise HandlerError(f"{self._where}: {cause_of(error)}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._opened = 0
         try:
@@ -255,7 +255,7 @@ class HandlerSocketConnection:
                 chunks.append(chunk)
                 missing -= chunk.count(b"\n")
         except OSError as error:
-            raise HandlerError(f"{self._where}: {error}") from error
+            raise HandlerError(f"{self._where}: {cause_of(error)}") from error
         replies = b"".join(chunks).split(b"\n")
         if missing < 0 or replies.pop():
             raise HandlerError(f"{self._where} sent more replies than requests")

@@ -17,7 +17,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT, COMMAND, CR, FIELD_TYPE
 from pymysql.cursors import Cursor
 
-from kvref.errors import ConfigError, StoreError
+from kvref.errors import ConfigError, StoreError, cause_of, choices, suggestion
 from kvref.storage.base import MYSQL, PRIMARY, READS, SESSION, without_password
 from kvref.storage.mysql.accounts import METHODS, refusal
 from kvref.storage.mysql.errors import HangError
@@ -146,7 +146,7 @@ class Login:
                 **where,
             )  # fmt: skip
         except OSError as error:
-            raise StoreError(f"store {self.text}: {error}") from error
+            raise StoreError(f"store {self.text}: {cause_of(error)}") from error
         # An account or a server that PyMySQL does not expect makes it raise errors of any type.
         except Exception as error:
             if hangs(error):
@@ -154,11 +154,21 @@ class Login:
                     f"store {self.text}: no answer within {self.timeout} s: the server is busy, or this is not the port"
                     " of a MySQL or MariaDB server"
                 ) from error
-            words = refusal(error, password=bool(self.password), encrypted=self.tls is not None)
+            words = self._unreachable(error) or refusal(error, password=bool(self.password), encrypted=self.tls is not None)
             raise StoreError(f"store {self.text}: {words}") from error
         opened._read_timeout = patience  # PyMySQL has one for all of a connection's life
         connection: Connection[Cursor] = opened
         return connection
+
+    def _unreachable(self, error: Exception) -> str:
+        """Return where no connection can be made, and why; "" for another error."""
+        original = getattr(error, "original_exception", None)
+        if error.args[:1] != (CR.CR_CONN_HOST_ERROR,) or original is None:
+            return ""
+        # PyMySQL names the host, `localhost` if the DSN has none, also where it used a socket.
+        where = f"through socket {self.socket!r}" if self.socket else f"on {self.host!r}"
+        reason = f"{CR.CR_CONN_HOST_ERROR} Can't connect to MySQL server {where} ({cause_of(original)})"
+        return f"{reason}: is it running there?"
 
 
 def fetch_all(connection: Connection[Cursor], sql: str, *parameters: str) -> list[tuple[Any, ...]]:
@@ -199,6 +209,12 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         ConfigError: not of that form, a password in it, or a file that cannot be read.
     """
     parts = urlsplit(dsn)
+    # An @ behind the path ends a password with a slash, which is not shown.
+    if dsn.startswith(MYSQL) and parts.username and parts.path.strip("/") and "@" not in parts.path:
+        raise ConfigError(
+            f"store {without_password(dsn)!r}: containers has the schema of each table: leave {parts.path.strip('/')!r}"
+            " out"
+        )
     if not dsn.startswith(MYSQL) or parts.path not in ("", "/") or parts.fragment:
         raise ConfigError(f"store {without_password(dsn)!r}: {_FORM}")
     if parts.password is not None:
@@ -208,8 +224,8 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         )
     given = dict(parse_qsl(parts.query, keep_blank_values=True))
     shown = without_password(dsn)
-    if unknown := given.keys() - set(_NAMES):
-        raise ConfigError(f"store {shown!r}: unknown {', '.join(sorted(unknown))}: {_FORM}")
+    if unknown := sorted(given.keys() - set(_NAMES)):
+        raise ConfigError(f"store {shown!r}: unknown {', '.join(unknown)}{suggestion(unknown[0], _NAMES)}: {_FORM}")
     socket = given.get("unix_socket", "")
     if not parts.username:
         raise ConfigError(f"store {shown!r}: {_FORM}")
@@ -239,7 +255,7 @@ def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
             part = urlsplit(f"//{each}")
             nodes.append((part.hostname or "", part.port or PORT))
         except ValueError as error:
-            raise ConfigError(f"store {shown!r}: {error}: {_FORM}") from error
+            raise ConfigError(f"store {shown!r}: {each!r} has no valid port: {_FORM}") from error
     if len(set(nodes)) < len(nodes):
         raise ConfigError(f"store {shown!r}: a server is named twice")
     return nodes
@@ -248,7 +264,7 @@ def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
 def _reads(shown: str, given: dict[str, str], *, several: bool) -> str:
     reads = given.get("reads", PRIMARY)
     if reads not in READS:
-        raise ConfigError(f"store {shown!r}: reads={reads}: one of {', '.join(READS)}")
+        raise ConfigError(f"store {shown!r}: reads={reads}{choices(reads, READS)}")
     if reads != PRIMARY and not several:
         raise ConfigError(f"store {shown!r}: reads={reads}: name the other members of the group too, HOST,HOST,HOST")
     return reads
@@ -276,7 +292,7 @@ def _secret(dsn: str, given: dict[str, str], environment: Mapping[str, str], opt
         secret = Path(path).read_text(encoding="utf-8").rstrip("\n")
         mode = Path(path).stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"store {dsn!r}: {option}: {error}") from error
+        raise ConfigError(f"store {dsn!r}: {option}: {cause_of(error)}") from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         # In a container, secrets are mounted with these permissions, and there are no other users.
         _log.warning("%s %s: other users of this machine may read it: chmod 600 it", option, path)
@@ -294,7 +310,7 @@ def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
     try:
         context = ssl.create_default_context(cafile=ca)
     except OSError as error:
-        raise ConfigError(f"store {dsn!r}: ssl_ca={ca}: {error}") from error
+        raise ConfigError(f"store {dsn!r}: ssl_ca={ca}: {cause_of(error)}") from error
     context.check_hostname = identity != "0"
     # Certificates that servers generate for themselves lack extensions that RFC 5280 requires.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
@@ -302,14 +318,14 @@ def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
         try:
             context.load_cert_chain(cert, key)
         except OSError as error:
-            raise ConfigError(f"store {dsn!r}: ssl_cert={cert}, ssl_key={key}: {error}") from error
+            raise ConfigError(f"store {dsn!r}: ssl_cert={cert}, ssl_key={key}: {cause_of(error)}") from error
     return context
 
 
 def _number(dsn: str, given: dict[str, str], name: str, most: int, least: int = 1) -> int:
     text = given[name]
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise ConfigError(f"store {dsn!r}: {name}={text}: from {least} to {most}")
+        raise ConfigError(f"store {dsn!r}: {name}={text}: write a number from {least} to {most}")
     return int(text)
 
 

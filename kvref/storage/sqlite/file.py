@@ -44,12 +44,21 @@ def identity(path: Path | str) -> tuple[int, int] | None:
 
 
 def opened(path: Path, profile: Profile) -> sqlite3.Connection:
-    """Open a connection; raises sqlite3.Error, and StoreError if the file cannot have the journal mode WAL.
+    """Open a connection.
 
     Args:
         path: of the file; created when missing.
         profile: decides whether CHECK constraints act.
+
+    Raises:
+        StoreError: the path is that of a directory, or of a file in a directory that does not exist, or the file
+            cannot have the journal mode WAL.
+        sqlite3.Error: the file cannot be opened or is not a database.
     """
+    if path.is_dir():
+        raise StoreError(f"store {path}: it is a directory: name a file")
+    if not path.absolute().parent.is_dir():
+        raise StoreError(f"store {path}: there is no directory {path.parent}: create it, or name another file")
     connection = sqlite3.connect(path, isolation_level=None, timeout=OPEN_WAIT, cached_statements=512)
     try:
         collations.register(connection)

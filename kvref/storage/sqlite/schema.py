@@ -19,7 +19,7 @@ from typing import Any, Final
 from kvref import collations
 from kvref.collations.charsets import UTF8MB4
 from kvref.engine.mapping import Column, Naming
-from kvref.errors import ConfigError
+from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config.catalog import CONFIG_COLUMNS, DEFAULT_NAME, cache_script, foreign
 from kvref.storage.config.column_types import column_of, constraints
@@ -123,6 +123,8 @@ def refuse_foreign(path: Path, *, missing_is_new: bool) -> None:
         raise ConfigError(
             f"store {path}: there is no such file: create it with kvref init --store {SCHEME}{path}, or add --create"
         )
+    if path.is_dir():
+        raise StoreError(f"store {path}: it is a directory: name a file")
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=OPEN_WAIT)) as connection:
             found = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
@@ -289,9 +291,11 @@ class SQLiteCatalog:
         return found.fetchone() is not None
 
     def table(self, schema: str, name: str) -> Table | None:
-        """Return a table's columns and unique indexes, None when there is no such table."""
+        """Return a table's columns and unique indexes, None when there is no such table; raises RowError for a view."""
         source = self.source_of(schema, name)
         if source is None:
+            if self._named("view", schema, name) is not None:
+                raise RowError(f"{schema}.{name} is a view: only tables can be mapped", "view")
             return None
         collation = self.column_collations(source)
         columns: dict[str, Column] = {}
@@ -348,8 +352,11 @@ class SQLiteCatalog:
 
     def source_of(self, schema: str, name: str) -> str | None:
         """Return SQLite's name of a table, None when there is no such table."""
-        tables = _tables(self._connection)
-        return next((n for n in (f"{schema}.{name}", name) if n in tables), None)
+        return self._named("table", schema, name)
+
+    def _named(self, kind: str, schema: str, name: str) -> str | None:
+        known = _names(self._connection, kind)
+        return next((n for n in (f"{schema}.{name}", name) if n in known), None)
 
     def column_collations(self, source: str) -> dict[str, str]:
         """Return the collation of each column, read from indexes of a copy: SQLite reports it for indexes only."""
@@ -418,7 +425,11 @@ class SQLiteCatalog:
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    return _names(connection, "table")
+
+
+def _names(connection: sqlite3.Connection, kind: str) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,))}
 
 
 def _member(declared: str, cell: str | None) -> int | None:

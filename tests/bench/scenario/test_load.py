@@ -137,13 +137,13 @@ def test_keys_of_a_file_beside_the_scenario(tmp_path: Path) -> None:
     ("override", "words"),
     [
         ("measure", "'measure': write KEY=VALUE"),
-        ("mesure=2", "mesure: there is no such key to set; possible: cooldown, fresh"),
+        ("mesure=2", "mesure: there is no such key to set, did you mean 'measure': choose one of cooldown, fresh"),
         (
             "table.keys.size=2",
-            "table.keys.size: there is no such key to set; possible: count, distribution, file, length, shape",
+            "table.keys.size: there is no such key to set: choose one of count, distribution, file, length, shape",
         ),
         ("series.get.nope=2", "series.get.nope: there is no such key"),
-        ("series.other.depth=2", "series.other: there is no such key to set; possible: deep, get, select"),
+        ("series.other.depth=2", "series.other: there is no such key to set: choose one of deep, get, select"),
         ("measure=fast", "measure = 'fast': it must be a number from 0.01 to 86400"),
         ("sessions=0", "sessions = [0]: it must be a list of different values, each a whole number from 1"),
         ("sessions=two", "sessions = ['two']"),
@@ -164,7 +164,7 @@ def test_values_set_by_hand_that_are_not_possible(tmp_path: Path, override: str,
         ("version = 1", "version = ", "mine.toml: no TOML: "),
         ("version = 1", "", "mine.toml: it has no version"),
         ("sessions = [1, 2]", "", "it has no sessions"),
-        ("sessions = [1, 2]", "sesions = [1, 2]", "mine.toml: sesions: there is no such key; possible: "),
+        ("sessions = [1, 2]", "sesions = [1, 2]", "mine.toml: sesions: there is no such key, did you mean 'sessions': choose one of "),
         ("sessions = [1, 2]", "sessions = [1, 1]", "sessions = [1, 1]: it must be a list of different values"),
         ("sessions = [1, 2]", "sessions = [true]", "sessions = [True]"),
         ("version = 1", "version = true", "version = True: it must be a whole number from 1"),
@@ -178,7 +178,7 @@ def test_values_set_by_hand_that_are_not_possible(tmp_path: Path, override: str,
         ('mapping = "default"', 'mapping = "d"', "table.mapping = 'd': it must be a name of 2 to 64"),
         ("count = 50, ", "", "table.keys: it has no count"),
         ("length = 12", "length = 251", "table.keys.length = 251: it must be a whole number from 8 to 250"),
-        ("length = 12", "lenght = 12", "table.keys.lenght: there is no such key; possible: count, distribution, file, length, shape"),
+        ("length = 12", "lenght = 12", "table.keys.lenght: there is no such key, did you mean 'length': choose one of count, distribution, file, length, shape"),
         ("length = 12", "file = 'none.txt'", "No such file"),
         ("[work]", "values = { sizes = [9, 1] }\n[work]", "table.values.sizes = [9, 1]: it must be a number of bytes"),
         ("[work]", "values = { sizes = 'etc' }\n[work]", "'facebook-etc'"),
@@ -203,7 +203,7 @@ def test_values_set_by_hand_that_are_not_possible(tmp_path: Path, override: str,
         ("[scale.small]", "[scale.tiny]", "scale: it must have the tables small, laptop, full; found: tiny, laptop, full"),
         ("measure = 1", "mesure = 1", "scale.laptop.mesure: there is no such key"),
         ("measure = 1", "measure = -1", "scale.laptop.measure = -1: it must be a number from 0.01"),
-        ("[scale.full.series.deep]", "[scale.full.series.shallow]", "scale.full.series.shallow: there is no such key; possible: deep, get, select"),
+        ("[scale.full.series.deep]", "[scale.full.series.shallow]", "scale.full.series.shallow: there is no such key: choose one of deep, get, select"),
         ('only = ["get"]', 'only = "get"', "scale.small.only = 'get': it must be a list"),
     ],
 )  # fmt: skip
@@ -225,7 +225,7 @@ def test_a_document_without_series_or_scales(tmp_path: Path) -> None:
 
 
 def test_what_is_no_scenario(tmp_path: Path) -> None:
-    with pytest.raises(BenchError, match=r"scenario 'ro-2m': possible: binlog-batch, .*, or the path of a \.toml file"):
+    with pytest.raises(BenchError, match=r"no scenario 'ro-2m': choose one of binlog-batch, .*, or name a \.toml file"):
         scenario.load("ro-2m")
     with pytest.raises(BenchError, match="No such file or directory; name a file that can be read"):
         scenario.load(str(tmp_path / "none.toml"))

@@ -1,0 +1,54 @@
+"""Names that the shell completes: profiles, targets, requirements, chapters and settings.
+
+A function loads the module with the names when the shell asks for them, so that no other call of the program does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import click
+
+
+def profile(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    """Return the profiles that begin so."""
+    from kvref import profiles  # noqa: PLC0415
+
+    return beginning_with(profiles.names(), incomplete)
+
+
+def target(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    """Return the targets that begin so, behind NAME= too."""
+    from kvref_testbed import targets  # noqa: PLC0415
+
+    name, equals, begun = incomplete.rpartition("=")
+    return [f"{name}{equals}{each}" for each in beginning_with(targets.names(), begun)]
+
+
+def requirement(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    """Return the IDs of requirements that begin so."""
+    from kvref.specification import requirements  # noqa: PLC0415
+
+    return beginning_with(requirements.load(), incomplete.upper())
+
+
+def chapter(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    """Return the chapters that begin so."""
+    from kvref.specification import requirements  # noqa: PLC0415
+
+    return beginning_with(requirements.CHAPTERS, incomplete)
+
+
+def setting(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    """Return the settings that begin so, each with the sign in front of its value."""
+    from kvref.server.settings import SETTINGS  # noqa: PLC0415
+
+    return beginning_with([f"{name}=" for name in SETTINGS], incomplete)
+
+
+def beginning_with(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names that begin so."""
+    return [name for name in names if name.startswith(incomplete)]
