@@ -73,6 +73,13 @@ class AccessLog:
         """Note what a command other than a get did to an item."""
         self._events.append((key, change))
 
+    def tick(self, now: float) -> None:
+        """Note the UNIX time for accesses that come without, instead of the last one if there was none in between."""
+        if self._events and isinstance(self._events[-1], float):
+            self._events[-1] = now
+        else:
+            self._events.append(now)
+
     def take(self) -> deque[Event]:
         """Return what was noted, and keep all from now on: it is taken again soon."""
         events = self._events

@@ -117,15 +117,21 @@ class Marks:
 
     @property
     def asked(self) -> bool:
-        """Return whether a client has asked for accesses: only then does `settle` what it is called for."""
+        """Return whether a client has asked for accesses: only then does `settle` read the logs."""
         return self._asked
 
     def ask(self) -> None:
         """Note that a client asks for accesses."""
         self._asked = True
 
+    def tick(self, now: float) -> None:
+        """Note the UNIX time, for accesses that come without, and read the logs, so that none grows; once a second."""
+        self.settle()
+        for _, log in self._logs.values():
+            log.tick(now)
+
     def settle(self) -> None:
-        """Read the logs; called once a second, so that none grows."""
+        """Read the logs, if a client has asked for accesses."""
         if self.asked:
             with self.exclusive():
                 for source in self._logs:
