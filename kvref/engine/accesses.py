@@ -16,7 +16,7 @@ from kvref.collations.comparison import order
 from kvref.collations.names import known as known_collation
 from kvref.engine.mapping import Column, Kind
 
-LOGGED: Final = 1 << 14  # accesses of a mapping that are remembered until a client asks for the first time
+LOGGED: Final = 1 << 14  # accesses of a mapping that are remembered until a client first requests them
 
 
 class Change(Enum):

@@ -1,4 +1,4 @@
-"""Reads the logs of accesses once a second, for clients that ask when items were last accessed."""
+"""Reads the logs of accesses once a second, for clients that request when items were last accessed."""
 
 from __future__ import annotations
 
