@@ -49,7 +49,7 @@ Details of expiry times and meta commands, such as marks that a restart removes,
 | `stats sizes`, `sizes_enable`, `sizes_disable`, `extstore`, `proxy` | no rows: there are no slabs; the last two are unknown: `ERROR` | states and rows of their own |
 | `stats` | without rows of memory, slabs, LRU, hash table, log watchers, read buffers and response objects; with further rows of its own | all rows |
 | `stats settings` | rows of settings that kvref has; those of TLS only if a listener has TLS, without `ssl_wbuf_size` | all rows |
-| `flush_enabled`, `dump_enabled` of `stats settings` | what the connection that asks may do | options of the server |
+| `flush_enabled`, `dump_enabled` of `stats settings` | what the requesting connection may do | options of the server |
 | `l` and `la` of an item that was read twice | every later read sets the time; of an item of which the server knows no access they count from its start | an active item keeps its time until the LRU moves it |
 | `mg KEY T-1 t` | an item that is expired at once has 0 seconds left | 2^32 less the seconds since the start, or -1 |
 | `@@name` | switches to a mapping | part of the key |

@@ -16,7 +16,7 @@ from kvref.collations.comparison import order
 from kvref.collations.names import known as known_collation
 from kvref.engine.mapping import Column, Kind
 
-LOGGED: Final = 1 << 14  # accesses of a mapping that are remembered until a client asks for the first time
+LOGGED: Final = 1 << 14  # accesses of a mapping that are remembered until a client first requests them
 
 
 class Change(Enum):
@@ -72,6 +72,13 @@ class AccessLog:
     def changed(self, key: bytes, change: Change) -> None:
         """Note what a command other than a get did to an item."""
         self._events.append((key, change))
+
+    def tick(self, now: float) -> None:
+        """Note the UNIX time for accesses that come without, instead of the last one if there was none in between."""
+        if self._events and isinstance(self._events[-1], float):
+            self._events[-1] = now
+        else:
+            self._events.append(now)
 
     def take(self) -> deque[Event]:
         """Return what was noted, and keep all from now on: it is taken again soon."""

@@ -51,7 +51,7 @@ class Marks:
         self._marks: OrderedDict[Key, tuple[int, Mark]] = OrderedDict()
         self._accesses: OrderedDict[_Item, Access] = OrderedDict()
         self._logs: dict[_Source, tuple[Callable[[bytes], Hashable], AccessLog]] = {}
-        self._asked = False
+        self._requested = False
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Lock the marks, so that only one client receives the instruction to recache an item."""
@@ -101,7 +101,7 @@ class Marks:
             entry: the item: if it has another content than when this was last called, and no command has written it,
                 SQL has.
         """
-        self.ask()
+        self.request()
         self.log(mapping)
         source = mapping.identity, mapping.key.collation
         with self.exclusive():
@@ -116,17 +116,23 @@ class Marks:
         return access
 
     @property
-    def asked(self) -> bool:
-        """Return whether a client has asked for accesses: only then does `settle` what it is called for."""
-        return self._asked
+    def requested(self) -> bool:
+        """Return whether a client has requested accesses: only then does `settle` read the logs."""
+        return self._requested
 
-    def ask(self) -> None:
-        """Note that a client asks for accesses."""
-        self._asked = True
+    def request(self) -> None:
+        """Note that a client requests accesses."""
+        self._requested = True
+
+    def tick(self, now: float) -> None:
+        """Note the UNIX time, for accesses that come without, and read the logs, so that none grows; once a second."""
+        self.settle()
+        for _, log in self._logs.values():
+            log.tick(now)
 
     def settle(self) -> None:
-        """Read the logs; called once a second, so that none grows."""
-        if self.asked:
+        """Read the logs, if a client has requested accesses."""
+        if self.requested:
             with self.exclusive():
                 for source in self._logs:
                     self._settle(source)

@@ -1,8 +1,9 @@
-"""Reads the logs of accesses once a second, for clients that ask when items were last accessed."""
+"""Reads the logs of accesses once a second, for clients that request when items were last accessed."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Final
 
 from kvref.engine.shared_state import Marks
@@ -11,7 +12,7 @@ EVERY: Final = 1.0  # seconds
 
 
 class AccessTimer:
-    """Call `Marks.settle` for as long as the server runs.
+    """Call `Marks.tick` for as long as the server runs.
 
     Args:
         marks: of the server.
@@ -28,4 +29,4 @@ class AccessTimer:
 
     def _tick(self) -> None:
         self._timer = self._loop.call_later(EVERY, self._tick)
-        self._marks.settle()
+        self._marks.tick(time.time())

@@ -461,7 +461,7 @@ class Server:
             "shutdown_command": "no",
             "maxconns_fast": "yes",  # excess clients are rejected, not kept waiting
             "track_sizes": "no",
-            **of_listeners(self.listeners, self._listening),
+            **of_listeners(self.listeners),
         }
 
     def _limit_rows(self) -> dict[str, str]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    import socket
-
     from kvref.server.listeners.listener import Listener
 
 # OpenSSL's numbers of the two modes that a listener can have: SSL_VERIFY_NONE, and SSL_VERIFY_PEER with
@@ -18,24 +16,15 @@ _PEM: Final = "1"  # SSL_FILETYPE_PEM
 NOT_SET: Final = "NULL"
 
 
-def of_listeners(listeners: Sequence[Listener], listening: Iterable[socket.socket]) -> dict[str, str]:
-    """Return the rows; of several listeners the first with TCP, with users or with TLS decides.
-
-    Args:
-        listeners: of the server.
-        listening: their sockets in this process, which know the port where the address leaves it open.
-    """
-    hosts = [each.address for each in listeners if not each.address.path]
-    port = hosts[0].port if hosts else 0
-    if hosts and not port:
-        bound = [each.getsockname() for each in listening]
-        port = next((name[1] for name in bound if isinstance(name, tuple)), 0)
+def of_listeners(listeners: Sequence[Listener]) -> dict[str, str]:
+    """Return the rows of these listeners: the first with TCP, with users or with TLS decides."""
+    hosts = [each.address.host for each in listeners if not each.address.path]
     path = next((each.address.path for each in listeners if each.address.path), NOT_SET)
     users = next((str(each.auth_file) for each in listeners if each.auth_file is not None), "no")
     return {
-        "tcpport": str(port),
+        "tcpport": str(next((each.port for each in listeners if not each.address.path), 0)),
         "udpport": "0",
-        "inter": ",".join(dict.fromkeys(each.host for each in hosts)) or NOT_SET,
+        "inter": ",".join(dict.fromkeys(hosts)) or NOT_SET,
         "domain_socket": path,
         "auth_enabled_ascii": users,
         **_of_tls(listeners),

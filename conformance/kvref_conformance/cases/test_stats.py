@@ -184,7 +184,7 @@ CASES = (
     ),
     case(
         "stats-settings-detail",
-        "KV-STATS-038",
+        "KV-STATS-037",
         *(
             step
             for word, shown in (("on", "yes"), ("off", "no"))
@@ -193,7 +193,7 @@ CASES = (
     ),
     case(
         "stats-cmd-meta",
-        "KV-STATS-039",
+        "KV-STATS-038",
         RESET,
         send("me {k}\r\nmn\r\nmg {k}\r\nmd {k}\r\n", "EN\r\nMN\r\nEN\r\nNF\r\n"),
         one_stat("cmd_meta", 1),

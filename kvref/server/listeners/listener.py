@@ -113,6 +113,7 @@ class Listener:
     _files: list[SocketFile] = field(default_factory=list, init=False)
     users: Users | None = field(default=None, init=False)
     tls: ssl.SSLContext | None = field(default=None, init=False)
+    port: int = field(default=0, init=False)  # that is listened on, in processes forked later too; 0: none
 
     def __post_init__(self) -> None:
         self.renew(self.load())
@@ -143,10 +144,10 @@ class Listener:
 
     def listen(self) -> list[socket.socket]:
         """Return the sockets that are listened on; raises ConfigError where the address cannot be."""
-        if self.passed is not None:
-            return [self.passed]
-        found = listen(self.address, self.permissions)
-        if self.address.path:
+        found = [self.passed] if self.passed is not None else listen(self.address, self.permissions)
+        if not self.address.path:
+            self.port = found[0].getsockname()[1]
+        elif self.passed is None:
             self._files.append(file_of(self.address.path))
         return found
 

@@ -60,7 +60,7 @@ class MarkTables:
     def __init__(self) -> None:
         self.marks = _Table()
         self.accesses = _Table()
-        self.asked = anonymous(CELL)
+        self.requested = anonymous(CELL)
 
 
 class WorkerMarks(Marks):
@@ -104,13 +104,13 @@ class WorkerMarks(Marks):
             self._tables.marks.put(_item(at), _content(entry), mark.stale * _STALE | mark.taken * _TAKEN)
 
     @property
-    def asked(self) -> bool:
+    def requested(self) -> bool:
         """See `Marks`: of any worker."""
-        return bool(self._tables.asked[0])
+        return bool(self._tables.requested[0])
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """See `Marks`."""
-        self._tables.asked[0] = 1
+        self._tables.requested[0] = 1
 
     def _access(self, at: Hashable) -> Access:
         content, number = self._tables.accesses.get(_item(at))

@@ -154,7 +154,9 @@ class Login:
                     f"store {self.text}: no answer within {self.timeout} s: the server is busy, or this is not the port"
                     " of a MySQL or MariaDB server"
                 ) from error
-            words = self._unreachable(error) or refusal(error, password=bool(self.password), encrypted=self.tls is not None)
+            words = self._unreachable(error) or refusal(
+                error, password=bool(self.password), encrypted=self.tls is not None
+            )
             raise StoreError(f"store {self.text}: {words}") from error
         opened._read_timeout = patience  # PyMySQL has one for all of a connection's life
         connection: Connection[Cursor] = opened

@@ -153,6 +153,10 @@ def test_no_flush(limited: list[int]) -> None:
         == refused * 2 + b"VALUE a 0 11\r\nof the shop\r\nEND\r\n"
     )
     assert say(limited[SHOP], b"flush_all noreply\r\nmn\r\n").endswith(b"MN\r\n")
+    for number, shown in ((SHOP, b"no"), (ALL, b"yes")):
+        assert b"STAT flush_enabled %b\r\nSTAT dump_enabled %b\r\n" % (shown, shown) in say(
+            limited[number], b"stats settings\r\n"
+        )
     for opcode in (0x08, 0x18):
         assert b"flush_all not allowed" in say(limited[SHOP], frame(opcode))
     assert say(limited[SHOP], b"get a\r\n") == b"VALUE a 0 11\r\nof the shop\r\nEND\r\n"

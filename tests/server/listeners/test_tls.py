@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 import subprocess
 from collections.abc import Iterator
@@ -34,11 +35,18 @@ def secured(request: pytest.FixtureRequest, own: Files, tmp_path_factory: pytest
         yield served
 
 
+def settings(reply: bytes) -> dict[str, str]:
+    return dict(re.findall(r"STAT (\S+) (.*)\r\n", reply.decode()))
+
+
 def test_both_protocols(secured: Served, own: Files) -> None:
     tls = trusting(own[0])
     assert answers(secured.port, [b"get AA\r\n", USER, b"get AA\r\n"], tls) == [
         b"CLIENT_ERROR unauthenticated\r\n", b"STORED\r\n", ROW,
     ]  # fmt: skip
+    shown = settings(answers(secured.port, [USER, b"stats settings\r\n"], tls)[1])
+    assert (shown["tcpport"], shown["inter"]) == (str(secured.port), "127.0.0.1")
+    assert shown["auth_enabled_ascii"].endswith("/auth")
     said = answers(secured.port, [frame(0x21, b"PLAIN", b"\0alice\0secret"), frame(0x00, b"AA")], tls)
     assert said[1].endswith(b"HELLO, HELLO")
 
@@ -104,7 +112,15 @@ def test_client_certificates(tmp_path: Path, own: Files) -> None:
     options = ["--tls-cert", str(own[0]), "--tls-key", str(own[1]), "--tls-client-ca", str(theirs[0])]
     with serving(tmp_path / "x.sqlite", *options) as served:
         served.wait_for("(TLS; client certificates)")
-        assert answers(served.port, [b"get AA\r\n"], trusting(own[0], theirs)) == [ROW]
+        said = answers(
+            served.port, [b"get AA\r\n", b"refresh_certs\r\n", b"stats settings\r\n"], trusting(own[0], theirs)
+        )
+        assert said[:2] == [ROW, b"CLIENT_ERROR refresh_certs not allowed: SIGHUP reads certificates again\r\n"]
+        assert {name: value for name, value in settings(said[2]).items() if name.startswith("ssl_")} == {
+            "ssl_enabled": "yes", "ssl_chain_cert": str(own[0]), "ssl_key": str(own[1]), "ssl_verify_mode": "3",
+            "ssl_keyformat": "1", "ssl_ciphers": "NULL", "ssl_ca_cert": str(theirs[0]), "ssl_session_cache": "no",
+            "ssl_kernel_tls": "no", "ssl_min_version": "tlsv1.2",
+        }  # fmt: skip
         for shown in (None, strange):
             try:
                 said = held(served.port, [b"get AA\r\n"], trusting(own[0], shown))
