@@ -72,6 +72,17 @@ UNDERSTOOD: Final = {
     "created by LIKE": after("RENAME TABLE items TO old;\nCREATE TABLE items (LIKE old);\n", USABLE),
     "created by SELECT": after("CREATE TABLE old LIKE items;\nDROP TABLE items;\nCREATE TABLE items SELECT * FROM old;\n", BAD, "no unique index"),
     "created again": after("CREATE TABLE IF NOT EXISTS items (a INT);\n", USABLE),
+    "created with literals": Dump(
+        CONFIGURATION.replace(
+            "value VARCHAR(50)) ENGINE=InnoDB;\nINSERT INTO config_options VALUES ('separator', '|'), ('table_map_delimiter', '.');",
+            "value VARCHAR(50)) ENGINE=InnoDB\n SELECT 'separator' AS name, '|' AS value UNION ALL SELECT 'table_map_delimiter', '.';",
+        )
+        + SHOP
+        + ITEMS,
+        USABLE,
+    ),
+    "a renamed table behind a temporary one": after("CREATE TEMPORARY TABLE items (a INT);\nALTER TABLE items RENAME TO other;\n", USABLE),
+    "JSON": after("ALTER TABLE items ADD j JSON, ADD i JSON NOT NULL;\n", USABLE),
     "a temporary table": after("CREATE TEMPORARY TABLE items (a INT);\nALTER TABLE items ADD b INT;\nDROP TABLE items;\n", USABLE),
     "an index on an expression": after("ALTER TABLE items ADD UNIQUE KEY `fx` ((upper(`title`)));\n", BAD, "virtual columns", mariadb=False),
     "a virtual column": after("ALTER TABLE items ADD g INT AS (length(title)) VIRTUAL, ADD h INT;\n", BAD, "virtual columns: g"),

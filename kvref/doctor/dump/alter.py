@@ -138,8 +138,13 @@ def alter_table(table: Table, statement: Words, place: Place, database: str) -> 
     return done
 
 
+def is_without_effect(action: Words) -> bool:
+    """Return whether an action of ALTER TABLE leaves the table's definition as it is."""
+    return any(action.has(*words) for words in _WITHOUT_EFFECT)
+
+
 def _change(table: Table, action: Words, place: Place, done: Done, database: str) -> None:
-    if any(action.has(*words) for words in _WITHOUT_EFFECT):
+    if is_without_effect(action):
         return
     if action.accept("ADD"):
         _add(table, action, place)

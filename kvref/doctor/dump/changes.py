@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from kvref.doctor.dump.alter import alter_table, read_options
+from kvref.doctor.dump.alter import alter_table, is_without_effect, read_options
 from kvref.doctor.dump.declared import Text, text_of
 from kvref.doctor.dump.define import Place, add_index, define, tree_of
 from kvref.doctor.dump.rows import Row, Rows
@@ -267,6 +267,7 @@ class Changes:
         self.gone.discard(key)
         if key[0] == CONFIGURATION and not temporary:
             self.rows[key] = rows
+            self.configured |= bool(rows)
 
     def _defined(self, statement: Words, key: Key) -> tuple[Table, list[Row]]:
         """Return a table that CREATE TABLE makes, with the rows that it begins with."""
@@ -304,7 +305,9 @@ class Changes:
         """Return a table made of a query's columns; raises NotUnderstood for more than columns of one table."""
         statement.accept("AS")
         query = tree_of(statement.group().rest() if statement.next() == "(" else statement.rest())
-        if table.columns or not isinstance(query, exp.Select):
+        if table.columns:
+            return self._with_literals(query, table)
+        if not isinstance(query, exp.Select):
             raise NotUnderstood("columns of a query")
         other, original = self._queried(query)
         for each in query.expressions:
@@ -322,6 +325,26 @@ class Changes:
             raise NotUnderstood("rows of another schema")
         names = [column.name.lower() for column in table.columns]
         return table, [dict(zip(names, row, strict=True)) for row in cells]
+
+    @staticmethod
+    def _with_literals(query: exp.Expr, table: Table) -> tuple[Table, list[Row]]:
+        """Return a table with the rows of a query of literals, each named as a column; raises NotUnderstood."""
+        selects = [query] if isinstance(query, exp.Select) else list(query.find_all(exp.Select))
+        if not selects or query.find(exp.From) or query.find(exp.Where) or query.find(exp.Limit):
+            raise NotUnderstood("columns of a query")
+        names = [each.alias for each in selects[0].expressions]
+        if not all(names) or any(not table.has(name) for name in names):
+            raise NotUnderstood("columns of a query")
+        selected = [table.columns[table.place(name)] for name in names]
+        table.columns = [column for column in table.columns if column not in selected] + selected
+        rows = Rows(table, [])
+        for select in selects:
+            literals = exp.Tuple(expressions=[each.unalias() for each in select.expressions])
+            columns = [exp.to_identifier(name, quoted=True) for name in names]
+            target = exp.Schema(this=exp.to_table("t"), expressions=columns)
+            insert = exp.Insert(this=target, expression=exp.Values(expressions=[literals]))
+            rows.insert(insert, lambda _: [], replacing=False)
+        return table, rows.rows
 
     def _queried(self, query: exp.Select) -> tuple[Key, Table]:
         named = query.args.get("from_")
@@ -380,12 +403,16 @@ class Changes:
         key = self._table_key(statement)
         if exists and key not in self.tables and key not in self._temporary and key[0] in self.whole:
             return
+        if statement and all(is_without_effect(action) for action in statement.copy().parts()):
+            return
         table = self._needed(key)
         before = [column.name for column in table.columns]
         done = alter_table(table, statement, self._place(key), self._database)
         if key in self.rows and table is self.tables.get(key):
             self.rows[key] = _moved(self.rows[key], before, table, done.renamed)
-        if done.name is not None:
+        if done.name is not None and key in self._temporary:
+            self._temporary[done.name] = self._temporary.pop(key)
+        elif done.name is not None:
             self._rename_table(key, done.name)
 
     def _rename(self, statement: Words) -> None:
@@ -409,7 +436,7 @@ class Changes:
             self.views.remove(old)
             self.views.add(new)
             return
-        if old in self._temporary:
+        if old in self._temporary and self.server.mariadb:  # MySQL's RENAME TABLE is of other tables only
             self._temporary[new] = self._temporary.pop(old)
             return
         table = self.tables.get(old)

@@ -127,6 +127,7 @@ class Type:
         attributes: `unsigned`, `zerofill`.
         charset: that the type itself implies; "" for none.
         serial: it is SERIAL.
+        is_json: it is JSON of MariaDB, a text with a CHECK.
     """
 
     word: str
@@ -134,6 +135,7 @@ class Type:
     attributes: str = ""
     charset: str = ""
     serial: bool = False
+    is_json: bool = False
 
     @property
     def is_text(self) -> bool:
@@ -205,7 +207,7 @@ def _shown(word: str, arguments: str, attributes: list[str], spelling: str, serv
     if word == "serial":
         return Type("bigint", "", "unsigned", serial=True)
     if word == "json" and server.mariadb:
-        return Type("longtext", charset="utf8mb4")
+        return Type("longtext", charset="utf8mb4", is_json=True)
     if word in ("text", "blob") and arguments.isdigit():
         stem = next((each for each, size in _SIZES.items() if size >= int(arguments[:11])), "long")
         return Type(f"{stem}{word}")

@@ -202,11 +202,13 @@ class _Definition:
         self._default = False
         self._binary = False
         kind = read_type(words, place.server)
-        self._charset, self._collation = kind.charset, "utf8mb4_bin" if kind.charset == "utf8mb4" else ""
+        self._charset, self._collation = kind.charset, "utf8mb4_bin" if kind.is_json else ""
         self._nullable: bool | None = None
         self.column = Column(name, kind, None)
         for each in self._attributes(self._without_the_unknown(words)):
             self._take(each)
+        if kind.is_json:
+            self.checks.append(("", frozenset({name.lower()})))
         if kind.serial:
             self.column = replace(self.column, auto_increment=True)
             self.indexes.append(("", True))

@@ -150,6 +150,10 @@ class Words:
                 part.append(token)
         yield Words(self._text, part)
 
+    def copy(self) -> Words:
+        """Return what is not read yet, to be read twice."""
+        return Words(self._text, self._tokens[self._at :])
+
     def rest(self) -> str:
         """Read to the end; return it as MySQL's SQL with names in backticks."""
         written = self.written(self)
