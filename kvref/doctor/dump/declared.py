@@ -42,7 +42,7 @@ _OF_BYTES: Final = {
     "longtext": "longblob",
 }  # fmt: skip
 _TEXTS: Final = frozenset({*_OF_BYTES, "enum", "set"})
-# Largest length of TEXT and BLOB in bytes, by what stands before it in the type's name.
+# Largest length of TEXT and BLOB in bytes, by the first part of the type's name.
 _SIZES: Final = {"tiny": 255, "": 65535, "medium": (1 << 24) - 1, "long": (1 << 32) - 1}
 # Bytes of the longest character where that is not 1.
 _LONGEST: Final = {

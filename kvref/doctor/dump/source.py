@@ -75,7 +75,7 @@ class DumpSource(Source):
         if cut:
             self.notes.append("the dump has no last line `-- Dump completed`: mysqldump did not finish it")
         if changes.doubt:
-            self.notes.append(f"nothing can be told: {changes.doubt}: {_SERVER}")
+            self.notes.append(f"the whole dump cannot be judged: {changes.doubt}: {_SERVER}")
         doubts = {**changes.doubts, **{key: table.doubt for key, table in changes.tables.items() if table.doubt}}
         self.notes += [f"table {'.'.join(key)} cannot be read from the dump: {doubt}" for key, doubt in doubts.items()]
 
