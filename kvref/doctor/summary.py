@@ -55,6 +55,9 @@ def _errors(report: Report) -> Iterator[str]:
 
 
 def _warnings(report: Report) -> Iterator[str]:
+    for row in report.rows:
+        if row.not_granted:
+            yield f"privileges, {row.row.name!r}: {row.not_granted}"
     cited = _cited(report, lambda finding: finding.citations)
     crashes = [each for each in cited if each[0].ends_the_server]
     for citation, names in crashes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from doctor.rows import BAD, COLUMNS, PLAIN, TABLE
 
 from kvref import collations, profiles
 from kvref.cli import main
+from kvref.doctor.examine import examine
+from kvref.doctor.source import open_source
+from kvref.doctor.summary import summarize
 from kvref.storage.sqlite.store import SQLiteStore
 
 
@@ -301,3 +305,10 @@ def test_text_of_the_database_changes_no_terminal(tmp_path: Path) -> None:
     refused = doctor(f"{EVIL}.sql")
     assert refused.exit_code == 2
     assert refused.output.replace("\n", "").isprintable()
+
+
+def test_the_summary_warns_of_privileges(tmp_path: Path) -> None:
+    with open_source(f"sqlite:///{configured(tmp_path, {'q': {}})}") as source:
+        report = examine(source, profiles.load("mysql-8.0"))
+    row = replace(report.rows[0], not_granted="set fails: GRANT it")
+    assert summarize(replace(report, rows=(row,))).warnings[0] == "privileges, 'q': set fails: GRANT it"
