@@ -121,7 +121,7 @@ POLICIES = {"get": 1, "set": 2, "delete": 3, "flush": 4}
 
 
 def test_a_case_of_a_requirement_on_a_policy_runs_with_that_policy() -> None:
-    """`If set_policy is innodb_only, ...` says nothing about an endpoint with another policy."""
+    """`If set_policy is innodb_only, ...` does not apply to an endpoint with another policy."""
     seen = 0
     for case in all_cases():
         row = min((case.setup or Setup()).policies, default=("", *["innodb_only"] * 4))

@@ -12,12 +12,9 @@ from kvref.cli.judge.self_test import complaints, judged
 from kvref_conformance.verdict import FAILS
 from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, OF_SQLITE, SLOW_PATH_ONLY, TOYS, trials_of
 from kvref_testbed.mutants.__main__ import main
+from kvref_testbed.mutants.changed import SAMPLE
 
 FOLDER = Path(kvref_testbed.mutants.__file__).parent
-
-
-# The first of each group and some toy servers, which the default tier runs.
-SAMPLE = {next(iter(group)).name for group in GROUPS.values()} | {"flushes_nothing", "binds_nothing", "writes_nothing"}
 
 
 @pytest.mark.live

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.case import by_fact, case, send
+from kvref_conformance.case import case, send
 from kvref_conformance.cases.phrases import miss, store, try_store
 
 if TYPE_CHECKING:
@@ -40,13 +40,9 @@ def setting(name: str, *values: int | str) -> Send:
     return send("stats settings\r\n", tuple(f"<stats>STAT {name} {value}\r\n<stats>END\r\n" for value in values))
 
 
-def names() -> Send:
-    """Want all rows of `stats` in their order; only the plugin has no further ones."""
-    few, more = ([f"STAT {name} <text>\r\n" for name in each] for each in (NAMES, MORE_NAMES))
-    return send(
-        "stats\r\n",
-        by_fact("verbs.beyond_plugin", no=f"{''.join(few)}END\r\n", yes=f"<stats>{'<stats>'.join(more)}<stats>END\r\n"),
-    )
+def row(name: str) -> str:
+    """Return the template of a row of `stats` with any value."""
+    return f"STAT {name} <text>\r\n"
 
 
 def one_stat(name: str, value: int | str) -> Send:
@@ -62,12 +58,16 @@ def each_stat(**values: int | str) -> tuple[Send, ...]:
 # The rows of the connection that sends the command, in any order.
 THIS_CONNECTION: Final = (
     "STAT <number a>:state conn_parse_cmd",
-    *(f"STAT {{a}}:{row}" for row in ("addr <text>", "listen_addr <text>", "secs_since_last_cmd <number>")),
+    *(f"STAT {{a}}:{each}" for each in ("addr <text>", "listen_addr <text>", "secs_since_last_cmd <number>")),
 )
 
 CASES = (
-    case("stats-names", "KV-STATS-001", names()),
-    case("stats-names-more", "KV-STATS-027", names()),
+    case("stats-names", "KV-STATS-001", send("stats\r\n", f"{''.join(map(row, NAMES))}END\r\n")),
+    case(
+        "stats-names-more",
+        "KV-STATS-027",
+        send("stats\r\n", f"<stats>{'<stats>'.join(map(row, MORE_NAMES))}<stats>END\r\n"),
+    ),
     case("stats-without-rows", "KV-STATS-002", store("{k}", "x"), *each_stat(curr_items=0, total_items=0, bytes=0)),
     case(
         "stats-reset",
@@ -148,7 +148,7 @@ CASES = (
         case(
             f"stats-{words.replace(' ', '-')}-shows-it",
             "KV-STATS-025",
-            *(send(f"stats {words}\r\n", f"<stats>{row}\r\n<stats>END\r\n") for row in THIS_CONNECTION),
+            *(send(f"stats {words}\r\n", f"<stats>{each}\r\n<stats>END\r\n") for each in THIS_CONNECTION),
         )
         for words in ("conns", "conns x")
     ),
