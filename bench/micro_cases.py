@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import cycle
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,7 @@ VALUE: Final = 100  # bytes
 LENGTH: Final = 17  # bytes of a key
 VALUES: Final = Values((VALUE, VALUE))
 FRAME: Final = struct.Struct(">BBHBBHIIQ")
-GET, SET, NOOP, GETKQ = 0x00, 0x01, 0x0A, 0x0D
+GET, SET, NOOP, GETKQ, SETQ = 0x00, 0x01, 0x0A, 0x0D, 0x11
 HEADER: Final = FRAME.size
 FLAGS: Final = 4
 
@@ -47,6 +48,7 @@ def table(keys: int) -> Table:
 def cases(keys: int) -> tuple[Case, ...]:
     """Return all cases for a table with this number of rows, at least MANY."""
     there = [key(table(keys).keys, number) for number in range(keys)]
+    odd = [_any_bytes(each) for each in there]
     missing = [key(table(2 * keys).keys, number) for number in range(keys, 2 * keys)]
     item = len(b"VALUE  0 100\r\n") + LENGTH + VALUE + 2
     found = HEADER + FLAGS + VALUE
@@ -68,6 +70,8 @@ def cases(keys: int) -> tuple[Case, ...]:
             [b"set %b 0 0 %d\r\n%b\r\n" % (each, VALUE, value(VALUES, each)) for each in there],
         ),
         _case("set, binary", 1, 1, HEADER, [_frame(SET, each, bytes(8), value(VALUES, each)) for each in there]),
+        _case(f"set of {MANY}, quiet binary", MANY, MANY + 1, HEADER, _quiet_sets(there)),
+        _case(f"set of {MANY}, quiet binary, any bytes", MANY, MANY + 1, HEADER, _quiet_sets(odd)),
     )  # fmt: skip
 
 
@@ -77,6 +81,18 @@ def _case(name: str, keys: int, commands: int, size: int, requests: list[bytes])
 
 def _many(names: list[bytes]) -> list[list[bytes]]:
     return [names[first : first + MANY] for first in range(0, len(names) - MANY + 1, MANY)]
+
+
+def _quiet_sets(names: list[bytes]) -> list[bytes]:
+    return [
+        b"".join([_frame(SETQ, each, bytes(8), value(VALUES, each)) for each in some]) + _frame(NOOP)
+        for some in _many(names)
+    ]
+
+
+def _any_bytes(name: bytes) -> bytes:
+    """Return a key that no line of text has; the rest is pseudo-random ASCII, which every column takes."""
+    return b"\0 \n" + bytes([byte & 0x7F for byte in sha256(name).digest()[: LENGTH - 3]])
 
 
 def _frame(opcode: int, name: bytes = b"", extras: bytes = b"", data: bytes = b"") -> bytes:

@@ -12,6 +12,7 @@ SCRIPT = Path(__file__).parents[2] / "bench" / "micro.py"
 CASES = [
     f"{what}, {protocol}" for what in ("get hit", "get miss", "get of 100", "set") for protocol in ("text", "binary")
 ]
+CASES += ["set of 100, quiet binary", "set of 100, quiet binary, any bytes"]
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
