@@ -154,7 +154,7 @@ def test_pam_over_a_unix_socket(tmp_path: Path) -> None:
 
 
 def test_no_password() -> None:
-    said = r"set KVREF_MYSQL_PASSWORD, or name a file by \?password_file=PATH$"
+    said = r"put it into KVREF_MYSQL_PASSWORD, or into a file named by \?password_file=PATH$"
     with (
         scripted(greeting(), error(1045, "Access denied (using password: NO)", 2)) as (dsn, _),
         pytest.raises(StoreError, match=said),

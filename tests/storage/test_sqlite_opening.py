@@ -119,8 +119,8 @@ def test_another_process_with_a_lock_is_named(path: Path) -> None:
 
 def test_paths_and_content(path: Path) -> None:
     folder = path.parent
-    assert "it is a folder: name a file" in refused(folder)
-    assert f"there is no folder {folder / 'none'}" in refused(folder / "none" / "x.sqlite")
+    assert "it is a directory: name a file" in refused(folder)
+    assert f"there is no directory {folder / 'none'}" in refused(folder / "none" / "x.sqlite")
     other = folder / "text.sqlite"
     other.write_text("no database, " * 100)
     assert "file is not a database: it is of another program, or encrypted" in refused(other)

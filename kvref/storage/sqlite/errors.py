@@ -89,10 +89,6 @@ def of_opening(path: Path, error: sqlite3.Error) -> StoreError:
     fix = ""
     if code in _BUSY:
         fix = f": {holders(path)} has a lock on the file: end its transactions, or stop it"
-    elif path.is_dir():
-        fix = ": it is a folder: name a file"
-    elif not path.parent.is_dir():
-        fix = f": there is no folder {path.parent}: create it"
     elif code in _WRITE:
         fix = (
             f": the user of this process needs permission to read and write {path} and its folder, where"
