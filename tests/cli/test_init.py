@@ -44,6 +44,7 @@ def tables(path: Path) -> set[str]:
         ("CREATE TABLE demo_test (c1 TEXT)", ["--demo"], "the table demo_test is not kvref's, it lacks c2, c3, c4, c5"),
         ("CREATE TABLE cache (id INTEGER)", [], "there is a table 'cache' already: give the cache another name, --cache"),
         ("CREATE TABLE Pages (id INTEGER)", ["--cache", "pages"], "there is a table 'pages' already"),
+        ("CREATE INDEX cache_expires ON orders (id)", [], "there is an index 'cache_expires' already: give the cache"),
         ("CREATE INDEX containers ON orders (id)", [], LACKS.format("containers")),
     ],
 )  # fmt: skip

@@ -6,6 +6,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -36,7 +37,7 @@ def switch(plugin: str, data: bytes = b"12345678901234567890\0") -> bytes:
 
 
 @contextmanager
-def scripted(*parts: bytes) -> Iterator[tuple[str, list[bytes]]]:
+def scripted(*parts: bytes, path: Path | None = None) -> Iterator[tuple[str, list[bytes]]]:
     """Serve one client: send each part after something was received, the first at once, then close.
 
     Gives the DSN and what the client sent.
@@ -54,11 +55,15 @@ def scripted(*parts: bytes) -> Iterator[tuple[str, list[bytes]]]:
             while more := client.recv(65536):
                 received.append(more)
 
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    family = socket.AF_INET if path is None else socket.AF_UNIX
+    with socket.socket(family) as listening:
+        listening.bind(("127.0.0.1", 0) if path is None else str(path))
+        listening.listen()
         thread = Thread(target=serve)
         thread.start()
         try:
-            yield f"mysql://kv@127.0.0.1:{listening.getsockname()[1]}/", received
+            where = f"/?unix_socket={path}" if path else f"127.0.0.1:{listening.getsockname()[1]}/"
+            yield f"mysql://kv@{where}", received
         finally:
             thread.join()
 
@@ -137,8 +142,19 @@ def test_a_password_is_sent_in_clear_to_nobody_who_can_be_overheard(method: str)
     assert all(SECRET.encode() not in each for each in received)
 
 
+def test_pam_over_a_unix_socket(tmp_path: Path) -> None:
+    """The password is the answer to each hidden prompt, whatever its words, and to no other."""
+    begin, ok = greeting(), packet(b"\0\0\0\2\0\0\0", 4)
+    hidden, shown = (switch("dialog", flag + b"PIN: ") for flag in (b"\4", b"\2"))
+    for name, parts, sent in (("hidden", (begin, hidden, ok), True), ("shown", (begin, shown), False)):
+        with scripted(*parts, path=tmp_path / name) as (dsn, received), pytest.raises(StoreError) as raised:
+            parse(dsn, {PASSWORD: SECRET}).connect(1.0)
+        assert ((SECRET.encode() + b"\0") in b"".join(received)) is sent
+        assert ("prompt 'PIN: ' of PAM is not supported" in str(raised.value)) is not sent
+
+
 def test_no_password() -> None:
-    said = r"set KVREF_MYSQL_PASSWORD, or name a file by \?password_file=PATH$"
+    said = r"put it into KVREF_MYSQL_PASSWORD, or into a file named by \?password_file=PATH$"
     with (
         scripted(greeting(), error(1045, "Access denied (using password: NO)", 2)) as (dsn, _),
         pytest.raises(StoreError, match=said),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 from kvref import profiles
 from kvref.errors import StoreError
 from kvref.storage.sqlite import file, schema
+from kvref.storage.sqlite.errors import of_opening
 from kvref.storage.sqlite.file import network_of
 from kvref.storage.sqlite.schema import refuse_foreign
 from kvref.storage.sqlite.store import SQLiteStore
@@ -117,8 +119,8 @@ def test_another_process_with_a_lock_is_named(path: Path) -> None:
 
 def test_paths_and_content(path: Path) -> None:
     folder = path.parent
-    assert "it is a folder: name a file" in refused(folder)
-    assert f"there is no folder {folder / 'none'}" in refused(folder / "none" / "x.sqlite")
+    assert "it is a directory: name a file" in refused(folder)
+    assert f"there is no directory {folder / 'none'}" in refused(folder / "none" / "x.sqlite")
     other = folder / "text.sqlite"
     other.write_text("no database, " * 100)
     assert "file is not a database: it is of another program, or encrypted" in refused(other)
@@ -131,6 +133,14 @@ def test_paths_and_content(path: Path) -> None:
     assert "malformed: restore the file from a backup" in refused(path)
 
 
+def test_errors_of_the_disk(path: Path) -> None:
+    for code, text in ((sqlite3.SQLITE_FULL, "database or disk is full"), (sqlite3.SQLITE_IOERR, "disk I/O error")):
+        error = sqlite3.OperationalError(text)
+        error.sqlite_errorcode = code
+        said = str(of_opening(path, error))
+        assert re.fullmatch(rf"store {path}: {text}: check the disk of {path.parent}, where \d+ bytes are free", said)
+
+
 def test_permissions(path: Path) -> None:
     for each in (path.parent, *path.parent.parents):  # pytest's folders are its user's
         if each.stat().st_uid == os.geteuid() and each != Path("/"):
@@ -140,7 +150,7 @@ def test_permissions(path: Path) -> None:
         path.parent.chmod(folder_mode)
         with as_nobody():
             said = refused(path)
-            assert f"needs permission to write {path} and its folder" in said
+            assert f"needs permission to read and write {path} and its folder" in said
         path.parent.chmod(0o755)
         path.chmod(0o644)
     assert mode(path) == "delete"

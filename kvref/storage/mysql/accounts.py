@@ -69,7 +69,7 @@ def refusal(error: Exception, *, password: bool, encrypted: bool) -> str:
 
 def _of_denial(*, password: bool, encrypted: bool) -> str:
     if not password:
-        return "no password was given: set KVREF_MYSQL_PASSWORD, or name a file by ?password_file=PATH"
+        return "no password was given: put it into KVREF_MYSQL_PASSWORD, or into a file named by ?password_file=PATH"
     more = "" if encrypted else "; if the account requires TLS, " + _TLS
     return f"check the user, the host that it is for, and the password in KVREF_MYSQL_PASSWORD or password_file{more}"
 

@@ -88,22 +88,18 @@ def of_opening(path: Path, error: sqlite3.Error) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     fix = ""
     if code in _BUSY:
-        fix = f": {holders(path)} has a lock on the file: end its transactions"
-    elif path.is_dir():
-        fix = ": it is a folder: name a file"
-    elif not path.parent.is_dir():
-        fix = f": there is no folder {path.parent}: create it"
+        fix = f": {holders(path)} has a lock on the file: end its transactions, or stop it"
     elif code in _WRITE:
         fix = (
-            f": the user of this process needs permission to write {path} and its folder, where SQLite keeps"
-            f" {path.name}-wal and {path.name}-shm"
+            f": the user of this process needs permission to read and write {path} and its folder, where"
+            f" SQLite keeps {path.name}-wal and {path.name}-shm"
         )
     elif code == sqlite3.SQLITE_NOTADB:
         fix = ": it is of another program, or encrypted: name a SQLite file"
     elif code == sqlite3.SQLITE_CORRUPT:
         fix = f": restore the file from a backup, or save what is left: sqlite3 {path} .recover"
-    elif code == sqlite3.SQLITE_FULL:
-        fix = f": free space in {path.parent}"
+    elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        fix = f": check the disk of {path.parent}, where {_free(path.parent)} bytes are free"
     return StoreError(f"store {path}: {error}{fix}")
 
 
@@ -122,6 +118,11 @@ def holders(path: Path) -> str:
             if inode in files and first in files[inode] and pid not in (-1, 0, os.getpid()):
                 found[pid] = f"process {pid} ({_name(pid)})"
     return ", ".join(found.values()) or "another program"
+
+
+def _free(folder: Path) -> int:
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
 
 
 def _name(pid: int) -> str:

@@ -171,8 +171,9 @@ def refuse_clashes(path: Path, *, demo: bool, cache: str | None) -> None:
             if refusal := "; ".join(filter(None, found)):
                 raise ConfigError(f"store {path}: {refusal}: {_OTHER_FILE}")
             name = cache or (DEFAULT_NAME if new and not demo else "")
-            if name.lower() in kinds and (new or not _has_row(connection, name)):
-                raise ConfigError(f"store {path}: {_taken(name)}")
+            taken = [each for each in (name, f"{name}_expires") if each.lower() in kinds] if name else []
+            if taken and (new or not _has_row(connection, name)):
+                raise ConfigError(f"store {path}: {_taken(taken[0], kinds[taken[0].lower()])}")
     except sqlite3.Error as error:
         raise of_opening(path, error) from error
 
@@ -182,8 +183,9 @@ def _has_row(connection: sqlite3.Connection, name: str) -> bool:
     return found.fetchone() is not None
 
 
-def _taken(name: str) -> str:
-    return f"there is a table {name!r} already: give the cache another name, --cache NAME"
+def _taken(name: str, kind: str = "table") -> str:
+    article = "an" if kind == "index" else "a"
+    return f"there is {article} {kind} {name!r} already: give the cache another name, --cache NAME"
 
 
 class SQLiteCatalog:
