@@ -37,8 +37,7 @@ from kvref_testbed.targets.router import Router
 _HANG = 0.5  # seconds that a process is stopped
 _LONG_HANG = 4.5  # longer than `timeout=`
 _CLOCK_STEPS = (HOUR, 0, -HOUR, YEAR, 0)  # from the real time
-# At level 0 a get sees writes before their commit, which a database that is killed never makes.
-OVER_A_DATABASE = ("--set", "innodb_lock_wait_timeout=2", "--set", "innodb_api_trx_level=1")
+OVER_A_DATABASE = ("--set", "innodb_lock_wait_timeout=2")
 
 
 ROW_CACHE = ("--set", "row_cache_binlog=1")

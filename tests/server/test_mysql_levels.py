@@ -115,7 +115,7 @@ def test_rows_that_sql_has_not_committed_show_at_level_0_alone(database: SQLServ
                 assert end == other.commit or after == before
         assert after[4] == got("old", "2")[:-5] + got("new", "2")
         assert [each == (before if level else after) for each in meanwhile] == [True] * len(meanwhile)
-        # What a connection has written it sees, however it asks.
+        # A connection sees what it has written, in every form of a get.
         assert ask(client, put("old", "3") + b"get old\r\nget new old\r\n", 3) == (
             b"STORED\r\n" + got("old", "3") + got("new", "2")[:-5] + got("old", "3")
         )

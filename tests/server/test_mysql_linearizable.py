@@ -1,4 +1,4 @@
-"""Two servers over one database and SQL beside them: what gets show of a row is one order of its committed writes."""
+"""Two servers over one database, and SQL clients: what gets show of a row is one order of its committed writes."""
 
 from __future__ import annotations
 
