@@ -155,7 +155,7 @@ def test_a_dead_port_cannot_be_judged(conform: Run, unused_port: int, tmp_path: 
 def test_another_protocol_cannot_be_judged(conform: Run, scripted: Callable[..., Any]) -> None:
     done = conform(scripted(version=b"HTTP/1.1 400 Bad Request\r\n").where)
     assert done.returncode == 2
-    assert "is no memcached endpoint: it answered `version` with b'HTTP/1.1" in done.stderr
+    assert "is not a memcached endpoint: it answered `version` with b'HTTP/1.1" in done.stderr
 
 
 @pytest.mark.parametrize(
