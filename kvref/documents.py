@@ -152,4 +152,4 @@ def _check_scalar(value: object) -> None:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise DocumentError(f"text that is no Unicode: {value[:40]!a}") from None
+            raise DocumentError(f"text that is not Unicode: {value[:40]!a}") from None

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
 from typing import Final, TypeAlias
 
-_CLOSE: Final = 0.7  # ratio of difflib, of two names that a typing error may tell apart
+_CLOSE: Final = 0.65  # ratio of difflib, of two names that a typing error may tell apart
 # The context of one part of a check that has several: `nullcontext` raises the first error, `Collected.part` all.
 Part: TypeAlias = Callable[[], AbstractContextManager[None]]
 

@@ -317,7 +317,7 @@ def version_line(address: SocketAddress) -> bytes:
     if reply.hang and len(line) < _MAX_LINE and not line.endswith(b"\n"):
         raise CannotJudge(late)
     if not line.startswith(b"VERSION ") or not line.endswith(b"\r\n"):
-        raise CannotJudge(f"{where} is no memcached endpoint: it answered `version` with {line!r}")
+        raise CannotJudge(f"{where} is not a memcached endpoint: it answered `version` with {line!r}")
     return line
 
 

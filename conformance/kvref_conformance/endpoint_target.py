@@ -59,7 +59,7 @@ class EndpointTarget:
 
     def server(self, action: str) -> str:
         """Make the endpoint read its configuration again; a literal case has no other action."""
-        assert action == "reload", f"{action} is no action of a literal case"
+        assert action == "reload", f"{action} is not an action of a literal case"
         self.world.reload()
         return "open"
 

@@ -149,7 +149,7 @@ class Player:
             case Tick():
                 time.sleep(1 - time.time() % 1)
             case _:
-                raise TypeError(f"{step} is no step of the player")
+                raise TypeError(f"{step} is not a step of the player")
         return None
 
     def hang_up_all(self) -> None:

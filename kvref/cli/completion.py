@@ -1,6 +1,6 @@
 """Names that the shell completes: profiles, targets, requirements, chapters and settings.
 
-A function loads the module with the names when the shell asks for them, so that no other call of the program does.
+A function loads the module with the names only when the shell completes one.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _now(*digits: int) -> float:
 
 def _unsigned(number: int | None) -> int | None:
     if number is not None and number < 0:
-        raise ValueError(f"{number} is no unsigned number")
+        raise ValueError(f"{number} is not an unsigned number")
     return number
 
 

@@ -190,7 +190,7 @@ def plugin_server(name: str, progress: Progress = QUIET) -> Iterator[PluginServe
     """
     recipe = catalogue.recipe(name)
     if not isinstance(recipe, MySQLPlugin):
-        raise TargetError(f"{name!r} is no MySQL with the plugin: choose {', '.join(_names())}")
+        raise TargetError(f"{name!r} is not a MySQL with the plugin: choose {', '.join(_names())}")
     server = PluginServer(recipe, progress)
     try:
         yield server

@@ -99,9 +99,9 @@ def test_chapters_are_selected_by_argument_and_option(conform: Run, memcached: s
 
 @pytest.mark.live
 def test_an_unknown_chapter_is_an_error_with_the_known_ones(conform: Run, memcached: str) -> None:
-    done = conform(memcached, "no-such", "bind")
+    done = conform(memcached, "xyzzy", "bind")
     assert done.returncode == 2
-    assert "'no-such' is neither HOST:PORT or unix:PATH nor a chapter: choose one of storage, retrieval," in done.stderr
+    assert "'xyzzy' is neither HOST:PORT or unix:PATH nor a chapter: choose one of storage, retrieval," in done.stderr
 
 
 @pytest.mark.live
@@ -155,7 +155,7 @@ def test_a_dead_port_cannot_be_judged(conform: Run, unused_port: int, tmp_path: 
 def test_another_protocol_cannot_be_judged(conform: Run, scripted: Callable[..., Any]) -> None:
     done = conform(scripted(version=b"HTTP/1.1 400 Bad Request\r\n").where)
     assert done.returncode == 2
-    assert "is no memcached endpoint: it answered `version` with b'HTTP/1.1" in done.stderr
+    assert "is not a memcached endpoint: it answered `version` with b'HTTP/1.1" in done.stderr
 
 
 @pytest.mark.parametrize(

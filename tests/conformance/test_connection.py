@@ -156,7 +156,7 @@ def test_nobody_listening_is_said(unused_port: int) -> None:
 
 def test_another_protocol_is_said(scripted: Make) -> None:
     server = scripted(version=b"HTTP/1.1 400 Bad Request\r\n")
-    with pytest.raises(CannotJudge, match="is no memcached endpoint"):
+    with pytest.raises(CannotJudge, match="is not a memcached endpoint"):
         version_line(server.address)
 
 
@@ -170,7 +170,7 @@ def test_an_endpoint_that_hangs_up_is_said() -> None:
 
         thread = threading.Thread(target=hang_up)
         thread.start()
-        with pytest.raises(CannotJudge, match="is no memcached endpoint"):
+        with pytest.raises(CannotJudge, match="is not a memcached endpoint"):
             version_line(listener.getsockname())
         thread.join()
 

@@ -51,7 +51,7 @@ def test_a_missing_table_is_named(made: Made) -> None:
 
 
 def test_a_store_without_containers_names_the_layout(made: Made) -> None:
-    with pytest.raises(CannotJudge, match=r"is no store of kvref .*`kvref implement DIR` writes the schema"):
+    with pytest.raises(CannotJudge, match=r"is not a store of kvref .*`kvref implement DIR` writes the schema"):
         made("CREATE TABLE t (a);")
 
 

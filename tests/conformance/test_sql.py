@@ -104,7 +104,7 @@ def test_a_missing_file_is_said(tmp_path: Path) -> None:
 def test_a_file_that_is_no_store_is_said(tmp_path: Path) -> None:
     path = tmp_path / "x.sqlite"
     path.write_text("no database at all, whatever its name says, and long enough to be read as one")
-    with pytest.raises(CannotJudge, match="is no store of kvref"):
+    with pytest.raises(CannotJudge, match="is not a store of kvref"):
         connect(f"sqlite:///{path}", "8.0.33")
 
 

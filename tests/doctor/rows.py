@@ -56,10 +56,10 @@ BAD = [
     ({"unique_idx_name_on_key": ""}, "unique_idx_name_on_key is empty: name one", "KV-CONT-005"),
     (
         {"unique_idx_name_on_key": "nope"},
-        "'nope' is no unique index of table test.t (unique indexes: PRIMARY, both, on_v)",
+        "'nope' is not a unique index of table test.t (unique indexes: PRIMARY, both, on_v)",
         "KV-CONT-006",
     ),
-    ({"unique_idx_name_on_key": "plain"}, "'plain' is no unique index of table test.t", "KV-KEY-044"),
+    ({"unique_idx_name_on_key": "plain"}, "'plain' is not a unique index of table test.t", "KV-KEY-044"),
     ({"unique_idx_name_on_key": "on_v"}, "index on_v is on v: it must be on the key column k only", "KV-KEY-045"),
     ({"unique_idx_name_on_key": "both"}, "index both is on k, v: it must be on the key column k only", "KV-KEY-048"),
 ]

@@ -50,7 +50,7 @@ def test_a_table_that_no_longer_fits_and_fits_again(database: SQLServer) -> None
             ("RENAME COLUMN v TO u", "has no value column 'v': its columns are k, u, w", "RENAME COLUMN u TO v"),
             ("RENAME COLUMN k TO u", "has no key column 'k'", "RENAME COLUMN u TO k"),
             ("DROP COLUMN v", "has no value column 'v'", "ADD COLUMN v VARCHAR(9) DEFAULT 'abc' AFTER k"),
-            ("DROP PRIMARY KEY", "'PRIMARY' is no unique index of table `test`.`shop`", "ADD PRIMARY KEY (k)"),
+            ("DROP PRIMARY KEY", "'PRIMARY' is not a unique index of table `test`.`shop`", "ADD PRIMARY KEY (k)"),
             ("RENAME TO test.away", "there is no table test.shop: create it or correct the row", ""),
         ):
             sql(database, f"ALTER TABLE test.shop {broken}")

@@ -51,7 +51,7 @@ def test_what_is_no_row_is_refused(reply: bytes, said: str) -> None:
 
 
 def test_a_byte_that_nobody_escapes_is_refused() -> None:
-    with pytest.raises(RefusedError, match="is no field"):
+    with pytest.raises(RefusedError, match="is not a field"):
         row(b"0\t1\ta\x01\x05", no_row(1), 1)
 
 

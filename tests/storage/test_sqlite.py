@@ -112,7 +112,7 @@ def test_a_key_that_is_no_text_is_an_error_where_a_collation_must_read_it(store:
         other.execute("INSERT INTO containers VALUES ('default', 't', 'u', 'k', 'v', '0', '0', '0', 'PRIMARY')")
     other.close()
     mapping = store.read_directory().default
-    with pytest.raises(StoreError, match="text that is no UTF-8"):
+    with pytest.raises(StoreError, match="text that is not UTF-8"):
         store.execute(Lookup(mapping, "a"))
 
 

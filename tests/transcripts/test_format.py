@@ -95,7 +95,7 @@ def test_a_conversation_is_found_by_its_citation() -> None:
         ({"steps": [{"sql": {"on": "s", "statement": "SELECT 1", "within": 1, "often": 1}}]}, "sql: unknown 'often'"),
         (
             {"steps": [{"exec": "SELECT 1"}]},
-            "x-001, step 1: {'exec': 'SELECT 1'} is no step: a step is one of send, ask",
+            "x-001, step 1: {'exec': 'SELECT 1'} is not a step: a step is one of send, ask",
         ),
         ({"steps": [{"pause": {"seconds": "long"}}]}, "x-001, step 1: pause.seconds: 'long' is not float"),
         ({"steps": [{"restart": {"how": "gently"}}]}, r"\$.steps\[0\]"),

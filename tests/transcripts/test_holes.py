@@ -72,7 +72,7 @@ def test_a_result_is_no_hole() -> None:
     assert is_hole({"cas": 1})
     assert not is_hole({"rows": []})
     assert not is_hole({"cas": 1, "time": 2})
-    with pytest.raises(ValueError, match="is no hole"):
+    with pytest.raises(ValueError, match="is not a hole"):
         matches(["x", {"cos": 1}], "x1", CasNumbers(), CLOCK)
 
 

@@ -113,7 +113,7 @@ def read(path: Path, key: str = "rows") -> Document:
     except OSError as error:
         raise BenchError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise BenchError(f"{path} is no JSON: {error}") from error
+        raise BenchError(f"{path} is not JSON: {error}") from error
     if not isinstance(found, dict) or found.get("version") != VERSION or key not in found:
         raise BenchError(f"{path} holds no {'pairs' if key == 'rows' else key} of version {VERSION}: measure again")
     return found

@@ -70,7 +70,7 @@ def version(address: str) -> str:
     with link(address) as to:
         said = to.ask(b"version")
     if not said.startswith(b"VERSION "):
-        raise BenchError(f"{address} answers `version` with {said!r}: this is no memcached protocol")
+        raise BenchError(f"{address} answers `version` with {said!r}: this is not a memcached protocol")
     return said.decode("latin-1").removeprefix("VERSION ").strip()
 
 

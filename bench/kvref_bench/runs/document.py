@@ -136,7 +136,9 @@ def read(folder: Path) -> Document:
     try:
         document = documents.read_json(path)
     except FileNotFoundError:
-        raise BenchError(f"{path} is missing: {folder} is no run folder; give the one that `bench run` named") from None
+        raise BenchError(
+            f"{path} is missing: {folder} is not a run folder; give the one that `bench run` named"
+        ) from None
     except DocumentError as error:
         raise BenchError(f"{path} is not JSON ({error}); copy the run folder again, or repeat the run") from None
     version = document.get("schema_version") if isinstance(document, dict) else None

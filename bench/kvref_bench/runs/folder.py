@@ -198,4 +198,6 @@ def _errors(folder: Path, info: Document) -> list[Unexpected]:
         lines = documents.read_json_lines(path) if path.stat().st_size else []
         return [Unexpected(**line) for line in lines]
     except (ValueError, TypeError) as error:
-        raise BenchError(f"{path} has a line that is no exchange ({error}): copy it again, or repeat the run") from None
+        raise BenchError(
+            f"{path} has a line that is not an exchange ({error}): copy it again, or repeat the run"
+        ) from None

@@ -21,7 +21,7 @@ def read(path: Path) -> pa.Table:
         raise BenchError(f"{path} is missing: copy the whole run folder again, or repeat the run") from None
     except (pa.ArrowException, OSError) as error:
         raise BenchError(
-            f"{path} is no whole parquet file, cut short or overwritten ({cause_of(error)}): copy it again, or"
+            f"{path} is not a whole parquet file, cut short or overwritten ({cause_of(error)}): copy it again, or"
             " repeat the run"
         ) from None
 

@@ -33,9 +33,9 @@ def _of_verbs(work: Work, verbs: list[str]) -> str | None:
         return f"verbs = {work.verbs}: each needs a weight above 0, for example get = 1"
     unknown = [verb for verb in work.verbs if verb not in OUTCOMES]
     if unknown:
-        return f"verbs: {', '.join(unknown)} is no verb; possible: {', '.join(OUTCOMES)}"
+        return f"verbs: {', '.join(unknown)} is not a verb; possible: {', '.join(OUTCOMES)}"
     if work.operations is not None and work.operations % work.depth:
-        return f"operations = {work.operations} is no multiple of depth = {work.depth}; make it one"
+        return f"operations = {work.operations} is not a multiple of depth = {work.depth}; make it one"
     if work.multiget > 1 and not set(verbs) & set(GETTING):
         return f"multiget = {work.multiget} without get or gets; leave it out"
     return None

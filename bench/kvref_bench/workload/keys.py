@@ -217,5 +217,5 @@ def read_file(name: str) -> tuple[bytes, ...]:
         raise BenchError(f"keys from the file {name}: it is empty; write one key in each line")
     for number, line in enumerate(lines, 1):
         if not 0 < len(line) <= LONGEST or line.split() != [line]:
-            raise BenchError(f"{name}, line {number}: {line[:40]!r} is no key; write 1 to 250 bytes without a space")
+            raise BenchError(f"{name}, line {number}: {line[:40]!r} is not a key; write 1 to 250 bytes without a space")
     return tuple(lines)

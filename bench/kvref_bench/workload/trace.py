@@ -127,14 +127,14 @@ def _request(line: bytes, where: str) -> tuple[bytes, int, str]:
     time, comma, key = fields[0].partition(b",")
     if len(fields) != FIELDS - 1 or not comma or not time.isdigit():
         raise BenchError(
-            f"{where}: {line[:60]!r} is no request; write time,key,key size,value size,client,operation,TTL"
+            f"{where}: {line[:60]!r} is not a request; write time,key,key size,value size,client,operation,TTL"
         )
     size, operation = fields[2], fields[4].decode("latin-1")
     _check_key(key, where)
     if not size.isdigit() or len(size) > len(str(MAX_VALUE)) or int(size) > MAX_VALUE:
         raise BenchError(f"{where}: a value of {size[:20].decode('latin-1')} bytes; write 0 to {MAX_VALUE}")
     if operation not in OUTCOMES:
-        raise BenchError(f"{where}: {operation[:20]!r} is no operation; possible: {', '.join(OUTCOMES)}")
+        raise BenchError(f"{where}: {operation[:20]!r} is not an operation; possible: {', '.join(OUTCOMES)}")
     return key, int(size), operation
 
 
@@ -144,7 +144,7 @@ def _requests_of_items(name: str, rows: Iterable[str]) -> Iterator[tuple[bytes, 
     for number, row in enumerate(csv.reader(rows, skipinitialspace=True), 1):
         where = f"trace {name}, item {number}"
         if len(row) != len(_ITEM) or not all(each.isdigit() for each in row[:8]):
-            raise BenchError(f"{where}: {str(row)[:60]} is no item; write {', '.join(_ITEM)}")
+            raise BenchError(f"{where}: {str(row)[:60]} is not an item; write {', '.join(_ITEM)}")
         item = dict(zip(_ITEM, row, strict=True))
         key, size = item["key"].encode("latin-1"), len(item["data"])
         _check_key(key, where)
@@ -165,14 +165,16 @@ def _requests_of_commands(name: str, lines: Iterable[tuple[int, bytes]]) -> Iter
         where = f"trace {name}, line {number}"
         found = _COMMAND.fullmatch(line)
         if found is None:
-            raise BenchError(f'{where}: {line[:60]!r} is no command; write TIME [DATABASE CLIENT] "COMMAND" "KEY" ...')
+            raise BenchError(
+                f'{where}: {line[:60]!r} is not a command; write TIME [DATABASE CLIENT] "COMMAND" "KEY" ...'
+            )
         command, *words = (_ESCAPE.sub(_unescaped, word) for word in _WORD.findall(found[1]))
         verb, keys, size = _operation(command.upper(), words)
         if not keys or size > MAX_VALUE:
             known = ", ".join(sorted(each.decode() for each in (*_ONE_KEY, *_SEVERAL_KEYS)))
             raise BenchError(
-                f"{where}: {line[:60]!r} is no request that memcached has, of at most {MAX_VALUE} bytes; keep lines of"
-                f" {known} with their arguments"
+                f"{where}: {line[:60]!r} is not a request that memcached has, of at most {MAX_VALUE} bytes; keep lines"
+                f" of {known} with their arguments"
             )
         for key in keys:
             _check_key(key, where)
@@ -198,4 +200,4 @@ def _unescaped(found: re.Match[bytes]) -> bytes:
 
 def _check_key(key: bytes, where: str) -> None:
     if not 0 < len(key) <= MAX_KEY or key.split() != [key]:
-        raise BenchError(f"{where}: {key[:40]!r} is no key; write 1 to {MAX_KEY} bytes without a space")
+        raise BenchError(f"{where}: {key[:40]!r} is not a key; write 1 to {MAX_KEY} bytes without a space")

@@ -121,7 +121,7 @@ def from_json(line: Mapping[str, Any]) -> Conversation:
     if not isinstance(line.get("id", ""), str):
         raise SuiteError(f"{where}: an id is a text")
     if not isinstance(line.get("steps", []), list):
-        raise SuiteError(f"{where}: steps is no list")
+        raise SuiteError(f"{where}: steps is not a list")
     steps = tuple(_recorded(row, f"{where}, step {number}") for number, row in enumerate(line.get("steps", ()), 1))
     conversation: Conversation = _build(Conversation, {**line, "steps": steps}, where)
     return conversation
@@ -145,7 +145,7 @@ def _form(step: Step) -> dict[str, Any]:
 
 def _recorded(row: object, where: str) -> Recorded:
     if not isinstance(row, dict):
-        raise SuiteError(f"{where}: {repr(row)[:60]} is no JSON object")
+        raise SuiteError(f"{where}: {repr(row)[:60]} is not a JSON object")
     seen = {key: row[key] for key in row if key in SEEN}
     form = {key: {**DEFAULTS.get(key, {}), **given} if isinstance(given, dict) else given
             for key, given in row.items() if key not in SEEN}  # fmt: skip
@@ -167,7 +167,7 @@ def _build(kind: type[Any], row: Mapping[str, Any], where: str) -> Any:
     # JSON has no tuples; the lists of `got` and `send` stay JSON.
     tuples = {name for name, each in known.items() if str(each.type).startswith("tuple")}
     if wrong := [key for key in tuples & row.keys() if not isinstance(row[key], list | tuple | None)]:
-        raise SuiteError(f"{where}: {min(wrong)} is no list")
+        raise SuiteError(f"{where}: {min(wrong)} is not a list")
     return kind(**{key: tuple(value) if key in tuples and value is not None else value for key, value in row.items()})
 
 

@@ -120,7 +120,7 @@ def _text_matches(
 
 def _kind(hole: Json) -> str:
     if not isinstance(hole, dict) or not is_hole(hole):
-        raise ValueError(f"{hole!r} is no hole: one key of {', '.join(sorted(KINDS))}")
+        raise ValueError(f"{hole!r} is not a hole: one key of {', '.join(sorted(KINDS))}")
     return next(iter(hole))
 
 

@@ -112,7 +112,7 @@ def _place(folder: Path, given: Column) -> Path:
         fix = f"NAME={given.path}, with letters, digits and . _ + -"
         raise SuiteError(f"{given.path}: {given.name!r} cannot be the name of an endpoint: give {fix}")
     if not _STARTED.fullmatch(started):
-        raise SuiteError(f"{given.path}: started {started[:40]!r} is no time of a run: {AGAIN}")
+        raise SuiteError(f"{given.path}: started {started[:40]!r} is not a time of a run: {AGAIN}")
     stamp = started.replace("-", "").replace(":", "")
     version, suite = (_UNSAFE.sub("-", str(given.header[name]))[:_MAX_VERSION] for name in ("version", "suite"))
     return folder / REPORTS / given.name / f"{stamp}_{version}_kvref-{suite}{SUFFIX}"
@@ -143,7 +143,7 @@ def _read(path: Path) -> tuple[Run, str]:
         raise SuiteError(f"{path}: no report: its name does not end in {SUFFIX}: give it to `kvref matrix --history`")
     given = column.read(path, path.parent.name)
     if not _STARTED.fullmatch(str(given.header["started"])):
-        raise SuiteError(f"{path}: started {given.header['started']!r} is no time of a run: {AGAIN}")
+        raise SuiteError(f"{path}: started {given.header['started']!r} is not a time of a run: {AGAIN}")
     verdicts = {case: outcome.verdict for case, outcome in given.outcomes.items()}
     levels = {str(each["level"]): each for each in given.levels}
     run = Run(given.name, path, given.header, given.exit_code, len(given.complaints), levels, verdicts, _shares(given))

@@ -57,7 +57,7 @@ def read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise SuiteError(f"{path}: {cause_of(error)}") from error
     if not isinstance(made, dict) or made.get("format") != FORMAT or "chapters" not in made:
-        raise SuiteError(f"{path} is no edition of format {FORMAT}: write it with kvref spec --json FILE")
+        raise SuiteError(f"{path} is not an edition of format {FORMAT}: write it with kvref spec --json FILE")
     return made
 
 

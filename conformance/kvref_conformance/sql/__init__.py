@@ -51,7 +51,7 @@ def connect(dsn: str, version: str) -> Database:
                 password=os.environ.get(PASSWORD, "") if parts.password is None else unquote(parts.password),
                 unix_socket=options.get("unix_socket", [None])[0],
             )
-    raise CannotJudge(f"--sql {dsn!r} is no DSN: use {FORMS}")
+    raise CannotJudge(f"--sql {dsn!r} is not a DSN: use {FORMS}")
 
 
 def _sqlite_path(path: str) -> str:

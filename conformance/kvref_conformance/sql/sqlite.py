@@ -39,7 +39,7 @@ class Sqlite(Database):
             raise CannotJudge(f"--sql: no file {path!r}; name the file that `kvref serve --store` uses")
         self._path, self._version = path, version
         self._known = known or (Translator(version), threading.Lock())
-        no_store = f"--sql: {path!r} is no store of kvref ({EXPECTED})"
+        no_store = f"--sql: {path!r} is not a store of kvref ({EXPECTED})"
         try:
             self._session = Session(Path(path), *self._known)
         except sqlite3.Error as error:

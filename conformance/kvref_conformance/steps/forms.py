@@ -186,10 +186,10 @@ def read(made: object, forms: Mapping[str, type[Step]] = FORMS) -> Step:
         TypeError: it is no JSON object, or cannot be repeated.
     """
     if not isinstance(made, dict) or len(made) != 1 or not made.keys() <= forms.keys():
-        raise ValueError(f"{repr(made)[:MAX_SHOWN]} is no step: a step is one of {', '.join(forms)}")
+        raise ValueError(f"{repr(made)[:MAX_SHOWN]} is not a step: a step is one of {', '.join(forms)}")
     ((name, given),) = made.items()
     if not isinstance(given, dict):
-        raise TypeError(f"{name}: {repr(given)[:MAX_SHOWN]} is no table")
+        raise TypeError(f"{name}: {repr(given)[:MAX_SHOWN]} is not a table")
     given, kind = dict(given), forms[name]
     repeated = {field: given.pop(field) for field in ("within", "every") if kind is not Watch and field in given}
     if "frames" in given and kind in (Send, StartRequest):
@@ -208,7 +208,7 @@ def read(made: object, forms: Mapping[str, type[Step]] = FORMS) -> Step:
 def table(kind: type[Any], given: object, where: str) -> Any:
     """Return a dataclass of a decoded JSON object; raises as `read`."""
     if not isinstance(given, dict):
-        raise TypeError(f"{where}: {repr(given)[:MAX_SHOWN]} is no table")
+        raise TypeError(f"{where}: {repr(given)[:MAX_SHOWN]} is not a table")
     check(given, kind, where)
     missing = [f.name for f in fields(kind) if f.default is MISSING and f.name not in given]
     if missing:

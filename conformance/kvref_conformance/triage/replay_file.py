@@ -130,7 +130,7 @@ def _case(made: dict[str, Any]) -> Case:
     if unknown := sorted(set(made["requirements"]) - requirements.load().keys()):
         raise ValueError(f"no requirement {unknown[0]!r}")
     if not isinstance(made["steps"], list) or not made["steps"]:
-        raise ValueError("steps is no list of steps")
+        raise ValueError("steps is not a list of steps")
     return Case(
         requirements=tuple(made["requirements"]),
         steps=tuple(map(read_step, made["steps"])),

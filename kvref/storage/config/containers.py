@@ -408,7 +408,7 @@ def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile
     if named is None:
         known = ", ".join(table.unique) or "none"
         raise RowError(
-            f"{where}: {index!r} is no unique index of table {table.source} (unique indexes: {known}):"
+            f"{where}: {index!r} is not a unique index of table {table.source} (unique indexes: {known}):"
             f" the index on key column must be a unique index",
             "no-unique-index",
         )

@@ -310,7 +310,7 @@ class Secondaries(Nodes):
                 _log.info("gets are read from %s", login.text)
                 return connection
             connection.close()
-            causes.append(f"{login.text}: it is no secondary")
+            causes.append(f"{login.text}: it is not a secondary")
         raise NoSecondaryError(f"none of {len(causes)} servers is a secondary that can be read: {'; '.join(causes)}")
 
 

@@ -236,7 +236,7 @@ class MySQLConnection:
         """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `say`."""
         with self._errors():
             if state_of(self._connection) is not State.FOLLOWS:
-                raise NoSecondaryError("the server is no secondary of its replication group")
+                raise NoSecondaryError("the server is not a secondary of its replication group")
 
     def cells(self, sql: str) -> list[Cells]:
         """Return the rows of a statement as the server writes them; otherwise as `say`, and faster."""

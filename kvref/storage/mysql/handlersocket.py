@@ -74,7 +74,7 @@ def plain(field: bytes) -> Field:
     try:
         return _ESCAPED.sub(lambda found: bytes((found[1][0] - _SHIFT,)), field)
     except ValueError as error:
-        raise RefusedError(f"{field!r} is no field") from error
+        raise RefusedError(f"{field!r} is not a field") from error
 
 
 def authorisation(secret: str) -> bytes:

@@ -98,7 +98,7 @@ SCHEMA: Final = "innodb_memcache"
 def quote(identifier: str) -> str:
     """Return an identifier quoted for SQL; a hostile name stays a name."""
     if "\0" in identifier:
-        raise ConfigError(f"{identifier!r} is no name MySQL can hold: it contains NUL")
+        raise ConfigError(f"{identifier!r} is not a name MySQL can hold: it contains NUL")
     return "`" + identifier.replace("`", "``") + "`"
 
 

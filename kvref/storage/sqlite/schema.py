@@ -56,7 +56,7 @@ def _is_literal(default: str | None) -> bool:
 def quote(identifier: str) -> str:
     """Return an identifier quoted for SQL; a hostile name stays a name."""
     if "\0" in identifier:
-        raise ConfigError(f"{identifier!r} is no name SQLite can hold: it contains NUL")
+        raise ConfigError(f"{identifier!r} is not a name SQLite can hold: it contains NUL")
     return '"' + identifier.replace('"', '""') + '"'
 
 

@@ -441,7 +441,7 @@ class SQLiteStore:
         if isinstance(error, OverflowError):
             return StoreError(f"SQLite cannot hold this number: {error}")
         if isinstance(error, UnicodeEncodeError | UnicodeDecodeError):
-            return StoreError(f"the row holds text that is no UTF-8: {error.reason}")
+            return StoreError(f"the row holds text that is not UTF-8: {error.reason}")
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return BusyError(str(error))
         text = self._disk_errors.explained(error)

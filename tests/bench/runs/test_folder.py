@@ -142,13 +142,13 @@ def _set(root: Path, **fields: object) -> None:
 
 
 DAMAGES = [
-    (lambda run: _cut(run / "points.parquet"), r"points\.parquet is no whole parquet file.*copy it again"),
-    (lambda run: _cut(run / "hist.parquet"), r"hist\.parquet is no whole parquet file.*copy it again"),
+    (lambda run: _cut(run / "points.parquet"), r"points\.parquet is not a whole parquet file.*copy it again"),
+    (lambda run: _cut(run / "hist.parquet"), r"hist\.parquet is not a whole parquet file.*copy it again"),
     (lambda run: (run / "series.parquet").unlink(), r"series\.parquet is missing: copy the whole run folder"),
     (lambda run: (run / "errors.jsonl").unlink(), r"errors\.jsonl is missing: copy the whole run folder"),
     (lambda run: (run / "errors.jsonl").write_text("{}\n"), r"errors\.jsonl was changed after the run.*copy it again"),
     (lambda run: pd.DataFrame({"a": [1]}).to_parquet(run / "points.parquet"), r"points\.parquet was changed after"),
-    (lambda run: (run / "run.json").unlink(), r"run\.json is missing: .* is no run folder"),
+    (lambda run: (run / "run.json").unlink(), r"run\.json is missing: .* is not a run folder"),
     (lambda run: (run / "run.json").write_text('{"schema_version": 1,'), r"run\.json is not JSON \(.*copy the run"),
     (lambda run: (run / "run.json").write_text("[]"), r"run\.json has schema_version None, this kvref reads 1"),
     (lambda run: _set(run, schema_version=2), r"has schema_version 2, this kvref reads 1: use the kvref that wrote it"),

@@ -100,9 +100,9 @@ def test_a_plan_tells_how_many_keys_it_can_name() -> None:
     [
         ({"verbs": {}}, "verbs = {}"),
         ({"verbs": {"get": 0.0}}, "a weight above 0"),
-        ({"verbs": {"grab": 1.0}}, "grab is no verb; possible: get, gets"),
+        ({"verbs": {"grab": 1.0}}, "grab is not a verb; possible: get, gets"),
         ({"verbs": {"set": 1.0}, "multiget": 2}, "multiget = 2 without get"),
-        ({"operations": 10, "depth": 3}, "operations = 10 is no multiple of depth = 3"),
+        ({"operations": 10, "depth": 3}, "operations = 10 is not a multiple of depth = 3"),
         ({"verbs": {"incr": 1.0}}, "form = 'number'"),
         ({"verbs": {"incr": 1.0, "append": 1.0}, "values": Values(form="number")}, "append makes of a number"),
         ({"verbs": {"cas": 1.0}, "depth": 2}, "set depth and multiget to 1"),

@@ -149,12 +149,12 @@ def test_commands_of_memtier_are_sent_in_their_order(tmp_path: Path) -> None:
     ("line", "words"),
     [
         (b"", "it is empty"),
-        (b"0,alpha,5,10,1,get,0\n", "line 2: b'0,alpha,5,10,1,get,0\\n' is no command; write TIME"),
-        (b'1.0 [0 a:1] "PING"\n', "is no request that memcached has"),
+        (b"0,alpha,5,10,1,get,0\n", "line 2: b'0,alpha,5,10,1,get,0\\n' is not a command; write TIME"),
+        (b'1.0 [0 a:1] "PING"\n', "is not a request that memcached has"),
         (b'1.0 [0 a:1] "HSET" "a" "b" "c"\n', "keep lines of APPEND, DECR, DECRBY, DEL,"),
-        (b'1.0 [0 a:1] "SET" "a"\n', "is no request that memcached has"),
+        (b'1.0 [0 a:1] "SET" "a"\n', "is not a request that memcached has"),
         (b'1.0 [0 a:1] "SET" "a" "%s"\n' % (b"v" * 1048577), "of at most 1048576 bytes"),
-        (b'1.0 [0 a:1] "GET" "a b"\n', "line 2: b'a b' is no key"),
+        (b'1.0 [0 a:1] "GET" "a b"\n', "line 2: b'a b' is not a key"),
     ],
 )
 def test_what_is_no_command_is_named(tmp_path: Path, line: bytes, words: str) -> None:
@@ -171,10 +171,10 @@ def test_what_is_no_command_is_named(tmp_path: Path, line: bytes, words: str) ->
     [
         (b"", "it is empty"),
         (b'0, 1, 0, 5, 10, 0, 1, 5, "alpha"\n', "item 1: "),
-        (b'0, 1, 0, x, 10, 0, 1, 5, "alpha", "one"\n', "is no item; write dumpflags, time, exptime"),
+        (b'0, 1, 0, x, 10, 0, 1, 5, "alpha", "one"\n', "is not an item; write dumpflags, time, exptime"),
         (b'0, 1, 0, 3, 10, 0, 1, 5, "alpha", "one"\n', "nkey 5 and nbytes 3; write the lengths of the key, 5, and"),
         (b'0, 1, 0, 5, 10, 0, 1, 4, "alpha", "one"\n', "of the data with CR LF, 5"),
-        (b'0, 1, 0, 5, 10, 0, 1, 3, "a b", "one"\n', "item 1: b'a b' is no key"),
+        (b'0, 1, 0, 5, 10, 0, 1, 3, "a b", "one"\n', "item 1: b'a b' is not a key"),
         (b'0, 1, 0, 1048579, 10, 0, 1, 1, "a", "%s"\n' % (b"v" * 1048577), "field larger than field limit"),
     ],
 )
@@ -192,13 +192,13 @@ def test_what_is_no_item_is_named(tmp_path: Path, row: bytes, words: str) -> Non
     [
         (None, "No such file or directory; name a file in Twitter's format"),
         (b"", "it is empty"),
-        (b"0,a,1,1,1,get,0\n0,b,1\n", "line 2: b'0,b,1\\n' is no request; write time,key,"),
+        (b"0,a,1,1,1,get,0\n0,b,1\n", "line 2: b'0,b,1\\n' is not a request; write time,key,"),
         (b"x,a,1,1,1,get,0\n", "line 1: "),
-        (b"0,a b,3,1,1,get,0\n", "line 1: b'a b' is no key"),
-        (b"0,%s,251,1,1,get,0\n" % (b"k" * 251), "is no key; write 1 to 250 bytes"),
+        (b"0,a b,3,1,1,get,0\n", "line 1: b'a b' is not a key"),
+        (b"0,%s,251,1,1,get,0\n" % (b"k" * 251), "is not a key; write 1 to 250 bytes"),
         (b"0,a,1,1048577,1,get,0\n", "a value of 1048577 bytes; write 0 to 1048576"),
         (b"0,a,1,-1,1,get,0\n", "a value of -1 bytes"),
-        (b"0,a,1,1,1,steal,0\n", "'steal' is no operation; possible: get, gets, set"),
+        (b"0,a,1,1,1,steal,0\n", "'steal' is not an operation; possible: get, gets, set"),
     ],
 )
 def test_what_is_no_trace_is_named(tmp_path: Path, content: bytes | None, words: str) -> None:

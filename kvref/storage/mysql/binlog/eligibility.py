@@ -79,7 +79,7 @@ def refusal(created: str, key: str, *, cascades_logged: bool = False) -> str:
             " MySQL 9.6 or later"
         )
     if not _INNODB.search(created):
-        return "it is no InnoDB table: ALTER TABLE … ENGINE = InnoDB"
+        return "it is not an InnoDB table: ALTER TABLE … ENGINE = InnoDB"
     column = re.search(rf"^\s*{re.escape(quote(key))} (.*)$", created, re.MULTILINE | re.IGNORECASE)
     if column is None or not _KEY.match(column[1]):
         return (
