@@ -13,21 +13,16 @@ Nothing of the server is imported here, so that it is judged exactly as the othe
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
 import signal
 import subprocess
 import sys
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
-
-import pymysql
 
 from kvref.errors import TargetError
-from kvref_testbed.targets import handlersocket
 from kvref_testbed.targets.ports import LOOPBACK, ask_version, free_port
 from kvref_testbed.targets.run import Restartable, Run
 from kvref_testbed.targets.target import Endpoint
@@ -121,31 +116,6 @@ class KvrefInnoDB:
         store = self.database.boot(run, behind, progress)
         assert store.sql is not None, "a SQL server has a DSN"
         return _over(run, store, store.sql, options, self.program)
-
-
-@dataclass(frozen=True, slots=True)
-class KvrefHandlerSocket:
-    """As KvrefInnoDB, over a MariaDB whose HandlerSocket is used for reading."""
-
-    name: str
-    summary: str
-    database: SQLOnly
-    profile: str = "kvref"
-
-    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
-        """Start the SQL server, `kvref init` and `kvref serve`; options and errors as of KvrefInnoDB."""
-        behind, options = _parted(options)
-        port, secret = free_port(), secrets.token_hex()
-        file = run.folder / "secret"
-        file.touch(0o600)
-        file.write_text(secret)
-        store = self.database.boot(run, [*handlersocket.options(port, secret, progress), *behind], progress)
-        assert store.sql is not None, "a SQL server has a DSN"
-        assert store.socket is not None, "and a socket"
-        with closing(pymysql.connect(unix_socket=str(store.socket), user="root")) as connection:
-            connection.query(handlersocket.AS_USUAL)
-        of_threads = f"handlersocket_level={handlersocket.LEVEL}&handlersocket_secret_file={quote(str(file))}"
-        return _over(run, store, f"{store.sql}?handlersocket={port}&{of_threads}", options)
 
 
 @dataclass(frozen=True, slots=True)

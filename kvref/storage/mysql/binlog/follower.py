@@ -85,8 +85,6 @@ def refusal(login: Login) -> str:
     """
     if login.nodes:
         return "follows the log of one server: name one host"
-    if login.handlersocket:
-        return "reads by SQL: leave handlersocket out"
     with closing(_Source(login)) as source:
         try:
             if found := source.refusal():
