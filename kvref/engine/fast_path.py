@@ -32,17 +32,16 @@ _LOST: Final = ServerError("")
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
 
 
-def ordinary_mapping(session: Session, shard: Mapping | None = None) -> Mapping | None:
+def ordinary_mapping(session: Session) -> Mapping | None:
     """Return the mapping on which the plain commands of a session are just that, None where there is none.
 
     Args:
         session: of a connection.
-        shard: taken in place of the session's mapping, of which it is a shard.
     """
     policies = session.shared.directory.policies
     if policies.of(GET) is not Policy.TABLE or policies.of(SET) is not Policy.TABLE:
         return None
-    mapping = shard or session.plain_mapping
+    mapping = session.plain_mapping
     if mapping is None or mapping.fault or mapping.blind or mapping.beginning:
         return None
     return mapping
