@@ -33,17 +33,16 @@ _LOST: Final = ServerError("")
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
 
 
-def ordinary_mapping(session: Session, shard: Mapping | None = None) -> Mapping | None:
+def ordinary_mapping(session: Session) -> Mapping | None:
     """Return the mapping on which the plain commands of a session are just that, None where there is none.
 
     Args:
         session: of a connection.
-        shard: taken in place of the session's mapping, of which it is a shard.
     """
     policies = session.shared.directory.policies
     if policies.of(GET) is not Policy.TABLE or policies.of(SET) is not Policy.TABLE:
         return None
-    mapping = shard or session.plain_mapping
+    mapping = session.plain_mapping
     if mapping is None or mapping.fault or mapping.blind or mapping.beginning:
         return None
     return mapping
@@ -69,9 +68,7 @@ class PlainVerbs:
         self.shared = session.shared
         self._session = session.twin()  # the other one ends with its connection
         self.counters = session.shared.counters
-        # A shard's rows are those of the whole mapping to commands of the slow path.
-        self._whole = session.in_force or mapping
-        self.accesses = session.shared.marks.log(self._whole)
+        self.accesses = session.shared.marks.log(mapping)
         self._rules = session.rules
         self.all_switch = session.rules.all_verbs_switch
         self.counts = not session.rules.counts_leading_number
@@ -169,8 +166,8 @@ class PlainVerbs:
         """
         found = None
         if row is not None and not self._session.finds_expired(row.expiry, now):
-            at = self._whole.identity, to_bytes(row.key)
-            found = meta.Found(at, entry_of(self._session, row, now), self._whole, row)
+            at = self.mapping.identity, to_bytes(row.key)
+            found = meta.Found(at, entry_of(self._session, row, now), self.mapping, row)
         return meta.read(self._session, command, found, now)
 
     def reply(self, word: bytes, row: Row, now: int) -> bytes:

@@ -108,7 +108,6 @@ class Mapping:
         fault: why the table no longer fits, empty while it does.
         store: the name of its store, empty for the first or only one.
         identity: identifies the table among those of all stores; of the first or only store, it is `source`.
-        shards: if it is sharded over several stores, what `kvref.storage.several` knows of them.
     """
 
     name: str
@@ -135,7 +134,6 @@ class Mapping:
     fault: str = ""
     store: str = ""
     identity: str = ""
-    shards: object = None
 
     def __post_init__(self) -> None:
         self.identity = self.identity or self.source
@@ -145,11 +143,10 @@ class Mapping:
         self.store, self.identity = store, f"{store}:{self.source}"
 
     def become(self, other: Mapping) -> None:
-        """Take over what a later check of the same row found; store and shards stay."""
-        store, shards = self.store, self.shards
+        """Take over what a later check of the same row found; the store stays."""
+        store = self.store
         for each in fields(self):
             setattr(self, each.name, getattr(other, each.name))
-        self.shards = shards
         if store:
             self.place_in(store)
 

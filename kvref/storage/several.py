@@ -1,21 +1,14 @@
-"""The tables of several stores as those of one: which store has which mapping, and the directory of all of them.
-
-A mapping is in one store, or sharded by key over several: the session then has the mapping of the first of them, and
-each operation gets the mapping of the store that has its key.
-"""
+"""The tables of several stores as those of one: which store has which mapping, and the directory of all of them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from dataclasses import dataclass
 from typing import Any, Final
 
-from kvref.engine.mapping import Column, Directory, Kind, Mapping
-from kvref.engine.operations import Cell
-from kvref.engine.values import to_bytes
+from kvref.engine.mapping import Directory, Mapping
 from kvref.errors import ConfigError, Part, StoreError, choices, suggestion
 from kvref.profiles import Profile
 from kvref.storage.base import MYSQL, MappedTables, Store, counted_cas_numbers, without_password
@@ -32,25 +25,11 @@ class Placement:
 
     Args:
         dsns: of the stores, by name; the first one has the options and the default mapping.
-        mappings: the names of its stores, by the name of each mapping as the file has it: one, or those of its shards.
+        mappings: the name of its store, by the name of each mapping as the file has it.
     """
 
     dsns: dict[str, str]
-    mappings: dict[str, tuple[str, ...]]
-
-
-def shard_of(names: Sequence[str], key: bytes) -> int:
-    """Return the number of the shard of a key by rendezvous hashing: its name and the key have the highest hash.
-
-    A new shard takes over about 1/N of the keys, and no other key moves. The hash depends on nothing else: each process
-    and version of Python returns the same.
-
-    Args:
-        names: of the shards' stores, in any order.
-        key: what equal keys have in common, see `key_bytes`.
-    """
-    hashes = [blake2b(key, digest_size=8, key=name.encode()).digest() for name in names]
-    return max(range(len(names)), key=lambda number: (hashes[number], names[number]))
+    mappings: dict[str, str]
 
 
 def placement(
@@ -88,34 +67,18 @@ def placement(
                     " for each database"
                 )
             dsns[name] = dsn
-    placed: dict[str, tuple[str, ...]] = {}
+    placed: dict[str, str] = {}
     for each in mappings:
         with part():
-            name, of = _stores_of(each)
+            name, store = _texts("mapping", each, ("name", "store"))
             if name in placed:
                 raise ConfigError(f"[[mapping]] name {name!r} is there twice: write one [[mapping]] for each mapping")
-            if unknown := [store for store in of if store not in names]:
+            if store not in names:
                 raise ConfigError(
-                    f"[[mapping]] {name!r}: store {unknown[0]!r}: no [[store]] has this name{choices(unknown[0], dsns)}"
+                    f"[[mapping]] {name!r}: store {store!r}: no [[store]] has this name{choices(store, dsns)}"
                 )
-            placed[name] = of
+            placed[name] = store
     return Placement(dsns, placed)
-
-
-def _stores_of(given: dict[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """Return the name of the mapping of a table `[[mapping]]`, and the names of its stores."""
-    shards = given.get("stores")
-    if shards is None:
-        name, store = _texts("mapping", given, ("name", "store"))
-        return name, (store,)
-    (name,) = _texts("mapping", {key: value for key, value in given.items() if key != "stores"}, ("name",))
-    texts = isinstance(shards, list) and all(isinstance(each, str) for each in shards)
-    if not texts or len(set(shards)) < max(2, len(shards)):
-        raise ConfigError(
-            f"[[mapping]] {name!r}: stores = {shards!r}: write a list of two or more names, each once; for one store,"
-            ' store = "NAME"'
-        )
-    return name, tuple(shards)
 
 
 def _texts(table: str, given: dict[str, Any], keys: Iterable[str]) -> list[str]:
@@ -142,80 +105,6 @@ def _database(dsn: str) -> str:
 FIRST: Final = 0  # the store of the options, the default mapping, and all mappings that no other store has
 
 
-@dataclass(frozen=True, slots=True)
-class Shards:
-    """The shards of one mapping.
-
-    Args:
-        numbers: of their stores.
-        names: of these stores.
-        mappings: the mapping of each store; None: the one that the session has, of the first one.
-    """
-
-    numbers: tuple[int, ...]
-    names: tuple[str, ...]
-    mappings: tuple[Mapping | None, ...] = field(compare=False)
-
-    def all_of(self, mapping: Mapping) -> list[tuple[int, Mapping]]:
-        """Return the number of each store with its mapping; `mapping` is the session's."""
-        return [(number, each or mapping) for number, each in zip(self.numbers, self.mappings, strict=True)]
-
-    def of_key(self, mapping: Mapping, key: Cell) -> int:
-        """Return which of `all_of` has a key; arguments as of `all_of` and `key_bytes`."""
-        return shard_of(self.names, key_bytes(mapping, key))
-
-
-def key_bytes(mapping: Mapping, key: Cell) -> bytes:
-    """Return what equal keys of a sharded mapping have in common.
-
-    Args:
-        mapping: `refuse_shards` accepts it.
-        key: content of its key column.
-    """
-    data = to_bytes(key)
-    # Many collations compare texts without the blanks at their end.
-    return data.rstrip(b" ") if mapping.key.kind is Kind.TEXT else data
-
-
-def refuse_shards(names: Sequence[str], found: Sequence[Mapping]) -> None:
-    """Refuse mappings that cannot be shards of one mapping.
-
-    Args:
-        names: of their stores.
-        found: the mapping of each store.
-
-    Raises:
-        ConfigError: they differ, or keys with different bytes can be equal.
-    """
-    first, where = found[0], f"[[mapping]] {found[0].name!r}"
-    for name, each in zip(names, found, strict=True):
-        if _columns(each) != _columns(first):
-            raise ConfigError(
-                f"{where}: store {name} maps other columns than store {names[0]}: give the tables of all shards the"
-                " same definition"
-            )
-    key = first.key
-    collation = key.collation.lower()
-    if key.kind is Kind.TEXT and collation != "binary" and not collation.endswith("_bin"):
-        raise ConfigError(
-            f"{where}: it is sharded, but to the collation {key.collation} of its key {key.name}, keys with different"
-            " bytes can be equal: use a collation whose name ends in _bin, or VARBINARY"
-        )
-    if first.beginning:
-        raise ConfigError(
-            f"{where}: it is sharded, but only a prefix of its key {key.name} is indexed: index the whole column"
-        )
-
-
-def _columns(mapping: Mapping) -> list[Column | None]:
-    """Return the mapped columns, without what only their store needs."""
-    columns = mapping.key, *mapping.values, mapping.flags, mapping.cas, mapping.expiry
-    return [
-        each and replace(each, codec=None, surrogates=True, collation=each.collation if each.kind is Kind.TEXT else "")
-        for each in columns
-    ]
-
-
 class SeveralStores:
     """Mapped tables of several stores, see `MappedTables`.
 
@@ -238,7 +127,7 @@ class SeveralStores:
         self.problems: list[str] = []
         self._profile = profile
         self._mappings = placement.mappings
-        self._placed: dict[str, tuple[int, ...]] = {}  # numbers by the name of a mapping, as the first store folds it
+        self._placed: dict[str, int] = {}  # numbers by the name of a mapping, as the first store folds it
         self._fold: Callable[[str], str] = str
         self._numbers = {"": FIRST} | {name: number for number, name in enumerate(self.names)}  # by `Mapping.store`
 
@@ -252,44 +141,18 @@ class SeveralStores:
         for each in self.stores:
             each.when_committed = called
 
-    @property
-    def sharded(self) -> str:
-        """Return the name of a sharded mapping, empty if there is none."""
-        return next((name for name, stores in self._mappings.items() if len(stores) > 1), "")
+    def store_of(self, mapping: Mapping) -> int:
+        """Return the number of the store of a mapping that `loaded` has seen."""
+        return self._numbers[mapping.store]
 
-    def store_of(self, mapping: Mapping) -> int | None:
-        """Return the number of the store of a mapping that `loaded` has seen, None if it is sharded."""
-        return self._numbers.get(mapping.store)
+    def store_named(self, name: str) -> int:
+        """Return the number of the store that has the mapping with a name, if there is such a mapping."""
+        return self._placed.get(self._fold(name), FIRST)
 
-    def shards_of(self, mapping: Mapping) -> Shards:
-        """Return the shards of a mapping that `store_of` returns None for."""
-        assert isinstance(mapping.shards, Shards)
-        return mapping.shards
-
-    def parts_of(self, mapping: Mapping) -> list[tuple[int, Mapping]]:
-        """Return the number of each store of a mapping, with the mapping that this store has."""
-        number = self.store_of(mapping)
-        return self.shards_of(mapping).all_of(mapping) if number is None else [(number, mapping)]
-
-    def stores_named(self, name: str) -> tuple[int, ...]:
-        """Return the numbers of the stores that have the mapping with a name, if there is such a mapping."""
-        return self._placed.get(self._fold(name), (FIRST,))
-
-    def loaded(self, numbers: tuple[int, ...], found: Sequence[Mapping]) -> Mapping:
-        """Note what the stores of a mapping have read, and return the mapping of all of them.
-
-        Raises:
-            ConfigError: they cannot be shards of one mapping.
-        """
-        mapping = found[0]
-        if len(numbers) == 1:
-            if numbers[0] != FIRST:
-                mapping.place_in(self.names[numbers[0]])
-            return mapping
-        names = tuple(self.names[number] for number in numbers)
-        refuse_shards(names, found)
-        mapping.shards = Shards(numbers, names, (None, *found[1:]))
-        mapping.place_in(", ".join(names))
+    def loaded(self, number: int, mapping: Mapping) -> Mapping:
+        """Note in its mapping which store it was read from, and return it."""
+        if number != FIRST:
+            mapping.place_in(self.names[number])
         return mapping
 
     @contextmanager
@@ -321,11 +184,12 @@ class SeveralStores:
         first = found[FIRST]
         self._compare_names(first.naming.fold)
         self.problems = list(self.stores[FIRST].problems)
-        usable = [self.loaded((FIRST,), [each]) for each in first.usable if self.stores_named(each.name) == (FIRST,)]
+        usable = [each for each in first.usable if self.store_named(each.name) == FIRST]
         for name in self._mappings:
-            numbers = self.stores_named(name)
-            if numbers != (FIRST,):
-                usable += self._usable(name, numbers, found)
+            number = self.store_named(name)
+            mapping = None if number == FIRST else self._usable(name, number, found[number])
+            if mapping is not None:
+                usable.append(mapping)
         if not usable:
             raise ConfigError("\n  ".join(["no mapping is usable in its store:", *self.problems]))
         first.usable, first.parts = tuple(usable), tuple(found)
@@ -341,45 +205,32 @@ class SeveralStores:
 
     def _compare_names(self, fold: Callable[[str], str]) -> None:
         self._fold = fold
-        self._placed = {
-            fold(name): tuple(self.names.index(each) for each in stores) for name, stores in self._mappings.items()
-        }
+        self._placed = {fold(name): self.names.index(store) for name, store in self._mappings.items()}
 
     def _choose_default(self, found: Sequence[Directory]) -> None:
         """Make the mapping with the name of the first store's default one that of all, wherever it is placed."""
         first = found[FIRST]
         name = self._fold(first.default.name)
         default = next((each for each in first.usable if self._fold(each.name) == name), first.usable[0])
-        for number, mapping in self.parts_of(default):
-            found[number].default = mapping
+        found[self.store_of(default)].default = default
         if default is not first.default:
             first.known.clear()
         first.default = default
         if not first.by_spelling:
             first.remember(default)
 
-    def _usable(self, name: str, numbers: tuple[int, ...], found: Sequence[Directory]) -> list[Mapping]:
-        """Return the mapping with a name; none if one of its stores has no usable row for it, which is a problem."""
-        mappings = []
-        for number in numbers:
-            usable = found[number].usable
-            mapping = next((each for each in usable if self._fold(each.name) == self._fold(name)), None)
-            if mapping is not None:
-                mappings.append(mapping)
-                continue
-            store = self.names[number]
-            self.problems.append(
-                f"[[mapping]] {name!r}: no usable row of containers in store {store} has this name: add one, or place"
-                " the mapping in another store"
-            )
-            self.problems += [f"store {store}: {problem}" for problem in self.stores[number].problems]
-        if len(mappings) < len(numbers):
-            return []
-        try:
-            return [self.loaded(numbers, mappings)]
-        except ConfigError as error:
-            self.problems.append(str(error))
-            return []
+    def _usable(self, name: str, number: int, found: Directory) -> Mapping | None:
+        """Return the mapping with a name; None if its store has no usable row for it, which is a problem."""
+        mapping = next((each for each in found.usable if self._fold(each.name) == self._fold(name)), None)
+        if mapping is not None:
+            return self.loaded(number, mapping)
+        store = self.names[number]
+        self.problems.append(
+            f"[[mapping]] {name!r}: no usable row of containers in store {store} has this name: add one, or place the"
+            " mapping in another store"
+        )
+        self.problems += [f"store {store}: {problem}" for problem in self.stores[number].problems]
+        return None
 
     def cas_numbers(self) -> Iterator[int]:
         """Return the counter of cas numbers, one for all stores."""
@@ -392,7 +243,7 @@ class SeveralStores:
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
         """Cache the rows of each store mysql://, see `MappedTables`; raises ConfigError if there is none."""
-        parts = [part for mapping in mappings for part in self.parts_of(mapping)]
+        placed = list(mappings)
         followed = [number for number, dsn in enumerate(self._dsns) if dsn.startswith(MYSQL)]
         if not followed:
             raise ConfigError(
@@ -401,7 +252,7 @@ class SeveralStores:
             )
         found: list[str] = []
         for number in followed:
-            own = [mapping for of, mapping in parts if of == number]
+            own = [mapping for mapping in placed if self.store_of(mapping) == number]
             with self.errors_of(number):
                 sentences = self.stores[number].follow_binary_log(staleness, own)
             found += [f"store {self.names[number]}: {each}" for each in sentences]
@@ -409,11 +260,11 @@ class SeveralStores:
 
     def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
         """Return the sentences of each store, see `MappedTables`."""
-        parts = [part for mapping in mappings for part in self.parts_of(mapping)]
+        placed = list(mappings)
         found: list[str] = []
         for number, store in enumerate(self.stores):
             with self.errors_of(number):
-                sentences = store.missing_privileges([mapping for of, mapping in parts if of == number])
+                sentences = store.missing_privileges([each for each in placed if self.store_of(each) == number])
             found += [f"store {self.names[number]}: {each}" for each in sentences]
         return found
 

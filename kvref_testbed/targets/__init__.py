@@ -20,7 +20,7 @@
         ...  # cluster.dsn; cluster.nodes[0].kill(), pause(), cut_off(), start()
 
 Reading path: `lifecycle.py` (up, down, status), `catalogue.py` (which targets there are) with its recipes (`plugin.py`,
-`mysqld.py`, `memcached.py`, `galera.py`, `kvref_server.py` with `handlersocket.py`), `servers.py` (servers that are
+`mysqld.py`, `memcached.py`, `galera.py`, `kvref_server.py`), `servers.py` (servers that are
 stopped, started and killed), `run.py` over `process.py` (what runs), `artifacts.py` and `builds.py` (where the programs
 come from). Errors are `kvref.errors.TargetError`; its kind `MissingError` says that the machine lacks a tool, a library
 or an artifact, or its user a right.

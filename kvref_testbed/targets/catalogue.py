@@ -9,7 +9,7 @@ from kvref_testbed.targets.builds import MARIADB, MEMCACHED_NEWER, MYSQL_5_6, MY
 from kvref_testbed.targets.galera import Galera
 from kvref_testbed.targets.group import MySQLGroup
 from kvref_testbed.targets.hazelcast import Hazelcast
-from kvref_testbed.targets.kvref_server import KvrefCluster, KvrefHandlerSocket, KvrefInnoDB, KvrefSQLite
+from kvref_testbed.targets.kvref_server import KvrefCluster, KvrefInnoDB, KvrefSQLite
 from kvref_testbed.targets.memcached import Memcached, MemcachedProxy, Nodecached, Twemproxy, Yrmcds
 from kvref_testbed.targets.mysqld import SQLOnly
 from kvref_testbed.targets.plugin import MySQLPlugin, config_script
@@ -46,7 +46,6 @@ _RECIPES: tuple[Recipe, ...] = (
     KvrefInnoDB("kvref-mariadb", "kvref over MariaDB", _MARIADB),
     KvrefInnoDB("kvref-mysql-8.0", "kvref over MySQL 8.0.33 without the plugin", _MYSQL_8_0),
     KvrefInnoDB("kvref-mysql-9.7", "kvref over MySQL 9.7", _MYSQL_9_7),
-    KvrefHandlerSocket("kvref-mariadb-hs", "kvref over MariaDB, reading through HandlerSocket", _MARIADB),
     KvrefCluster("kvref-galera", "kvref over a Galera cluster of three MariaDB servers", _GALERA),
     KvrefCluster("kvref-mysql-group", "kvref over a replication group of three MySQL 9.7 servers", _GROUP),
     KvrefInnoDB("kvref-mysql-router", "kvref over such a group behind MySQL Router", _ROUTER),
@@ -83,5 +82,5 @@ def profile_of(name: str) -> str:
 
 def options_for(name: str, profile: str) -> tuple[str, ...]:
     """Return the options with which a target answers as a profile: kvref chooses; others are what they are."""
-    chooses = isinstance(recipe(name), KvrefSQLite | KvrefInnoDB | KvrefHandlerSocket | KvrefCluster)
+    chooses = isinstance(recipe(name), KvrefSQLite | KvrefInnoDB | KvrefCluster)
     return ("--profile", profile) if chooses else ()

@@ -13,7 +13,6 @@ Nothing of the server is imported here, so that it is judged exactly as the othe
 from __future__ import annotations
 
 import os
-import secrets
 import shlex
 import signal
 import subprocess
@@ -22,10 +21,8 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
-from urllib.parse import quote
 
 from kvref.errors import TargetError
-from kvref_testbed.targets import handlersocket
 from kvref_testbed.targets.ports import LOOPBACK, ask_version, free_port
 from kvref_testbed.targets.run import Restartable, Run
 from kvref_testbed.targets.target import Endpoint
@@ -119,28 +116,6 @@ class KvrefInnoDB:
         store = self.database.boot(run, behind, progress)
         assert store.sql is not None, "a SQL server has a DSN"
         return _over(run, store, store.sql, options, self.program)
-
-
-@dataclass(frozen=True, slots=True)
-class KvrefHandlerSocket:
-    """As KvrefInnoDB, over a MariaDB whose HandlerSocket is used for reading."""
-
-    name: str
-    summary: str
-    database: SQLOnly
-    profile: str = "kvref"
-
-    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
-        """Start the SQL server, `kvref init` and `kvref serve`; options and errors as of KvrefInnoDB."""
-        behind, options = _parted(options)
-        port, secret = free_port(), secrets.token_hex()
-        file = run.folder / "secret"
-        file.touch(0o600)
-        file.write_text(secret)
-        store = self.database.boot(run, [*handlersocket.options(port, secret, progress), *behind], progress)
-        assert store.sql is not None, "a SQL server has a DSN"
-        dsn = f"{store.sql}?handlersocket={port}&handlersocket_secret_file={quote(str(file))}"
-        return _over(run, store, dsn, options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ from database import database_or_skip, sql
 from live import MYSQL_8, nightly
 from row_cache_checker import OPTIONS, SERVE
 from server.conversations import CLIENTS, Peer, converse
-from server.handlersocket_base import SECRET, VARIABLE, base
 from serving import serving
 
-from kvref_testbed.targets import SQLServer, handlersocket
+from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(180)]
 TABLES = {
@@ -80,13 +79,10 @@ class Base:
 
 @pytest.fixture(
     scope="module",
-    params=[MYSQL_8, nightly("mysql-9.7"), "mariadb", "handlersocket", "row-cache", "row-cache-with-log-files"],
+    params=[MYSQL_8, nightly("mysql-9.7"), "mariadb", "row-cache", "row-cache-with-log-files"],
 )
 def database(request: pytest.FixtureRequest) -> Iterator[Base]:
-    if request.param == "handlersocket":
-        with base(handlersocket.LEVEL) as found:
-            yield Base(found.server, found.dsn.partition("?")[2])
-    elif request.param.startswith("row-cache"):
+    if request.param.startswith("row-cache"):
         with database_or_skip("mariadb", OPTIONS["mariadb"]) as server:
             query = "" if request.param == "row-cache" else f"unix_socket={server.socket}"
             yield Base(server, query, SERVE)
@@ -122,7 +118,6 @@ def test_the_fast_path_answers_as_the_general_one(
     database: Base, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same conversation with a server that has no fast path, one without common statements, and a usual one."""
-    monkeypatch.setenv(VARIABLE, SECRET)
     server, chance = database.server, random.Random(profile)
     sql(server, "DELETE FROM innodb_memcache.containers WHERE name <> 'aaa'")
     owns = ("_p_", "_q_", "_r_")

@@ -16,7 +16,6 @@ from kvref.engine.operations import (
     LoadMapping,
     Lookup,
     OperationGen,
-    PurgeExpired,
     RollBack,
     Update,
 )
@@ -25,7 +24,6 @@ from kvref.protocol.replies import Line, Reply, ServerError
 from kvref.server.executors.base import SETTLED, Commits
 from kvref.server.executors.execution import Execution
 from kvref.server.executors.routing import MAX_STARTS, RoutingExecutor
-from kvref.storage.isolation import Isolation
 from kvref.storage.memory import MemoryStore
 from kvref.storage.several import Placement, SeveralStores
 
@@ -34,7 +32,7 @@ def mapping(name: str) -> Mapping:
     return Mapping(name, "s", "t", "t", Column("k", Kind.BYTES), (Column("v", Kind.TEXT),), None, None, None)
 
 
-A, B, C = mapping("a"), mapping("b"), mapping("c")
+A, B = mapping("a"), mapping("b")
 
 
 class Executor:
@@ -52,7 +50,6 @@ class Executor:
         self._again = again
         self._failure = failure
         self._waiting: list[tuple[Execution, Callable[[Reply], None]]] = []
-        self.expired = 0  # rows to purge
         self.later = False  # it answers when `go_on` is called
         self.left: Callable[[], object] = lambda: None  # what happens between its part of a command and the reply
         self.change: Callable[[], None] = lambda: None  # what another program does before a command is there
@@ -94,11 +91,6 @@ class Executor:
                 waits = command.start()
                 continue
             self._log.append(f"{self._name}: {type(operation).__name__}")
-            if isinstance(operation, PurgeExpired):
-                removed = min(operation.limit, self.expired)
-                self.expired -= removed
-                waits = command.send(removed)
-                continue
             waits = (
                 command.throw(self._failure)
                 if self._failure and isinstance(operation, Lookup)
@@ -109,12 +101,12 @@ class Executor:
 
 def router(*executors: Executor) -> RoutingExecutor:
     profile = profiles.load("kvref")
-    placed = Placement({"one": "", "two": ""}, {"b": ("two",)})
+    placed = Placement({"one": "", "two": ""}, {"b": "two"})
     stores = SeveralStores(placed, [MemoryStore("memory://", profile) for _ in range(2)], profile)
-    stores._placed = {"b": (1,)}
-    stores.loaded((0,), [A])
-    stores.loaded((1,), [B])
-    return RoutingExecutor(stores, cast("Any", executors), Isolation(0))
+    stores._placed = {"b": 1}
+    stores.loaded(0, A)
+    stores.loaded(1, B)
+    return RoutingExecutor(stores, cast("Any", executors))
 
 
 def played(steps: Callable[[], OperationGen], *executors: Executor) -> list[Reply | None]:
@@ -209,7 +201,7 @@ def test_errors_are_raised_in_the_command() -> None:
 
 def test_mappings_are_loaded_where_they_are_placed_and_snapshots_fixed_where_the_command_goes_on() -> None:
     def steps() -> OperationGen:
-        routing.stores.loaded = lambda numbers, found: seen.append((numbers, found))  # type: ignore[method-assign]
+        routing.stores.loaded = lambda number, found: seen.append((number, found))  # type: ignore[method-assign]
         yield LoadMapping("b")
         yield LoadMapping("other")
         yield FixSnapshot()
@@ -225,7 +217,7 @@ def test_mappings_are_loaded_where_they_are_placed_and_snapshots_fixed_where_the
     assert [each for each in log if "begin" not in each] == [
         "two: LoadMapping", "one: LoadMapping", "two: FixSnapshot", "two: Update", "two: Commit",
     ]  # fmt: skip
-    assert seen == [((1,), ["LoadMapping"]), ((0,), ["LoadMapping"])]
+    assert seen == [(1, "LoadMapping"), (0, "LoadMapping")]
 
 
 def test_a_mapping_stays_in_its_store_when_its_table_has_changed() -> None:
@@ -233,22 +225,6 @@ def test_a_mapping_stays_in_its_store_when_its_table_has_changed() -> None:
     placed.place_in("two")
     placed.become(mapping("b"))
     assert (placed.store, placed.identity) == ("two", "two:t")
-
-
-def test_a_purge_of_all_shards_has_one_limit() -> None:
-    """Fewer rows than the limit mean that none are left, see `ExpiredRows`."""
-
-    def steps() -> OperationGen:
-        removed = []
-        while not removed or removed[-1] == 200:
-            removed.append((yield PurgeExpired(C, 5, 200)))
-        return Line(repr(removed).encode())
-
-    one, two = Executor([], "one"), Executor([], "two")
-    one.expired, two.expired = 150, 300
-    routing = router(one, two)
-    routing.stores.loaded((0, 1), [C, mapping("c")])
-    assert routing.run(routing.begin(), steps, lambda _: None) == Line(b"[200, 200, 50]")
 
 
 def test_a_reply_may_leave_while_a_command_moves_to_a_store() -> None:

@@ -342,7 +342,7 @@ class TwoDisks(InProcess):
         profile = self.store.profile
         sqlite3.connect(folder / "2", isolation_level=None).execute(RENAME)
         stores = SeveralStores(
-            Placement({"first": "", "other": ""}, {"second": ("other",)}), [self.store, self.second.store], profile
+            Placement({"first": "", "other": ""}, {"second": "other"}), [self.store, self.second.store], profile
         )
         self.server = Server(stores, profile, lambda: parse([], None, profile), [HERE])
 

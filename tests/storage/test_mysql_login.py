@@ -9,7 +9,7 @@ import pytest
 
 from kvref.errors import ConfigError
 from kvref.storage.mysql.errors import HangError
-from kvref.storage.mysql.login import PASSWORD, SECRET, parse
+from kvref.storage.mysql.login import PASSWORD, parse
 
 
 def test_tcp() -> None:
@@ -88,36 +88,6 @@ def test_bad_ones(dsn: str, text: str) -> None:
     assert "hidden" not in str(raised.value)
 
 
-def test_handlersocket(tmp_path: Path) -> None:
-    assert (parse("mysql://root@db/", {SECRET: "s3cret"}).handlersocket, parse("mysql://root@db/", {}).secret) == (
-        0,
-        "",
-    )
-    login = parse("mysql://root@db/?handlersocket=9998&handlersocket_level=read-uncommitted", {SECRET: "s3cret"})
-    assert (login.handlersocket, login.handlersocket_level, login.secret) == (9998, "READ-UNCOMMITTED", "s3cret")
-    assert "s3cret" not in repr(login) + login.text
-    file = tmp_path / "secret"
-    file.touch(0o600)
-    file.write_text("of a file\n")
-    assert parse(f"mysql://root@db/?handlersocket=1&handlersocket_secret_file={file}", {}).secret == "of a file"
-
-
-@pytest.mark.parametrize(
-    ("query", "text"),
-    [
-        ("handlersocket=0", "handlersocket=0: write a number from 1 to 65535"),
-        ("handlersocket=9998,9999", "handlersocket=9998,9999: write a number from 1 to 65535"),
-        ("handlersocket=1&handlersocket_level=dirty", "handlersocket_level=DIRTY: one of READ-UNCOMMITTED, READ-COMM"),
-        ("handlersocket=1&ssl_ca=/ca.pem", "HandlerSocket has no TLS: leave handlersocket or ssl_ca out"),
-        ("handlersocket=1&handlersocket_secret_file=/no/such", "handlersocket_secret_file: No such file"),
-        ("handlersocket_level=READ-COMMITTED", "handlersocket_level: name the port too, handlersocket=PORT"),
-    ],
-)
-def test_bad_options_of_handlersocket(query: str, text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
-        parse(f"mysql://root@db/?{query}", {})
-
-
 def test_several_servers() -> None:
     login = parse("mysql://us%40er@one:3307,two,[::1]:3309/?timeout=3&wsrep_sync_wait=1", {PASSWORD: "s3cret"})
     assert (login.host, login.port, login.sync_wait) == ("one", 3307, 1)
@@ -138,7 +108,6 @@ def test_several_servers() -> None:
         ("mysql://root@one,two:99999/", "'two:99999' has no valid port"),
         ("mysql://root@one:3306,one/", "a server is named twice"),
         ("mysql://root@one,two/?unix_socket=/run/db.sock", "unix_socket is one server's, and 2 are named"),
-        ("mysql://root@one,two/?handlersocket=9998", "handlersocket is one server's, and 2 are named"),
         ("mysql://root:hidden@one,two/", "others can read a command line"),
         ("mysql://root@one/?wsrep_sync_wait=16", "wsrep_sync_wait=16: write a number from 0 to 15"),
         ("mysql://root@one/?wsrep_sync_wait=-1", "wsrep_sync_wait=-1: write a number from 0 to 15"),

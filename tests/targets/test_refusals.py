@@ -51,7 +51,6 @@ def test_list_names_every_target_with_its_profile(kvref_json: Run) -> None:
         "nodecached": "memcached",
         "hazelcast": "memcached",
         "kvref-mariadb": "kvref",
-        "kvref-mariadb-hs": "kvref",
         "kvref-mysql-8.0": "kvref",
         "kvref-mysql-9.7": "kvref",
         "kvref-mysql-group": "kvref",

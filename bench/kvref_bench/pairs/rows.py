@@ -13,7 +13,7 @@ from kvref_bench.scenario.records import Table
 
 ServerName = Literal[
     "kvref-sqlite", "kvref-sqlite-metrics", "kvref-mysql", "kvref-mysql-level-0", "kvref-mysql-level-2",
-    "kvref-handlersocket", "plugin", "mysql", "memcached", "kvref-cached", "kvref-uncached", "plugin-logged",
+    "plugin", "mysql", "memcached", "kvref-cached", "kvref-uncached", "plugin-logged",
     "mysql-logged", "floor", "kvref-compiled", "kvref-compiled-mysql", "kvref-workers",
 ]  # fmt: skip
 COUNT: Final = 100_000
@@ -180,14 +180,6 @@ def _over_mysql() -> tuple[Row, ...]:
             "mysql-set-sproc", set_work, _mysql(write),
             Side("mysql", procedure, "prepared stored procedure"), 5.0, durable=True,
         ),
-        Row(
-            "handlersocket-get", "get over MariaDB's HandlerSocket, 128 connections", _handlersocket(get),
-            _plugin(get), 0.75,
-        ),
-        Row(
-            "handlersocket-set", "set over that MariaDB, which goes by SQL, 128 connections", _handlersocket(write),
-            _plugin(write), 5.0, durable=True,
-        ),
     )  # fmt: skip
 
 
@@ -333,10 +325,6 @@ def _both(
 
 def _sqlite(load: Load, what: str = "kvref over SQLite") -> Side:
     return Side("kvref-sqlite", load, what)
-
-
-def _handlersocket(load: Load) -> Side:
-    return Side("kvref-handlersocket", load, "kvref over MariaDB")
 
 
 def _mysql(load: Load, what: str = "kvref over MySQL") -> Side:

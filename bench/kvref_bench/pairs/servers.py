@@ -101,7 +101,6 @@ class Servers:
             "plugin": self._plugin,
             "mysql": self._mysql,
             "memcached": self._memcached,
-            "kvref-handlersocket": self._kvref_handlersocket,
             "plugin-logged": partial(self._plugin, "plugin-logged", LOGGED),
             "mysql-logged": lambda: _sql_only(self.get("plugin-logged")),
             "kvref-cached": partial(self._kvref_logged, "kvref-cached", ROW_CACHE),
@@ -216,18 +215,6 @@ class Servers:
         address = "{}:{}".format(*kvref.address)
         pids = _listening(kvref=address) | dict(behind.pids)
         return Server(name, address, behind.sql, pids, dict(behind.facts) | _facts(address))
-
-    def _kvref_handlersocket(self) -> Server:
-        peer = self._filled("kvref-mariadb-hs", self._options)
-        address = _address(peer)
-        assert peer.sql_dsn is not None, "MariaDB has a SQL port"
-        sql = login.parse(peer.sql_dsn)
-        variables = MySQLTables(sql).variables()
-        facts = {name: variables[name] for name in DURABLE} | _facts(address)
-        port = MySQLTables(sql).query("SELECT @@handlersocket_port")[0][0]
-        return Server(
-            "kvref-handlersocket", address, sql, _listening(kvref=address, mariadbd=f"127.0.0.1:{port}"), facts
-        )
 
 
 def _sql_only(plugin: Server) -> Server:

@@ -5,7 +5,7 @@ Read `execution.py` first, the one interpreter of verbs; then `sqlite/executor.p
 
 from __future__ import annotations
 
-from kvref.server.executors.base import Executor, StoreExecutor
+from kvref.server.executors.base import Executor
 from kvref.server.executors.direct import DirectExecutor
 from kvref.server.executors.routing import RoutingExecutor
 from kvref.server.executors.sqlite.executor import SQLiteExecutor
@@ -28,11 +28,11 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) ->
     """
     if isinstance(store, SeveralStores):
         executors = [_executor_of(each, isolation, lock_wait) for each in store.stores]
-        return RoutingExecutor(store, executors, isolation)
+        return RoutingExecutor(store, executors)
     return _executor_of(store, isolation, lock_wait)
 
 
-def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float) -> StoreExecutor:
+def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
     """Return the executor of one store, see `executor_for`."""
     if isinstance(store, SQLiteStore):
         return SQLiteExecutor(store, isolation, lock_wait)

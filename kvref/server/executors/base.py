@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, Final, Protocol
 
-from kvref.engine.mapping import Directory, Mapping
+from kvref.engine.mapping import Directory
 from kvref.engine.operations import OperationGen
 from kvref.engine.session import Session
 from kvref.protocol.plain_frames import PlainFrame
@@ -26,29 +26,6 @@ class Wait(Enum):
     NOTHING = auto()
     COMMIT = auto()  # of what is written so far
     ANSWER = auto()  # of the store: they come later
-
-
-class PartOfGet(Protocol):
-    """The keys of one get that one store looks up; other stores look up the others.
-
-    Attributes:
-        waits: whether there is an answer, or it comes later, or the reply also waits for a commit.
-        left: the slow path has to run the get.
-        error: the reply, where there is no answer.
-        answered: called once there is an answer, unless there was one from the beginning.
-    """
-
-    waits: Wait
-    left: bool
-    error: ServerError | None
-    answered: Callable[[], None]
-
-    @property
-    def size(self) -> int:
-        """Return how many bytes the values have, at most; only of an answer."""
-
-    def shown(self, count: int) -> list[bytes]:
-        """Return the reply for each of the first keys, without END, empty for a miss; only once, of an answer."""
 
 
 class FastPath(Protocol):
@@ -101,21 +78,6 @@ class FastPath(Protocol):
         """
 
 
-class StoreFastPath(FastPath, Protocol):
-    """The fast path of one store, which may be a shard of the mapping."""
-
-    def part_of_get(self, words: list[bytes], *, with_cas: bool) -> PartOfGet | None:
-        """Return what looks up keys of a get; None if the slow path must run the get.
-
-        Args:
-            words: of the get; none names a mapping.
-            with_cas: it is a gets.
-        """
-
-    def look_up(self, part: PartOfGet) -> None:
-        """Begin to look up a part of a get that has no answer yet, see `part_of_get`."""
-
-
 class Commits(Protocol):
     """The commits that the replies of a connection wait for."""
 
@@ -161,16 +123,13 @@ class Executor(Protocol):
     def commits_of(self, transaction: Any) -> Commits:
         """Return the commits that the replies of a connection with this transaction wait for."""
 
-    def fast_path(
-        self, transaction: Any, session: Session, wire_rules: WireRules, shard: Mapping | None = None
-    ) -> FastPath | None:
+    def fast_path(self, transaction: Any, session: Session, wire_rules: WireRules) -> FastPath | None:
         """Return what carries out the plain commands of a connection, None where none of them is.
 
         Args:
             transaction: the connection's.
             session: the connection's.
             wire_rules: grammar facts of the profile.
-            shard: see `ordinary_mapping`.
         """
 
     def end(self, transaction: Any) -> None:
@@ -187,12 +146,3 @@ class Executor(Protocol):
 
     async def close(self) -> None:
         """Finish running commands."""
-
-
-class StoreExecutor(Executor, Protocol):
-    """The executor of one store, which may have shards of mappings."""
-
-    def fast_path(
-        self, transaction: Any, session: Session, wire_rules: WireRules, shard: Mapping | None = None
-    ) -> StoreFastPath | None:
-        """Return what carries out the plain commands of a connection, see `Executor`."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from kvref.engine.mapping import Directory, Mapping
+from kvref.engine.mapping import Directory
 from kvref.engine.operations import OperationGen
 from kvref.engine.session import Session
 from kvref.errors import ConfigError, StoreError
@@ -54,9 +54,7 @@ class DirectExecutor:
         """Return none: each write is committed."""
         return SETTLED
 
-    def fast_path(
-        self, transaction: None, session: Session, wire_rules: WireRules, shard: Mapping | None = None
-    ) -> None:  # fmt: skip
+    def fast_path(self, transaction: None, session: Session, wire_rules: WireRules) -> None:
         """Return None: all commands take the slow path."""
 
     def end(self, transaction: None) -> None:

@@ -2,15 +2,14 @@
 
 A command runs in one executor as long as its operations are for that store, and moves to another one with the first
 operation that is not. A commit goes to all stores that the connection has used since the last one; only one of them can
-have writes, because a batch is committed before its connection selects another mapping, and a sharded mapping has no
-batches.
+have writes, because a batch is committed before its connection selects another mapping.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, Final
 
 from kvref.engine.mapping import Directory, Mapping
@@ -20,7 +19,6 @@ from kvref.engine.operations import (
     CountRows,
     FixSnapshot,
     Insert,
-    ListedRow,
     ListRows,
     LoadMapping,
     LockWaitError,
@@ -36,16 +34,11 @@ from kvref.engine.operations import (
     Update,
     takes_lock,
 )
-from kvref.engine.session import Session, UnfitError
-from kvref.engine.values import RefusedError
-from kvref.errors import ConfigError
-from kvref.protocol.fast_path import PlainLines
-from kvref.protocol.replies import ClientError, Line, Reply, ServerError
+from kvref.engine.session import Session
+from kvref.protocol.replies import Line, Reply, ServerError
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.base import FastPath, StoreExecutor, StoreFastPath
-from kvref.server.executors.sharded import ShardedFastPath
-from kvref.storage.isolation import Isolation
-from kvref.storage.several import FIRST, SeveralStores, Shards
+from kvref.server.executors.base import Executor, FastPath
+from kvref.storage.several import FIRST, SeveralStores
 
 MAX_STARTS: Final = 50  # of one command, of which an executor starts one again that has lost a deadlock
 _MOVED: Final = Line(b"")  # in place of a reply: the command goes on in another executor
@@ -71,7 +64,7 @@ class Transactions:
         plain: number of the store of the fast path that is in force, None without one.
     """
 
-    def __init__(self, executors: Sequence[StoreExecutor], reads: str) -> None:
+    def __init__(self, executors: Sequence[Executor], reads: str) -> None:
         self._executors = executors
         self._reads = reads
         self._begun: dict[int, Any] = {}
@@ -105,10 +98,6 @@ class Transactions:
             self.leave_fast_path()
             self.plain = store
         return self.use(store)
-
-    def shows(self, stores: Iterable[int]) -> None:
-        """Note that a reply of the fast path shows rows of stores and waits for their commits."""
-        self._read.update(stores)
 
     def note(self, store: int, operation: Operation) -> None:
         """Note that an operation is for a store."""
@@ -264,24 +253,13 @@ class _Command:
                 return None
             case LoadMapping(name):
                 return (yield from self._loaded(name))
-        store = self._stores.store_of(operation.mapping)
-        if store is None:
-            return (yield from self._in_shards(operation))
-        return (yield from self._in_store(store, operation))
+        return (yield from self._in_store(self._stores.store_of(operation.mapping), operation))
 
     def _loaded(self, name: str) -> Generator[tuple[int, Operation], Any, Mapping | None]:
-        """Read the mapping with a name in its stores; None if one of them does not have it."""
-        numbers = self._stores.stores_named(name)
-        found: list[Mapping] = []
-        for number in numbers:
-            mapping: Mapping | None = yield number, LoadMapping(name)
-            if mapping is None:
-                return None
-            found.append(mapping)
-        try:
-            return self._stores.loaded(numbers, found)
-        except ConfigError:  # logged at the start and at a reload
-            return None
+        """Read the mapping with a name in its store; None if the store does not have it."""
+        number = self._stores.store_named(name)
+        mapping: Mapping | None = yield number, LoadMapping(name)
+        return None if mapping is None else self._stores.loaded(number, mapping)
 
     def _in_store(self, store: int, operation: _OfMapping) -> Generator[tuple[int, Operation], Any, Any]:
         transactions = self._transactions
@@ -290,78 +268,6 @@ class _Command:
             transactions.fixes = False
             yield store, FixSnapshot()
         return (yield store, operation)
-
-    def _in_shards(self, operation: _OfMapping) -> Generator[tuple[int, Operation], Any, Any]:
-        """Answer an operation of a sharded mapping.
-
-        Raises:
-            RefusedError: it needs the order of keys of all shards.
-            UnfitError: the table of the key's shard does not fit its mapping.
-        """
-        mapping, shards = operation.mapping, self._stores.shards_of(operation.mapping)
-        match operation:
-            case Lookup(_, key) | ReadAlong(_, key) | Update(_, key) | Remove(_, key):
-                pass
-            case Insert(_, row):
-                key = row.key
-            case Scan():
-                raise RefusedError(
-                    ClientError(
-                        f"mapping {mapping.name} is sharded over stores {', '.join(shards.names)}, which have no common"
-                        " order of keys: get each key by its name"
-                    )
-                )
-            case ListRows():
-                return (yield from self._listed(operation, shards))
-            case _:
-                return (yield from self._in_all(operation, shards.all_of(mapping)))
-        number, found = shards.all_of(mapping)[shards.of_key(mapping, key)]
-        if found.fault:
-            yield from self._in_store(number, Recheck(found))
-            if found.fault:
-                raise UnfitError(found.fault)
-        return (yield from self._in_store(number, replace(operation, mapping=found)))
-
-    def _in_all(
-        self, operation: _OfMapping, shards: list[tuple[int, Mapping]]
-    ) -> Generator[tuple[int, Operation], Any, Any]:
-        """Answer an operation for all rows of a sharded mapping, one shard after another."""
-        answers: list[Any] = []
-        for number, mapping in shards:
-            each = replace(operation, mapping=mapping)
-            if isinstance(each, PurgeExpired):
-                each.limit -= _sum(answers)
-                if not each.limit:
-                    break
-            answer = yield from self._in_store(number, each)
-            if isinstance(each, Clear) and answer is not None:
-                return answer
-            answers.append(answer)
-        match operation:
-            case CountRows():
-                return None if None in answers else _sum(answers)
-            case PurgeExpired():
-                return None if answers == [None] * len(answers) else _sum(answers)
-        return None
-
-    def _listed(self, operation: ListRows, shards: Shards) -> Generator[tuple[int, Operation], Any, list[ListedRow]]:
-        """Return a page of rows of the shard that has the key in front of it, or of the first one behind with rows.
-
-        Rows are left out in a shard that does not have their keys: no get finds them.
-        """
-        mapping, after = operation.mapping, operation.after
-        first = 0 if after is None else shards.of_key(mapping, after)
-        for shard, (number, found) in enumerate(shards.all_of(mapping)):
-            if shard < first:
-                continue
-            rows: list[ListedRow]
-            while rows := (yield from self._in_store(number, ListRows(found, after, operation.limit))):
-                kept = [row for row in rows if shards.of_key(mapping, row.key) == shard]
-                if kept:
-                    return kept
-                after = rows[-1].key
-            after = None
-        return []
 
     def _ended(self, how: Commit | RollBack) -> Generator[tuple[int, Operation], Any, str | None]:
         """End the transactions in all stores; return why what was written in one of them is lost.
@@ -387,10 +293,6 @@ class _Command:
         return lost
 
 
-def _sum(numbers: list[Any]) -> int:
-    return sum(each or 0 for each in numbers)
-
-
 def _definition(operation: Operation) -> tuple[object, ...]:
     """Return the definition of an operation's mapping, which another program may change; empty without one."""
     mapping = getattr(operation, "mapping", None)
@@ -403,22 +305,11 @@ class RoutingExecutor:
     Args:
         stores: where rows live.
         executors: one for each store, in their order.
-        isolation: by the settings.
-
-    Raises:
-        ConfigError: the settings turn batches on, and a mapping is sharded.
     """
 
-    def __init__(self, stores: SeveralStores, executors: Sequence[StoreExecutor], isolation: Isolation) -> None:
-        if stores.sharded and isolation.batches:
-            raise ConfigError(
-                f"[[mapping]] {stores.sharded!r} is sharded: a batch would need one commit in several stores: set"
-                " daemon_memcached_r_batch_size and daemon_memcached_w_batch_size to 1, or place the mapping in one"
-                " store"
-            )
+    def __init__(self, stores: SeveralStores, executors: Sequence[Executor]) -> None:
         self.stores = stores
         self.executors = executors
-        self._lines: PlainLines | None = None  # of sharded mappings
 
     def begin(self, reads: str = "") -> Transactions:
         """Return the transactions of a new connection, see `Executor`."""
@@ -435,26 +326,14 @@ class RoutingExecutor:
         """Return the commits of the stores that a connection uses."""
         return transaction
 
-    def fast_path(
-        self, transaction: Transactions, session: Session, wire_rules: WireRules, shard: Mapping | None = None
-    ) -> FastPath | None:
+    def fast_path(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> FastPath | None:
         """Return what carries out the plain commands of a connection in the store of its mapping, see `Executor`."""
-        mapping = shard or session.plain_mapping
+        mapping = session.plain_mapping
         if mapping is None:
             return None
         transaction.leave_fast_path()
         store = self.stores.store_of(mapping)
-        if store is not None:
-            return self.executors[store].fast_path(transaction.use_fast_path(store), session, wire_rules, shard)
-        shards, paths = self.stores.shards_of(mapping), list[StoreFastPath]()
-        for number, each in shards.all_of(mapping):
-            path = self.executors[number].fast_path(transaction.of(number), session, wire_rules, each)
-            if path is None:
-                return None
-            paths.append(path)
-        self._lines = self._lines or PlainLines(wire_rules)
-        use, shows = transaction.use_fast_path, transaction.shows
-        return ShardedFastPath(session, mapping, shards, paths, self._lines, use, shows)
+        return self.executors[store].fast_path(transaction.use_fast_path(store), session, wire_rules)
 
     def end(self, transaction: Transactions) -> None:
         """Forget the transactions of a connection that is gone; what it has not committed goes with them."""

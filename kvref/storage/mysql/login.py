@@ -26,7 +26,6 @@ from kvref.storage.mysql.result_set import SHORT, WIDTHS
 _log = logging.getLogger("kvref.storage")
 
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
-SECRET: Final = "KVREF_HANDLERSOCKET_SECRET"  # noqa: S105 - the variable's name
 PORT: Final = 3306
 MAX_CONNECTIONS: Final = 16
 MAX_WITH_BATCHES: Final = 64  # an open batch holds one
@@ -34,10 +33,8 @@ ANSWER_SECONDS: Final = 10
 MAX_TOGETHER: Final = 128
 _NAMES: Final = (
     "unix_socket", "password_file", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify_identity", "connections", "timeout",
-    "coalesce", "handlersocket", "handlersocket_level", "handlersocket_secret_file", "wsrep_sync_wait",
-    "reads",
+    "coalesce", "wsrep_sync_wait", "reads",
 )  # fmt: skip
-_LEVELS: Final = ("READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE")
 _FORM: Final = f"write mysql://USER@HOST[:PORT][,HOST[:PORT]…]/[?NAME=VALUE&…], the names are {', '.join(_NAMES)}"
 _MAX_TABLE_WAIT: Final = 31536000  # a year, MySQL's own limit of lock_wait_timeout
 _MAX_PATIENCE: Final = 2_000_000  # seconds: a socket's limit is 2^31 ms
@@ -74,9 +71,6 @@ class Login:
         timeout: seconds for connecting, and for a reply in addition to the lock wait.
         text: the DSN, for messages.
         together: maximum number of keys in one statement; below 2 each command has statements of its own.
-        handlersocket: TCP port of MariaDB's HandlerSocket for reading; 0: it is not used.
-        handlersocket_level: isolation level that HandlerSocket started with; "": the level that the server reports.
-        secret: for it, from the environment or a file.
         sync_wait: MariaDB's wsrep_sync_wait, before which statements a node catches up with its cluster; None: as the
             server has it.
         nodes: host and port of each server of a cluster, preferred ones first; empty: there is one, at `host`.
@@ -94,9 +88,6 @@ class Login:
     timeout: int
     text: str
     together: int = MAX_TOGETHER
-    handlersocket: int = 0
-    handlersocket_level: str = ""
-    secret: str = field(default="", repr=False)
     sync_wait: int | None = None
     nodes: tuple[tuple[str, int], ...] = ()
     reads: str = PRIMARY
@@ -235,16 +226,14 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
     (host, port), *others = nodes
     if not (all(name for name, _ in nodes) or (socket and not others)):
         raise ConfigError(f"store {shown!r}: {_FORM}")
-    if others and (alone := [name for name in ("unix_socket", "handlersocket") if name in given]):
-        raise ConfigError(f"store {shown!r}: {', '.join(alone)} is one server's, and {len(nodes)} are named")
-    handlersocket = _handlersocket(dsn, given, environment)
+    if others and socket:
+        raise ConfigError(f"store {shown!r}: unix_socket is one server's, and {len(nodes)} are named")
     together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MAX_TOGETHER
     return Login(
         host, port, unquote(parts.username),
-        _secret(dsn, given, environment, "password_file", PASSWORD), socket,
+        _password(dsn, given, environment), socket,
         _tls(dsn, given), _number(dsn, given, "connections", 1000) if "connections" in given else None,
         _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn, together,
-        *handlersocket,
         _number(dsn, given, "wsrep_sync_wait", 15, least=0) if "wsrep_sync_wait" in given else None,
         tuple(nodes) if others else (), _reads(shown, given, several=bool(others)),
     )  # fmt: skip
@@ -272,33 +261,19 @@ def _reads(shown: str, given: dict[str, str], *, several: bool) -> str:
     return reads
 
 
-def _handlersocket(dsn: str, given: dict[str, str], environment: Mapping[str, str]) -> tuple[int, str, str]:
-    if "handlersocket" not in given:
-        if without := [name for name in given if name.startswith("handlersocket_")]:
-            raise ConfigError(f"store {dsn!r}: {', '.join(without)}: name the port too, handlersocket=PORT")
-        return 0, "", ""
-    if "ssl_ca" in given:
-        raise ConfigError(f"store {dsn!r}: HandlerSocket has no TLS: leave handlersocket or ssl_ca out")
-    level = given.get("handlersocket_level", "").upper()
-    if level and level not in _LEVELS:
-        raise ConfigError(f"store {dsn!r}: handlersocket_level={level}: one of {', '.join(_LEVELS)}")
-    port = _number(dsn, given, "handlersocket", 65535)
-    return port, level, _secret(dsn, given, environment, "handlersocket_secret_file", SECRET)
-
-
-def _secret(dsn: str, given: dict[str, str], environment: Mapping[str, str], option: str, variable: str) -> str:
-    path = given.get(option)
+def _password(dsn: str, given: dict[str, str], environment: Mapping[str, str]) -> str:
+    path = given.get("password_file")
     if path is None:
-        return environment.get(variable, "")
+        return environment.get(PASSWORD, "")
     try:
-        secret = Path(path).read_text(encoding="utf-8").rstrip("\n")
+        password = Path(path).read_text(encoding="utf-8").rstrip("\n")
         mode = Path(path).stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"store {dsn!r}: {option}: {cause_of(error)}") from error
+        raise ConfigError(f"store {dsn!r}: password_file: {cause_of(error)}") from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         # In a container, secrets are mounted with these permissions, and there are no other users.
-        _log.warning("%s %s: other users of this machine may read it: chmod 600 it", option, path)
-    return secret
+        _log.warning("password_file %s: other users of this machine may read it: chmod 600 it", path)
+    return password
 
 
 def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:

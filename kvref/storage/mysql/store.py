@@ -16,7 +16,6 @@ from kvref.profiles import Profile
 from kvref.storage.base import PRIMARY, READS, counted_cas_numbers
 from kvref.storage.config.containers import take_over
 from kvref.storage.isolation import READ_COMMITTED, Isolation
-from kvref.storage.mysql import handlersocket
 from kvref.storage.mysql.binlog.eligibility import terms
 from kvref.storage.mysql.binlog.follower import refusal
 from kvref.storage.mysql.binlog.row_cache import RowCache
@@ -110,8 +109,6 @@ class MySQLStore(Database):
 
     def read_directory(self) -> Directory:
         """See `Store`."""
-        if self.login.handlersocket:
-            handlersocket.check(self.login, self.connect)
         if self.login.reads != PRIMARY:
             with closing(self.connect()) as opened:
                 require_group(opened, self)

@@ -195,7 +195,7 @@ class SQLiteStore:
         if altered:
             self._of_row.clear()
         found = self._of_row.get(row, mapping)
-        if found.store or found.shards:
+        if found.store:
             return mapping  # there are several stores, and whoever placed the other one there places this one
         self._of_row[row] = found
         return found

@@ -21,7 +21,7 @@ from kvref.server.executors.mysql.command import Command, Runner
 from kvref.server.executors.mysql.fast_path import KeptRows
 from kvref.server.executors.mysql.plain_commands import Plain, PlainChange, PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.pool import DedicatedConnection
-from kvref.server.executors.mysql.reads import HandlerSocketReader, ReadBatcher, RowReader, SQLReader
+from kvref.server.executors.mysql.reads import ReadBatcher, RowReader, SQLReader
 from kvref.server.executors.mysql.replica_reads import ReplicaReads
 from kvref.server.executors.mysql.writes import WriteBatcher
 from kvref.storage.base import PRIMARY
@@ -91,7 +91,6 @@ class Batching:
         self.up_to_date = runner.up_to_date
         self._fallback = Fallback(runner)
         reading, self._writing = connect(), connect()
-        handlersocket = bool(store.login.handlersocket)
         self._reader: RowReader
         self._kept: KeptRows | None = None
         if store.row_cache is not None:
@@ -100,8 +99,6 @@ class Batching:
             width = partial(self._width, reading)
             caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower, width)
             self._reader = self._kept = caching
-        elif handlersocket:
-            self._reader = HandlerSocketReader(store, reading, isolation)
         else:
             self._reader = SQLReader(store, reading)
         reads = ReadBatcher(store, self._reader, self._fallback)

@@ -126,11 +126,9 @@ class MySQLExecutor:
         """Return none: a reply is given after the commit that it waits for."""
         return SETTLED
 
-    def fast_path(
-        self, transaction: Transaction, session: Session, wire_rules: WireRules, shard: Mapping | None = None
-    ) -> MySQLFastPath | None:
+    def fast_path(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> MySQLFastPath | None:
         """See `Executor`."""
-        mapping = None if self._plain is None else ordinary_mapping(session, shard)
+        mapping = None if self._plain is None else ordinary_mapping(session)
         if mapping is None or self._plain is None:
             return None
         kind = mapping, session.access.rights, session.bound, transaction.primary_only

@@ -20,7 +20,7 @@ from kvref.protocol.fast_path import END, PlainLines
 from kvref.protocol.opcodes import NOOP
 from kvref.protocol.plain_frames import PlainFrame
 from kvref.protocol.rules import MAX_KEY
-from kvref.server.executors.base import Later, LaterFrames, PartOfGet, Wait
+from kvref.server.executors.base import Later, LaterFrames, Wait
 from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.executors.mysql.plain_commands import (
     FramedGets,
@@ -284,22 +284,6 @@ class MySQLFastPath:
             else:
                 self._look_up(table, each)
         return size, Wait.ANSWER
-
-    def part_of_get(self, words: list[bytes], *, with_cas: bool) -> PlainReads | PlainGets | None:
-        """Return what looks up keys of a get, see `FastPath`."""
-        if not self._takes_gets:
-            return None
-        found = self._several(self._live_table(), words, b" ".join(words), with_cas=with_cas)
-        if not found:
-            return None
-        part = found[0]
-        assert isinstance(part, (PlainReads, PlainGets))
-        return part
-
-    def look_up(self, part: PartOfGet) -> None:
-        """Queue a part of a get, see `FastPath`."""
-        assert isinstance(part, (PlainReads, PlainGets))
-        self._look_up(self._live_table(), part)
 
     @property
     def _takes_gets(self) -> bool:

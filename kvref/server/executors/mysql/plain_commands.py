@@ -16,7 +16,7 @@ from kvref.protocol.commands import Delete, Frame, Store
 from kvref.protocol.fast_path import END, STORED, renamed
 from kvref.protocol.opcodes import NOOP
 from kvref.protocol.replies import HiddenError, ServerError, Status
-from kvref.server.executors.base import Later, LaterFrames, Wait
+from kvref.server.executors.base import Later, LaterFrames
 from kvref.server.executors.runs import MAX_RUN, MAX_VALUES, nothing
 from kvref.storage.mysql.fast_path import BYTES_OF_DELETE, BYTES_OF_SET, PlainTable
 from kvref.storage.mysql.replicas import LastWrite
@@ -291,7 +291,7 @@ class PlainReads(PlainInRun):
         words: in the order of the reply.
     """
 
-    __slots__ = ("_now", "_rows", "_table", "_whole", "waits", "words")
+    __slots__ = ("_now", "_rows", "_table", "_whole", "words")
 
     _rows: list[Cells | bytes | None]
     _whole: bytes | None  # the reply, where each row came as its part of it
@@ -300,7 +300,6 @@ class PlainReads(PlainInRun):
 
     def __init__(self, origin: Origin, data: bytes, words: list[bytes]) -> None:
         super().__init__(origin, b"", data)
-        self.waits = Wait.ANSWER
         self.words = words
 
     @property
@@ -338,25 +337,19 @@ class PlainReads(PlainInRun):
 
     @property
     def size(self) -> int:
-        """See `PartOfGet`."""
+        """Return how many bytes the values have, at most; only of an answer."""
         return sum([_length(each) for each in self._rows]) if self._whole is None else len(self._whole)
-
-    def shown(self, count: int) -> list[bytes]:
-        """See `PartOfGet`."""
-        words = self.words[:count]
-        shown = [
-            each if isinstance(each, bytes) else b"" if each is None else self._shown(word, each)
-            for word, each in zip(words, self._rows[:count], strict=True)
-        ]
-        self.origin.verbs.fetched_all(compress(words, shown), self._now)
-        return shown
 
     def _is_too_large(self) -> bool:
         return self.size > MAX_VALUES
 
     def _counted(self) -> list[bytes]:
         """Return what is shown of each word, and count them."""
-        shown = self.shown(len(self.words))
+        shown = [
+            each if isinstance(each, bytes) else b"" if each is None else self._shown(word, each)
+            for word, each in zip(self.words, self._rows, strict=True)
+        ]
+        self.origin.verbs.fetched_all(compress(self.words, shown), self._now)
         self.origin.verbs.count_gets(shown)
         return shown
 
@@ -503,11 +496,10 @@ class PlainGets(PlainInRun):
         lookups: one for each key, in the order of the reply.
     """
 
-    __slots__ = ("_waiting", "lookups", "waits")
+    __slots__ = ("_waiting", "lookups")
 
     def __init__(self, origin: Origin, data: bytes, lookups: list[PlainRead | PlainGet]) -> None:
         super().__init__(origin, b"", data)
-        self.waits = Wait.ANSWER
         self.lookups = lookups
         self._waiting = len(lookups)
         for each in lookups:
@@ -517,22 +509,16 @@ class PlainGets(PlainInRun):
         """See `PlainInRun`."""
         if self.error is not None:
             return self.error
-        shown = self.shown(len(self.lookups))
+        shown = [each.shown() for each in self.lookups]
+        found = [each.found_key for each, item in zip(self.lookups, shown, strict=True) if item]
+        self.origin.verbs.fetched_all(found, time.time())
         self.origin.verbs.count_gets(shown)
         return b"".join([*shown, END])
 
     @property
     def size(self) -> int:
-        """See `PartOfGet`."""
+        """Return how many bytes the values have, at most; only of an answer."""
         return sum([each.size for each in self.lookups])
-
-    def shown(self, count: int) -> list[bytes]:
-        """See `PartOfGet`."""
-        lookups = self.lookups[:count]
-        shown = [each.shown() for each in lookups]
-        found = [each.found_key for each, item in zip(lookups, shown, strict=True) if item]
-        self.origin.verbs.fetched_all(found, time.time())
-        return shown
 
     def _answered(self) -> None:
         self._waiting -= 1

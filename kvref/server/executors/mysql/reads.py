@@ -1,13 +1,11 @@
-"""Look-ups of many commands by one SELECT or through HandlerSocket, and rows that others have deleted."""
+"""Look-ups of many commands by one SELECT, and rows that others have deleted."""
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
-from functools import partial
 from typing import Any, Protocol
 
 from kvref.engine.mapping import Mapping
@@ -15,11 +13,10 @@ from kvref.engine.operations import Cell, Lookup, Row, Scan
 from kvref.server.executors.mysql.batch_queue import Fallback
 from kvref.server.executors.mysql.command import Command
 from kvref.server.executors.mysql.plain_commands import PlainGet, PlainLone, PlainRead, PlainReads
-from kvref.server.executors.mysql.pool import DedicatedConnection, Pool
+from kvref.server.executors.mysql.pool import Pool
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
-from kvref.storage.mysql.handlersocket import HELD, HandlerReads, Opened
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
@@ -121,65 +118,6 @@ class SQLReader:
     async def close(self) -> None:
         """See `RowReader`."""
         await self._connection.close()
-
-
-class HandlerSocketReader:
-    """Read rows through HandlerSocket, and by SQL if HandlerSocket cannot be used.
-
-    An open index blocks DDL, so it is also closed soon after the last look-up.
-
-    Args:
-        store: the store of the rows; its login names the port.
-        connection: a dedicated connection, for SQL.
-        isolation: isolation settings.
-    """
-
-    def __init__(self, store: MySQLStore, connection: DedicatedConnection, isolation: Isolation) -> None:
-        self._sql = SQLReader(store, connection)
-        self._connection = connection
-        self._isolation = isolation
-        self._handler = HandlerReads(store)
-        self._loop = asyncio.get_running_loop()
-        self._asking = False
-        self._releasing: asyncio.TimerHandle | None = None
-        self.turn = 0
-
-    async def rows(self, mapping: Mapping, keys: MappingOf[Spelling, Cell], turn: int) -> Rows:
-        """See `RowReader`."""
-        found: dict[Spelling, Row] | None = await self._ask(self._handler.look_up, mapping, [*keys])
-        return await self._sql.rows(mapping, keys, turn) if found is None else (found, True)
-
-    async def cells(self, table: PlainTable, words: list[bytes], turn: int) -> Shown:
-        """See `RowReader`."""
-        words = [*dict.fromkeys(words)]
-        answer: tuple[Opened, list[Cells | None]] | None = await self._ask(self._handler.ask, table.mapping, words)
-        if answer is None:
-            return await self._sql.cells(table, words, turn)
-        return {word: cells for word, cells in zip(words, answer[1], strict=True) if cells is not None}, True
-
-    async def close(self) -> None:
-        """See `RowReader`."""
-        if self._releasing is not None:
-            self._releasing.cancel()
-        await self._sql.close()
-        self._handler.close()
-
-    async def _ask(self, what: Callable[..., object], mapping: Mapping, keys: Sequence[Spelling]) -> Any:
-        self._asking = True
-        try:
-            call = partial(what, uncommitted=self._isolation.reads_uncommitted)
-            return await self._connection.call(call, mapping, keys)
-        finally:
-            self._asking = False
-            if self._releasing is None:
-                self._releasing = self._loop.call_later(HELD, self._release)
-
-    def _release(self) -> None:
-        self._releasing = None
-        if self._asking:
-            self._releasing = self._loop.call_later(HELD, self._release)
-        else:
-            self._handler.close()
 
 
 def in_parts(read: Read, width: int) -> Read:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kvref.engine.fast_path import PlainVerbs, ordinary_mapping
-from kvref.engine.mapping import Directory, Mapping
+from kvref.engine.mapping import Directory
 from kvref.engine.operations import (
     Commit,
     LockWaitError,
@@ -103,12 +103,12 @@ class SQLiteExecutor:
         return self._commits
 
     def fast_path(
-        self, transaction: Transaction, session: Session, wire_rules: WireRules, shard: Mapping | None = None  # noqa: ARG002
+        self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002
     ) -> SQLiteFastPath | None:  # fmt: skip
         """See `Executor`."""
         if not self.store.cache.limit or self._isolation.batches:
             return None
-        mapping = ordinary_mapping(session, shard)
+        mapping = ordinary_mapping(session)
         if mapping is None:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)

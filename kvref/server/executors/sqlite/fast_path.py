@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final
 
 from kvref.engine.accesses import Change
@@ -24,12 +23,12 @@ from kvref.protocol.command_table import needs, text_form
 from kvref.protocol.fast_path import END, STORED, PlainLines, data_of, renamed
 from kvref.protocol.opcodes import NOOP
 from kvref.protocol.plain_frames import PlainFrame
-from kvref.protocol.replies import Number, Reply, ServerError, Status
+from kvref.protocol.replies import Number, Reply, Status
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.text import parse_line
-from kvref.server.executors.base import Later, LaterFrames, PartOfGet, Wait
+from kvref.server.executors.base import Later, LaterFrames, Wait
 from kvref.server.executors.loop_turn import LoopTurn
-from kvref.server.executors.runs import TURN, nothing
+from kvref.server.executors.runs import TURN
 from kvref.storage.rows import MAX_VALUE
 from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
 from kvref.storage.sqlite.row_cache import EXPIRY, HIT, ROWID, CachedTable, Kept
@@ -45,35 +44,6 @@ _META_GET: Final = c.MetaGet(b"", [])
 _SUM: Final = c.Arithmetic(increment=True, word=b"", delta=0)
 # A word, the key in it, and what is kept of its row.
 _Found = tuple[bytes, bytes, Kept]
-
-
-class FoundInFile:
-    """Rows that were found for keys of a get, see `PartOfGet`.
-
-    Args:
-        found: one for each key.
-        late: the reply must wait for a commit.
-        show: returns what the reply shows of such rows.
-    """
-
-    __slots__ = ("_found", "_show", "answered", "error", "left", "waits")
-
-    def __init__(self, found: list[_Found], late: bool, show: Callable[[Sequence[_Found]], list[bytes]]) -> None:
-        self.waits = Wait.COMMIT if late else Wait.NOTHING
-        self.left = False
-        self.error: ServerError | None = None
-        self.answered: Callable[[], None] = nothing
-        self._found = found
-        self._show = show
-
-    @property
-    def size(self) -> int:
-        """See `PartOfGet`."""
-        return sum([len(kept[HIT]) for _, _, kept in self._found])
-
-    def shown(self, count: int) -> list[bytes]:
-        """See `PartOfGet`."""
-        return self._show(self._found[:count])
 
 
 class SQLiteFastPath:
@@ -262,17 +232,6 @@ class SQLiteFastPath:
         key = self._key(command.word, switches=True)
         stored = None if key is None or not self._begin() else self._stored(key, command)
         return None if stored is None else encode(command, *stored)
-
-    def part_of_get(self, words: list[bytes], *, with_cas: bool) -> FoundInFile | None:
-        """Return the rows of keys of a get, see `FastPath`."""
-        if self._counters.prefixes.counting or not self._table.live:
-            return None
-        self._accesses.at(time.time())
-        rows = self._rows_of(words)
-        return None if rows is None else FoundInFile(*rows, partial(self._shown, with_cas=with_cas))
-
-    def look_up(self, part: PartOfGet) -> None:
-        """Do nothing: each part has its answer from the beginning."""
 
     def _burst(self, data: bytes, at: int) -> tuple[int, list[bytes]]:
         """Return the end of gets of one key each, and their replies; none where not all are hits of cached rows.

@@ -87,8 +87,6 @@ def refusal(login: Login) -> str:
     """
     if login.nodes:
         return "follows the log of one server: name one host"
-    if login.handlersocket:
-        return "reads by SQL: leave handlersocket out"
     with closing(_Source(login)) as source:
         who = account(partial(fetch_all, source.connection))
         try:
