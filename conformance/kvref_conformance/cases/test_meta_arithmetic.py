@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from kvref_conformance.case import Shape, case, send
 from kvref_conformance.cases.phrases import OPTIONS, hit, miss, store
+from kvref_conformance.steps import Pause
 
 if TYPE_CHECKING:
     from kvref_conformance.steps import Send
+
 
 NUMBER = Shape(f"k VARCHAR(32) PRIMARY KEY, v BIGINT, {OPTIONS}")
 OTHER = 999999999999
@@ -66,6 +68,7 @@ CASES = (
     ),
     case("ma-T-missing", "KV-MA-010", ma("T100", NONE)),
     case("ma-t", "KV-MA-011", TEN, ma("t v", "VA 2 t-1\r\n11\r\n"), ma("T100 t", "HD t100\r\n", "HD t99\r\n")),
+    case("ma-t-later", "KV-MA-011", TEN, ma("T100", "HD\r\n"), Pause(2.1), ma("t", "HD t98\r\n", "HD t97\r\n")),
     case("ma-C-other", "KV-MA-012", TEN, ma(f"C{OTHER} v", "EX\r\n"), hit("{k}", "10")),
     case(
         "ma-C-same",

@@ -56,6 +56,8 @@ ANSWERS = (
     case("mg-miss", "KV-MG-003", mg("", MISS), mg("v", MISS)),
     case("mg-s", "KV-MG-004", store("{k}", "four"), mg("s", "HD s4\r\n")),
     case("mg-t", "KV-MG-005", X, mg("t", "HD t-1\r\n"), expiring(100), ttl("t", "HD ", 100)),
+    # A server that shows the time as it was stored is right at once, and wrong later.
+    case("mg-t-later", "KV-MG-005", expiring(100), LATER_ON, ttl("t", "HD ", 98), mg("", HIT)),
     case("mg-c", "KV-MG-006", X, send("gets {k}\r\n", "VALUE {k} 0 1 <cas a>\r\nx\r\nEND\r\n"), mg("c", "HD c{a}\r\n")),
     case("mg-c-of-ms", "KV-MG-006", send("ms {k} 1 c\r\nx\r\n", "HD c<cas a>\r\n"), mg("c", "HD c{a}\r\n")),
     case("mg-f", "KV-MG-007", store("{k}", "x", flags=7), mg("f", "HD f7\r\n")),
@@ -122,6 +124,7 @@ WRITES = (
         mg("v", "VA 1\r\ny\r\n"),
         mg("R200", "HD W\r\n"),
     ),
+    case("mg-R-later", "KV-MG-019", expiring(32), mg("R31", HIT), LATER_ON, mg("R31", "HD W\r\n")),
     case("mg-R-long", "KV-MG-020", expiring(100), mg("R30", HIT), X, mg("R1000000", HIT)),
     case("mg-h", "KV-MG-022", X, mg("h", "HD h0\r\n"), mg("h", "HD h1\r\n"), X, mg("h", "HD h0\r\n")),
     case("mg-h-get", "KV-MG-022", X, hit("{k}", "x"), mg("h u", READ), X, mg("h u", UNREAD)),
