@@ -71,7 +71,10 @@ def differences(page: str) -> list[str]:
 
 
 def pending(page: str) -> list[str]:
-    """Return the requirements, and behind them the cases, that the suite has and a page of the matrix lacks.
+    """Return how the names of a page of the matrix differ from those of the suite.
+
+    Requirements are before cases. A name that only the suite has is written as it is, one that only the page has, as
+    that of a case that has another name now, behind `- `.
 
     Args:
         page: HTML, as `page.html` returns it.
@@ -80,7 +83,11 @@ def pending(page: str) -> list[str]:
         SuiteError: as `cases_of`.
     """
     shown, there = _shown(page), _suite()
-    return [name for part in (0, 1) for name in sorted({pair[part] for pair in there} - {pair[part] for pair in shown})]
+    found = []
+    for part in (0, 1):
+        theirs, ours = ({pair[part] for pair in pairs} for pairs in (shown, there))
+        found += [*sorted(ours - theirs), *(f"- {name}" for name in sorted(theirs - ours))]
+    return found
 
 
 def _shown(page: str) -> set[tuple[str, str]]:
