@@ -135,7 +135,8 @@ def verdicts(tally: Tally, profile: str) -> list[LevelVerdict]:
 
 def lines(tally: Tally, profile: str) -> list[str]:
     """Return what the terminal shows at the end of a run: the levels of which it tried or rejected cases."""
-    seen = {conformance_levels.of_requirements(each.requirements) for each in tally.verdicts}
+    # A verdict on the suite itself has no requirement, and so no level.
+    seen = {conformance_levels.of_requirements(each.requirements) for each in tally.verdicts if each.requirements}
     found = [each for each in verdicts(tally, profile) if each.level in seen]
     return [each.line() for each in found if each.tried or each.verdict == DOES_NOT_APPLY]
 
