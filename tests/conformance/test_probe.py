@@ -56,7 +56,15 @@ def test_a_case_of_requests_that_are_refused_needs_their_verb() -> None:
 
 
 # Requirements about two features at once.
-ABOUT_TWO = {"KV-BINFRAME-013", "KV-MD-013", "KV-STATS-026", "KV-TOUCH-006", "KV-TOUCH-015", "KV-TOUCH-016"}
+ABOUT_TWO = {
+    "KV-BINFRAME-013",
+    "KV-MD-013",
+    "KV-STATS-026",
+    "KV-STATS-038",
+    "KV-TOUCH-006",
+    "KV-TOUCH-015",
+    "KV-TOUCH-016",
+}
 
 
 def test_the_observation_of_a_requirement_needs_no_further_feature() -> None:

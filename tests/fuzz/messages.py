@@ -38,6 +38,7 @@ ADMINISTRATION: Final = (
     b"lru_crawler metadump all", b"lru_crawler metadump 1,64", b"lru_crawler metadump ,", b"lru_crawler crawl all",
     b"lru_crawler enable", b"lru_crawler enable", b"lru_crawler disable", b"lru_crawler sleep 1000001", b"lru_crawler tocrawl x",
     b"lru_crawler", b"cache_memlimit 64", b"cache_memlimit 1 noreply", b"cache_memlimit x", b"refresh_certs",
+    b"shutdown", b"shutdown graceful", b"shutdown noreply",
 )  # fmt: skip
 META_FLAGS: Final = (
     b"b", b"c", b"f", b"h", b"k", b"l", b"q", b"s", b"t", b"v", b"I", b"N0", b"N30", b"R30", b"T0", b"T30", b"T-1", b"Oabc",

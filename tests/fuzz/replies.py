@@ -17,6 +17,7 @@ _LINE: Final = re.compile(
     rb"(?:END|STORED|NOT_STORED|EXISTS|NOT_FOUND|DELETED|TOUCHED|OK|RESET|SUCCEED|ERROR|\d{1,20} *"
     rb"|CLIENT_ERROR [^\r\n]+|SERVER_ERROR [^\r\n]+|VERSION [^\r\n]+|STAT [^\r\n]+|PREFIX [^\n]+|ITEM [^\n]+"
     rb"|BADCLASS [^\r\n]+|NOTSTARTED [^\r\n]+|ERROR failed[^\r\n]+|MEMLIMIT_TOO_SMALL [^\r\n]+|Error TLS not enabled"
+    rb"|ERROR: shutdown not enabled"
     rb"|MN|EN|NF|NS|EX|HD|(?:EN|NF|NS|EX|HD|ME)(?: [^ \n]+)+ ?|)\r\n"
     rb"|key=[^ \n]{1,750} exp=-?\d+ la=\d+ cas=\d+ fetch=no cls=0 size=\d+\n"
 )

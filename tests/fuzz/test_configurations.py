@@ -24,7 +24,13 @@ from kvref_testbed.targets import SQLServer
 
 EXAMPLES = 2000 if FULL else 30
 NOOP = struct.pack(">BBHxxxxIIQ", 0x81, 0x0A, 0, 0, 77, 0)
-COLUMNS = ("k VARCHAR(100) NOT NULL PRIMARY KEY", "v VARCHAR(100)", *("{} INT NOT NULL DEFAULT 0",) * 3)
+COLUMNS = (
+    "k VARCHAR(100) NOT NULL PRIMARY KEY",
+    "v VARCHAR(100)",
+    "{} INT NOT NULL DEFAULT 0",
+    "{} BIGINT NOT NULL DEFAULT 0",  # cas numbers, for which an INT is refused (KV-CAS-016)
+    "{} INT NOT NULL DEFAULT 0",
+)
 PLAIN = Container("aaa", "test", "plain", "k", "v", "0", "0", "0", "PRIMARY")
 SENTINELS = [("1", "kept"), ("2", "as it is")]
 EXPECTED = "no row of the configuration tables ends the server, is run as SQL or reaches a table that it does not name"

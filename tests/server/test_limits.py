@@ -71,7 +71,8 @@ def test_only_the_default_profile_has_rows_that_the_plugin_has_not(tmp_path: Pat
     options = ("--profile", profile, *settings("idle_timeout=50", "maxconns=60"))
     with serving(tmp_path / "x.sqlite", *options) as served, served.connect() as a:
         shown = [line for line in ask(a, b"stats settings\r\n").splitlines() if b"maxconns" in line or b"idle" in line]
-        assert shown == ([b"STAT maxconns 60", b"STAT idle_timeout 50"] if profile == "kvref" else [])
+        limits = [b"STAT maxconns 60", b"STAT maxconns_fast yes", b"STAT idle_timeout 50"]
+        assert shown == (limits if profile == "kvref" else [])
         newer = {b"verbosity", b"domain_socket", b"ssl_enabled"}
         names = {line.split()[1] for line in ask(a, b"stats settings\r\n").splitlines()[:-1]}
         assert names & newer == (newer if profile == "kvref" else set())
