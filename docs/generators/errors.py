@@ -54,7 +54,7 @@ def pages() -> Mapping[str, str]:
         rows = [
             (code(text), explained[text]["cause"], explained[text]["fix"])
             for text in sorted(replies())
-            if text == kind or text.startswith(f"{kind} ")
+            if _is_of(text, kind)
         ]
         made[f"reference/generated/{kind.lower()}.txt"] = table(("reply", "cause", "fix"), rows)
     made["reference/generated/binary_status.txt"] = table(
@@ -90,11 +90,17 @@ def replies() -> frozenset[str]:
     return frozenset(found)
 
 
+def _is_of(text: str, kind: str) -> bool:
+    """Return whether a reply is of a kind: memcached 1.6 has `ERROR: ` too (KV-CONN-041)."""
+    return text == kind or text.startswith((f"{kind} ", f"{kind}: "))
+
+
 def _texts(tree: ast.AST, *, fails: bool) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, bytes | str):
             text = (node.value if isinstance(node.value, str) else node.value.decode("latin-1")).strip()
-            if "\n" not in text and (text.startswith(tuple(f"{kind} " for kind in KINDS)) or node.value == b"ERROR"):
+            # The name of a kind alone, as a `str`, is the begin of a text.
+            if "\n" not in text and any(_is_of(text, kind) for kind in KINDS) and node.value not in KINDS:
                 yield text
         elif isinstance(node, ast.Call) and node.args and (text := _literal(node.args[0])):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

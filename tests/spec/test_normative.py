@@ -45,7 +45,7 @@ def test_no_case_demands_a_status_that_the_tables_do_not_have() -> None:
     assert found == []
 
 
-def test_a_reply_is_demanded_by_a_case_or_marked_as_free() -> None:
+def test_a_reply_is_demanded_by_a_requirement_or_marked_as_free() -> None:
     demanded = replies.demanding()
     rows = {text: row for text, row in normative.table("replies").items() if not text.startswith("0x")}
     assert [text for text, row in rows.items() if (text in demanded) == bool(row.get("own"))] == []

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from kvref.specification import normative
+from kvref.specification import normative, requirements
 from kvref_conformance.cases import all_cases
 from kvref_conformance.steps import AwaitReply, By, Send, StartRequest, innermost
 from kvref_conformance.template import HOLE
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # A free part of a text: a name in braces, or %d of a number.
 FREE: Final = re.compile(r"\{[^}]*\}|%d")
+QUOTED: Final = re.compile(r"`([^`]+)`")
 KINDS: Final = ("ERROR", "CLIENT_ERROR", "SERVER_ERROR")
 # Any text of a kind: what a case allows that leaves the text to the server.
 ANY_TEXT: Final = frozenset(f"{kind} <text>" for kind in KINDS)
@@ -96,12 +97,19 @@ def statuses(case: Case) -> Iterator[tuple[str, str]]:
 
 @cache
 def demanding() -> Mapping[str, tuple[str, ...]]:
-    """Return the requirements whose cases demand a reply, by the text of the tables."""
+    """Return the requirements that demand a reply, by the text of the tables.
+
+    The cases of a requirement say what it demands; of one that only tests of kvref show, as the suite cannot send
+    `shutdown` to any endpoint, its statement does.
+    """
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for case in all_cases():
         lines = {*demanded(case), *(f"{kind} {text}" for _, text in statuses(case) if text for kind in KINDS)}
         for text in {row for line in lines for row in stated(line)}:
             found[text].update(dict.fromkeys(case.requirements))
+    for each in requirements.load().values():
+        for text in patterns().keys() & QUOTED.findall(each.statement) if each.tests else ():
+            found[text][each.id] = None
     return {text: tuple(names) for text, names in found.items()}
 
 
