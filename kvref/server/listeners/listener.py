@@ -217,13 +217,19 @@ def fitting(table: Mapping[str, Any], part: Part = nullcontext) -> dict[str, Any
             if name not in NAMES:
                 raise ConfigError(f"listener: unknown key {name!r}{choices(name, NAMES)}")
             kind, form = NAMES[name]
-            names = name != "mappings" or (value and all(isinstance(each, str) and each for each in value))
-            if not (isinstance(value, kind) and names and (name != "reads" or value in READS)):
+            if not (isinstance(value, kind) and _is_one(name, value)):
                 raise ConfigError(f"listener: {name} = {value!r}: write {form}")
             if name == "address":
                 parse_address(str(value))
             found[name] = value
     return found
+
+
+def _is_one(name: str, value: Any) -> bool:
+    """Return whether a value of the right kind is one that the name takes."""
+    if name == "mappings":
+        return bool(value) and all(isinstance(each, str) and each for each in value)
+    return name != "reads" or value in READS
 
 
 def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> Listener:

@@ -178,6 +178,7 @@ def test_a_new_certificate_at_a_reload(tmp_path: Path, workers: str) -> None:
         (["--config", "{kind}"], "listener: read_only = 'yes': write true or false"),
         (["--config", "{nowhere}"], 'listener without an address: write address = "HOST:PORT"'),
         (["--config", "{nothing}"], "listener: mappings = []: write names of containers"),
+        (["--config", "{number}"], "listener: mappings = 5: write names of containers"),
         (["--config", "{reads}"], "listener: reads = 'fast': write one of primary, replica, session"),
     ],
 )
@@ -191,6 +192,7 @@ def test_what_is_refused(options: list[str], text: str, tmp_path: Path, own: Fil
     (tmp_path / "kind").write_text('[[listener]]\naddress = "127.0.0.1:0"\nread_only = "yes"\n')
     (tmp_path / "nowhere").write_text("[[listener]]\nread_only = true\n")
     (tmp_path / "nothing").write_text('[[listener]]\naddress = "127.0.0.1:0"\nmappings = []\n')
+    (tmp_path / "number").write_text('[[listener]]\naddress = "127.0.0.1:0"\nmappings = 5\n')
     (tmp_path / "reads").write_text('[[listener]]\naddress = "127.0.0.1:0"\nreads = "fast"\n')
     locked = tmp_path / "locked"
     lock = ["openssl", "ec", "-aes128", "-passout", "pass:secret", "-in", str(own[1]), "-out", str(locked)]
