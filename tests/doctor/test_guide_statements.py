@@ -102,6 +102,9 @@ ROWS = {
         b"OK\r\n" + END,
     ),
     "`flush_all` where foreign keys refer to rows": Shown("`SERVER_ERROR`", requirements=("KV-FLUSH-018",)),
+    "get of a row that SQL, or an open batch, has changed and not committed": Shown(
+        "the committed value (level 1, the default)", requirements=("KV-ISO-011",),
+    ),
     "waiting for a lock": Shown("`SERVER_ERROR lock wait timeout`", requirements=("KV-LOCK-030", "KV-LOCK-035")),
     "a write of a batch that fails": Shown("only this write fails", requirements=("KV-BATCH-020", "KV-LOCK-032")),
     "triggers, CHECK constraints": Shown(
