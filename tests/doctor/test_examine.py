@@ -22,7 +22,8 @@ from kvref.storage.sqlite.store import SQLiteStore
 
 
 def doctor(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["doctor", *arguments])
+    """Run the command as into a file, whose width COLUMNS does not set."""
+    return CliRunner(env={"COLUMNS": None}).invoke(main, ["doctor", *arguments])
 
 
 def examined(file: Path, profile: str = "mysql-8.0") -> dict[str, Any]:
