@@ -55,7 +55,10 @@ def test_a_database_by_itself_is_a_server() -> None:
         (Words(), "no server to measure: give --endpoint HOST:PORT"),
         (Words(["localhost"]), "address 'localhost': write HOST:PORT"),
         (Words(["localhost:0"]), "port 0"),
-        (Words(targets=["memcache"]), "--target 'memcache': choose one of mysql-8.0-plugin, "),
+        (
+            Words(targets=["memcache"]),
+            "unknown target 'memcache', did you mean 'memcached': choose one of mysql-8.0-plugin, ",
+        ),
         (Words([ONE, OTHER]), "give each a name of its own"),
         (Words(["a=" + ONE, "a=" + OTHER]), "give each a name of its own"),
         (Words(targets=["memcached", "memcached"]), "give each a name of its own"),

@@ -91,7 +91,9 @@ def test_wrong_credentials(database: SQLServer, command: str) -> None:
         assert f"1045 Access denied for user '{user}'@" in said
         assert "no password was given" not in said
     said = run(command, f"mysql://kv@{database.host}:{database.port}/", "").output
-    assert "(using password: NO): no password was given: set KVREF_MYSQL_PASSWORD, or name a file" in said
+    assert (
+        "(using password: NO): no password was given: put it into KVREF_MYSQL_PASSWORD, or into a file named by" in said
+    )
 
 
 @pytest.mark.live

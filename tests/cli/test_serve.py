@@ -76,7 +76,10 @@ def test_bad_options(arguments: list[str], text: str) -> None:
     ("store", "text"),
     [
         ("mysql://root@127.0.0.1:1/", "store mysql://root@127.0.0.1:1/: 2003 Can't connect to MySQL server"),
-        ("sqlite:////no/such/folder/x.sqlite", "unable to open database file"),
+        (
+            "sqlite:////no/such/folder/x.sqlite",
+            "store /no/such/folder/x.sqlite: there is no directory /no/such/folder: create it, or name another file",
+        ),
     ],
 )
 @pytest.mark.parametrize("workers", ["1", "2"])

@@ -68,9 +68,9 @@ UNDERSTOOD: Final = {
     "dropped": after("DROP TABLE items;\n", BAD, "there is no table"),
     "dropped with its database": after("DROP DATABASE shop;\n", BAD, "there is no table"),
     "renamed": after("RENAME TABLE items TO things;\n", BAD, "there is no table"),
-    "swapped": after("CREATE TABLE other LIKE items;\nALTER TABLE other DROP PRIMARY KEY;\nRENAME TABLE items TO old, other TO items;\n", BAD, "no unique index"),
+    "swapped": after("CREATE TABLE other LIKE items;\nALTER TABLE other DROP PRIMARY KEY;\nRENAME TABLE items TO old, other TO items;\n", BAD, "is not a unique index"),
     "created by LIKE": after("RENAME TABLE items TO old;\nCREATE TABLE items (LIKE old);\n", USABLE),
-    "created by SELECT": after("CREATE TABLE old LIKE items;\nDROP TABLE items;\nCREATE TABLE items SELECT * FROM old;\n", BAD, "no unique index"),
+    "created by SELECT": after("CREATE TABLE old LIKE items;\nDROP TABLE items;\nCREATE TABLE items SELECT * FROM old;\n", BAD, "is not a unique index"),
     "created again": after("CREATE TABLE IF NOT EXISTS items (a INT);\n", USABLE),
     "created with literals": Dump(
         CONFIGURATION.replace(
@@ -90,7 +90,7 @@ UNDERSTOOD: Final = {
     "an index": Dump(
         f"{CONFIGURATION}{SHOP}{BARE}CREATE UNIQUE INDEX k ON items (sku);\nUPDATE innodb_memcache.containers SET unique_idx_name_on_key = 'k';\n", USABLE
     ),
-    "no index any more": after("DROP INDEX `PRIMARY` ON items;\n", BAD, "no unique index"),
+    "no index any more": after("DROP INDEX `PRIMARY` ON items;\n", BAD, "is not a unique index"),
     "another name of the column": after("ALTER TABLE items CHANGE title name VARCHAR(200);\n", BAD, "no value column 'title'"),
     "another type": after("ALTER TABLE items MODIFY sku DATETIME NOT NULL;\n", BAD, "the key column sku should be"),
     "another character set": after("ALTER TABLE items CONVERT TO CHARACTER SET latin1;\n", USABLE),
@@ -115,7 +115,7 @@ UNDERSTOOD: Final = {
         f"SET AUTOCOMMIT = 0;\nSTART TRANSACTION;\nINSERT INTO innodb_memcache.containers VALUES {row('b', 'gone')};\nCOMMIT;\n", {"b": "unusable", **USABLE}
     ),
     "disabled writes": after("UPDATE innodb_memcache.cache_policies SET set_policy = 'disabled' WHERE 1;\n", USABLE),
-    "what the client does": after("warnings\nALTER TABLE items\n  DROP PRIMARY KEY\\g\nquit\nDROP TABLE nothing;\n", BAD, "no unique index"),
+    "what the client does": after("warnings\nALTER TABLE items\n  DROP PRIMARY KEY\\g\nquit\nDROP TABLE nothing;\n", BAD, "is not a unique index"),
     "a prepared statement": after("SET @s = IF(1 = 1, 'SELECT 1', 'SET @x = 2');\nPREPARE s FROM @s;\nEXECUTE s;\nDEALLOCATE PREPARE s;\n", USABLE),
 }  # fmt: skip
 # What may concern the table, and is not understood.

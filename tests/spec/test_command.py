@@ -103,7 +103,7 @@ def test_the_coverage_is_a_line_a_requirement() -> None:
     ("arguments", "complaint"),
     [
         (("KV-MAP-999",), "no requirement 'KV-MAP-999', did you mean 'KV-MAP-0"),
-        (("--chapter", "nope"), "no chapter or area 'nope': storage, "),
+        (("--chapter", "nope"), "no chapter or area 'nope': choose one of storage, "),
         (("--profile", "oracle"), "no profile 'oracle': choose one of kvref, "),
         (("--html", "/nowhere/at/all/spec.html"), "cannot write /nowhere/at/all/spec.html: "),
     ],

@@ -68,7 +68,7 @@ def test_a_document_is_read_again(tmp_path: Path) -> None:
     document.write(written, path)
     assert document.table(document.read(path)) == document.table(written)
     for text, words in (
-        ("{", "no JSON"),
+        ("{", "is not JSON: Expecting property name"),
         ("[]", "no pairs of version 1"),
         ('{"version": 2, "rows": []}', "measure again"),
     ):
