@@ -26,10 +26,10 @@ def discards_acknowledged_writes() -> None:
 @breaks("KV-BATCH-052")
 def counts_sums_of_missing_rows() -> None:
     """incr of a missing key counts as a write of its batch, as in the plugin."""
-    counts = dispatch._counts
+    counts = dispatch.counts_in_batch
     put(
         dispatch,
-        "_counts",
+        "counts_in_batch",
         lambda session, command, reply: isinstance(command, Arithmetic) or counts(session, command, reply),
     )
 

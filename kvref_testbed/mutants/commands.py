@@ -158,7 +158,7 @@ def keeps_the_item_of_a_set_too_large() -> None:
 @breaks("KV-LIMIT-015")
 def names_no_column_of_a_value_that_does_not_fit() -> None:
     """The reply to a value that is longer than its column names neither column nor width."""
-    put(values, "_too_large_for", lambda column: values.TOO_LARGE)
+    put(values, "too_large_for", lambda column: values.TOO_LARGE)
 
 
 @breaks("KV-LIMIT-014")
@@ -185,7 +185,7 @@ def counts_below_zero() -> None:
     """`decr` by more than the number wraps."""
     put(
         arithmetic,
-        "_result",
+        "sum_of",
         lambda session, command, number: (
             (number + (command.delta if command.increment else -command.delta)) % (1 << 64)
         ),
@@ -376,19 +376,19 @@ def lists_keys_as_they_are() -> None:
 @breaks("KV-CRAWL-003")
 def lists_expired_items() -> None:
     """`lru_crawler metadump` lists expired items too."""
-    put(crawler_verb, "_is_listed", lambda session, row, now: True)
+    put(crawler_verb, "is_listed", lambda session, row, now: True)
 
 
 @breaks("KV-CRAWL-004")
 def lists_all_keys_for_every_class() -> None:
     """`lru_crawler metadump` of slab classes lists all keys."""
-    items = crawler._items
+    items = crawler.crawled
 
     def all_items(word: bytes) -> commands.Crawled:
         asked = items(word)
         return commands.Crawled.ALL if asked is commands.Crawled.CLASSES else asked
 
-    put(crawler, "_items", all_items)
+    put(crawler, "crawled", all_items)
 
 
 @breaks("KV-CRAWL-005")
@@ -481,7 +481,7 @@ def removes_expired_rows_that_it_finds() -> None:
 @breaks("KV-RANGE-035")
 def reads_malformed_bounds_as_0() -> None:
     """A bound of a range that is no number is 0 for an integer key column."""
-    cell = ranges._cell
+    cell = ranges.bound_cell
 
     def lenient(session: Session, mapping: Mapping, bound: Any) -> Any:
         try:
@@ -489,7 +489,7 @@ def reads_malformed_bounds_as_0() -> None:
         except values.RefusedError:
             return 0
 
-    put(ranges, "_cell", lenient)
+    put(ranges, "bound_cell", lenient)
 
 
 @breaks("KV-RANGE-036")
