@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvref.engine import dispatch
-from kvref.engine.batch import Batch
+from kvref.engine.batch import Batch, Limits
 from kvref.engine.operations import Clear, Commit
 from kvref.engine.session import Session
 from kvref.protocol.commands import Arithmetic, FlushAll
@@ -91,12 +91,7 @@ def passes_a_wait_for_a_miss() -> None:
 @breaks("KV-BATCH-003")
 def takes_one_write_more() -> None:
     """A batch is full one write too late."""
-
-    def full(self: Any) -> OperationGen:
-        late = self.reads >= self._limits.reads or self.writes > self._limits.writes
-        return (yield from self.commit()) if late else None
-
-    put(Batch, "_full", full)
+    put(Limits, "full", lambda self, reads, writes: reads >= self.reads or writes > self.writes)
 
 
 @breaks("KV-BATCH-030")

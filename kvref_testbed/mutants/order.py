@@ -77,15 +77,8 @@ def looks_for_the_mapping_before_the_size() -> None:
 @breaks("KV-ORDER-004")
 def looks_for_the_mapping_before_the_end_of_the_data() -> None:
     """A storage command of an unknown mapping is answered NOT_FOUND wherever its data ends."""
-    take = text.TextParser._take_block
-
-    def named(self: text.TextParser, block: grammar.Block) -> Any:
-        command = take(self, block)
-        if isinstance(command, commands.Refused) and command.line == text.BAD_CHUNK:
-            return replace(command, removes=block.store.word)
-        return command
-
-    put(text.TextParser, "_take_block", named)
+    bad_chunk = text.bad_chunk
+    put(text, "bad_chunk", lambda store: replace(bad_chunk(store), removes=store.word))
     resolve_refused_lines(text.BAD_CHUNK)
 
 

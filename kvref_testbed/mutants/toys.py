@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kvref.engine import dispatch
-from kvref.engine.batch import Batch
+from kvref.engine.batch import Limits
 from kvref.engine.mapping import DEFAULT_DELIMITER, Switch, split_word
 from kvref.engine.operations import Clear, Insert, Remove, Update
 from kvref.engine.rules import Rules
@@ -115,17 +115,9 @@ def binds_nothing() -> None:
 
 @breaks("KV-BATCH-003")
 def commits_no_full_batch() -> None:
-    """A full batch of several commands starts a new count without a commit."""
-    commit_full = Batch._full
-
-    def start_again(self: Batch) -> OperationGen:
-        if self._limits.reads == self._limits.writes == 1:
-            return (yield from commit_full(self))
-        if self.reads >= self._limits.reads or self.writes >= self._limits.writes:
-            self.reset()
-        return None
-
-    put(Batch, "_full", start_again)
+    """A batch of several commands is never full."""
+    full = Limits.full
+    put(Limits, "full", lambda self, reads, writes: self.reads == self.writes == 1 and full(self, reads, writes))
 
 
 @breaks("KV-IDLE-001")
