@@ -253,7 +253,7 @@ def flushes_beside_batches() -> None:
 def commits_the_batches_of_all() -> None:
     """A commit takes the batches of other connections along."""
     put_fact("flush.other_batches", "committed")
-    execute = connection.execute
+    execute = dispatch.execute
 
     def committing(session: Session, command: Command, now: int) -> OperationGen:
         number = session.batch.number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator, Iterable
 from dataclasses import replace
 from typing import Any
@@ -55,22 +54,20 @@ def answers_misses_to_q() -> None:
 
 
 @breaks("KV-MG-022")
-def marks_only_what_mg_has_read() -> None:
-    """Gets of other verbs are no reads for h."""
-    put(accesses.AccessLog, "_restart", _without_fetches)
+def marks_no_gets() -> None:
+    """Gets are no reads for h, only touches are."""
+    for name in ("fetched", "fetched_all"):
+        put(accesses.AccessLog, name, property(lambda self: lambda keys: None, lambda self, note: None))
 
 
-def _without_fetches(log: accesses.AccessLog, limit: int | None) -> None:
-    log._events = deque(maxlen=limit)
-    log.at = log._events.append
-    log.fetched = log.fetched_all = lambda _keys: None  # type: ignore[assignment]
+NEVER_PAST = 1 << 62  # UNIX second
 
 
 @breaks("KV-MG-023")
 def counts_idle_time_from_the_last_mg() -> None:
     """An item that is new to mg was accessed right now."""
-    accessed = meta._accessed
-    put(meta, "_accessed", lambda session, found, now: (accessed(session, found, now)[0], 0))
+    access = shared_state.Marks.access
+    put(shared_state.Marks, "access", lambda *item: access(*item)._replace(time=NEVER_PAST))
 
 
 @breaks("KV-MG-047")
