@@ -27,6 +27,10 @@ class Limits:
     reads: int = 1
     writes: int = 1
 
+    def full(self, reads: int, writes: int) -> bool:
+        """Return whether a batch of so many reads and writes is full."""
+        return reads >= self.reads or writes >= self.writes
+
 
 class Batch:
     """What one connection has read and written since its last commit.
@@ -65,7 +69,7 @@ class Batch:
     def read(self) -> Generator[Operation, Any, str | None]:
         """Count a read; returns why a full batch could not be committed, None where all is well."""
         self.reads += 1
-        return (yield from self._full())
+        return (yield from self._counted())
 
     def write(self) -> Generator[Operation, Any, None]:
         """Begin a write; what it does to the snapshot is the profile's (more:batch-012, more:hist-001 to -003)."""
@@ -86,7 +90,7 @@ class Batch:
         self.writing = False
         if not failed:
             self.writes += 1
-            return (yield from self._full())
+            return (yield from self._counted())
         if self._rules.failure_discards or not self.writes:
             # wbatch-030 to -037: with it goes all that was acknowledged. Where nothing was, only its locks go.
             yield RollBack()
@@ -145,6 +149,5 @@ class Batch:
         self.number += 1
         self._pending.discarded()
 
-    def _full(self) -> Generator[Operation, Any, str | None]:
-        full = self.reads >= self._limits.reads or self.writes >= self._limits.writes
-        return (yield from self.commit()) if full else None
+    def _counted(self) -> Generator[Operation, Any, str | None]:
+        return (yield from self.commit()) if self._limits.full(self.reads, self.writes) else None

@@ -146,12 +146,18 @@ def _error(
 
 def _settled(session: Session, command: c.Command, reply: r.Reply) -> OperationGen:
     """Count a write and return its reply, or why the batch that it completed is lost."""
-    reason = yield from session.batch.wrote(failed=not _counts(session, command, reply))
+    reason = yield from session.batch.wrote(failed=not counts_in_batch(session, command, reply))
     return reply if reason is None else r.ServerError(reason)
 
 
-def _counts(session: Session, command: c.Command, reply: r.Reply) -> bool:
-    """Return whether a write counts in its batch: one that has written, and in the plugin each incr (wbatch-034)."""
+def counts_in_batch(session: Session, command: c.Command, reply: r.Reply) -> bool:
+    """Return whether a write counts in its batch: one that has written, and in the plugin each incr (wbatch-034).
+
+    Args:
+        session: the connection's state.
+        command: that may write.
+        reply: the reply to it.
+    """
     if isinstance(command, c.Arithmetic) and session.rules.failure_discards:
         return True
     if isinstance(reply, r.Meta):

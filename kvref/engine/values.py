@@ -103,7 +103,7 @@ def value_cell(column: Column, data: bytes, rules: Rules) -> Cell:
         raise RefusedError(Status.NOT_STORED)
     if column.width is not None and len(data) > column.width and too_wide(column, cell):
         if not rules.cuts_values:
-            raise RefusedError(_too_large_for(column))
+            raise RefusedError(too_large_for(column))
         return _cut(column, cell)
     return cell
 
@@ -238,7 +238,7 @@ def too_wide(column: Column, cell: str | bytes) -> bool:
     return length > column.width
 
 
-def _too_large_for(column: Column) -> ServerError:
+def too_large_for(column: Column) -> ServerError:
     """Return the reply to a value that is longer than its column.
 
     It begins with memcached's text for items beyond its limit, by which client libraries recognise the error.

@@ -23,9 +23,9 @@ def parse(words: list[bytes], _rules: WireRules) -> Parsed:
         case [b"enable" | b"disable" as switch]:
             return c.SwitchCrawler(switch == b"enable")
         case [b"metadump", items]:
-            return c.KeyDump(_items(items))
+            return c.KeyDump(crawled(items))
         case [b"crawl", items]:
-            return c.Crawl(_items(items))
+            return c.Crawl(crawled(items))
         case [b"sleep" | b"tocrawl" as setting, word]:
             return _setting(setting, word)
         case _:
@@ -40,7 +40,8 @@ def _setting(setting: bytes, word: bytes) -> Parsed:
     return c.Refused(LONG_SLEEP) if setting == b"sleep" and number % (1 << 32) > MAX_SLEEP else c.TuneCrawler()
 
 
-def _items(word: bytes) -> c.Crawled:
+def crawled(word: bytes) -> c.Crawled:
+    """Return which items the last word of `lru_crawler metadump` or `lru_crawler crawl` names."""
     if word in (b"all", b"hash"):
         return c.Crawled.ALL
     classes = [numbers.unsigned(each) for each in word.split(b",") if each]

@@ -108,7 +108,7 @@ def debug(words: list[bytes], rules: WireRules) -> Parsed:
     if len(words) < 2 or len(words[1]) > rules.key_limit:
         return c.Refused(BAD_FORMAT)
     options = words[2:3] if words[2:3] == [b"b"] else []
-    word = _decoded(words[1]) if options else words[1]
+    word = decoded_key(words[1]) if options else words[1]
     return c.Refused(BAD_FORMAT) if word is None else c.MetaDebug(word, options)
 
 
@@ -163,7 +163,7 @@ def _unknown(_flags: _Flags, _option: bytes, _rules: WireRules) -> bytes:
 
 
 def _key(flags: _Flags, _option: bytes, _rules: WireRules) -> bytes:
-    word = _decoded(flags.word)
+    word = decoded_key(flags.word)
     if word is None:
         return BAD_KEY
     flags.word = word
@@ -208,7 +208,7 @@ _READ: Final[dict[bytes, Callable[[_Flags, bytes, WireRules], bytes]]] = {
 }
 
 
-def _decoded(word: bytes) -> bytes | None:
+def decoded_key(word: bytes) -> bytes | None:
     """Return a key that came in base64; None where it is none. memcached passes over bytes that are no digits."""
     try:
         return binascii.a2b_base64(word, strict_mode=True) or None

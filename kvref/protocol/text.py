@@ -127,7 +127,7 @@ class TextParser(Input):
         if self._rules.checks_data_end:
             self._position = end + 2
             if self._buffer[end : end + 2] != b"\r\n":
-                return c.Refused(BAD_CHUNK, block.store.noreply)
+                return bad_chunk(block.store)
         else:
             # conn_swallow: answered once the bytes are there; the two behind them are thrown away whatever they are.
             self._position = end
@@ -158,6 +158,11 @@ class TextParser(Input):
         is_get = words.startswith(verbs) and len(head) - len(words) <= MAX_LEADING_BLANKS
         self._too_long = is_get and length > self._rules.line_limit
         self.closed = not is_get
+
+
+def bad_chunk(store: c.Store | c.MetaSet) -> c.Refused:
+    """Return the rejected command of a storage line whose data has no line end behind it."""
+    return c.Refused(BAD_CHUNK, store.noreply)
 
 
 def parse_line(line: bytes, rules: WireRules) -> Parsed:

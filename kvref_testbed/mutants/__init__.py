@@ -61,17 +61,7 @@ OF_SQLITE: Final = {
         "it changes statements of SQLite",
     ),
     **dict.fromkeys(
-        (
-            "sees_new_rows_after_a_reload_only", "starts_cas_numbers_again_at_a_reload",
-            "gives_up_at_the_first_wrong_row",
-        ),
-        "it changes how the configuration is read from a file",
-    ),
-    **dict.fromkeys(
-        (
-            "locks_no_rows", "keeps_locks_after_the_end", "notices_no_deadlock", "never_gives_up_a_wait",
-            "flushes_beside_batches", "hides_own_writes", "works_on_what_it_saw", "commits_the_batches_of_all",
-        ),
+        ("locks_no_rows", "keeps_locks_after_the_end", "notices_no_deadlock", "flushes_beside_batches"),
         "it changes transactions over SQLite; a database has its own",
     ),
     **dict.fromkeys(
@@ -80,7 +70,6 @@ OF_SQLITE: Final = {
     ),
     "removes_expired_rows_that_it_finds": "the writes of a command that fails are rolled back",
     "stores_bytes_that_are_no_text": "the database rejects them",
-    "refuses_pipelined_listings": "the replies to earlier commands have left before the listing begins",
     "keeps_the_view_over_a_flush": "the transaction that it leaves open blocks the suite's own statements",
 }  # fmt: skip
 

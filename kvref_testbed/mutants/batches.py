@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from kvref.engine import dispatch
-from kvref.engine.batch import Batch
-from kvref.engine.operations import Clear, Commit
+from kvref.engine.batch import Batch, Limits
+from kvref.engine.operations import Clear, Commit, Lookup, RollBack
 from kvref.engine.session import Session
-from kvref.protocol.commands import Arithmetic, FlushAll
+from kvref.protocol.commands import Arithmetic, Command, FlushAll
 from kvref.protocol.replies import ServerError, Status
+from kvref.server import connection, server
 from kvref.server.connection import Connection
-from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.storage.isolation import Isolation
-from kvref.storage.sqlite.transactions import Pending, Transactions, View
-from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
+from kvref.storage.sqlite.transactions import Pending, Transaction
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact, put_operations
 
 
 @breaks("KV-BATCH-020")
@@ -26,10 +28,10 @@ def discards_acknowledged_writes() -> None:
 @breaks("KV-BATCH-052")
 def counts_sums_of_missing_rows() -> None:
     """incr of a missing key counts as a write of its batch, as in the plugin."""
-    counts = dispatch._counts
+    counts = dispatch.counts_in_batch
     put(
         dispatch,
-        "_counts",
+        "counts_in_batch",
         lambda session, command, reply: isinstance(command, Arithmetic) or counts(session, command, reply),
     )
 
@@ -91,12 +93,7 @@ def passes_a_wait_for_a_miss() -> None:
 @breaks("KV-BATCH-003")
 def takes_one_write_more() -> None:
     """A batch is full one write too late."""
-
-    def full(self: Any) -> OperationGen:
-        late = self.reads >= self._limits.reads or self.writes > self._limits.writes
-        return (yield from self.commit()) if late else None
-
-    put(Batch, "_full", full)
+    put(Limits, "full", lambda self, reads, writes: reads >= self.reads or writes > self.writes)
 
 
 @breaks("KV-BATCH-030")
@@ -142,9 +139,14 @@ def drops_the_batch_of_a_lost_connection() -> None:
     """What a connection had pending goes with it."""
     made_lost = Connection.connection_lost
 
-    def lose(self: Any, cause: Exception | None) -> None:
-        self._host.executor.end(self._transaction)
-        made_lost(self, cause)
+    def rolled_back(self: Session) -> OperationGen:
+        yield RollBack()
+        self.batch.reset()
+        return Status.OK
+
+    def lose(self: Connection, cause: Exception | None) -> None:
+        with patch.object(Session, "end_batch", rolled_back):
+            made_lost(self, cause)
 
     put(Connection, "connection_lost", lose)
 
@@ -176,7 +178,7 @@ def has_no_snapshots() -> None:
 @breaks("KV-LOCK-001")
 def locks_no_rows() -> None:
     """Two batches write one row."""
-    put(Transactions, "_await", lambda self, transaction, place: None)
+    put(Isolation, "row_locks", property(lambda self: False, lambda self, setting: None))
 
 
 @breaks("KV-LOCK-008")
@@ -184,10 +186,11 @@ def keeps_locks_after_the_end() -> None:
     """A row that was locked stays locked."""
     end = Pending.end
 
-    def keep(self: Any, transaction: Any) -> None:
-        kept = dict(self._holders)
+    def keep(self: Pending, transaction: Transaction) -> None:
+        kept = list(transaction.locks)
         end(self, transaction)
-        self._holders.update(kept)
+        for identity in kept:
+            self.lock(transaction, identity)
 
     put(Pending, "end", keep)
 
@@ -204,33 +207,40 @@ def notices_no_deadlock() -> None:
 
 @breaks("KV-LOCK-030")
 def never_gives_up_a_wait() -> None:
-    """A request waits without limit."""
-    put(SQLiteExecutor, "_give_up", lambda self, command: None)
+    """A request waits for an hour."""
+    put(server, "lock_wait", lambda profile, settings: 3600.0)
 
 
 @breaks("KV-RBATCH-018")
 def works_on_what_it_saw() -> None:
     """A write builds on the snapshot of its batch: what others committed since is lost."""
-    locked = Transactions._locked
 
-    def from_view(self: Any, transaction: Any, mapping: Any, key: Any) -> Any:
-        found = locked(self, transaction, mapping, key)
-        return found if transaction.snapshot is None else self._view.lookup(transaction, mapping, key)
+    def seen(_session: Session, operation: Any) -> OperationGen:
+        found = yield operation
+        if isinstance(operation, Lookup) and operation.for_update:
+            return (yield replace(operation, for_update=False))
+        return found
 
-    put(Transactions, "_locked", from_view)
+    put_operations(seen)
 
 
 @breaks("KV-BATCH-011")
 def hides_own_writes() -> None:
     """A connection sees its batch when it is committed."""
-    lookup = View.lookup
+    found_first: dict[Session, dict[Any, Any]] = {}
 
-    def blind(self: Any, transaction: Any, mapping: Any, key: Any) -> Any:
-        identity = self.identity(mapping, key)
-        own = transaction.versions.get(identity)
-        return lookup(self, transaction, mapping, key) if own is None else self._store.lookup(mapping, key)
+    def blind(session: Session, operation: Any) -> OperationGen:
+        found = yield operation
+        if not isinstance(operation, Lookup):
+            return found
+        rows = found_first.setdefault(session, {})
+        if not session.batch.open:
+            rows.clear()
+        if operation.for_update:
+            rows.setdefault((operation.mapping.source, operation.key), found)
+        return found if operation.for_update else rows.get((operation.mapping.source, operation.key), found)
 
-    put(View, "lookup", blind)
+    put_operations(blind)
 
 
 @breaks("KV-LOCK-040")
@@ -242,14 +252,16 @@ def flushes_beside_batches() -> None:
 @breaks("KV-BATCH-009")
 def commits_the_batches_of_all() -> None:
     """A commit takes the batches of other connections along."""
-    commit = Transactions._commit
+    put_fact("flush.other_batches", "committed")
+    execute = dispatch.execute
 
-    def all_of_them(self: Any, transaction: Any) -> Any:
-        for other in list(self._pending._writers):
-            commit(self, other)
-        return commit(self, transaction)
+    def committing(session: Session, command: Command, now: int) -> OperationGen:
+        number = session.batch.number
+        reply = yield from execute(session, command, now)
+        session.flushed = session.flushed or session.batch.number != number  # then the others commit
+        return reply
 
-    put(Transactions, "_commit", all_of_them)
+    put(connection, "execute", committing)
 
 
 @breaks("KV-RBATCH-022")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from kvref.engine import fast_path
-from kvref.protocol import binary, command_table, opcodes
+from kvref.protocol import binary, command_table, commands, opcodes
 from kvref.protocol import replies as r
 from kvref_testbed.mutants.mutant import breaks, put, put_fact
 
@@ -43,6 +43,7 @@ def cuts_keys_of_ranges() -> None:
 
 
 HIGH = 0x80
+STATUS = slice(6, 8)  # bytes of a reply
 
 
 @breaks("KV-BINFRAME-006")
@@ -73,8 +74,13 @@ def answers_quiet_sets() -> None:
 @breaks("KV-BINQUIET-003")
 def fails_quietly() -> None:
     """A quiet opcode does not reply to a failure either."""
-    error = binary._error
-    put(binary, "_error", lambda frame, status: b"" if frame.quiet else error(frame, status))
+    encode = binary.encode
+
+    def silent(command: Any, frame: Any, reply: r.Reply, cas: int) -> bytes:
+        whole = encode(command, frame, reply, cas)
+        return b"" if frame.quiet and any(whole[STATUS]) else whole
+
+    put(binary, "encode", silent)
 
 
 def put_misses(miss: Callable[[Any], bytes]) -> None:
@@ -104,12 +110,13 @@ def says_not_found_for_getk() -> None:
 @breaks("KV-BINSTORE-007")
 def says_not_stored_for_every_add() -> None:
     """add and replace are refused with the status of append."""
-    status = binary._status
+    encode = binary.encode
 
-    def stored_or_not(command: Any, reply: r.Status) -> int:
-        return binary.NOT_STORED if reply is r.Status.NOT_STORED else status(command, reply)
+    def as_append(command: Any, frame: Any, reply: r.Reply, cas: int) -> bytes:
+        refused = reply is r.Status.NOT_STORED and isinstance(command, commands.Store)
+        return encode(replace(command, verb="append") if refused else command, frame, reply, cas)
 
-    put(binary, "_status", stored_or_not)
+    put(binary, "encode", as_append)
 
 
 @breaks("KV-BINARITH-015")
@@ -142,12 +149,14 @@ def takes_appends_with_extras() -> None:
 @breaks("KV-BINFRAME-016")
 def reads_bodies_of_unknown_opcodes() -> None:
     """What an unknown opcode carries is read as the next frame."""
-    skip = binary.BinaryParser._skip
+    header_at = opcodes.header_at
+    known = {*command_table.BINARY, *command_table.BINARY_BEYOND_PLUGIN, *opcodes.UNSUPPORTED}
 
-    def hasty(self: binary.BinaryParser, header: Any) -> None:
-        skip(self, header if header.opcode in opcodes.UNSUPPORTED else header._replace(body_length=0))
+    def bodiless(buffer: Any, at: int) -> Any:
+        header = header_at(buffer, at)
+        return header if header.opcode in known else header._replace(body_length=0)
 
-    put(binary.BinaryParser, "_skip", hasty)
+    put(binary, "header_at", bodiless)
 
 
 @breaks("KV-BINSTORE-003")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +15,7 @@ from kvref.engine.verbs import arithmetic, delete, ranges, retrieve, store
 from kvref.engine.verbs import crawler as crawler_verb
 from kvref.engine.verbs import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
-from kvref.server import connection, connection_rows, server
-from kvref.server.executors.mysql.fast_path import MySQLFastPath
-from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
+from kvref.server import client_warnings, connection, connection_rows, server
 from kvref.storage.sqlite import rows as sqlite_rows
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
 
@@ -25,13 +23,13 @@ from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
 @breaks("KV-CORE-011")
 def stores_whatever_the_cas_number() -> None:
     """`cas` stores with any number."""
-    condition = store._condition
+    refusal = store.refusal
 
-    def careless(session: Session, command: commands.Store, row: Any) -> Any:
-        answer = condition(session, command, row)
+    def careless(session: Session, command: commands.Store, row: Any, now: int) -> Any:
+        answer = refusal(session, command, row, now)
         return None if answer is replies.Status.EXISTS else answer
 
-    put(store, "_condition", careless)
+    put(store, "refusal", careless)
 
 
 @breaks("KV-FLUSH-002")
@@ -158,7 +156,7 @@ def keeps_the_item_of_a_set_too_large() -> None:
 @breaks("KV-LIMIT-015")
 def names_no_column_of_a_value_that_does_not_fit() -> None:
     """The reply to a value that is longer than its column names neither column nor width."""
-    put(values, "_too_large_for", lambda column: values.TOO_LARGE)
+    put(values, "too_large_for", lambda column: values.TOO_LARGE)
 
 
 @breaks("KV-LIMIT-014")
@@ -170,14 +168,14 @@ def keeps_the_row_of_a_set_that_does_not_fit() -> None:
 @breaks("KV-CAS-013")
 def compares_half_a_cas_number() -> None:
     """`cas` compares the low 32 bits of the numbers."""
-    condition = store._condition
+    refusal = store.refusal
 
-    def careless(session: Session, command: commands.Store, row: Any) -> Any:
-        if command.verb == "cas" and row is not None:
-            return None if (row.cas or 0) % (1 << 32) == command.cas % (1 << 32) else replies.Status.EXISTS
-        return condition(session, command, row)
+    def careless(session: Session, command: commands.Store, row: Any, now: int) -> Any:
+        answer = refusal(session, command, row, now)
+        equal = row is not None and (row.cas or 0) % (1 << 32) == command.cas % (1 << 32)
+        return None if answer is replies.Status.EXISTS and equal else answer
 
-    put(store, "_condition", careless)
+    put(store, "refusal", careless)
 
 
 @breaks("KV-ARITH-003")
@@ -185,36 +183,25 @@ def counts_below_zero() -> None:
     """`decr` by more than the number wraps."""
     put(
         arithmetic,
-        "_result",
+        "sum_of",
         lambda session, command, number: (
             (number + (command.delta if command.increment else -command.delta)) % (1 << 64)
         ),
     )
 
 
-def _of_each_word_once(found: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda self, words, **options: found(self, list(dict.fromkeys(words)), **options)
+WORDS = re.compile(rb"^(b?gets?) (.+)(?=\r\n)", re.MULTILINE)  # of a get
 
 
 @breaks("KV-MGET-003")
 def answers_a_repeated_key_once() -> None:
     """A key requested twice in one get is answered once."""
-    get = dispatch.HANDLERS[commands.Get]
+    receive = connection.Connection.data_received
 
-    def once(session: Session, command: commands.Get, now: int) -> OperationGen:
-        return (yield from get(session, replace(command, words=list(dict.fromkeys(command.words))), now))
+    def once(line: re.Match[bytes]) -> bytes:
+        return b" ".join([line[1], *dict.fromkeys(line[2].split())])
 
-    dispatch.HANDLERS[commands.Get] = once
-    for name in ("_cached", "_found"):
-        put(SQLiteFastPath, name, _of_each_word_once(getattr(SQLiteFastPath, name)))
-    several = MySQLFastPath._several
-    put(
-        MySQLFastPath,
-        "_several",
-        lambda self, table, words, data, *, with_cas: several(
-            self, table, list(dict.fromkeys(words)), data, with_cas=with_cas
-        ),
-    )
+    put(connection.Connection, "data_received", lambda self, data: receive(self, WORDS.sub(once, data)))
 
 
 @breaks("KV-CORE-047")
@@ -314,7 +301,7 @@ def closes_on_any_line_that_ends_in_http() -> None:
 @breaks("KV-STATS-015")
 def counts_no_other_protocols() -> None:
     """foreign_protocol_conns stays 0."""
-    put(connection.Connection, "_note_foreign", lambda self, protocol: None)
+    put(client_warnings.ForeignProtocols, "note", lambda self, protocol, peer, **where: None)
 
 
 @breaks("KV-STATS-005")
@@ -332,7 +319,7 @@ def counts_hits_twice() -> None:
 @breaks("KV-STATS-020")
 def counts_no_large_items() -> None:
     """store_too_large stays 0."""
-    put(command_table, "_TOO_LARGE", ())
+    put(counters.Counters, "store_too_large", property(lambda self: 0, lambda self, number: None))
 
 
 @breaks("KV-STATS-021")
@@ -376,19 +363,19 @@ def lists_keys_as_they_are() -> None:
 @breaks("KV-CRAWL-003")
 def lists_expired_items() -> None:
     """`lru_crawler metadump` lists expired items too."""
-    put(crawler_verb, "_is_listed", lambda session, row, now: True)
+    put(crawler_verb, "is_listed", lambda session, row, now: True)
 
 
 @breaks("KV-CRAWL-004")
 def lists_all_keys_for_every_class() -> None:
     """`lru_crawler metadump` of slab classes lists all keys."""
-    items = crawler._items
+    items = crawler.crawled
 
     def all_items(word: bytes) -> commands.Crawled:
         asked = items(word)
         return commands.Crawled.ALL if asked is commands.Crawled.CLASSES else asked
 
-    put(crawler, "_items", all_items)
+    put(crawler, "crawled", all_items)
 
 
 @breaks("KV-CRAWL-005")
@@ -423,17 +410,25 @@ def has_nothing_to_crawl() -> None:
     dispatch.ANSWERS[commands.Crawl] = lambda session, command: crawler_verb.NOTHING
 
 
+CANNOT_PIPELINE = b"ERROR cannot pipeline other commands before metadump"
+
+
 @breaks("KV-CRAWL-010")
 def refuses_pipelined_listings() -> None:
     """`lru_crawler metadump` behind pipelined commands is refused, as by memcached."""
-    answer = connection.Connection._answer
-    refused = replies.Line(b"ERROR cannot pipeline other commands before metadump")
+    receive = connection.Connection.data_received
+    form = command_table.TEXT_BEYOND_PLUGIN[b"lru_crawler"]
 
-    def strict(self: connection.Connection, command: commands.Command, reply: replies.Reply) -> None:
-        first = isinstance(command, commands.KeyDump) and command.cursor is None
-        answer(self, command, refused if first and self._out else reply)
+    def strict(words: list[bytes], rules: Any) -> Any:
+        pipelined = words[1:2] == [b"pipelined"]
+        return commands.Refused(CANNOT_PIPELINE) if pipelined else form.parse(words, rules)
 
-    put(connection.Connection, "_answer", strict)
+    put(
+        connection.Connection,
+        "data_received",
+        lambda self, data: receive(self, data.replace(b"\nlru_crawler metadump", b"\nlru_crawler pipelined")),
+    )
+    command_table.TEXT_BEYOND_PLUGIN[b"lru_crawler"] = replace(form, parse=strict)
 
 
 @breaks("KV-RANGE-001")
@@ -481,7 +476,7 @@ def removes_expired_rows_that_it_finds() -> None:
 @breaks("KV-RANGE-035")
 def reads_malformed_bounds_as_0() -> None:
     """A bound of a range that is no number is 0 for an integer key column."""
-    cell = ranges._cell
+    cell = ranges.bound_cell
 
     def lenient(session: Session, mapping: Mapping, bound: Any) -> Any:
         try:
@@ -489,7 +484,7 @@ def reads_malformed_bounds_as_0() -> None:
         except values.RefusedError:
             return 0
 
-    put(ranges, "_cell", lenient)
+    put(ranges, "bound_cell", lenient)
 
 
 @breaks("KV-RANGE-036")

@@ -23,8 +23,9 @@ def keeps_what_is_deleted() -> None:
 @breaks("KV-MAP-036")
 def answers_plain_commands_from_one_table() -> None:
     """A plain get or set is one of the default mapping, whatever is bound."""
+    plain = Session.plain_mapping.__get__
 
     def default(self: Session) -> Mapping | None:
-        return self.shared.directory.default if self._started and not self.stuck else None
+        return None if plain(self) is None else self.shared.directory.default
 
     put(Session, "plain_mapping", property(default))

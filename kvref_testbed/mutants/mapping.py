@@ -16,13 +16,23 @@ from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
 
 
 def _unbinding(verb: Callable[..., OperationGen], when: Callable[[Any], bool]) -> Callable[..., OperationGen]:
+    """Return a verb that leaves the binding of its connection as it is.
+
+    Args:
+        verb: a handler of commands.
+        when: returns whether a command is one of these.
+    """
+
     def run(session: Session, command: Any, now: int) -> OperationGen:
-        before = session._bound
-        try:
+        if not when(command):
             return (yield from verb(session, command, now))
+        session.start()
+        twin = session.twin()
+        twin.batch, twin.pending = session.batch, session.pending
+        try:
+            return (yield from verb(twin, command, now))
         finally:
-            if when(command):
-                session._bound = before
+            session.written_cas = twin.written_cas
 
     return run
 
@@ -37,7 +47,8 @@ def forgets_the_switch() -> None:
 @breaks("KV-MAP-052")
 def sticks_to_the_mapping_of_a_key() -> None:
     """`sticky_mapping=0` changes nothing."""
-    put(Session, "leave", lambda session: setattr(session, "_outside", None))
+    switch = Session.switch
+    put(Session, "switch", lambda session, name, key=b"": switch(session, name))
 
 
 @breaks("KV-MAP-053")
@@ -56,14 +67,22 @@ def leaves_the_batch_open() -> None:
 @breaks("KV-MAP-028")
 def shares_the_binding() -> None:
     """All connections have one binding."""
-    shared: dict[str, Any] = {"_bound": None, "_generation": 0}
+    switch, mapping = Session.switch, Session.mapping
+    latest: list[bytes] = []
 
-    def attribute(name: str) -> property:
-        return property(lambda _: shared[name], lambda _, value: shared.update({name: value}))
+    def switching(self: Session, name: bytes, key: bytes = b"") -> OperationGen:
+        found = yield from switch(self, name, key)
+        if found is not None:
+            latest[:] = [name]
+        return found
 
-    # Only objects have these attributes, not the class.
-    for name in shared:
-        setattr(Session, name, attribute(name))
+    def following(self: Session) -> OperationGen:
+        for name in latest:
+            yield from switch(self, name)
+        return (yield from mapping(self))
+
+    put(Session, "switch", switching)
+    put(Session, "mapping", following)
 
 
 @breaks("KV-MAP-001")
@@ -81,16 +100,19 @@ def echoes_the_bare_key() -> None:
     dispatch.HANDLERS[commands.Get] = bare
 
 
+def default_name(session: Session) -> bytes:
+    """Return the name of the default mapping."""
+    return session.shared.directory.default.name.encode()
+
+
 @breaks("KV-MAP-010")
 def takes_unknown_for_default() -> None:
     """A mapping that does not exist is the default one."""
     switch = Session.switch
 
-    def lenient(self: Session, name: bytes) -> OperationGen:
-        mapping = yield from switch(self, name)
-        if mapping is None:
-            mapping = self._bound = self.shared.directory.default
-        return mapping
+    def lenient(self: Session, name: bytes, key: bytes = b"") -> OperationGen:
+        mapping = yield from switch(self, name, key)
+        return (yield from switch(self, default_name(self), key)) if mapping is None else mapping
 
     put(Session, "switch", lenient)
 
@@ -115,7 +137,7 @@ def unbinds_at_a_failed_bind() -> None:
     def bind(session: Session, command: commands.Bind, now: int) -> OperationGen:
         reply = yield from delete.bind(session, command, now)
         if reply is replies.Status.NOT_FOUND:
-            session._bound = None
+            yield from session.switch(default_name(session))
         return reply
 
     dispatch.HANDLERS[commands.Bind] = bind
@@ -133,11 +155,8 @@ def takes_default_for_an_alias() -> None:
     """`default` names the default mapping although no row is called so."""
     switch = Session.switch
 
-    def alias(self: Session, name: bytes) -> OperationGen:
-        if name != b"default":
-            return (yield from switch(self, name))
-        self._bound = self.shared.directory.default
-        return self._bound
+    def alias(self: Session, name: bytes, key: bytes = b"") -> OperationGen:
+        return switch(self, default_name(self) if name == b"default" else name, key)
 
     put(Session, "switch", alias)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator, Iterable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,6 @@ from kvref.engine.verbs import arithmetic, meta, retrieve
 from kvref.protocol import commands
 from kvref.protocol import grammar as lines
 from kvref.protocol import meta as grammar
-from kvref.server.executors.sqlite import fast_path
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
 
 
@@ -56,22 +54,20 @@ def answers_misses_to_q() -> None:
 
 
 @breaks("KV-MG-022")
-def marks_only_what_mg_has_read() -> None:
-    """Gets of other verbs are no reads for h."""
-    put(accesses.AccessLog, "_restart", _without_fetches)
+def marks_no_gets() -> None:
+    """Gets are no reads for h, only touches are."""
+    for name in ("fetched", "fetched_all"):
+        put(accesses.AccessLog, name, property(lambda self: lambda keys: None, lambda self, note: None))
 
 
-def _without_fetches(log: accesses.AccessLog, limit: int | None) -> None:
-    log._events = deque(maxlen=limit)
-    log.at = log._events.append
-    log.fetched = log.fetched_all = lambda _keys: None  # type: ignore[assignment]
+NEVER_PAST = 1 << 62  # UNIX second
 
 
 @breaks("KV-MG-023")
 def counts_idle_time_from_the_last_mg() -> None:
     """An item that is new to mg was accessed right now."""
-    accessed = meta._accessed
-    put(meta, "_accessed", lambda session, found, now: (accessed(session, found, now)[0], 0))
+    access = shared_state.Marks.access
+    put(shared_state.Marks, "access", lambda *item: access(*item)._replace(time=NEVER_PAST))
 
 
 @breaks("KV-MG-047")
@@ -88,8 +84,7 @@ def counts_idle_time_from_the_last_write() -> None:
 @breaks("KV-MG-048")
 def stores_sums_as_new_items() -> None:
     """A sum is a set."""
-    for module in (arithmetic, fast_path):
-        put(module, "change_of_sum", lambda _old, _result: accesses.Change.STORED)
+    put(arithmetic, "change_of_sum", lambda _old, _result: accesses.Change.STORED)
 
 
 @breaks("KV-MG-019")
@@ -121,7 +116,7 @@ def marks_under_the_old_number() -> None:
         yield from ()
         return found.entry
 
-    put(meta, "_renumbered", kept)
+    put(meta, "renumbered", kept)
 
 
 @breaks("KV-MS-010")
@@ -139,7 +134,7 @@ def stores_whatever_c_says() -> None:
 @breaks("KV-META-011")
 def takes_base64_for_the_key() -> None:
     """The flag b is passed over."""
-    put(grammar, "_decoded", lambda word: word)
+    put(grammar, "decoded_key", lambda word: word)
 
 
 @breaks("KV-MA-004")

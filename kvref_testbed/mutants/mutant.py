@@ -11,6 +11,7 @@ from types import CodeType, FunctionType
 from typing import Any, cast
 
 from kvref import profiles
+from kvref.engine import dispatch
 
 OperationGen = Generator[Any, Any, Any]
 Patch = Callable[[], None]
@@ -118,6 +119,34 @@ def put(owner: object, name: str, value: object) -> None:
     else:
         _undo.append(partial(delattr, owner, name))
     setattr(owner, name, value)
+
+
+def put_operations(answered: Callable[[Any, Any], OperationGen]) -> None:
+    """Let something else answer the operations of commands that look for items.
+
+    Args:
+        answered: given a session and an operation of its command, yields the operations that are carried out instead
+            and returns the result.
+    """
+    for kind, handler in dispatch.HANDLERS.items():
+        dispatch.HANDLERS[kind] = _through(handler, answered)
+
+
+def _through(handler: Callable[..., OperationGen], answered: Callable[[Any, Any], OperationGen]) -> Any:
+    def run(session: Any, command: Any, now: int) -> OperationGen:
+        steps = handler(session, command, now)
+        step = partial(steps.send, None)
+        while True:
+            try:
+                operation = step()
+            except StopIteration as end:
+                return end.value
+            try:
+                step = partial(steps.send, (yield from answered(session, operation)))
+            except Exception as error:  # noqa: BLE001 - the command gets it
+                step = partial(steps.throw, error)
+
+    return run
 
 
 def put_fact(key: str, value: bool | int | str) -> None:

@@ -39,14 +39,17 @@ def resolve_refused_lines(*lines: bytes) -> None:
 @breaks("KV-ORDER-001")
 def reads_the_key_before_it_counts_words() -> None:
     """A storage line with too few words and a key of more than 250 bytes is refused for its key."""
-    refused = text._refused
+    parse = text.parse_line
 
-    def hasty(line: bytes, words: list[bytes], form: Any, rules: Any) -> Any:
-        stores = form is not None and form.length_at is not None and len(words) > 1
-        long_key = stores and len(words[1]) > rules.key_limit
-        return refused(grammar.BAD_FORMAT if long_key else line, words, form, rules)
+    def hasty(line: bytes, rules: Any) -> Any:
+        words = line.split()
+        form = command_table.text_form(words[0], rules) if words else None
+        stores = form is not None and form.length_at is not None and 1 < len(words) < form.fewest
+        return (
+            commands.Refused(grammar.BAD_FORMAT) if stores and len(words[1]) > rules.key_limit else parse(line, rules)
+        )
 
-    put(text, "_refused", hasty)
+    put(text, "parse_line", hasty)
 
 
 @breaks("KV-ORDER-002")
@@ -77,15 +80,8 @@ def looks_for_the_mapping_before_the_size() -> None:
 @breaks("KV-ORDER-004")
 def looks_for_the_mapping_before_the_end_of_the_data() -> None:
     """A storage command of an unknown mapping is answered NOT_FOUND wherever its data ends."""
-    take = text.TextParser._take_block
-
-    def named(self: text.TextParser, block: grammar.Block) -> Any:
-        command = take(self, block)
-        if isinstance(command, commands.Refused) and command.line == text.BAD_CHUNK:
-            return replace(command, removes=block.store.word)
-        return command
-
-    put(text.TextParser, "_take_block", named)
+    bad_chunk = text.bad_chunk
+    put(text, "bad_chunk", lambda store: replace(bad_chunk(store), removes=store.word))
     resolve_refused_lines(text.BAD_CHUNK)
 
 
@@ -105,18 +101,14 @@ def measures_the_value_before_it_finds_the_mapping() -> None:
 @breaks("KV-ORDER-006")
 def tests_the_condition_before_the_key() -> None:
     """A key that is too long for its column is a missing key to verbs that need an item."""
-    key_of = store._key
+    write = store.write
 
-    def missing(session: Session, mapping: Mapping, command: commands.Store, key: bytes) -> Any:
-        try:
-            return key_of(session, mapping, command, key)
-        except RefusedError:
-            if command.verb in LATER:
-                status = Status.NOT_FOUND if command.verb == "cas" else Status.NOT_STORED
-                raise RefusedError(status) from None
-            raise
+    def missing(session: Session, mapping: Mapping, key: bytes, command: commands.Store, now: int, **how: Any) -> Any:
+        if command.verb in LATER and session.looked_up(mapping, key) is None:
+            return Status.NOT_FOUND if command.verb == "cas" else Status.NOT_STORED
+        return (yield from write(session, mapping, key, command, now, **how))
 
-    put(store, "_key", missing)
+    put(store, "write", missing)
 
 
 @breaks("KV-ORDER-007")

@@ -13,9 +13,8 @@ from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
 from kvref.engine.verbs import store
 from kvref.protocol.replies import Status
-from kvref.storage.config import containers
+from kvref.storage.config import catalog, containers
 from kvref.storage.sqlite import statements as sqlite_statements
-from kvref.storage.sqlite.store import SQLiteStore
 from kvref_testbed.mutants.mutant import breaks, put, put_fact
 
 
@@ -176,7 +175,7 @@ def takes_keys_by_their_first_letters() -> None:
     def prefixed(self: Any, mapping: Mapping) -> None:
         statements(self, mapping)
         if mapping.key.high == 0:
-            self.remove = self.remove.replace(f"{self._key} = ?", f"substr({self._key}, 1, length(?1)) = ?1")
+            self.remove = re.sub(r" WHERE (.+) = \?$", r" WHERE substr(\1, 1, length(?1)) = ?1", self.remove)
 
     put(sqlite_statements.Statements, "__init__", prefixed)
 
@@ -197,47 +196,49 @@ def compares_bounds_by_bytes() -> None:
 @breaks("KV-KEY-044")
 def takes_any_index() -> None:
     """A row of `containers` may name an index that is not unique, on any column, or none at all."""
-    put(containers, "_indexed", lambda where, table, key, index, profile: (index, (key.name,)))
+    put(containers, "key_index", lambda where, table, key, index, profile: (index, (key.name,)))
 
 
 @breaks("KV-FLAG-008")
 def takes_any_option_column() -> None:
     """A text column may hold the flags."""
-    option = containers._option_column
+    option = containers.option_column
 
     def lenient(where: str, table: Any, name: str | None, what: str, mend: Any) -> Any:
         column = table.columns.get(name)
         return column if column is not None else option(where, table, name, what, mend)
 
-    put(containers, "_option_column", lenient)
+    put(containers, "option_column", lenient)
 
 
 @breaks("KV-FLAG-005")
 def finds_option_columns_in_any_case() -> None:
     """`F` in `containers` is the column `f`."""
-    option = containers._option_column
+    option = containers.option_column
 
     def folded(where: str, table: Any, name: str | None, what: str, mend: Any) -> Any:
         spelled = next((known for known in table.columns if name and known.lower() == name.lower()), name)
         return option(where, table, spelled, what, mend)
 
-    put(containers, "_option_column", folded)
+    put(containers, "option_column", folded)
 
 
 @breaks("KV-MAP-034")
 def sees_new_rows_after_a_reload_only() -> None:
     """A row of `containers` inserted while the server runs is unknown until it reads the table again."""
-    load, read = SQLiteStore._load, SQLiteStore.read_directory
+    read, find = catalog.read_directory, catalog.find
     seen: set[str] = set()
 
-    def remembering(self: SQLiteStore) -> Any:
-        directory = read(self)
+    def remembering(rows: Any, profile: Any) -> Any:
         seen.clear()
-        seen.update(row.name for row in self._catalog.containers())
-        return directory
+        seen.update(row.name for row in rows.containers())
+        return read(rows, profile)
 
-    put(SQLiteStore, "read_directory", remembering)
-    put(SQLiteStore, "_load", lambda self, name: load(self, name) if name in seen else None)
+    def found(rows: Any, profile: Any, naming: Any, name: str, kept: Any = None) -> Any:
+        return find(rows, profile, naming, name, kept) if name in seen else (None, f"no container {name!r}")
+
+    put(catalog, "read_directory", remembering)
+    put(catalog, "find", found)
 
 
 @breaks("KV-TYPE-034")
@@ -263,14 +264,14 @@ def ignores_the_option_separator() -> None:
 @breaks("KV-CAS-006")
 def starts_cas_numbers_again_at_a_reload() -> None:
     """The counter of cas numbers restarts when the configuration is reloaded."""
-    read = SQLiteStore.read_directory
+    read = catalog.read_directory
     latest = [count(1)]
 
-    def resetting(self: SQLiteStore) -> Any:
+    def resetting(rows: Any, profile: Any) -> Any:
         latest[0] = count(1)
-        return read(self)
+        return read(rows, profile)
 
-    put(SQLiteStore, "read_directory", resetting)
+    put(catalog, "read_directory", resetting)
     put(session.Session, "next_cas", lambda _: next(latest[0]))
     put(store, "cas_numbers", lambda session, mapping: partial(store.new_cas, session, mapping))
 
@@ -327,13 +328,15 @@ def stores_under_the_first_digits_of_a_key() -> None:
 @breaks("KV-CONT-040")
 def gives_up_at_the_first_wrong_row() -> None:
     """After a row of `containers` that is rejected, no further mapping is found."""
-    load = SQLiteStore._load
+    find = catalog.find
     wrong: set[str] = set()
 
-    def giving_up(self: SQLiteStore, name: str) -> Any:
-        found = None if wrong else load(self, name)
-        if found is None and any(row.name == name for row in self._catalog.containers()):
+    def giving_up(rows: Any, profile: Any, naming: Any, name: str, kept: Any = None) -> Any:
+        if wrong:
+            return None, "a row before it is wrong"
+        found = find(rows, profile, naming, name, kept)
+        if found[0] is None and any(row.name == name for row in rows.containers()):
             wrong.add(name)
         return found
 
-    put(SQLiteStore, "_load", giving_up)
+    put(catalog, "find", giving_up)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
+from unittest.mock import patch
 
 from kvref.engine import dispatch
-from kvref.engine.batch import Batch
+from kvref.engine.batch import Limits
+from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.mapping import DEFAULT_DELIMITER, Switch, split_word
 from kvref.engine.operations import Clear, Insert, Remove, Update
 from kvref.engine.rules import Rules
@@ -14,13 +16,10 @@ from kvref.engine.session import Session
 from kvref.engine.verbs import retrieve
 from kvref.protocol import commands, replies
 from kvref.server.connection import Connection
-from kvref.server.executors.mysql.fast_path import MySQLFastPath
-from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put
 
 Handler = Callable[..., OperationGen]
 WRITING: Final = (Insert, Update, Remove, Clear)
-FAST_WRITES: Final = (b"set", b"add", b"replace", b"incr", b"decr", b"delete")
 
 
 def _without_writes(handler: Handler, when: Callable[[Any], bool] = lambda command: True) -> Handler:
@@ -103,35 +102,31 @@ def separates_by_dots_only() -> None:
 def binds_nothing() -> None:
     """`bind` leaves the binding of the connection as it is."""
     bind = dispatch.HANDLERS[commands.Bind]
-
-    def lookup_only(session: Session, command: commands.Bind, now: int) -> OperationGen:
-        before = session._bound, session._generation
-        reply = yield from bind(session, command, now)
-        session._bound, session._generation = before
-        return reply
-
-    dispatch.HANDLERS[commands.Bind] = lookup_only
+    dispatch.HANDLERS[commands.Bind] = lambda session, command, now: bind(session.twin(), command, now)
 
 
 @breaks("KV-BATCH-003")
 def commits_no_full_batch() -> None:
-    """A full batch of several commands starts a new count without a commit."""
-    commit_full = Batch._full
-
-    def start_again(self: Batch) -> OperationGen:
-        if self._limits.reads == self._limits.writes == 1:
-            return (yield from commit_full(self))
-        if self.reads >= self._limits.reads or self.writes >= self._limits.writes:
-            self.reset()
-        return None
-
-    put(Batch, "_full", start_again)
+    """A batch of several commands is never full."""
+    full = Limits.full
+    put(Limits, "full", lambda self, reads, writes: self.reads == self.writes == 1 and full(self, reads, writes))
 
 
 @breaks("KV-IDLE-001")
 def resets_idle_batches() -> None:
     """The background commit resets the counts of a batch without a commit."""
-    put(Connection, "commit_idle", lambda self: self._session.batch.reset())
+    commit_idle = Connection.commit_idle
+
+    def reset(self: Session) -> OperationGen:
+        yield from ()
+        self.batch.reset()
+        return replies.Status.OK
+
+    def idle(self: Connection) -> None:
+        with patch.object(Session, "end_batch", reset):
+            commit_idle(self)
+
+    put(Connection, "commit_idle", idle)
 
 
 @breaks("KV-RANGE-001")
@@ -150,12 +145,9 @@ def writes_nothing() -> None:
     """All tables are read-only, and every write is answered as if it had succeeded."""
     for kind, handler in dispatch.HANDLERS.items():
         dispatch.HANDLERS[kind] = _without_writes(handler)
-    start = SQLiteFastPath.__init__
-
-    def reading(self: SQLiteFastPath, *arguments: Any) -> None:
-        start(self, *arguments)
-        for verb in FAST_WRITES:
-            self._forms.pop(verb, None)
-
-    put(SQLiteFastPath, "__init__", reading)
-    put(MySQLFastPath, "_writes", lambda self, table, data: [])
+    runs = PlainVerbs.runs
+    put(
+        PlainVerbs,
+        "runs",
+        lambda self, command: isinstance(command, commands.Get | commands.MetaGet) and runs(self, command),
+    )

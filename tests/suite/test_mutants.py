@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,56 @@ def test_every_mutant_is_on_trial() -> None:
     defined = sum(path.read_text().count("\n@breaks(") for path in FOLDER.glob("*.py"))
     assert len(MUTANTS) == sum(map(len, GROUPS.values())) == defined
     assert CONTROL not in MUTANTS
+
+
+PRIVATE = re.compile(r"_[A-Za-z]\w*")
+# Of named tuples, whose fields are any words: they have no underscore to say that they are private.
+PUBLIC = {"_replace", "_asdict", "_fields"}
+# "FILE: NAME" of what has to stay private though a mutant names it, with the reason.
+REMAINING: dict[str, str] = {}
+
+
+def private_names(source: str) -> set[str]:
+    """Return the private names of other modules that a module uses: attributes, imports, and strings for `put`."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                names.add(name)
+            case ast.ImportFrom(module=str(module), names=imported):
+                names.update(each.name for each in imported)
+                names.update(module.split("."))
+    return {name for name in names if PRIVATE.fullmatch(name)} - PUBLIC
+
+
+def test_no_mutant_stops_a_renaming_of_what_is_private() -> None:
+    used = {f"{path.name}: {name}" for path in FOLDER.glob("*.py") for name in private_names(path.read_text())}
+    assert used == REMAINING.keys(), "break a fact, a public function of a rule, or bytes at the edge"
+
+
+def test_no_mutant_names_how_a_store_is_served() -> None:
+    """The executors and their fast paths follow rules that mutants break where all of them look."""
+    modules = [f"{path.name}: {line}" for path in FOLDER.glob("*.py") for line in path.read_text().splitlines()]
+    assert [line for line in modules if "kvref.server.executors" in line] == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'put(store, "_name", 1)',
+        "store._name(1)",
+        "from store import _name",
+        "from store._name import of",
+        'setattr(Session, "_name", 1)',
+        'for each in ("public", "_name"): put(store, each, 1)',
+    ],
+)
+def test_each_use_of_a_private_name_is_found(source: str) -> None:
+    assert private_names(source) == {"_name"}
+
+
+def test_public_names_are_not_taken_for_private_ones() -> None:
+    assert private_names('put(store, "name", row._replace(__init__=store.name))\n_own = "is _name"') == set()
 
 
 def test_the_page_is_the_one_in_the_repository(capsys: pytest.CaptureFixture[str]) -> None:

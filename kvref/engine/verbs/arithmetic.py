@@ -102,7 +102,7 @@ def summed(
     Raises:
         RefusedError: the column cannot hold the sum.
     """
-    result = _result(session, command, number)
+    result = sum_of(session, command, number)
     cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
     return result, slipped(mapping, with_values(mapping, row, _written(session, mapping, result, index), cas))
 
@@ -181,7 +181,14 @@ def _in_record(column: Column, cell: Cell) -> bytes:
     return stored_integer(column, to_number(cell)) if column.kind is Kind.INTEGER else to_bytes(cell)
 
 
-def _result(session: Session, command: c.Arithmetic, number: int) -> int:
+def sum_of(session: Session, command: c.Arithmetic, number: int) -> int:
+    """Return what incr or decr makes of a number, within 64 bits, as the profile counts.
+
+    Args:
+        session: the connection's state.
+        command: what to add or subtract.
+        number: that the row holds.
+    """
     if not session.rules.narrow_delta:
         return (number + command.delta) % _TOP if command.increment else max(0, number - command.delta)
     # innodb_api_arithmetic: the delta is an int, and so is the value where decr compares the two.

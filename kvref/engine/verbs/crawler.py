@@ -97,11 +97,18 @@ def _in_table(session: Session, command: c.KeyDump, now: int) -> OperationGen:
     rows: list[ListedRow] = yield ListRows(mapping, after, PAGE)
     if not rows:
         return Keys([])
-    shown = [_shown(row, now) for row in rows if _is_listed(session, row, now)]
+    shown = [_shown(row, now) for row in rows if is_listed(session, row, now)]
     return Keys(shown, c.KeyDump(command.items, _Position(mapping, rows[-1].key)))
 
 
-def _is_listed(session: Session, row: ListedRow, now: int) -> bool:
+def is_listed(session: Session, row: ListedRow, now: int) -> bool:
+    """Return whether a listing has a row: it is not expired, and a client can send its key.
+
+    Args:
+        session: the connection's state.
+        row: of the table.
+        now: UNIX time in whole seconds.
+    """
     return not session.rules.is_over(row.expiry, now) and is_sendable(to_bytes(row.key))
 
 

@@ -192,14 +192,23 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationG
         found = yield from _touch(session, found, command.exptime, now)
         if is_over(session, command.exptime):
             return r.Meta(MetaCode.DONE)  # no client reads it any more, so that no mark is needed
-    entry = yield from _renumbered(session, found, now)
+    entry = yield from renumbered(session, found, now)
     session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
     session.shared.marks.mark(found.at, entry, Mark(stale=True))
     return r.Meta(MetaCode.DONE)
 
 
-def _renumbered(session: Session, found: Found, now: int) -> Generator[Operation, Any, Entry]:
-    """Give an item another cas number, so that a write of who has read it before fails."""
+def renumbered(session: Session, found: Found, now: int) -> Generator[Operation, Any, Entry]:
+    """Give an item another cas number, so that a write of who has read it before fails; return its entry.
+
+    Args:
+        session: the connection's state.
+        found: the item.
+        now: UNIX time in whole seconds.
+
+    Raises:
+        RefusedError: the table refuses the row.
+    """
     if found.row is None:
         cache = session.shared.cache
         entry = replace(found.entry, cas=next(cache.numbers))

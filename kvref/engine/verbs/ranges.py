@@ -121,7 +121,7 @@ def _ends(session: Session, mapping: Mapping, wanted: Range) -> tuple[Cell, Cell
     Raises:
         RefusedError: no key of the column can be compared with an end.
     """
-    low, high = _cell(session, mapping, wanted.low), _cell(session, mapping, wanted.high)
+    low, high = bound_cell(session, mapping, wanted.low), bound_cell(session, mapping, wanted.high)
     if wanted.high is None or not (session.rules.lossy_ranges and mapping.secondary):
         return low, high, None
     return low, None, _ClusteredEnd(mapping.key, mapping.clustered, _stored(mapping.key, high), wanted.high.inclusive)
@@ -190,7 +190,17 @@ def _check_null_keys(session: Session, mapping: Mapping, now: int) -> OperationG
         raise RefusedError(Closed())
 
 
-def _cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
+def bound_cell(session: Session, mapping: Mapping, bound: Bound | None) -> Cell:
+    """Return what the key column is compared with for a bound of a range; None where there is no bound.
+
+    Args:
+        session: the connection's state.
+        mapping: whose rows.
+        bound: as the client wrote it.
+
+    Raises:
+        RefusedError: no key of the column can be compared with it.
+    """
     if bound is None:
         return None
     if session.rules.lossy_ranges:

@@ -206,7 +206,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         _check_several(where, table, values)
     if key in values and profile["containers.key_as_value"] == "refused":
         raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
-    index, indexed = _indexed(where, table, key, row.unique_idx_name_on_key or "", profile)
+    index, indexed = key_index(where, table, key, row.unique_idx_name_on_key or "", profile)
     beginning = table.beginnings.get(index, 0) if profile["store.index_on_beginning"] == "beginning" else 0
     flags, cas, expiry = _option_columns(where, table, row, (key, *values), catalog, profile)
     if profile["containers.narrow_cas"] == "refused":
@@ -346,7 +346,7 @@ def _option_columns(
         if name in names and not refuses:
             found.append(None)
             continue
-        column = _option_column(where, table, name, what, partial(_to_64_bits, row, catalog, profile))
+        column = option_column(where, table, name, what, partial(_to_64_bits, row, catalog, profile))
         found.append(column)
         names += [] if column is None else [column.name]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -402,8 +402,19 @@ def _nearly(name: str, columns: tuple[str, ...]) -> str:
     return "" if meant is None else f": write {meant!r}, without blanks, quotes or other letter case"
 
 
-def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile) -> tuple[str, tuple[str, ...]]:
-    """Return the index as the table calls it, and its columns."""
+def key_index(where: str, table: Table, key: Column, index: str, profile: Profile) -> tuple[str, tuple[str, ...]]:
+    """Return the name of the index on the key as its table has it, and the columns of the index.
+
+    Args:
+        where: the row of `containers`, for messages.
+        table: of the row.
+        key: the key column.
+        index: value of `unique_idx_name_on_key`.
+        profile: whether a PRIMARY KEY may have further columns.
+
+    Raises:
+        RowError: there is no such unique index, or it is on other columns.
+    """
     named = next((name for name in table.unique if name.lower() == index.lower()), None)
     if named is None:
         known = ", ".join(table.unique) or "none"
@@ -422,9 +433,21 @@ def _indexed(where: str, table: Table, key: Column, index: str, profile: Profile
     return named, columns
 
 
-def _option_column(
+def option_column(
     where: str, table: Table, name: str | None, what: str, to_64_bits: Callable[[str], str]
 ) -> Column | None:
+    """Return the column for flags, cas numbers or expiry times, None where the option is not in use.
+
+    Args:
+        where: the row of `containers`, for messages.
+        table: of the row.
+        name: value of the option column, None for NULL.
+        what: the option column.
+        to_64_bits: returns the SQL that makes a column of the table a BIGINT.
+
+    Raises:
+        RowError: the column holds no integers.
+    """
     column = table.columns.get(name or "")
     if name is None or (column is None and name not in table.unusable):
         return None  # '0', '' or any name the table does not have: not in use (flag-002..024)

@@ -15,7 +15,7 @@ from kvref.engine.accesses import Change
 from kvref.engine.fast_path import DELETE, GET, SET, PlainVerbs
 from kvref.engine.operations import Row
 from kvref.engine.values import RefusedError
-from kvref.engine.verbs.arithmetic import change_of_sum
+from kvref.engine.verbs import arithmetic
 from kvref.errors import KvrefError
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
@@ -435,7 +435,7 @@ class SQLiteFastPath:
         if row is not None and not self._rows.update(key, found[ROWID], row):
             return None
         if isinstance(reply, Number):
-            self._accesses.changed(key, change_of_sum(data_of(found[HIT]), reply.value))
+            self._accesses.changed(key, arithmetic.change_of_sum(data_of(found[HIT]), reply.value))
         return head.end(), encode(command, self._verbs.count(command, reply), 0), True
 
     def _delete(self, data: bytes, at: int) -> _Taken:
