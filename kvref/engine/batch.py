@@ -69,7 +69,7 @@ class Batch:
     def read(self) -> Generator[Operation, Any, str | None]:
         """Count a read; returns why a full batch could not be committed, None where all is well."""
         self.reads += 1
-        return (yield from self._counted())
+        return (yield from self.commit()) if self._limits.full(self.reads, self.writes) else None
 
     def write(self) -> Generator[Operation, Any, None]:
         """Begin a write; what it does to the snapshot is the profile's (more:batch-012, more:hist-001 to -003)."""
@@ -90,7 +90,7 @@ class Batch:
         self.writing = False
         if not failed:
             self.writes += 1
-            return (yield from self._counted())
+            return (yield from self.commit()) if self._limits.full(self.reads, self.writes) else None
         if self._rules.failure_discards or not self.writes:
             # wbatch-030 to -037: with it goes all that was acknowledged. Where nothing was, only its locks go.
             yield RollBack()
@@ -148,6 +148,3 @@ class Batch:
         self._wrote = self.begun = False
         self.number += 1
         self._pending.discarded()
-
-    def _counted(self) -> Generator[Operation, Any, str | None]:
-        return (yield from self.commit()) if self._limits.full(self.reads, self.writes) else None

@@ -1,4 +1,8 @@
-"""What a mutant is: a function that breaks one rule of the server before it starts, tied to what it breaks."""
+"""What a mutant is: a function that breaks one rule of the server before it starts, tied to what it breaks.
+
+It changes a fact, a public function of a rule, the operations of commands, or bytes at the edge of the server, so that
+what is private can be renamed and replaced.
+"""
 
 from __future__ import annotations
 
