@@ -126,8 +126,19 @@ class _Peer(Peer):
             return str(error)
 
 
-@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
-@pytest.mark.parametrize("at_once", [False, True])
+# Step 157 of the last one has differed between one and two processes twice, each time among six busy test processes, and
+# never alone; the cause is not known.
+@pytest.mark.parametrize(
+    ("at_once", "profile"),
+    [
+        (False, "kvref"),
+        (False, "mysql-8.0"),
+        (False, "mysql-5.6"),
+        (True, "kvref"),
+        (True, "mysql-8.0"),
+        pytest.param(True, "mysql-5.6", marks=pytest.mark.serial),
+    ],
+)
 def test_the_fast_path_answers_as_the_general_one(tmp_path: Path, profile: str, at_once: bool) -> None:
     """The same conversation with servers that keep no rows, a handful, all of them, and one of two processes."""
     chance = random.Random(profile)
