@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 import click
@@ -14,25 +14,15 @@ from yardsticks import cases, coverage, instructions, lines, speed, tiers, verdi
 from yardsticks.trace import measure as trace
 
 RECORDS: Final = Path(__file__).with_name("records")
-MEASURES: Final[dict[str, Callable[[], dict[str, Any]]]] = {
-    "lines": lines.measure,
-    "cases": cases.measure,
-    "trace": trace.measure,
-    "verdicts": verdicts.measure,
-    "coverage": coverage.measure,
-    "tiers": tiers.measure,
-    "instructions": instructions.measure,
-    "speed": speed.measure,
-}
-DIFFERENCES: Final[dict[str, Callable[[dict[str, Any], dict[str, Any]], list[str]]]] = {
-    "lines": lines.differences,
-    "cases": cases.differences,
-    "trace": trace.differences,
-    "verdicts": verdicts.differences,
-    "coverage": coverage.differences,
-    "tiers": tiers.differences,
-    "instructions": instructions.differences,
-    "speed": speed.differences,
+MEASURES: Final[dict[str, ModuleType]] = {
+    "lines": lines,
+    "cases": cases,
+    "trace": trace,
+    "verdicts": verdicts,
+    "coverage": coverage,
+    "tiers": tiers,
+    "instructions": instructions,
+    "speed": speed,
 }
 # What a restructuring must not change.
 FIXED: Final = ("cases", "verdicts")
@@ -77,7 +67,7 @@ def compare(only: str | None, targets: tuple[str, ...], folder: Path) -> None:
     broken = False
     for name in _chosen(only):
         measured = _measure(name, targets)
-        found = DIFFERENCES[name](_read(folder, name), measured)
+        found = MEASURES[name].differences(_read(folder, name), measured)
         beyond = trace.beyond_budget(measured) if name == "trace" else []
         click.echo(f"{name}: {len(found)} differences")
         for line in (*found, *beyond):
@@ -96,7 +86,8 @@ def _chosen(only: str | None) -> list[str]:
 
 
 def _measure(name: str, targets: tuple[str, ...]) -> dict[str, Any]:
-    return verdicts.measure(targets) if name == "verdicts" and targets else MEASURES[name]()
+    measure = MEASURES[name].measure
+    return dict(measure(targets) if name == "verdicts" and targets else measure())
 
 
 def _read(folder: Path, name: str) -> dict[str, Any]:

@@ -69,8 +69,8 @@ def header(server: SQLServer) -> str:
     return f"-- Server version\t{found[0]}\n"
 
 
-def told(*arguments: str) -> dict[str, tuple[object, ...]]:
-    """Return what is said of each row."""
+def verdicts_of(*arguments: str) -> dict[str, tuple[object, ...]]:
+    """Return state, rule and findings of each row."""
     result = CliRunner().invoke(main, ["doctor", *arguments, "--json", "-"])
     assert result.stdout, result.output
     return {
@@ -93,7 +93,7 @@ def test_scripts(server: SQLServer, client: Path, tmp_path: Path, name: str) -> 
     (tmp_path / "x.sql").write_text(text)
     command = [str(client), "--no-defaults", "--user=root", f"--socket={server.socket}"]
     subprocess.run(command, input=text.encode(), check=True, capture_output=True, timeout=60)
-    assert told("--store", server.dsn) == told(str(tmp_path / "x.sql"))
+    assert verdicts_of("--store", server.dsn) == verdicts_of(str(tmp_path / "x.sql"))
 
 
 def rows() -> str:
@@ -132,7 +132,7 @@ def test_statements_at_random(server: SQLServer, tmp_path: Path) -> None:
         with closing(server.connect()) as connection, connection.cursor() as cursor:
             cursor.execute(rows())
             connection.commit()
-        here, dump = told("--store", server.dsn), told(str(tmp_path / "x.sql"))
+        here, dump = verdicts_of("--store", server.dsn), verdicts_of(str(tmp_path / "x.sql"))
         different = {name: (here[name], dump.get(name)) for name in here if here[name] != dump.get(name)}
         assert not different, statements
         usable += sum(each[0] == "usable" for each in here.values())
