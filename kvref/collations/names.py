@@ -104,3 +104,31 @@ def known(collation: str) -> Collation | None:
     if match is None:
         return COLLATIONS.get(collation.replace("utf8mb3_", "utf8_"))
     return replace(COLLATIONS[f"utf8mb4_0900_{match[2]}"], pads=match[1] is None)
+
+
+# SHOW CHARACTER SET of 8.0.33; where 5.6.14 has another one, _OLDER_DEFAULTS.
+_DEFAULTS: Final = {
+    "ascii": "ascii_general_ci",
+    "latin1": "latin1_swedish_ci",
+    "ucs2": "ucs2_general_ci",
+    "utf8": "utf8_general_ci",
+    "utf8mb3": "utf8mb3_general_ci",
+    "utf8mb4": "utf8mb4_0900_ai_ci",
+}
+_OLDER_DEFAULTS: Final = {"utf8mb4": "utf8mb4_general_ci"}
+
+
+def default_charset(version: str) -> str:
+    """Return the character set of a table that names none, by the server's version."""
+    return "latin1" if version.startswith("5.") else "utf8mb4"
+
+
+def default_collation(charset: str, version: str) -> str:
+    """Return the default collation of a character set in a version of the server.
+
+    Raises:
+        KeyError: the character set is not one of those whose collations are listed here.
+    """
+    if version.startswith("5.") and charset in _OLDER_DEFAULTS:
+        return _OLDER_DEFAULTS[charset]
+    return _DEFAULTS[charset]

@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.dialects.mysql import MySQL
 
 from kvref.collations import charset_of
+from kvref.collations.names import default_charset, default_collation
 from kvref.translation.expressions import to_sqlite
 from kvref.translation.schema import INNODB, TEXT_TYPES, Column, Index, Table, key_of, named, quote, source_of, string
 
@@ -23,34 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kvref.translation.schema import Schema
-
-# SHOW CHARACTER SET of 8.0.33; where 5.6.14 has another one, OLDER.
-_DEFAULTS: Final = {
-    "ascii": "ascii_general_ci",
-    "latin1": "latin1_swedish_ci",
-    "ucs2": "ucs2_general_ci",
-    "utf8": "utf8_general_ci",
-    "utf8mb3": "utf8mb3_general_ci",
-    "utf8mb4": "utf8mb4_0900_ai_ci",
-}
-_OLDER: Final = {"utf8mb4": "utf8mb4_general_ci"}
-
-
-def server_charset(version: str) -> str:
-    """Return the character set of a table that names none, by the server's version."""
-    return "latin1" if version.startswith("5.") else "utf8mb4"
-
-
-def collation_of(charset: str, version: str) -> str:
-    """Return the default collation of a character set in a version of the server.
-
-    Raises:
-        KeyError: the character set is not in the list above.
-    """
-    if version.startswith("5.") and charset in _OLDER:
-        return _OLDER[charset]
-    return _DEFAULTS[charset]
-
 
 CREATE_TRIGGER = re.compile(
     r"\s*CREATE\s+TRIGGER\s+(?P<name>\S+)\s+(?P<when>BEFORE|AFTER)\s+(?P<event>INSERT|UPDATE|DELETE)\s+ON"
@@ -127,8 +100,8 @@ class Defaults:
         """Fill in what the table's options leave open; the server's default is the version's."""
         if collation is not None:
             return cls(version, charset_of(collation) or collation.partition("_")[0], collation)
-        chosen = charset or server_charset(version)
-        return cls(version, chosen, collation_of(chosen, version))
+        chosen = charset or default_charset(version)
+        return cls(version, chosen, default_collation(chosen, version))
 
 
 class TableBuilder:

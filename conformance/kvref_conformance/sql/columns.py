@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from kvref.translation.ddl import server_charset
+from kvref.collations.names import default_charset
 
 Cell: TypeAlias = "int | str | bytes | None"
 Kind: TypeAlias = Literal["text", "bytes", "integer"]
@@ -52,7 +52,7 @@ class Column:
 
     def charset(self, version: str) -> str:
         """Return the character set of a text column on a server of this version."""
-        return server_charset(version) if self.collation is None else self.collation.partition("_")[0]
+        return default_charset(version) if self.collation is None else self.collation.partition("_")[0]
 
     def sql(self) -> str:
         """Return the definition."""

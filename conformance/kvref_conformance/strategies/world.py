@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kvref.translation.ddl import server_charset
+from kvref.collations.names import default_charset
 from kvref_conformance.sql.base import literal
 from kvref_conformance.sql.columns import CODECS
 from kvref_conformance.strategies.palette import EVERYTHING
@@ -161,7 +161,7 @@ class World:
 
     def _option(self, name: str, builtin: str) -> bytes:
         # The plugin takes the bytes as they are stored, and the table has the server's default character set.
-        return (self.options.get(name) or builtin).encode(CODECS[server_charset(self.palette.version)])
+        return (self.options.get(name) or builtin).encode(CODECS[default_charset(self.palette.version)])
 
     def volatile(self, position: int) -> frozenset[tuple[str, str]]:
         """Return table and column of every cell in which the plugin writes by itself.

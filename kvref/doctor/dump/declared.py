@@ -9,8 +9,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from kvref import collations
 from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS
+from kvref.collations.names import default_charset, default_collation
 from kvref.doctor.dump.words import NotUnderstood, Words
-from kvref.translation.ddl import collation_of, server_charset
 
 if TYPE_CHECKING:
     from kvref.doctor.dump.script import Server
@@ -102,7 +102,7 @@ def _charset_in(collation: str) -> str:
 def _default_charset(server: Server) -> str:
     if server.mariadb:
         return "utf8mb4" if server.version >= (11, 6, 0) else "latin1"
-    return server_charset(server.name)
+    return default_charset(server.name)
 
 
 def _default_collation(server: Server, charset: str) -> str:
@@ -113,7 +113,7 @@ def _default_collation(server: Server, charset: str) -> str:
     if server.mariadb and charset.startswith(("utf", "ucs")):
         return f"{charset}_uca1400_ai_ci" if server.version >= (11, 5, 0) else f"{charset}_general_ci"
     if charset in CHARSETS:
-        return collation_of(charset, "5.6" if server.mariadb else server.name)
+        return default_collation(charset, "5.6" if server.mariadb else server.name)
     return _DEFAULTS.get(charset, f"{charset}_general_ci")
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kvref.doctor.dump.declared import Text, read_type, text_of
 from kvref.doctor.dump.tables import PRIMARY, Column, Foreign, Index, Part, Table
 from kvref.doctor.dump.words import Key, NotUnderstood, Words
-from kvref.translation.translate import parsed
 
 if TYPE_CHECKING:
     from kvref.doctor.dump.script import Server
@@ -23,6 +24,10 @@ _PASSED_OVER: Final = {
     "COLUMN_FORMAT": 1, "STORAGE": 1, "ENGINE_ATTRIBUTE": 1, "SECONDARY_ENGINE_ATTRIBUTE": 1, "SRID": 1,
     "REF_SYSTEM_ID": 1, "COMMENT": 1, "COMPRESSED": 0, "INVISIBLE": 0, "VISIBLE": 0, "VIRTUAL": 0, "ENFORCED": 0,
 }  # fmt: skip
+
+# Levels of a parsed statement. The time to read one grows with the square of its depth.
+MAX_DEPTH: Final = 64
+_TOO_DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +62,28 @@ class Place:
         return next(name for n in range(1, len(table.checks) + 2) if (name := f"{stem}{n}") not in table.checks)
 
 
+@lru_cache(maxsize=4096)
 def tree_of(statement: str) -> exp.Expr:
-    """Return a statement as a tree; raises NotUnderstood where sqlglot does not parse it."""
+    """Return a statement as a tree, which callers share and do not change.
+
+    Raises:
+        NotUnderstood: sqlglot does not parse it, or it is nested more than MAX_DEPTH levels deep.
+    """
     try:
-        tree = parsed(statement)
-    except (SqlglotError, NotImplementedError) as error:
+        tree = sqlglot.parse_one(statement, read="mysql")
+    except RecursionError:
+        raise NotUnderstood(_TOO_DEEP) from None
+    # ValueError: sqlglot, for an empty quoted name in place of a width.
+    except (SqlglotError, ValueError) as error:
         raise NotUnderstood(str(error).partition("\n")[0][:200]) from error
     if isinstance(tree, exp.Command):
         raise NotUnderstood("its form is not known")
-    return tree
+    level: list[exp.Expr] = [tree]
+    for _ in range(MAX_DEPTH):
+        level = [part for each in level for part in each.iter_expressions()]
+        if not level:
+            return tree
+    raise NotUnderstood(_TOO_DEEP)
 
 
 def define(table: Table, words: Words, place: Place) -> None:
