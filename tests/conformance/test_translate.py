@@ -13,8 +13,8 @@ import pytest
 from live import target_or_skip
 from statements import ALL, CASES, ROWS, T
 
-from kvref.translation.session import Session, connect
-from kvref.translation.translate import Translator, Untranslatable
+from kvref_conformance.translation.session import Session, connect
+from kvref_conformance.translation.translate import Translator, Untranslatable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from kvref.translation.translate import Translator
 from kvref_conformance.corpus.templates import bytes_of, sent
 from kvref_conformance.differential import exclusions
 from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import IN_ONE_WORLD, Script, script_of, world_of
 from kvref_conformance.steps import Send, Sql
+from kvref_conformance.translation.translate import Translator
 
 CONFIGURATIONS = {
     "mysql-8.0": Configuration("8.0.33", exclusions.rules_for(["mysql-8.0"])),

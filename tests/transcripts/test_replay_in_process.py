@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pytest
 from transcripts.desk_target import AT_ONCE, DeskTarget, Machine
 
-from kvref.translation import session
 from kvref_conformance import corpus
 from kvref_conformance import player as steps_player
 from kvref_conformance.corpus import listing, observe, silences
@@ -22,6 +21,7 @@ from kvref_conformance.corpus.conversation import Conversation, Recorded
 from kvref_conformance.corpus.targets.kvref_process import SETTINGS
 from kvref_conformance.corpus.templates import sent
 from kvref_conformance.steps import Crowd, Send
+from kvref_conformance.translation import session
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,12 +11,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from kvref.translation.schema import DEFAULT_SCHEMA
-from kvref.translation.session import Result, Session
-from kvref.translation.translate import Translator
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.sql.base import Database, Row
 from kvref_conformance.sql.layout import EXPECTED
+from kvref_conformance.translation.schema import DEFAULT_SCHEMA
+from kvref_conformance.translation.session import Result, Session
+from kvref_conformance.translation.translate import Translator
 
 TABLES: Final = f"{DEFAULT_SCHEMA}."
 

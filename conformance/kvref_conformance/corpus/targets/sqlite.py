@@ -10,12 +10,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
-from kvref.translation.schema import quote
-from kvref.translation.session import Session, connect
-from kvref.translation.translate import Translator
 from kvref_conformance.corpus.compare import NOT_TO_SEE
 from kvref_conformance.corpus.targets import kvref_process
 from kvref_conformance.corpus.targets.kvref_process import KvrefProcess
+from kvref_conformance.translation.schema import quote
+from kvref_conformance.translation.session import Session, connect
+from kvref_conformance.translation.translate import Translator
 
 if TYPE_CHECKING:
     from pathlib import Path

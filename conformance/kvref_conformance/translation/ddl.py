@@ -17,13 +17,24 @@ from sqlglot.dialects.mysql import MySQL
 
 from kvref.collations import charset_of
 from kvref.collations.names import default_charset, default_collation
-from kvref.translation.expressions import to_sqlite
-from kvref.translation.schema import INNODB, TEXT_TYPES, Column, Index, Table, key_of, named, quote, source_of, string
+from kvref_conformance.translation.expressions import to_sqlite
+from kvref_conformance.translation.schema import (
+    INNODB,
+    TEXT_TYPES,
+    Column,
+    Index,
+    Table,
+    key_of,
+    named,
+    quote,
+    source_of,
+    string,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from kvref.translation.schema import Schema
+    from kvref_conformance.translation.schema import Schema
 
 CREATE_TRIGGER = re.compile(
     r"\s*CREATE\s+TRIGGER\s+(?P<name>\S+)\s+(?P<when>BEFORE|AFTER)\s+(?P<event>INSERT|UPDATE|DELETE)\s+ON"

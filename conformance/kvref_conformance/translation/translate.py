@@ -21,15 +21,15 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from kvref.errors import SuiteError
-from kvref.translation import ddl
-from kvref.translation.ddl import CREATE_TRIGGER, create_trigger
-from kvref.translation.expressions import selected, stored, to_sqlite
-from kvref.translation.schema import DEFAULT_SCHEMA, Schema, key_of, named, quote, string
+from kvref_conformance.translation import ddl
+from kvref_conformance.translation.ddl import CREATE_TRIGGER, create_trigger
+from kvref_conformance.translation.expressions import selected, stored, to_sqlite
+from kvref_conformance.translation.schema import DEFAULT_SCHEMA, Schema, key_of, named, quote, string
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref.translation.schema import Column, Table
+    from kvref_conformance.translation.schema import Column, Table
 
 
 def insert(schema: Schema, tree: exp.Insert, *, replacing: bool) -> str:

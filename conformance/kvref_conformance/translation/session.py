@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kvref import collations
 from kvref.collations.charsets import CHARSETS
-from kvref.translation.expressions import LARGEST
-from kvref.translation.translate import Translator, Untranslatable
+from kvref_conformance.translation.expressions import LARGEST
+from kvref_conformance.translation.translate import Translator, Untranslatable
 
 if TYPE_CHECKING:
     from pathlib import Path

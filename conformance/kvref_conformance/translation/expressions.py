@@ -14,7 +14,7 @@ from kvref.collations.charsets import CHARSETS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref.translation.schema import Column, Table
+    from kvref_conformance.translation.schema import Column, Table
 
 LARGEST: Final = (1 << 63) - 1  # of SQLite's integers
 _DIGITS: Final = len(str(LARGEST))
