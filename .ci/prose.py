@@ -23,7 +23,7 @@ from kvref.cli import main
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 FILE: Final = ROOT / ".ci" / "prose.toml"
-PACKAGES: Final = ("kvref", "kvref_testbed", "conformance", "bench", "notebooks")
+PACKAGES: Final = ("kvref", "conformance", "bench", "notebooks")
 FOLDERS: Final = (*PACKAGES, "docs", "tests")
 # Keys of TOML files whose texts a page or a report shows.
 SHOWN: Final = frozenset(

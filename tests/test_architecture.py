@@ -38,7 +38,7 @@ VIOLATIONS = [
 
 @pytest.mark.parametrize(("file", "line", "contract"), VIOLATIONS)
 def test_contracts_break_when_violated(tmp_path: Path, file: str, line: str, contract: str) -> None:
-    for folder in ("kvref", "kvref_testbed", "conformance", "bench"):
+    for folder in ("kvref", "conformance", "bench"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     source = tmp_path / file

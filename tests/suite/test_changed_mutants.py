@@ -26,7 +26,7 @@ def test_a_change_of_nothing_that_mutants_break_leaves_the_sample() -> None:
         ("kvref/storage/sqlite/row_cache.py", "keeps_what_is_deleted"),
         ("conformance/kvref_conformance/cases/test_crawler.py", "sleeps_for_an_hour"),
         ("kvref/specification/requirements/crawler.toml", "sleeps_for_an_hour"),
-        ("kvref_testbed/mutants/meta.py", "answers_a_gat_as_a_get"),
+        ("conformance/kvref_testbed/mutants/meta.py", "answers_a_gat_as_a_get"),
     ],
 )
 def test_a_change_chooses_the_mutants_that_it_touches(path: str, name: str) -> None:

@@ -125,7 +125,7 @@ def test_public_names_are_not_taken_for_private_ones() -> None:
 def test_the_page_is_the_one_in_the_repository(capsys: pytest.CaptureFixture[str]) -> None:
     main([])
     assert (FOLDER / "README.md").read_text() == capsys.readouterr().out, (
-        "python -m kvref_testbed.mutants > kvref_testbed/mutants/README.md"
+        "python -m kvref_testbed.mutants > conformance/kvref_testbed/mutants/README.md"
     )
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.nightly
 
 PACKAGES = {
     "kvref": "",
-    "kvref_testbed": "",
+    "conformance/kvref_testbed": "conformance/",
     "conformance/kvref_conformance": "conformance/",
     "bench/kvref_bench": "bench/",
 }

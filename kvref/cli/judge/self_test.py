@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 2
 OWN_OPTIONS: Final = {"self_test", "only", "target"}
 UNUSED_FIX: Final = (
-    "patch what this path calls, or exclude the path in kvref_testbed/mutants/__init__.py with the reason"
+    "patch what this path calls, or exclude the path in conformance/kvref_testbed/mutants/__init__.py with the reason"
 )
 # What `python -m` starts with a name in front of `serve`.
 PROGRAM: Final = "kvref_testbed.mutants"

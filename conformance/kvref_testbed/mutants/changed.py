@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kvref_testbed.mutants import Mutant
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[3]
 COMMITS: Final = 20
 # Two trials each, of about a second on a core; with the unbroken server about two minutes on two cores.
 MAX_CHOSEN: Final = 60

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 HEAD = f"""\
 # Mutants
 
-Written by `python -m kvref_testbed.mutants > kvref_testbed/mutants/README.md`.
+Written by `python -m kvref_testbed.mutants > conformance/kvref_testbed/mutants/README.md`.
 
 {len(MUTANTS)} servers, each with one broken rule. {len(TOYS)} of them are toy servers: they reply as if they had run a
 command or applied a setting, and do nothing. `kvref conform --self-test` judges each mutant by the cases of its

@@ -120,7 +120,7 @@ def _install(package: Package, folder: Path, progress: Progress) -> None:
     if not found.startswith(f"{package.version}."):
         raise MissingError(
             f"Debian {package.suite} has {package.name} {found} now and no {package.version}: "
-            "this target needs a mirror of an earlier day, or a new name in kvref_testbed/targets/builds.py"
+            "this target needs a mirror of an earlier day, or a new name in conformance/kvref_testbed/targets/builds.py"
         )
 
 
