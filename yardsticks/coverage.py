@@ -9,7 +9,7 @@ from typing import Any, Final
 
 REPORT: Final = Path(__file__).resolve().parents[1] / "build" / "coverage" / "report.json"
 FIELDS: Final = ("num_statements", "covered_lines", "num_branches", "covered_branches")
-PACKAGES: Final = {"kvref", "kvref_testbed", "kvref_conformance", "kvref_bench", "support"}
+PACKAGES: Final = {"kvref", "kvref_testbed", "kvref_conformance", "kvref_conformance_cli", "kvref_bench", "support"}
 TOLERANCE: Final = 0.5  # percentage points by which tests that wait for events differ from run to run
 
 

@@ -9,7 +9,13 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 # Folders whose packages are counted one by one.
-DIVIDED: Final = ("kvref", "conformance/kvref_testbed", "conformance/kvref_conformance", "bench/kvref_bench")
+DIVIDED: Final = (
+    "kvref",
+    "conformance/kvref_testbed",
+    "conformance/kvref_conformance",
+    "conformance/kvref_conformance_cli",
+    "bench/kvref_bench",
+)
 
 
 def measure() -> dict[str, Any]:

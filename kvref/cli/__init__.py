@@ -47,12 +47,12 @@ COMMANDS = {
         "kvref.cli.settings", "List the settings for `kvref serve --set` and the table [settings] of its file."
     ),
     "conform": Entry(
-        "kvref.cli.judge.conform",
+        "kvref_conformance_cli.conform",
         "Judge the endpoint HOST:PORT or unix:PATH. Without an address, judge the embedded server over SQLite.",
         "conformance",
     ),
     "conform-client": Entry(
-        "kvref.cli.judge.conform_client",
+        "kvref_conformance_cli.conform_client",
         "Judge memcached clients: a scripted server sends them split, late, wrong and missing replies.", "conformance",
     ),
     "probe": Entry("kvref.cli.probe", "Send lines to an endpoint and show the exact bytes of its replies."),
@@ -61,40 +61,40 @@ COMMANDS = {
         "mysql:// stores and dumps",
     ),
     "spec": Entry(
-        "kvref.cli.judge.spec",
+        "kvref.cli.spec",
         "Show requirements, by ID or by filter. Without arguments, list the chapters.", "doctor",
         "--html and --markdown",
     ),
     "implement": Entry("kvref.cli.implement", "Write a starter kit for a server of your own."),
     "target": Entry(
-        "kvref.cli.target",
+        "kvref_conformance_cli.target",
         "Start and stop real endpoints: the MySQL plugin, memcached, kvref, and SQL servers without the plugin.",
         "conformance",
     ),
     "record": Entry(
-        "kvref.cli.judge.record",
+        "kvref_conformance_cli.record",
         "Run the conversations of SCRIPTS.jsonl twice on each target and record the replies. Or record real traffic.",
         "conformance",
     ),
     "replay": Entry(
-        "kvref.cli.judge.replay",
+        "kvref_conformance_cli.replay",
         "Replay recorded conversations and compare every reply. Default: all of them, on kvref over SQLite.",
         "conformance",
     ),
     "duel": Entry(
-        "kvref.cli.judge.duel",
+        "kvref_conformance_cli.duel",
         "Run generated conversations on the targets A and B in parallel and compare every reply and every row.",
         "conformance",
     ),
     "interop": Entry(
-        "kvref.cli.judge.interop",
+        "kvref_conformance_cli.interop",
         "Run client libraries of many languages against kvref, the plugin and memcached.", "conformance",
     ),
     "matrix": Entry(
-        "kvref.cli.judge.matrix", "Compare reports side by side: requirements by endpoint.", "conformance"
+        "kvref_conformance_cli.matrix", "Compare reports side by side: requirements by endpoint.", "conformance"
     ),
     "bench": Entry(
-        "kvref.cli.bench",
+        "kvref_bench.cli",
         "Measure endpoints over memcached and SQL with the experiments of published articles.", "bench",
     ),
 }  # fmt: skip

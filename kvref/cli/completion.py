@@ -1,4 +1,4 @@
-"""Names that the shell completes: profiles, targets, requirements, chapters and settings.
+"""Names that the shell completes: profiles, requirements, chapters and settings.
 
 A function loads the module with the names only when the shell completes one.
 """
@@ -18,14 +18,6 @@ def profile(context: click.Context, parameter: click.Parameter, incomplete: str)
     from kvref import profiles  # noqa: PLC0415
 
     return beginning_with(profiles.names(), incomplete)
-
-
-def target(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
-    """Return the targets that begin so, behind NAME= too."""
-    from kvref_testbed import targets  # noqa: PLC0415
-
-    name, equals, begun = incomplete.rpartition("=")
-    return [f"{name}{equals}{each}" for each in beginning_with(targets.names(), begun)]
 
 
 def requirement(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's

@@ -21,7 +21,6 @@ from live import target_or_skip
 from reports import HEADER
 
 from kvref.cli import main
-from kvref.cli.judge import matrix as cli_matrix
 from kvref.errors import SuiteError
 from kvref.specification import report
 from kvref_conformance.cases import all_cases
@@ -42,6 +41,7 @@ from kvref_conformance.verdict import (
     Tally,
     Verdict,
 )
+from kvref_conformance_cli import matrix as cli_matrix
 
 STANDING = Path(__file__).parents[2] / "conformance" / "standing"
 

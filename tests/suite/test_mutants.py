@@ -10,8 +10,8 @@ import pytest
 from live import nightly
 
 import kvref_testbed.mutants
-from kvref.cli.judge.self_test import complaints, judged
 from kvref_conformance.verdict import FAILS
+from kvref_conformance_cli.self_test import complaints, judged
 from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, OF_SQLITE, SLOW_PATH_ONLY, TOYS, trials_of
 from kvref_testbed.mutants.__main__ import main
 from kvref_testbed.mutants.changed import SAMPLE

@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 from waiting import until
 
 from kvref.cli import main
-from kvref.cli.judge import self_test
 from kvref.errors import KvrefError
 from kvref_conformance.verdict import FAILS, HOLDS, Verdict
+from kvref_conformance_cli import self_test
 from kvref_testbed.mutants import MUTANTS, Mutant
 
 # Reaches its first request and raises there.

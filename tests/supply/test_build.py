@@ -19,6 +19,7 @@ PACKAGES = {
     "kvref": "",
     "conformance/kvref_testbed": "conformance/",
     "conformance/kvref_conformance": "conformance/",
+    "conformance/kvref_conformance_cli": "conformance/",
     "bench/kvref_bench": "bench/",
 }
 INFO = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE", "top_level.txt"}

@@ -16,6 +16,8 @@ from kvref_testbed.targets.plugin import MySQLPlugin, config_script
 from kvref_testbed.targets.router import MySQLRouter
 
 if TYPE_CHECKING:
+    import click
+
     from kvref_testbed.targets.target import Recipe
 
 _MARIADB = SQLOnly("mariadb", "MariaDB from the package mariadb-server-core; SQL only", MARIADB)
@@ -84,3 +86,9 @@ def options_for(name: str, profile: str) -> tuple[str, ...]:
     """Return the options with which a target answers as a profile: kvref chooses; others are what they are."""
     chooses = isinstance(recipe(name), KvrefSQLite | KvrefInnoDB | KvrefCluster)
     return ("--profile", profile) if chooses else ()
+
+
+def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
+    """Return the targets that begin so, behind NAME= too."""
+    name, equals, begun = incomplete.rpartition("=")
+    return [f"{name}{equals}{each.name}" for each in _RECIPES if each.name.startswith(begun)]

@@ -50,7 +50,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 @click.option(
     "--target",
     metavar="NAME",
-    shell_complete=completion.target,
+    shell_complete=catalogue.complete,
     help="Start a private instance of this target and judge it; see `kvref target list`.",
 )
 @click.option(
@@ -172,7 +172,7 @@ def command(
     """
     if self_test:
         # It loads the server, of which a run of the suite in this process knows nothing.
-        from kvref.cli.judge.self_test import run_self_test  # noqa: PLC0415
+        from kvref_conformance_cli.self_test import run_self_test  # noqa: PLC0415
 
         context.exit(run_self_test(context))
     address = names[0] if names and is_address(names[0]) else None

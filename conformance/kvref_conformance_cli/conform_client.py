@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from kvref.cli import output
-from kvref.cli.judge.interop import install, matching, write_option
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.clients import report
 from kvref_conformance.clients.adapter import AdapterError
@@ -27,6 +26,7 @@ from kvref_conformance.clients.judge import FAILS, HOLDS, UNSUPPORTED, Judged, j
 from kvref_conformance.clients.requirements import PROTOCOLS, Requirement, load
 from kvref_conformance.clients.rows import OWN, judged_clients
 from kvref_conformance.interop import kits
+from kvref_conformance_cli.interop import install, matching, write_option
 from kvref_testbed import targets
 
 if TYPE_CHECKING:

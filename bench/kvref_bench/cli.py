@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kvref.addresses import parse_address
-from kvref.cli import completion
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, printable
 from kvref_bench import benchmark, judged, link, scenario, specs, summary
@@ -26,6 +25,7 @@ from kvref_bench.order import estimate
 from kvref_bench.runs import compare as comparing
 from kvref_bench.runs import document, export, folder
 from kvref_bench.runs.selection import Selection
+from kvref_testbed.targets import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ _overrides = click.option(
 
 
 def _scenarios(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
-    return completion.beginning_with(scenario.names(), incomplete)
+    return [name for name in scenario.names() if name.startswith(incomplete)]
 
 
 def _server(name: str, metavar: str, text: str, **options: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -70,7 +70,7 @@ def command() -> None:
     "target",
     "TARGET",
     "Target to start as a private instance and measure; see `kvref target list`.",
-    shell_complete=completion.target,
+    shell_complete=catalogue.complete,
 )
 @_server("sql", "DSN", "Database of the endpoint NAME. With a NAME that no endpoint has, a SQL server to measure.")
 @_server("reload", "COMMAND", "Shell command that makes an endpoint reload its configuration tables.")

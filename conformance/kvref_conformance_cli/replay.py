@@ -18,9 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kvref import profiles
 from kvref.addresses import is_address, parse_address
-from kvref.cli import completion, output
-from kvref.cli.judge import traffic
-from kvref.cli.judge.conform import judge
+from kvref.cli import output
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref.storage.base import without_password
@@ -37,6 +35,8 @@ from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.traffic.replay import is_traffic
 from kvref_conformance.triage import replay_file
+from kvref_conformance_cli import traffic
+from kvref_conformance_cli.conform import judge
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -101,7 +101,7 @@ def open_kvref(name: str, profile: str, version: str, stack: ExitStack) -> Repla
 @click.option(
     "--target",
     metavar="NAME",
-    shell_complete=completion.target,
+    shell_complete=catalogue.complete,
     help="Replay on private instances of this target: a plugin, or kvref over InnoDB.",
 )
 @click.option("--sql", metavar="DSN", help="MySQL server behind HOST:PORT. ALL its databases are dropped repeatedly.")

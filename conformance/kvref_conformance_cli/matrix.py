@@ -9,11 +9,11 @@ import click
 from rich.table import Table
 
 from kvref.cli import output
-from kvref.cli.judge.history import update
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.matrix import column, forms, found, markdown, page
 from kvref_conformance.matrix.grid import ANSWERS, VERDICTS_DIFFER, grid
+from kvref_conformance_cli.history import update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

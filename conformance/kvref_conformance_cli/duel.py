@@ -19,7 +19,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from kvref import profiles
 from kvref.cli import completion
-from kvref.cli.judge.replay import EMBEDDED, open_kvref
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, choices
 from kvref_conformance.corpus.targets.plugin import PluginTarget
@@ -28,7 +27,9 @@ from kvref_conformance.differential.configuration import BATCHES, PROTOCOLS, TEX
 from kvref_conformance.differential.exchange import Side
 from kvref_conformance.differential.exclusions import INNODB, rules_for
 from kvref_conformance.differential.run import Run
+from kvref_conformance_cli.replay import EMBEDDED, open_kvref
 from kvref_testbed import targets
+from kvref_testbed.targets import catalogue
 
 if TYPE_CHECKING:
     from kvref_conformance.differential.run import Found, Tally
@@ -41,7 +42,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 
 
 @click.command("duel")
-@click.argument("names", metavar="A B", nargs=2, shell_complete=completion.target)
+@click.argument("names", metavar="A B", nargs=2, shell_complete=catalogue.complete)
 @click.option(
     "--conversations",
     type=click.IntRange(1),

@@ -9,7 +9,6 @@ import json
 
 import click
 
-from kvref.cli import completion
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -34,7 +33,7 @@ def list_(as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="NAME", shell_complete=completion.target)
+@click.argument("name", metavar="NAME", shell_complete=catalogue.complete)
 @click.option(
     "--option",
     "options",
@@ -56,7 +55,7 @@ def up(name: str, options: tuple[str, ...], as_json: bool) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="NAME", required=False, shell_complete=completion.target)
+@click.argument("name", metavar="NAME", required=False, shell_complete=catalogue.complete)
 @click.option("--all", "everything", is_flag=True, help="Stop every target.")
 @_as_json
 def down(name: str | None, everything: bool, as_json: bool) -> None:

@@ -19,14 +19,14 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from kvref.cli import completion
-from kvref.cli.judge import traffic
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance import corpus
 from kvref_conformance.corpus.record import record, script_of
 from kvref_conformance.corpus.targets.memcached import MemcachedTarget
 from kvref_conformance.corpus.targets.plugin import PluginTarget
+from kvref_conformance_cli import traffic
 from kvref_testbed import targets
+from kvref_testbed.targets import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ MEMCACHED: Final = "memcached"
 @click.option(
     "--target",
     "names",
-    shell_complete=completion.target,
+    shell_complete=catalogue.complete,
     multiple=True,
     metavar="NAME",
     help="Target to record. Repeatable. Required with SCRIPTS.jsonl.",
