@@ -48,7 +48,7 @@ MEMCACHED: Final = "memcached"
     metavar="NAME",
     help="Target to record. Repeatable. Required with SCRIPTS.jsonl.",
 )
-@click.option("--only", metavar="GLOB", default="*", help="Only conversations whose ID or group matches.")
+@click.option("--only", metavar="GLOB", multiple=True, help="Only conversations whose ID or group matches. Repeatable.")
 @click.option("--missing", is_flag=True, help="Only conversations that have no recording of the target's version.")
 @click.option(
     "--out",
@@ -73,7 +73,7 @@ def command(
     /,
     what: str,
     names: tuple[str, ...],
-    only: str,
+    only: tuple[str, ...],
     out: Path | None,
     **options: Any,
 ) -> None:
@@ -86,7 +86,7 @@ def command(
     """
     proxy, mask_key, missing = (options[name] for name in ("proxy", "mask_key", "missing"))
     if proxy is not None:
-        if names or missing or only != "*":
+        if names or missing or only:
             raise KvrefError(
                 "--proxy cannot be combined with --target, --only and --missing: they select conversations"
             )
@@ -102,9 +102,9 @@ def command(
         notebook = _Notebook(scripts, out or scripts)
     except SuiteError as error:
         raise KvrefError(str(error)) from error
-    chosen = [each for each in notebook.conversations() if fnmatchcase(each.id, only) or fnmatchcase(each.group, only)]
+    chosen = [each for each in notebook.conversations() if _fits(each, only)]
     if not chosen:
-        raise KvrefError(f"--only {only}: no conversation of {scripts} has a matching ID or group")
+        raise KvrefError(f"--only {' '.join(map(repr, only))}: no conversation of {scripts} has a matching ID or group")
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     bars = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
@@ -122,6 +122,11 @@ def command(
         failures = sum(run.result() for run in runs)
     click.echo(f"{notebook.path}: {notebook.recorded} recorded, {failures} failed")
     context.exit(1 if failures else 0)
+
+
+def _fits(conversation: Conversation, globs: Sequence[str]) -> bool:
+    names = (conversation.id, conversation.group)
+    return not globs or any(fnmatchcase(name, glob) for name in names for glob in globs)
 
 
 def _pair(name: str, stack: ExitStack, console: Console) -> tuple[ReplayTarget, ReplayTarget]:

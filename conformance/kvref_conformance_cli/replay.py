@@ -89,7 +89,7 @@ def open_kvref(name: str, profile: str, version: str, stack: ExitStack) -> Repla
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME", help="Set of recordings to replay, for example core. Repeatable."
 )
-@click.option("--only", metavar="GLOB", default="*", help="Only conversations whose ID or group matches.")
+@click.option("--only", metavar="GLOB", multiple=True, help="Only conversations whose ID or group matches. Repeatable.")
 @click.option("--sample", "sampled", is_flag=True, help="Only a fixed sample from all groups, without long waits.")
 @click.option(
     "--profile",
@@ -183,7 +183,7 @@ def _traffic(
     options: dict[str, Any],
 ) -> int:
     """Replay one recording of traffic; return the exit code."""
-    unused = [f"--{name}" for option, name in _NOT_OF_TRAFFIC.items() if options[option] not in {None, False, (), "*"}]
+    unused = [f"--{name}" for option, name in _NOT_OF_TRAFFIC.items() if options[option] not in {None, False, ()}]
     if unused:
         raise KvrefError(f"{', '.join(unused)}: not for recorded traffic, which is replayed as a whole: leave it out")
     target, model, timed = options["target"], options["model"], options["timed"]
@@ -223,9 +223,9 @@ def _is_file(word: str) -> bool:
     return word.endswith(".jsonl")
 
 
-def _fits(script: Script, glob: str) -> bool:
+def _fits(script: Script, globs: Sequence[str]) -> bool:
     names = (script.citation, script.conversation.id, script.conversation.group)
-    return any(fnmatchcase(name, glob) for name in names)
+    return not globs or any(fnmatchcase(name, glob) for name in names for glob in globs)
 
 
 def _jobs(

@@ -57,7 +57,7 @@ COMMANDS = {
     ),
     "probe": Entry("kvref.cli.probe", "Send lines to an endpoint and show the exact bytes of its replies."),
     "doctor": Entry(
-        "kvref.cli.doctor", "Check every row of containers as the plugin does at startup.", "doctor",
+        "kvref.cli.doctor", "Check every row of containers as the server does at startup.", "doctor",
         "mysql:// stores and dumps",
     ),
     "spec": Entry(

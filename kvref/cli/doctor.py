@@ -34,10 +34,10 @@ WIDTH: Final = 120  # columns, where the output is not a terminal
 @click.option(
     "--profile",
     shell_complete=completion.profile,
-    default="mysql-8.0",
+    default="kvref",
     show_default=True,
     metavar="NAME",
-    help="Profile whose startup checks to apply.",
+    help="Profile whose startup checks to apply: mysql-8.0 or mysql-5.6 for what the plugin does.",
 )
 @click.option(
     "--json",
@@ -50,11 +50,12 @@ WIDTH: Final = 120  # columns, where the output is not a terminal
 def command(
     context: click.Context, dump: Path | None, dsn: str | None, profile: str, record: str | None, *, verbose: bool
 ) -> None:
-    """Check every row of containers as the plugin does at startup.
+    """Check every row of containers as the server does at startup.
 
-    Shows errors (rows that are not usable, and how to fix them), warnings (what crashes mysqld or loses data), notices,
-    and what changes for these tables with kvref. Reads a database, or a dump of the schema innodb_memcache and the
-    mapped tables, also compressed (gzip, xz, bzip2, zstd), or from standard input (`-`):
+    Shows errors (rows that are not usable, and how to fix them), warnings (what crashes mysqld, loses data or makes
+    writes fail), notices, and what changes for these tables between the plugin and kvref. Reads a database, or a dump
+    of the schema innodb_memcache and the mapped tables, also compressed (gzip, xz, bzip2, zstd), or from standard
+    input (`-`):
 
     \b
       mysqldump --databases innodb_memcache test > FILE.sql

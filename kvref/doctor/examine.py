@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref import profiles
@@ -155,6 +155,7 @@ UNSEEN: Final = "cannot tell"
 KVREF: Final = "kvref"
 # Which profile a server's own plugin has; of 5.7 none was ever observed.
 PLUGINS: Final = {"5.6": "mysql-5.6", "5.7": "", **dict.fromkeys(("8.0", "8.1", "8.2"), "mysql-8.0")}
+NEWEST: Final = "mysql-8.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +216,8 @@ class Report:
         notes: what could not be looked at.
         log_refusal: see `Source`.
         level: `innodb_api_trx_level` that the profile starts with where none is set.
+        plugin: the report for the profile of the plugin, where `profile` is kvref and the server is one of MySQL; else
+            None.
     """
 
     source: str
@@ -228,6 +231,7 @@ class Report:
     notes: tuple[str, ...]
     log_refusal: str
     level: int
+    plugin: Report | None = None
 
     @property
     def exit_code(self) -> int:
@@ -248,6 +252,17 @@ def examine(source: Source, profile: Profile) -> Report:
     Raises:
         ConfigError: there is no table `containers` to look at.
     """
+    report = _judged(source, profile)
+    if profile.name != KVREF or not source.of_mysql:
+        return report
+    return replace(report, plugin=_judged(source, profiles.load(PLUGINS.get(_series(source.version)) or NEWEST)))
+
+
+def _series(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _judged(source: Source, profile: Profile) -> Report:
     seen = _Seen(source, profile)
     own = seen if profile.name == KVREF else _Seen(source, profiles.load(KVREF))
     options = read(seen.catalog, seen.policies, seen.candidates, seen.chosen, certain=seen.certain)
@@ -261,7 +276,7 @@ def examine(source: Source, profile: Profile) -> Report:
 
 
 def _of_another_version(version: str, profile: str) -> list[str]:
-    series = ".".join(version.split(".")[:2])
+    series = _series(version)
     if series not in PLUGINS or profile in {KVREF, PLUGINS[series]}:
         return []
     own = PLUGINS[series]

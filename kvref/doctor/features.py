@@ -37,12 +37,14 @@ class Feature:
         name: of the predicate, or the rule of a `RowError`.
         title: in plain words.
         requirements: ids.
+        warning: the summary warns of it whatever the profile.
     """
 
     scope: str
     name: str
     title: str
     requirements: tuple[str, ...]
+    warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +97,13 @@ def load() -> Mapping[tuple[str, str], Feature]:
         if scope not in SCOPES:
             raise ConfigError(f"features.toml: scope {scope!r} is none of {', '.join(SCOPES)}")
         for name, row in rows.items():
-            if row.keys() != {"title", "requirements"}:
+            if row.keys() - {"warning"} != {"title", "requirements"}:
                 raise ConfigError(f"features.toml, {scope}.{name}: `title` and `requirements` are needed")
             if unknown := set(row["requirements"]) - requirements.load().keys():
                 raise ConfigError(f"features.toml, {scope}.{name}: no requirement {', '.join(sorted(unknown))}")
-            found[scope, name] = Feature(scope, name, row["title"], tuple(row["requirements"]))
+            found[scope, name] = Feature(
+                scope, name, row["title"], tuple(row["requirements"]), row.get("warning", False)
+            )
     return found
 
 

@@ -208,6 +208,11 @@ def _nullable(subject: Subject) -> list[str]:
     return [column.name for column in subject.unmapped if column.nullable]
 
 
+def _without_value(subject: Subject) -> list[str]:
+    columns = (column for column in subject.unmapped if not column.nullable and not column.default)
+    return [column.name for column in columns if not column.auto_increment and not column.generated]
+
+
 def _not_null(subject: Subject) -> list[str]:
     return [column.name for column in subject.unmapped if not column.nullable]
 
@@ -230,6 +235,7 @@ TABLES: Final[dict[str, Predicate]] = {
     "unmapped-nullable": _nullable,
     "unmapped-with-default": lambda s: [c.name for c in s.unmapped if c.default],
     "unmapped-not-null": _not_null,
+    "unmapped-without-value": _without_value,
     "unmapped-not-null-with-default": lambda s: [c.name for c in s.unmapped if not c.nullable and c.default],
     "virtual-column": lambda s: _generated(s, "virtual"),
     "triggers": lambda s: s.details.triggers,

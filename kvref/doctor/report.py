@@ -41,6 +41,7 @@ def as_record(report: Report) -> dict[str, Any]:
         "innodb_api_trx_level": report.level,
         "findings": [_finding(each) for each in report.findings],
         "rows": [_row_record(each) for each in report.rows],
+        "plugin": None if report.plugin is None else as_record(report.plugin),
     }
 
 

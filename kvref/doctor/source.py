@@ -42,6 +42,8 @@ class Source(ABC):
     this store."""
     version: str = ""
     """Of the MySQL server, as in `8.0.33`; "" where it is none or not known."""
+    of_mysql: bool = False
+    """Whether the tables are of MySQL, so that the plugin may serve them, or may have."""
 
     @abstractmethod
     def catalog(self, profile: Profile) -> Catalog:
@@ -168,7 +170,8 @@ class _MySQLSource(Source):
         self._connection = connection
         self._rows = partial(fetch_all, connection)
         said = "".join(str(row[0]) for row in self._rows("SELECT VERSION()"))
-        self.version = "" if "MariaDB" in said else said
+        self.of_mysql = "MariaDB" not in said
+        self.version = said if self.of_mysql else ""
 
     def catalog(self, profile: Profile) -> Catalog:
         from kvref.storage.mysql.schema import MySQLCatalog  # noqa: PLC0415 - an extra

@@ -58,6 +58,9 @@ def _warnings(report: Report) -> Iterator[str]:
     for row in report.rows:
         if row.not_granted:
             yield f"privileges, {row.row.name!r}: {row.not_granted}"
+        for finding in row.findings:
+            if finding.feature.warning:
+                yield f"{row.row.name!r}: {finding.feature.title}: {', '.join(finding.where)}"
     cited = _cited(report, lambda finding: finding.citations)
     crashes = [each for each in cited if each[0].ends_the_server]
     for citation, names in crashes:
@@ -75,6 +78,8 @@ def _warnings(report: Report) -> Iterator[str]:
 
 
 def _notices(report: Report) -> Iterator[str]:
+    if report.plugin is not None:
+        yield from _of_plugin(report.plugin)
     for row in report.rows:
         if row.kvref is not None and row.kvref.state == USABLE and row.verdict.state == UNUSABLE:
             yield f"profile {KVREF} takes the row {row.row.name!r}"
@@ -86,7 +91,23 @@ def _notices(report: Report) -> Iterator[str]:
             yield f"rows of {row.row.name!r} are not cached with row_cache_binlog=1: {row.not_cached}"
 
 
+def _of_plugin(report: Report) -> Iterator[str]:
+    """Yield what the profile of the plugin does otherwise, in a line for each row and one for all its defects."""
+    see = f"--profile {report.profile}"
+    for row in report.rows:
+        if row.kvref is not None and row.kvref.state == USABLE and row.verdict.state == UNUSABLE:
+            yield f"the plugin rejects a row that is usable: {row.verdict.fault} ({see})"
+    if report.refused != report.kvref_refused:
+        yield f"the plugin {f'does not start: {report.refused}' if report.refused else 'starts'} ({see})"
+    kinds = [citation.defects for citation, _ in _cited(report, lambda finding: finding.citations) if citation.defects]
+    if kinds:
+        defects = "defect" if len(kinds) == 1 else "defects"
+        named = ", ".join(dict.fromkeys(kind for each in kinds for kind in each))
+        yield f"the plugin has {len(kinds)} {defects} that can concern these tables ({named}): {see} lists them"
+
+
 def _changes(report: Report) -> Iterator[str]:
+    report = report.plugin or report
     for citation, names in _cited(report, lambda finding: finding.instead):
         yield f"{citation.requirement.title}: {names} ({citation.requirement.id})"
 

@@ -33,7 +33,9 @@ def row(name: str, table: str, value: str = "v", index: str = "PRIMARY") -> str:
 
 def record(folder: Path, text: str, *arguments: str) -> dict[str, Any]:
     (folder / "x.sql").write_text(text)
-    result = CliRunner().invoke(main, ["doctor", str(folder / "x.sql"), "--json", "-", *arguments])
+    result = CliRunner().invoke(
+        main, ["doctor", str(folder / "x.sql"), "--profile", "mysql-8.0", "--json", "-", *arguments]
+    )
     found: dict[str, Any] = json.loads(result.stdout)
     assert found["exit_code"] == result.exit_code
     return found

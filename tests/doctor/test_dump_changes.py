@@ -33,7 +33,7 @@ PLAIN = f"{CONFIGURATION}{SHOP}{ITEMS}".replace("`", "")
 
 def examined(folder: Path, data: bytes | str) -> dict[str, Any]:
     (folder / "x.sql").write_bytes(data if isinstance(data, bytes) else data.encode())
-    result = CliRunner().invoke(main, ["doctor", str(folder / "x.sql"), "--json", "-"])
+    result = CliRunner().invoke(main, ["doctor", str(folder / "x.sql"), "--profile", "mysql-8.0", "--json", "-"])
     assert result.stdout, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     assert found["exit_code"] == result.exit_code

@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from doctor.rows import BAD, COLUMNS, PLAIN, TABLE
+from doctor.test_dump import CONFIGURATION, row
 
 from kvref import collations, profiles
 from kvref.cli import main
+from kvref.doctor.dump.source import open_dump
 from kvref.doctor.examine import examine
 from kvref.doctor.source import open_source
-from kvref.doctor.summary import summarize
+from kvref.doctor.summary import Summary, summarize
 from kvref.storage.sqlite.store import SQLiteStore
 
 
@@ -72,7 +74,7 @@ def test_a_bad_row_is_named_with_its_fault_and_its_cure(
     assert record["default"].startswith("'good', the first usable row in the order of names")
     assert record["default"].endswith("passed over: 'bad' (unusable)")
     assert {"KV-DEF-005", "KV-CONT-021"} <= ids(record["findings"])
-    shown = " ".join(doctor("--store", f"sqlite:///{tmp_path / 'x.sqlite'}").stdout.split())
+    shown = " ".join(doctor("--store", f"sqlite:///{tmp_path / 'x.sqlite'}", "--profile", "mysql-8.0").stdout.split())
     assert "'bad' unusable" in shown
 
 
@@ -167,22 +169,22 @@ def test_what_acts_on_the_table(tmp_path: Path, action: str) -> None:
     assert "name-with-delimiter" in found["by.v"]
     assert "name-with-blank" in found["a b"]
     assert [row["ends_mysqld"] for row in record["rows"] if row["name"] == "q"] == [["KV-TABLE-015"]]
-    shown = " ".join(doctor("--store", f"sqlite:///{tmp_path / 'x.sqlite'}", "--verbose").stdout.split())
+    plugin = ("--store", f"sqlite:///{tmp_path / 'x.sqlite'}", "--profile", "mysql-8.0")
+    shown = " ".join(doctor(*plugin, "--verbose").stdout.split())
     assert (
         "THIS MAPPING ENDS mysqld: If a foreign key with ON DELETE CASCADE or SET NULL refers to the row of a `delete`, or"
         " one with ON UPDATE CASCADE or SET NULL to a row whose key a write respells, the server MUST terminate."
         " (KV-TABLE-015)" in shown
     )
     assert "KV-TABLE-011 QUIRK" in shown
-    own = doctor("--store", f"sqlite:///{tmp_path / 'x.sqlite'}", "--profile", "kvref")
-    assert "ENDS mysqld" not in own.stdout
+    assert "ENDS mysqld" not in doctor("--store", f"sqlite:///{tmp_path / 'x.sqlite'}").stdout
 
 
 def test_the_summary_comes_first_and_its_lines_are_short(tmp_path: Path) -> None:
     sql = 'CREATE TABLE child (id INT PRIMARY KEY, k VARCHAR(32) REFERENCES "test.t" (k) ON DELETE CASCADE)'
     rows: dict[str, dict[str, str | None]] = {"q": {}, "bad": {"db_table": "nope"}}
     store = f"sqlite:///{configured(tmp_path, rows, sql)}"
-    shown = doctor("--store", store).stdout
+    shown = doctor("--store", store, "--profile", "mysql-8.0").stdout
     assert max(map(len, shown.splitlines())) <= 120
     parts = [
         "1 error, ",
@@ -199,11 +201,67 @@ def test_the_summary_comes_first_and_its_lines_are_short(tmp_path: Path) -> None
     assert "KV-TABLE-015  QUIRK" not in shown
     below = shown.partition("what changes")[2].partition("\n\n")[0].splitlines()[1:]
     assert (len(below), below[-1].endswith("more: --verbose shows them")) == (11, True)
-    verbose = doctor("--store", store, "--verbose").stdout
+    verbose = doctor("--store", store, "--profile", "mysql-8.0", "--verbose").stdout
     assert "KV-TABLE-015  QUIRK" in verbose
     assert "more: --verbose" not in verbose
-    own = doctor("--store", store, "--profile", "kvref").stdout
+    own = doctor("--store", store).stdout
     assert "what changes" not in own
+    assert doctor("--store", store, "--profile", "kvref").stdout == own
+
+
+ORDINARY = "CREATE TABLE `t` (`k` varchar(32) NOT NULL, `v` varchar(40), PRIMARY KEY (`k`));\n"
+VIRTUAL = "CREATE TABLE `g` (`k` int PRIMARY KEY, `v` text, `w` text AS (`v`) VIRTUAL, `n` int NOT NULL);\n"
+
+
+def test_the_default_report_has_what_concerns_kvref_and_a_line_for_the_defects_of_the_plugin(tmp_path: Path) -> None:
+    tables = (
+        f"{CONFIGURATION}{row('t', 'shop.t')}{row('g', 'shop.g')}CREATE DATABASE `shop`;USE `shop`;{ORDINARY}{VIRTUAL}"
+    )
+    (tmp_path / "x.sql").write_text(tables)
+    result = doctor(str(tmp_path / "x.sql"), "--verbose")
+    shown = " ".join(result.stdout.split())
+    assert result.exit_code == 0
+    assert "as profile kvref starts with it" in shown
+    warning = "'g': a NOT NULL column without a DEFAULT is not mapped, so that no new key can be stored: n"
+    assert "0 errors, 5 warnings, 2 notices" in shown  # four of them about the policies
+    assert f"warnings - {warning} - cache_policies: " in shown
+    assert (
+        "- the plugin rejects a row that is usable: container 'g': table `shop`.`g` contains virtual columns: w:"
+        in shown
+    )
+    plugin = summarize_dump(tmp_path / "x.sql", "mysql-8.0")
+    defects = sum("KV-" in line for line in plugin.warnings)
+    assert defects > 9
+    assert f"- the plugin has {defects} defects that can concern these tables (truncation, " in shown
+    assert "): --profile mysql-8.0 lists them" in shown
+    assert summarize_dump(tmp_path / "x.sql", "kvref").changes == plugin.changes != ()
+    (tmp_path / "x.sql").write_text(f"-- MariaDB dump 10.19  Distrib 10.11.6-MariaDB\n{tables}")
+    assert "plugin" not in doctor(str(tmp_path / "x.sql")).stdout.replace("the plugin's also show", "")
+
+
+def summarize_dump(path: Path, profile: str) -> Summary:
+    with open_dump(path) as source:
+        return summarize(examine(source, profiles.load(profile)))
+
+
+# The other columns of a table with the key k and the value v, and those without which no new key can be stored.
+UNMAPPED = [
+    ("n INT NOT NULL, m DATE NOT NULL, o INT", ["n", "m"]),
+    ("n INT NOT NULL DEFAULT 0, o TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP", []),
+    ("n INT NOT NULL AUTO_INCREMENT UNIQUE", []),
+    ("n INT AS (1) STORED NOT NULL", []),
+]
+
+
+@pytest.mark.parametrize(("columns", "without"), UNMAPPED)
+@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0"])
+def test_columns_without_which_no_new_key_can_be_stored(
+    tmp_path: Path, columns: str, without: list[str], profile: str
+) -> None:
+    table = f"CREATE TABLE `t` (k varchar(32) PRIMARY KEY, v text, {columns});"
+    (tmp_path / "x.sql").write_text(f"{CONFIGURATION}{row('t', 'shop.t')}CREATE DATABASE shop;USE shop;{table}")
+    warnings = [each for each in summarize_dump(tmp_path / "x.sql", profile).warnings if "no new key" in each]
+    assert [each.rpartition("stored: ")[2] for each in warnings] == ([", ".join(without)] if without else [])
 
 
 # A statement on the options, the features it makes, and whether the plugin starts.

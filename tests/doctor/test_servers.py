@@ -30,7 +30,7 @@ pytestmark = pytest.mark.live
 
 
 def doctor(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["doctor", *arguments])
+    return CliRunner().invoke(main, ["doctor", "--profile", "mysql-8.0", *arguments])
 
 
 def record(*arguments: str) -> dict[str, Any]:

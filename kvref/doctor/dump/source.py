@@ -67,7 +67,8 @@ class DumpSource(Source):
     def __init__(self, path: Path, changes: Changes, script: Script, *, cut: bool) -> None:
         server = changes.server
         self.name = "standard input" if str(path) == STANDARD_INPUT else str(path)
-        self.version = server.name if server.known and not server.mariadb else ""
+        self.of_mysql = not server.mariadb
+        self.version = server.name if server.known and self.of_mysql else ""
         self._changes = changes
         self._cut = cut
         self.notes = [f"skipped, as no mapping depends on it: {each}" for each in dict.fromkeys(changes.skipped)]
