@@ -1,33 +1,39 @@
 """Defects of concurrency and durability, planted to show that worlds find them.
 
 Some were real, and are planted again; the others are what an edit of a module about order, commits or the end of a
-connection could do. `mutants.batches` has those of the rules of batches.
+connection could do. Each changes what the disk, the network or the database does, a call of asyncio's, or a public
+function of a store, so that what is private can be replaced. `mutants.batches` has those of the rules of batches.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
+from unittest.mock import patch
 
-from kvref.engine.session import Session
+from pymysql.constants import ER
+from pymysql.err import OperationalError
+
+from kvref.engine.session import Session as ClientSession
 from kvref.errors import StoreError
-from kvref.server.background_commit import BackgroundCommit
 from kvref.server.connection import Connection
-from kvref.server.executors.mysql import executor
-from kvref.server.executors.mysql.batch_queue import Fallback
-from kvref.server.executors.mysql.plain_commands import Plain
-from kvref.server.executors.sqlite.executor import SQLiteExecutor
-from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
-from kvref.server.executors.sqlite.group_commit import GroupCommit
-from kvref.server.reply_queue import ReplyQueue
+from kvref.server.executors.mysql import executor as mysql_executor
+from kvref.server.executors.sqlite import executor as sqlite_executor
 from kvref.server.turns import Turns
-from kvref.storage.mysql import write_batch
+from kvref.storage.mysql import connection
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import LostError
-from kvref.storage.sqlite.row_cache import RowCache
+from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
+from kvref.storage.sqlite.row_cache import CachedTable, RowCache
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transactions
-from kvref.storage.sqlite.wal import WriteAheadLog
 from kvref_testbed.mutants.mutant import Mutant, put
+from kvref_testbed.simulation import database
+from kvref_testbed.simulation.database import Session
+from kvref_testbed.simulation.disk import Disk, SyncThread
+from kvref_testbed.simulation.network import Line
+
+SOON: Final = 0.002  # seconds: a sync that begins so soon after another has what was written meanwhile
 
 
 def _defect(plant: Any) -> Mutant:
@@ -36,54 +42,68 @@ def _defect(plant: Any) -> Mutant:
 
 
 @_defect
-def replies_before_the_commit() -> None:
-    """Replies leave before the commit of their writes."""
-    put(ReplyQueue, "flush", lambda self: self._release(len(self.replies)))
+def replies_before_the_sync() -> None:
+    """Replies leave before the disk has their writes."""
+    later = SyncThread.put
+
+    def early(self: SyncThread, work: Any) -> None:
+        if work is None:
+            later(self, work)
+            return
+        wait, seconds = self.duration()
+        self.loop.call_later(wait, self.disk.begin)
+        self.loop.call_later(wait + seconds, unheard, self.disk)
+        self.complete(lambda: "")
+
+    def unheard(disk: Disk) -> None:
+        with suppress(OSError):
+            disk.sync()
+
+    put(SyncThread, "put", early)
 
 
 @_defect
 def replies_out_of_order() -> None:
-    """Replies that wait for no commit of their own pass those that wait."""
-    flush = ReplyQueue.flush
+    """What a get shows passes the replies that leave with it."""
+    write = Line.write
 
-    def early(self: Any) -> None:
-        if self._waits and len(self.replies) > 1 and self.replies[-1][1].startswith(b"VALUE"):
-            self._sender.send(self.replies.pop()[1])
-        flush(self)
+    def early(self: Line, data: bytes) -> None:
+        before, shown, behind = bytes(data).partition(b"VALUE")
+        write(self, shown + behind + before)
 
-    put(ReplyQueue, "flush", early)
+    put(Line, "write", early)
 
 
 @_defect
 def syncs_nothing() -> None:
     """A commit is acknowledged while it is in the memory of the system."""
-    put(WriteAheadLog, "sync", lambda _: None)
+    put(Disk, "sync", lambda _: None)
 
 
 @_defect
 def acknowledges_what_comes_during_a_sync() -> None:
     """Writes that come while the disk syncs are acknowledged with that sync."""
+    later = SyncThread.put
 
-    def join(self: Any, number: int, settled: Any) -> None:
-        if self._syncing is not None:
-            self._syncing.append(settled)
+    def join(self: SyncThread, work: Any) -> None:
+        if work is not None and self.loop.time() - self.completed < SOON:
+            self.complete(lambda: "")
         else:
-            wait(self, number, settled)
+            later(self, work)
 
-    wait = GroupCommit.when_settled
-    put(GroupCommit, "when_settled", join)
+    put(SyncThread, "put", join)
 
 
 @_defect
 def acknowledges_a_failed_sync() -> None:
-    """An error of the disk is logged, and the writes are acknowledged."""
-    sync = GroupCommit._to_disk
+    """An error of the disk is ignored, and the writes are acknowledged."""
+    sync = Disk.sync
 
-    def hopeful(self: Any) -> str:
-        sync(self)
-        return ""
+    def hopeful(self: Disk) -> None:
+        with suppress(OSError):
+            sync(self)
 
-    put(GroupCommit, "_to_disk", hopeful)
+    put(Disk, "sync", hopeful)
 
 
 @_defect
@@ -102,36 +122,30 @@ def acknowledges_a_failed_commit() -> None:
 
 @_defect
 def forgets_a_group_that_waits() -> None:
-    """After a sync, the group that has collected meanwhile waits for another command."""
-    synced = GroupCommit._synced
+    """After a sync, the group that has collected meanwhile is not synced."""
+    later = SyncThread.put
 
-    def alone(self: Any, cause: str) -> None:
-        waiting, self._waiting = self._waiting, []
-        synced(self, cause)
-        self._waiting = waiting + self._waiting
+    def forget(self: SyncThread, work: Any) -> None:
+        if work is None or self.loop.time() - self.completed >= SOON:
+            later(self, work)
 
-    put(GroupCommit, "_synced", alone)
+    put(SyncThread, "put", forget)
 
 
 @_defect
 def stops_without_a_last_sync() -> None:
-    """A server that stops acknowledges its last writes without the disk."""
-    close = GroupCommit.close
-
-    def hurried(self: Any) -> None:
-        self._to_disk = lambda: ""
-        close(self)
-
-    put(GroupCommit, "close", hurried)
+    """A server that stops acknowledges its last writes without the disk, which syncs only what its thread begins."""
+    sync = Disk.sync
+    put(Disk, "sync", lambda self: None if self.flight is None else sync(self))
 
 
 @_defect
 def drops_commands_at_the_drain() -> None:
     """A server that stops carries out nothing more of what has arrived."""
 
-    def end(self: Any) -> None:
-        self._last = self._ending = True
-        self._run()
+    def end(self: Connection) -> None:
+        if (waited := self.waited_for()) is not None:
+            waited[0].close()
 
     put(Connection, "end", end)
 
@@ -140,9 +154,9 @@ def drops_commands_at_the_drain() -> None:
 def ends_at_the_end_of_input() -> None:
     """A client that closes its sending side gets no replies that wait for a commit."""
 
-    def close(self: Any) -> bool:
-        self._ending = True
-        self._transport.abort()
+    def close(self: Connection) -> bool:
+        if (waited := self.waited_for()) is not None:
+            waited[0].abort()
         return False
 
     put(Connection, "eof_received", close)
@@ -151,59 +165,69 @@ def ends_at_the_end_of_input() -> None:
 @_defect
 def stays_paused() -> None:
     """A connection whose client has read its replies does not go on."""
-
-    def resume(self: Any) -> None:
-        self._paused = False
-
-    put(Connection, "resume_writing", resume)
+    put(Connection, "resume_writing", lambda _: None)
 
 
 @_defect
 def reads_no_more_after_a_pause() -> None:
     """A connection that has stopped reading does not read again."""
-    throttle = Connection._throttle
-
-    def once(self: Any) -> None:
-        if self._reading:
-            throttle(self)
-
-    put(Connection, "_throttle", once)
+    put(Line, "resume_reading", lambda _: None)
 
 
 @_defect
 def loses_a_turn() -> None:
     """A connection with much input that waits for its turn is forgotten when another one has come first."""
     add = Turns.add
-
-    def sometimes(self: Any, go_on: Any) -> None:
-        if not self._waiting:
-            add(self, go_on)
-
-    put(Turns, "add", sometimes)
+    put(Turns, "add", lambda self, go_on: None if self.busy else add(self, go_on))
 
 
 @_defect
 def runs_commands_beside_one_that_waits() -> None:
-    """A command is carried out while an earlier one of its connection waits for a lock."""
+    """A command is carried out while an earlier one of its connection waits, as if another connection had sent it."""
+    begin, take, lose = Connection.__init__, Connection.data_received, Connection.connection_lost
+    made: dict[Connection, tuple[Any, ...]] = {}
+    second: dict[Connection, Connection] = {}
 
-    def on_its_own(self: Any, data: bytes) -> None:
-        command, self._command = self._command, None
-        take(self, data)
-        self._command = self._command or command
+    def init(self: Connection, *arguments: Any) -> None:
+        made[self] = arguments
+        begin(self, *arguments)
 
-    take = Connection._take_input
-    put(Connection, "_take_input", on_its_own)
+    def beside(self: Connection, data: bytes) -> None:
+        waited = self.waited_for()
+        if waited is not None and waited[2] and not waited[1].halfway and self not in second:
+            second[self] = other = Connection(*made[self])
+            other.connection_made(waited[0])
+        take(second.get(self, self), data)
+
+    def lost(self: Connection, cause: Exception | None) -> None:
+        lose(self, cause)
+        if self in second:
+            lose(second.pop(self), cause)
+
+    put(Connection, "__init__", init)
+    put(Connection, "data_received", beside)
+    put(Connection, "connection_lost", lost)
 
 
 @_defect
 def shows_what_is_not_durable() -> None:
-    """A get of the fast path shows a row whose sync is not complete, and does not wait for it."""
-    kept = SQLiteFastPath._kept
+    """Rows that are committed are cached before the disk has them, and shown from there."""
+    committed, change = RowCache.committed, RowCache.change
+    written: list[tuple[Any, bytes, Any]] = []
 
-    def early(self: Any, key: bytes) -> Any:
-        return kept(self, key)[0], False
+    def changed(self: RowCache, mapping: Any, word: bytes, item: Any) -> None:
+        change(self, mapping, word, item)
+        written.append((mapping, word, item))
 
-    put(SQLiteFastPath, "_kept", early)
+    def early(self: RowCache, *, lost: bool) -> None:
+        committed(self, lost=lost)
+        for mapping, word, item in () if lost else written:
+            if item is not None:
+                self.keep(self.table(mapping, dirty=False), word, item)
+        written.clear()
+
+    put(RowCache, "change", changed)
+    put(RowCache, "committed", early)
 
 
 @_defect
@@ -221,16 +245,22 @@ def caches_what_is_lost() -> None:
 @_defect
 def caches_over_a_newer_write() -> None:
     """A row that was synced is cached, also if it was written again meanwhile."""
+    synced, table = RowCache.synced, RowCache.table
+    tables: set[CachedTable] = set()
 
-    def synced(self: Any, *, lost: bool) -> None:
-        for table in self._tables.values():
-            syncing, table.syncing = table.syncing, {}
-            if not lost:
-                for word, item in syncing.items():
-                    if item is not None:
-                        self.keep(table, word, item)
+    def found(self: RowCache, mapping: Any, *, dirty: bool) -> CachedTable:
+        tables.add(one := table(self, mapping, dirty=dirty))
+        return one
 
-    put(RowCache, "synced", synced)
+    def careless(self: RowCache, *, lost: bool) -> None:
+        rows = [(each, word, item) for each in tables for word, item in each.syncing.items()]
+        synced(self, lost=lost)
+        for each, word, item in () if lost else rows:
+            if item is not None:
+                self.keep(each, word, item)
+
+    put(RowCache, "table", found)
+    put(RowCache, "synced", careless)
 
 
 @_defect
@@ -240,66 +270,52 @@ def keeps_what_another_program_has_changed() -> None:
 
 
 @_defect
-def wakes_nobody() -> None:
-    """A command that waits for a row lock goes on only when its time is over."""
-    put(SQLiteExecutor, "_wake_soon", lambda _: None)
-
-
-@_defect
-def retries_once() -> None:
-    """A command that waits for another program's lock is tried once more, and then forgotten."""
-
-    def retry(self: Any) -> None:
-        self._retrying = False
-        if self._parked:
-            command = self._parked.popleft()
-            self._go_on(command)
-
-    put(SQLiteExecutor, "_retry", retry)
-
-
-@_defect
-def rolls_back_at_a_disconnect() -> None:
-    """The batch of a client that has disconnected is rolled back."""
-
-    def drop(self: Any) -> None:
-        self._executor.end(self._transaction)
-        self._session.batch.reset()
-        start(self)
-
-    start = BackgroundCommit.start
-    put(BackgroundCommit, "start", drop)
+def retries_never() -> None:
+    """A command that waits for another program's lock is not tried again."""
+    put(sqlite_executor, "RETRY_AFTER", 1e6)
 
 
 @_defect
 def forgets_locks_at_a_deadlock() -> None:
     """A deadlock is reported, and the loser keeps its locks."""
-    put(Transactions, "wait", lambda self, transaction, holder: self._pending.wait(transaction, holder))
+    wait = Transactions.wait
+
+    def keep(self: Transactions, transaction: Any, holder: Any) -> None:
+        with patch.object(Transactions, "roll_back", lambda *_: None):
+            wait(self, transaction, holder)
+
+    put(Transactions, "wait", keep)
 
 
 @_defect
 def takes_back_batches_in_silence() -> None:
     """A failed commit takes back a batch whose last write was answered before."""
-    write = Transactions._write
+    execute, settled = Transactions.execute, Transactions.settled
+    batches: dict[Any, None] = {}
 
-    def touch(self: Any, transaction: Any, operation: Any) -> Any:
-        refusal = write(self, transaction, operation)
-        self._touched.add(transaction)
-        return refusal
+    def note(self: Transactions, transaction: Any, operation: Any) -> Any:
+        batches[transaction] = None
+        return execute(self, transaction, operation)
 
-    put(Transactions, "_write", touch)
+    def settle(self: Transactions, *, lost: bool) -> int:
+        for each in batches if lost else ():
+            self.roll_back(each)
+        return settled(self, lost=lost)
+
+    put(Transactions, "execute", note)
+    put(Transactions, "settled", settle)
 
 
 @_defect
 def judges_expiry_by_the_time_of_arrival() -> None:
     """A command that has waited for a lock finds a row that expired meanwhile."""
-    put(Session, "expired", lambda self, expiry, now: self.rules.is_over(expiry, now))
+    put(ClientSession, "expired", lambda self, expiry, now: self.rules.is_over(expiry, now))
 
 
 @_defect
 def reports_the_first_deadlock() -> None:
     """Over a database, a command that loses a deadlock is not tried again, although nothing of it was answered."""
-    put(executor, "DEADLOCK_TRIES", 1)
+    put(mysql_executor, "DEADLOCK_TRIES", 1)
 
 
 @_defect
@@ -328,31 +344,34 @@ def takes_a_failed_commit_for_done() -> None:
 @_defect
 def takes_locked_rows_for_missing() -> None:
     """Of several rows to lock, those that another transaction has locked count as missing."""
-    lock = write_batch.lock
-    put(write_batch, "lock", lambda connection, mapping, keys: (lock(connection, mapping, keys)[0], True))
+    look_up = MySQLConnection.look_up_all
+
+    def skip(self: Any, mapping: Any, keys: Any, lock: str = "") -> Any:
+        return look_up(self, mapping, keys, SKIP_LOCKED if lock == NO_WAIT else lock)
+
+    put(MySQLConnection, "look_up_all", skip)
 
 
 @_defect
 def goes_on_after_a_lost_batch() -> None:
-    """A command whose connection was killed runs again, and what its batch had acknowledged is forgotten."""
-    failure = executor.MySQLExecutor._failure
+    """A transaction that a deadlock has ended counts as open, and what its batch had acknowledged is forgotten."""
+    statement = Session.statement
 
-    async def forget(self: Any, transaction: Any, error: Exception, *, last: bool) -> Exception:
-        transaction.acknowledged = transaction.acknowledged and transaction.open
-        return await failure(self, transaction, error, last=last)
+    def again(self: Session) -> None:
+        try:
+            statement(self)
+        except OperationalError as error:
+            if error.args[0] != ER.LOCK_DEADLOCK:
+                raise
 
-    put(executor.MySQLExecutor, "_failure", forget)
+    put(Session, "statement", again)
 
 
 @_defect
 def waits_behind_a_statement_that_hangs() -> None:
-    """Over a database server that hangs, commands that wait behind a statement wait for another one too."""
-
-    def hang(self: Any, commands: Any, error: Any) -> None:
-        for each in commands:
-            each.stop(error) if isinstance(each, Plain) else self.runner.stop(each, error)
-
-    put(Fallback, "hang", hang)
+    """A database server that hangs is taken for a lost connection: what waits is tried again, and waits again."""
+    for module in (connection, database):
+        put(module, "HangError", LostError)
 
 
 @_defect

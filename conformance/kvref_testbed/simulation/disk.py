@@ -38,7 +38,7 @@ class Disk:
         self._plan = plan
         self._wal = path.with_name(f"{path.name}-wal")
         self.durable = self.written
-        self._flight: int | None = None  # length of the log when the running sync began
+        self.flight: int | None = None  # length of the log when the running sync began
         self._syncs = 0
         self._commits = 0
 
@@ -49,14 +49,14 @@ class Disk:
 
     def begin(self) -> None:
         """Begin a sync that takes its time."""
-        self._flight = self.written
-        self.log(f"sync {self._syncs} begins at {self._flight}")
+        self.flight = self.written
+        self.log(f"sync {self._syncs} begins at {self.flight}")
         self.crash_at_sync(self._syncs, "begins")
 
     def sync(self) -> None:
         """Complete a sync; raises OSError if the plan says so."""
         number, self._syncs = self._syncs, self._syncs + 1
-        reached, self._flight = self.written if self._flight is None else self._flight, None
+        reached, self.flight = self.written if self.flight is None else self.flight, None
         if number in self._plan.failed_syncs:
             self.failed = True
             self.log(f"sync {number} fails")
@@ -101,18 +101,20 @@ class SyncThread:
 
     Attributes:
         target: what the thread runs: it takes work from the queue until that is None.
+        completed: when its last work was complete (loop time).
     """
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, disk: Disk, duration: Callable[[], tuple[float, float]]
     ) -> None:
         self.target: Callable[[], object]
-        self._loop = loop
-        self._disk = disk
-        self._duration = duration
+        self.loop = loop
+        self.disk = disk
+        self.duration = duration
         self._work: Callable[[], str] | None = None
         self._due: Callable[[], str] | None = None
         self._begun = False
+        self.completed = -1.0
 
     def put(self, work: Callable[[], str] | None) -> None:
         """Give the thread some work, which it does later; None ends it."""
@@ -120,9 +122,14 @@ class SyncThread:
             return
         assert self._work is None, "the server has one sync at a time"
         self._work, self._begun = work, False
-        wait, seconds = self._duration()
-        self._loop.call_later(wait, self._begin)
-        self._loop.call_later(wait + seconds, self._end)
+        wait, seconds = self.duration()
+        self.loop.call_later(wait, self._begin)
+        self.loop.call_later(wait + seconds, self._end)
+
+    def complete(self, work: Callable[[], str]) -> None:
+        """Let the thread do some work now."""
+        self._due, self.completed = work, self.loop.time()
+        self.target()
 
     def get(self) -> Callable[[], str] | None:
         """Return the work whose time has come; None lets the thread wait, which here is to return."""
@@ -140,12 +147,12 @@ class SyncThread:
     def _begin(self) -> None:
         if self._work is not None and not self._begun:
             self._begun = True
-            self._disk.begin()
+            self.disk.begin()
 
     def _end(self) -> None:
-        self._due, self._work = self._work, None
-        if self._due is not None:
-            self.target()
+        work, self._work = self._work, None
+        if work is not None:
+            self.complete(work)
 
 
 class FaultyConnection(sqlite3.Connection):

@@ -1,0 +1,101 @@
+"""What tests use of the inside of the server can only become less: see `inside.py` for what is counted, and why."""
+
+from __future__ import annotations
+
+import pytest
+from suite.inside import all_uses, uses
+
+# `python tests/suite/inside.py` prints it. A test of replies, rows, counters of `stats` or a budget of
+# `yardsticks/trace` needs none of these.
+BUDGET: dict[str, dict[str, int]] = {
+    "kvref_testbed/simulation/database.py": {"path": 1, "private": 2},
+    "kvref_testbed/simulation/defects.py": {"path": 2, "replaced": 25},
+    "kvref_testbed/simulation/world.py": {"path": 5, "private": 7},
+    "tests/engine/test_access.py": {"private": 1},
+    "tests/engine/test_crawler.py": {"replaced": 4},
+    "tests/engine/test_fast_path.py": {"path": 4, "replaced": 1},
+    "tests/engine/test_name_of_bound.py": {"path": 1},
+    "tests/engine/test_policies.py": {"private": 1},
+    "tests/engine/test_stats.py": {"replaced": 1},
+    "tests/fuzz/test_parsers.py": {"private": 1, "replaced": 1},
+    "tests/protocol/test_command_table.py": {"replaced": 3},
+    "tests/protocol/test_plain.py": {"path": 3},
+    "tests/row_cache_defects.py": {"path": 2, "private": 23, "replaced": 19},
+    "tests/server/in_process.py": {"path": 1, "replaced": 1},
+    "tests/server/test_batch_queue.py": {"path": 1},
+    "tests/server/test_connection_rows.py": {"private": 2},
+    "tests/server/test_execution.py": {"path": 2},
+    "tests/server/test_group_commit.py": {"path": 1, "replaced": 5},
+    "tests/server/test_idle_connection.py": {"path": 1},
+    "tests/server/test_key_listing.py": {"private": 5},
+    "tests/server/test_limits.py": {"path": 1},
+    "tests/server/test_listener_reads.py": {"path": 7, "private": 4, "replaced": 3},
+    "tests/server/test_logs.py": {"replaced": 1},
+    "tests/server/test_loop_turn.py": {"path": 5},
+    "tests/server/test_mysql_ddl.py": {"path": 1},
+    "tests/server/test_mysql_pipelined.py": {"path": 1},
+    "tests/server/test_reload.py": {"private": 4, "replaced": 1},
+    "tests/server/test_routing.py": {"path": 5, "private": 1, "replaced": 1},
+    "tests/server/test_settings.py": {"path": 2},
+    "tests/server/test_threads.py": {"path": 1},
+    "tests/server/test_timeouts.py": {"path": 1},
+    "tests/storage/test_cache_policies.py": {"private": 1},
+    "tests/storage/test_row_cache.py": {"private": 3, "replaced": 1},
+    "tests/storage/test_sqlite.py": {"private": 4},
+    "tests/storage/test_sqlite_opening.py": {"replaced": 2},
+    "tests/suite/test_mutants.py": {"path": 1},
+}
+
+
+def test_tests_use_no_more_of_the_inside() -> None:
+    found = all_uses()
+    more = {
+        name: counted
+        for name, counted in found.items()
+        if any(counted[kind] > BUDGET.get(name, {}).get(kind, 0) for kind in counted)
+    }
+    assert not more, "test what a client sees, or make what is tested public"
+    assert found == BUDGET, "there is less of it: lower the budget"
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("store._connection.execute('x')", "private"),
+        ("from kvref.protocol.commands import _Request", "private"),
+        ("from kvref.storage import x\nx._connection", "private"),
+        ("getattr(store, '_connection')", "private"),
+        ("for name in ('_connection', 'other'): getattr(store, name)", "private"),
+        ("def early(self): self._connection = 1", "private"),
+        ("from kvref.engine.verbs import crawler\nmonkeypatch.setattr(crawler, 'PAGE', 3)", "replaced"),
+        ("from kvref.engine import rules as r\nput(r.Rules, 'is_over', 1)", "replaced"),
+        ("from kvref.engine import rules\nrules.Rules.is_over = 1", "replaced"),
+        ("from kvref.engine import rules\nmonkeypatch.setitem(rules.ROWS, 'k', 1)", "replaced"),
+        ("patch('kvref.storage.sqlite.rows.Rows.count')", "replaced"),
+        ("patch.object(store, 'commit', failing)", "replaced"),
+        ("store.commit = failing  # type: ignore[method-assign]", "replaced"),
+        ("from kvref.server.executors import executor_for", "path"),
+        ("from kvref.server import executors", "path"),
+        ("import kvref.engine.fast_path", "path"),
+        ("from kvref.storage.mysql import fast_path, store", "path"),
+        ("patched = 'kvref.protocol.plain_frames.PlainFrames'", "path"),
+    ],
+)
+def test_each_use_is_counted(source: str, kind: str) -> None:
+    assert uses(source) == {kind: 1}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Own:\n    def __init__(self): self._connection = 1\nOwn()._connection",
+        "from kvref_conformance import x\nx._connection",
+        "from subprocess import Popen\npatch.object(Popen, 'commit')",
+        "name = f'{key}_connection'",
+        "store.commit = 1",
+        "from kvref.storage.sqlite.store import SQLiteStore\nSQLiteStore(path).commit()",
+        "from kvref.storage.sqlite import rows\nrows.Rows(1)._replace(key=1)",
+    ],
+)
+def test_what_is_public_or_its_own_is_not_counted(source: str) -> None:
+    assert uses(source) == {}
