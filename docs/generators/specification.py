@@ -22,19 +22,16 @@ if TYPE_CHECKING:
     from kvref_conformance.spec.normative import NormativeChapter
 
 FOLDER: Final = "reference/specification"
-PROPERTIES_PAGE: Final = "reference/generated/properties.md"
 STATES: Final = {DEVIATES: "deviates", OTHERWISE: "does not apply"}
 
 
 def pages() -> Mapping[str, str]:
     """Return the pages of all chapters and what leads to them."""
-    every = sections(requirements.load())
-    chapters = tuple(each for each in every if each.name not in requirements.PROPERTIES)
+    chapters = sections(requirements.load())
     made = {f"{FOLDER}/{chapter.name}.md": _chapter(chapter) for chapter in chapters}
-    made[PROPERTIES_PAGE] = _properties([each for each in every if each.name in requirements.PROPERTIES])
     made[f"{FOLDER}/index.md"] = _index(chapters)
     made[f"{FOLDER}/by-id.md"] = _by_id(chapters)
-    made[f"{FOLDER}/contradictions.md"] = _contradictions(every)
+    made[f"{FOLDER}/contradictions.md"] = _contradictions(chapters)
     made["reference/generated/conformance_levels.txt"] = _levels()
     made |= {f"{FOLDER}/{each.name}.md": _normative(each) for each in normative.chapters()}
     return made
@@ -133,18 +130,6 @@ def _contradictions(chapters: tuple[Section, ...]) -> str:
 def _chapter(chapter: Section) -> str:
     parts = [part for entry in chapter.entries for part in _entry(entry)]
     return page(prose(chapter.title), prose(chapter.about), *parts, anchor=f"chapter-{chapter.name}")
-
-
-def _properties(chapters: list[Section]) -> str:
-    """Return the page of what the suite checks in generated conversations, which is no part of the specification."""
-    parts = [part for chapter in chapters for entry in chapter.entries for part in _entry(entry)]
-    return page(
-        "Properties that the suite checks",
-        "The suite generates conversations, tables, arguments and concurrent histories, and checks these properties of "
-        "them. They follow from the requirements of the specification and demand nothing more.",
-        *parts,
-        anchor="suite-properties",
-    )
 
 
 def _entry(entry: Entry) -> Iterator[str]:

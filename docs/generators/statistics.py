@@ -20,7 +20,7 @@ PROCESS: Final = dict.fromkeys(
 
 def pages() -> Mapping[str, str]:
     """Return the table, which `reference/stats.md` includes."""
-    told = normative.table("statistics")
+    told = normative.of_profile("statistics", "kvref")
     rows = [
         (f"`{name}`", told[name]["means"], "yes", "yes" if name in names(beyond_plugin=False) else "no")
         for name in names(beyond_plugin=True)

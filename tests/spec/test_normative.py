@@ -100,7 +100,7 @@ def test_the_rows_of_stats_are_those_of_the_server() -> None:
 
 
 def test_the_defaults_are_those_of_the_server_and_of_its_scripts() -> None:
-    told = normative.table("defaults")
+    told = normative.of_profile("defaults", "kvref")
     plugin = {
         name: each.default for name, each in SETTINGS.items() if name.startswith(("daemon_memcached_", "innodb_"))
     }
@@ -125,17 +125,17 @@ def test_the_ranges_of_numbers_are_those_of_the_server(row: dict[str, list[int]]
 
 def test_every_transition_is_in_its_diagram() -> None:
     for machine in normative.table("states")["machine"]:
-        states = {machine["start"]} | {row[2] for row in machine["transitions"]}
-        assert {row[0] for row in machine["transitions"]} <= states, "a state that nothing leads to"
+        states = {machine["start"]} | {row["to"] for row in machine["transitions"]}
+        assert {row["from"] for row in machine["transitions"]} <= states, "a state that nothing leads to"
         assert diagram(machine).count(" --> ") == len(machine["transitions"]) + 1
 
 
 @pytest.mark.parametrize("machine", normative.table("states")["machine"], ids=lambda machine: str(machine["name"]))
-def test_every_transition_is_made_by_a_case_or_a_test(machine: dict[str, list[list[str]]]) -> None:
+def test_every_transition_is_made_by_a_case_or_a_test(machine: dict[str, list[dict[str, list[str]]]]) -> None:
     cases = {case.id for case in all_cases()}
-    for *_, proof in machine["transitions"]:
-        assert proof
-        for name in proof:
+    for row in machine["transitions"]:
+        assert row["proof"]
+        for name in row["proof"]:
             path, _, function = name.partition("::")
             assert name in cases or f"def {function}(" in (ROOT / path).read_text(encoding="utf-8")
 

@@ -10,12 +10,11 @@ from kvref.specification.requirements import Requirement
 KEYWORD = re.compile(r"\b(MUST NOT|MUST|SHOULD NOT|SHOULD|MAY)\b")
 CODE = re.compile(r"`[^`]*`")
 VAGUE = re.compile(r"as the profile|depends on the profile|the profile decides", re.IGNORECASE)
-# Chapters of properties of whole conversations, which are not obligations of one reply.
 # A second condition, or another command with another reply, in the sentence of the first.
 SECOND = re.compile(
     r"; (if|otherwise|a `?\w+`? also|then|it (replies|sends))\b|, and `CODE` otherwise|\bMUST\b.* and, if\b"
 )
-OBLIGATIONS = [each for each in requirements.load().values() if each.chapter not in requirements.PROPERTIES]
+OBLIGATIONS = tuple(requirements.load().values())
 
 
 def keywords(requirement: Requirement) -> list[str]:

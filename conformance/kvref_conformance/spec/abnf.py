@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kvref.errors import SuiteError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 _TOKEN: Final = re.compile(
     r"""\s*(?:
@@ -55,6 +55,21 @@ class Abnf:
         if key not in self._patterns:
             self._patterns[key] = re.compile(_Writer(self.rules, key[1]).rule(rule, ()), re.DOTALL)
         return self._patterns[key]
+
+    def closure(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the names of rules and of all rules that they contain.
+
+        Args:
+            names: of the rules.
+        """
+        found: set[str] = set()
+        left = list(names)
+        while left:
+            name = left.pop()
+            if name not in found:
+                found.add(name)
+                left += [each for kind, each in _tokens(name, self.rules[name]) if kind == "name"]
+        return frozenset(found)
 
     def match(self, rule: str, text: str, captured: Collection[str] = ()) -> list[tuple[str, str]] | None:
         """Return the captured rules with their texts, in the order of the text; None if the text does not match.

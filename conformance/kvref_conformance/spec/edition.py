@@ -17,6 +17,7 @@ from kvref_conformance import __version__, corpus
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import shown
 from kvref_conformance.export import cases as export
+from kvref_conformance.spec import grammar
 from kvref_conformance.spec import normative as tables
 from kvref_conformance.spec.entry import VERSIONS
 from kvref_conformance.spec.example import example
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from kvref_conformance.spec.example import Example
     from kvref_conformance.steps import Step
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 # Chapters of the normative tables in the JSON, by the name of their data.
 TABLES: Final = ("replies", "success", "binary", "data_model", "defaults", "states", "statistics")
 # A longer exchange, in characters, is in an appendix; a case that is longer as JSON is left out.
@@ -179,7 +180,7 @@ def pages(profile: str) -> Mapping[str, str]:
     """
     made = {f"{each.name}.md": f"# {each.title}\n\n{each.about}\n\n{each.body}" for each in tables.chapters(profile)}
     rows = []
-    for chapter in requirements.specification():
+    for chapter in requirements.chapters():
         found = obligations(chapter, profile)
         if found:
             made[f"{chapter.name}.md"] = _page(chapter, found)
@@ -189,7 +190,9 @@ def pages(profile: str) -> Mapping[str, str]:
     index = [f"# memcached over SQL tables: the profile {profile}", f"Edition of kvref {__version__}."]
     index += [
         "## Tables",
-        tables.table(("chapter", "subject"), [(f"[{t.title}]({t.name}.md)", t.about) for t in tables.chapters()]),
+        tables.table(
+            ("chapter", "subject"), [(f"[{t.title}]({t.name}.md)", t.about) for t in tables.chapters(profile)]
+        ),
     ]
     index += ["## Requirements", tables.table(("chapter", "level of conformance", "requirements"), rows)]
     index += [
@@ -234,7 +237,7 @@ def _block(lines: Iterable[str]) -> str:
 
 def _exchanges(profile: str) -> str:
     """Return the exchanges that are too long for the pages of the chapters."""
-    found = [each for chapter in requirements.specification() for each in obligations(chapter, profile)]
+    found = [each for chapter in requirements.chapters() for each in obligations(chapter, profile)]
     by_exchange: dict[tuple[str, ...], list[str]] = {}
     for each in found:
         if not each.is_short():
@@ -248,7 +251,7 @@ def _recordings(profile: str) -> str:
     version = VERSIONS[profile]
     if not version:
         return "# Recordings\n\nThis profile has none of its own: it follows those of the endpoints that it extends.\n"
-    listed = [each for chapter in requirements.specification() for each in chapter.requirements]
+    listed = [each for chapter in requirements.chapters() for each in chapter.requirements]
     applying = [each for each in listed if each.applies_to(profile)]
     cited = dict.fromkeys(name for each in applying for name in each.evidence if not name.startswith("live:"))
     found = [example(name, corpus.find(name)) for name in cited]
@@ -280,13 +283,22 @@ def as_json(profile: str) -> str:
             {"name": each.name, "builds_on": list(each.builds_on), "chapters": list(each.chapters)}
             for each in conformance_levels.load().values()
         ],
-        "chapters": [_chapter(chapter, profile, literal["cases"]) for chapter in requirements.specification()],
+        "chapters": [_chapter(chapter, profile, literal["cases"]) for chapter in requirements.chapters()],
         "mappings": literal["mappings"],
         "columns": literal["columns"],
-        "grammar": {"abnf": normative.grammar(), **normative.table("grammar")},
-        **{name: normative.table(name) for name in TABLES},
+        "grammar": grammar.of_profile(profile),
+        **{name: _table(name, profile) for name in TABLES},
     }
     return json.dumps(made, indent=1) + "\n"
+
+
+def _table(name: str, profile: str) -> dict[str, Any]:
+    """Return a normative table of a profile, without the tests of kvref that show a transition."""
+    made = normative.of_profile(name, profile)
+    for machine in made.get("machine", ()):
+        for row in machine["transitions"]:
+            row["proof"] = [each for each in row["proof"] if "::" not in each]
+    return made
 
 
 def _chapter(chapter: Chapter, profile: str, cases: list[dict[str, Any]]) -> dict[str, Any]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import binascii
 import re
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
+from kvref import profiles
 from kvref.specification import normative
 from kvref_conformance.spec.abnf import Abnf
+
+if TYPE_CHECKING:
+    from collections.abc import Set
 
 # Index of the first flag of a meta command, by its verb.
 FLAGS_AT: Final = {"mg": 2, "ms": 3, "md": 2, "ma": 2}
@@ -23,15 +27,43 @@ def grammar() -> Abnf:
     return Abnf(normative.grammar())
 
 
+# Rules that no line contains: how a key is read, and the values of the configuration tables.
+_OF_MAPPINGS: Final = ("key-word", "value-columns", "key-columns")
+_PREFIX: Final = re.compile(r"\b(?:plugin|memcached)-")
+_SECTION: Final = re.compile(r"\n(?=; ----)")
+_RULE: Final = re.compile(r"\n(?=[a-z][A-Za-z0-9-]* +=)", re.IGNORECASE)
+
+
+def of_profile(profile: str) -> dict[str, Any]:
+    """Return the grammar of one profile: its rules in ABNF, ranges, conditions and texts. The rule of a line is `line`.
+
+    Args:
+        profile: name of the profile.
+    """
+    told = normative.of_profile("grammar", profile)
+    mapped = _OF_MAPPINGS if profiles.load(profile).flag("mapping.supported") else ()
+    kept = grammar().closure([told.pop("start"), "eol", *mapped]) | {"request"}
+    sections = [_section(each, kept) for each in _SECTION.split(normative.grammar())]
+    ranges = {_PREFIX.sub("", rule): rows for rule, rows in told.pop("ranges").items() if rule in kept}
+    return {"abnf": _PREFIX.sub("", "\n".join(filter(None, sections))), "ranges": ranges, **told}
+
+
+def _section(text: str, kept: Set[str]) -> str:
+    """Return a section of the grammar with the rules to keep; empty if it has none of them."""
+    head, *rules = _RULE.split(text)
+    found = [each for each in rules if each.split(None, 1)[0] in kept]
+    return "\n".join([head, *found]).rstrip("\n") + "\n" if found else ""
+
+
 def accepts(line: str, profile: str) -> bool:
     """Return whether a line of the text protocol is well formed.
 
     Args:
         line: without its line end; characters stand for octets.
-        profile: one of `starts` in `grammar.toml`.
+        profile: one of `start` in `grammar.toml`.
     """
     told = normative.table("grammar")
-    found = grammar().match(told["starts"][profile], line, told["ranges"])
+    found = grammar().match(told["start"][profile], line, told["ranges"])
     return found is not None and all(_fits(rule, text, profile) for rule, text in found) and _flags_fit(line)
 
 

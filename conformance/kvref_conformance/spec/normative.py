@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref import profiles as known_profiles
 from kvref.specification import normative, requirements
-from kvref_conformance.spec import replies
+from kvref.specification.normative import OTHERS
+from kvref_conformance.spec import grammar, replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,11 +35,13 @@ def chapters(profile: str = "") -> tuple[NormativeChapter, ...]:
     """Return the chapters in the order of the specification.
 
     Args:
-        profile: name of the only one whose errors and requirements the table of replies has; empty: of all.
+        profile: name of the only one whose rules they have; empty: of all.
     """
+    mapped = not profile or known_profiles.load(profile).flag("mapping.supported")
     return tuple(
         NormativeChapter(name, title, about, "\n\n".join(body(profile)) + "\n")
         for name, title, about, body in _CHAPTERS
+        if mapped or name not in _OF_MAPPINGS
     )
 
 
@@ -52,23 +56,51 @@ def code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-def _grammar(_profile: str) -> Iterator[str]:
-    told = normative.table("grammar")
-    yield told["text"]["lines"]
-    yield f"```text\n{normative.grammar().strip()}\n```"
-    yield "## Start rules"
-    yield table(("profile", "rule of a line"), [(code(name), code(rule)) for name, rule in told["starts"].items()])
+def _told(name: str, profile: str) -> dict[str, Any]:
+    """Return a chapter for a profile, or for all."""
+    return normative.of_profile(name, profile) if profile else normative.table(name)
+
+
+def _text(value: str | dict[str, str]) -> str:
+    """Return a text; of one that differs between profiles all, each with its profile."""
+    if isinstance(value, str):
+        return value.strip()
+    return "; ".join(
+        f"{'other profiles' if name == OTHERS else code(name)}: {text.strip()}" for name, text in value.items()
+    )
+
+
+def _profiles(row: dict[str, Any], profile: str) -> tuple[str, ...]:
+    """Return the cell of a row's profiles; no cell in an edition, which has only rows of its profile."""
+    return () if profile else (", ".join(map(code, row["profiles"])) if "profiles" in row else "all",)
+
+
+def _head(profile: str) -> tuple[str, ...]:
+    return () if profile else ("profiles",)
+
+
+def _grammar(profile: str) -> Iterator[str]:
+    told = grammar.of_profile(profile) if profile else {"abnf": normative.grammar(), **normative.table("grammar")}
+    yield _text(told["text"]["lines"])
+    if "choices" in told["text"]:
+        yield _text(told["text"]["choices"])
+    yield f"```text\n{told['abnf'].strip()}\n```"
+    if not profile:
+        yield "## Start rules"
+        yield table(("profile", "rule of a line"), [(code(name), code(rule)) for name, rule in told["start"].items()])
     yield "## Ranges of numbers"
-    yield told["text"]["ranges"]
-    yield table(("rule", "profiles", "ranges"), _ranges(told["ranges"]))
+    yield told["text"]["ranges"].strip()
+    head = ("rule", "ranges") if profile else ("rule", "profiles", "ranges")
+    yield table(head, _ranges(told["ranges"]))
     yield "## Conditions"
     yield "\n".join(f"* {text}" for text in told["conditions"].values())
 
 
-def _ranges(ranges: dict[str, dict[str, list[list[int]]]]) -> Iterator[tuple[str, ...]]:
-    for rule, by_profile in ranges.items():
-        for profile, rows in by_profile.items():
-            yield code(rule), "all" if profile == "*" else code(profile), "; ".join(_range(*row) for row in rows)
+def _ranges(ranges: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for rule, rows in ranges.items():
+        for profile, each in rows.items() if isinstance(rows, dict) else [("", rows)]:
+            shown = "; ".join(_range(*row) for row in each)
+            yield (code(rule), *(["all" if profile == OTHERS else code(profile)] if profile else []), shown)
 
 
 def _range(low: int, high: int, low_bits_from: int | None = None, low_bits_to: int = 0) -> str:
@@ -76,8 +108,8 @@ def _range(low: int, high: int, low_bits_from: int | None = None, low_bits_to: i
     return f"{low} to {high}{bits}"
 
 
-def _binary(_profile: str) -> Iterator[str]:
-    told = normative.table("binary")
+def _binary(profile: str) -> Iterator[str]:
+    told = _told("binary", profile)
     yield told["text"]["header"]
     yield "## Header"
     yield table(
@@ -89,25 +121,29 @@ def _binary(_profile: str) -> Iterator[str]:
     yield table(
         ("status", "text"),
         [
-            (f"0x{row['number']:02x}", code(row["text"]) if row["text"] not in ("", "*") else "")
+            (f"0x{row['number']:02x}", _status_text(row, profile) if row["text"] not in ("", "*") else "")
             for row in told["status"]
         ],
     )
     yield "## Opcodes"
     yield told["text"]["opcodes"]
-    yield table(
-        ("opcode", "name", "extras (octets)", "key", "value", "quiet", "profiles"), map(_opcode, told["opcode"])
-    )
+    head = ("opcode", "name", "extras (octets)", "key", "value", "quiet", *_head(profile))
+    yield table(head, [(*_opcode(row), *_profiles(row, profile)) for row in told["opcode"]])
+
+
+def _status_text(row: dict[str, Any], profile: str) -> str:
+    if profile:
+        return code(row["text"] + "." * bool(row.get("full_stop")))
+    return code(row["text"]) + ("; in `memcached` followed by a full stop" if row.get("full_stop") else "")
 
 
 def _opcode(row: dict[str, Any]) -> tuple[str, ...]:
     quiet = "yes" if row["quiet"] else "no"
-    profiles = ", ".join(map(code, row["profiles"]))
-    return f"0x{row['number']:02x}", row["name"], row["extras"], row["key"], row["value"], quiet, profiles
+    return f"0x{row['number']:02x}", row["name"], row["extras"], row["key"], row["value"], quiet
 
 
-def _data_model(_profile: str) -> Iterator[str]:
-    told = normative.table("data_model")
+def _data_model(profile: str) -> Iterator[str]:
+    told = _told("data_model", profile)
     text = told["text"]
     yield text["tables"]
     for script in told["scripts"]:
@@ -136,28 +172,36 @@ def _integer(row: dict[str, Any]) -> tuple[str, ...]:
     return row["type"], *(f"{row[sign][0]} to {row[sign][1]}" for sign in ("signed", "unsigned"))
 
 
-def _defaults(_profile: str) -> Iterator[str]:
-    told = normative.table("defaults")
+def _defaults(profile: str) -> Iterator[str]:
+    told = _told("defaults", profile)
     yield "## Options"
     yield told["text"]["options"]
     yield table(("option", "default"), [(code(name), code(value)) for name, value in told["options"].items()])
     yield "## Settings"
     yield told["text"]["settings"]
-    yield table(("setting", "default"), [(code(name), str(value)) for name, value in told["settings"].items()])
+    yield table(("setting", "default"), [(code(name), _number(value)) for name, value in told["settings"].items()])
     yield "## Rows"
     yield told["text"]["rows"]
     yield table(("table", "row"), [(code(name), ", ".join(map(str, row))) for name, row in told["rows"].items()])
 
 
-def _states(_profile: str) -> Iterator[str]:
-    told = normative.table("states")
-    yield told["text"]["about"]
+def _number(value: int | dict[str, int]) -> str:
+    return _text({name: str(each) for name, each in value.items()}) if isinstance(value, dict) else str(value)
+
+
+def _states(profile: str) -> Iterator[str]:
+    told = _told("states", profile)
+    yield told["text"]["about"].strip()
     for machine in told["machine"]:
         yield f"## {machine['title']}"
         yield f"{machine['about']} The first state is *{machine['start']}*."
+        head = ("state", "event", "next state", "effect", *_head(profile))
         yield table(
-            ("state", "event", "next state", "effect", "case or test"),
-            [(*row, ", ".join(map(code, proof))) for *row, proof in machine["transitions"]],
+            head,
+            [
+                (row["from"], row["event"], row["to"], row["effect"], *_profiles(row, profile))
+                for row in machine["transitions"]
+            ],
         )
         yield f"```mermaid\n{diagram(machine)}\n```"
 
@@ -169,41 +213,47 @@ def diagram(machine: dict[str, Any]) -> str:
         machine: a row of `states.toml`.
     """
     lines = [f"    [*] --> {machine['start']}"]
-    for state, event, following, *_ in machine["transitions"]:
-        lines.append(f"    {state} --> {following}: {event.replace(':', ',').replace(';', ',').replace('`', '')}")
+    for row in machine["transitions"]:
+        event = row["event"].replace(":", ",").replace(";", ",").replace("`", "")
+        lines.append(f"    {row['from']} --> {row['to']}: {event}")
     return "\n".join(["stateDiagram-v2", *lines])
 
 
-def _statistics(_profile: str) -> Iterator[str]:
-    rows = normative.table("statistics")
-    yield "The reply to `stats` has these rows in this order; the rows of a profile are those that name it."
+def _statistics(profile: str) -> Iterator[str]:
+    rows = _told("statistics", profile)
+    yield "The reply to `stats` has these rows in this order" + (
+        "." if profile else "; the rows of a profile are those that name it."
+    )
     yield table(
-        ("row", "meaning", "profiles"),
-        [(code(name), row["means"], ", ".join(map(code, row["profiles"]))) for name, row in rows.items()],
+        ("row", "meaning", *_head(profile)),
+        [(code(name), _text(row["means"]), *_profiles(row, profile)) for name, row in rows.items()],
     )
 
 
 def _replies(profile: str) -> Iterator[str]:
     demanding = {text: _of_profile(names, profile) for text, names in replies.demanding().items()}
-    yield normative.table("success")["text"]["about"]
+    yield normative.table("success")["text"]["about"].strip()
     yield "## Success"
-    rows = {text: row for text, row in normative.table("success").items() if text != "text"}
-    yield table(("reply", "condition"), [(code(text), row["condition"]) for text, row in rows.items()])
+    rows = {text: row for text, row in _told("success", profile).items() if text != "text"}
+    yield table(
+        ("reply", "condition"),
+        [(code(text), _text(row["condition"])) for text, row in rows.items() if demanding.get(text)],
+    )
     errors = {text: row for text, row in normative.table("replies").items() if not text.startswith("0x")}
     yield "## Errors"
     yield table(
         ("reply", "condition", "requirements"),
         [
-            (code(text), row["cause"], ", ".join(demanding.get(text, ())))
+            (code(text), row["cause"], ", ".join(replies.stating(text, demanding[text])))
             for text, row in errors.items()
-            if not row.get("own") and demanding.get(text, ("",))
+            if not row.get("own") and demanding.get(text)
         ],
     )
     yield "## Errors whose text is free"
-    yield normative.table("success")["text"]["own"]
-    yield table(
-        ("reply of kvref", "condition"), [(code(text), row["cause"]) for text, row in errors.items() if row.get("own")]
-    )
+    yield normative.table("success")["text"]["own"].strip()
+    if not profile:
+        own = [(code(text), row["cause"]) for text, row in errors.items() if row.get("own")]
+        yield table(("reply of kvref", "condition"), own)
 
 
 def _of_profile(names: Iterable[str], profile: str) -> tuple[str, ...]:
@@ -211,6 +261,8 @@ def _of_profile(names: Iterable[str], profile: str) -> tuple[str, ...]:
     return tuple(name for name in names if not profile or known[name].applies_to(profile))
 
 
+# Chapters that an endpoint without mappings does not have.
+_OF_MAPPINGS: Final = frozenset({"data_model", "defaults"})
 _CHAPTERS: Final[tuple[tuple[str, str, str, Callable[[str], Iterator[str]]], ...]] = (
     ("data_model", "Data model", "The tables of an endpoint, their types, ranges and names.", _data_model),
     ("defaults", "Defaults", "Options, settings and rows where nothing else is configured.", _defaults),

@@ -113,6 +113,21 @@ def demanding() -> Mapping[str, tuple[str, ...]]:
     return {text: tuple(names) for text, names in found.items()}
 
 
+def stating(text: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the requirements whose statement has a reply; if none has it word by word, all that were given.
+
+    Args:
+        text: of the tables.
+        names: IDs of the requirements whose cases demand the reply.
+    """
+    expression = patterns()[text]
+    catalogue = requirements.load()
+    found = [
+        name for name in names if any(expression.fullmatch(each) for each in QUOTED.findall(catalogue[name].statement))
+    ]
+    return tuple(found or names)
+
+
 def _allowed(case: Case) -> Iterator[tuple[bool, str]]:
     """Yield what is allowed, with whether it is in the binary protocol."""
     binary: dict[str, bool] = {}

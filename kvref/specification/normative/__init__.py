@@ -8,7 +8,12 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
+
+from kvref import profiles
+
+# In place of a profile's name, what every profile has that is not named.
+OTHERS: Final = "*"
 
 
 @cache
@@ -25,6 +30,39 @@ def table(name: str) -> dict[str, Any]:
         name: of the file, without its suffix.
     """
     return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def of_profile(name: str, profile: str) -> dict[str, Any]:
+    """Return what a chapter that is a TOML file has for one profile.
+
+    A table with `profiles` is left out if they do not include the profile. A table whose keys are names of profiles, or
+    `*` for all others, is replaced by the value of the profile, and left out if there is none.
+
+    Args:
+        name: of the file, without its suffix.
+        profile: name of the profile.
+    """
+    found: dict[str, Any] = _of_profile(table(name), profile)
+    return found
+
+
+def is_by_profile(value: object) -> bool:
+    """Return whether a value of a chapter is a table with one value for each profile."""
+    return isinstance(value, dict) and bool(value) and value.keys() <= {OTHERS, *profiles.names()}
+
+
+def _of_profile(value: Any, profile: str) -> Any:
+    """Return a value for one profile; None if the profile does not have it. TOML has no null of its own."""
+    if isinstance(value, list):
+        return [each for each in (_of_profile(each, profile) for each in value) if each is not None]
+    if not isinstance(value, dict):
+        return value
+    if is_by_profile(value):
+        return value.get(profile, value.get(OTHERS))
+    if profile not in value.get("profiles", (profile,)):
+        return None
+    read = {key: _of_profile(each, profile) for key, each in value.items() if key != "profiles"}
+    return {key: each for key, each in read.items() if each is not None}
 
 
 def script(name: str) -> str:

@@ -87,9 +87,6 @@ CHAPTERS: Final = (
     "schemas",
     "arguments",
 )
-# Properties of whole conversations, which the suite checks. They follow from the other requirements, and no edition of
-# the specification has them.
-PROPERTIES: Final = ("concurrency", "commands", "schemas", "arguments")
 TEXTS: Final = ("title", "statement", "level")
 LISTS: Final = ("profiles", "sources", "evidence")
 OPTIONAL_LISTS: Final = ("contradicts", "tests")
@@ -177,11 +174,6 @@ def chapters() -> tuple[Chapter, ...]:
     if found != set(CHAPTERS):
         raise SuiteError(f"requirements: files and CHAPTERS differ in {', '.join(sorted(found ^ set(CHAPTERS)))}")
     return parse({name: folder.joinpath(f"{name}.toml").read_text(encoding="utf-8") for name in CHAPTERS})
-
-
-def specification() -> tuple[Chapter, ...]:
-    """Return the chapters of the specification: all but PROPERTIES."""
-    return tuple(chapter for chapter in chapters() if chapter.name not in PROPERTIES)
 
 
 @cache
