@@ -9,6 +9,7 @@ from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
 from kvref.protocol.replies import Reply, ServerError
 
+MAX_WAITING: Final = 4096  # commands of one connection whose replies wait for commits
 _ANY: Final = c.Get([], with_cas=False)  # an error has the same text for all commands
 
 
@@ -62,26 +63,40 @@ class Slots:
     Attributes:
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
         planned: the current list has places that a scheduler fills.
+        size: bytes of the replies of the current list that no scheduler has filled.
     """
 
-    __slots__ = ("_owner", "_waiting", "current", "planned")
+    __slots__ = ("_owner", "_waiting", "current", "planned", "size")
 
     def __init__(self, owner: SlotOwner) -> None:
         self._owner = owner
         self._waiting: list[Replies] = []  # decided, for their commits, in order
         self.current: Replies | None = None
         self.planned = False
+        self.size = 0
 
     @property
     def open(self) -> bool:
         """Return whether a reply is undecided or waits for a commit."""
         return self.current is not None or bool(self._waiting)
 
+    @property
+    def full(self) -> bool:
+        """Return whether so many replies wait that no more commands are taken."""
+        return sum(map(len, self._waiting)) > MAX_WAITING
+
+    def reply(self, reply: bytes) -> None:
+        """Fill the next place of the current list."""
+        assert self.current is not None, "called while input is planned"
+        self.current.append(reply)
+        self.size += len(reply)
+
     def begin(self) -> Replies:
         """Return the current list."""
         current = self.current
         if current is None:
             current = self.current = Replies(self._owner)
+            self.size = 0
         return current
 
     def end_chunk(self) -> None:
@@ -122,6 +137,8 @@ class Slots:
 
     def _hand_over(self, current: Replies) -> None:
         self.current = None
+        if not current:
+            return
         if not self._waiting:
             self._owner.send_replies(current, current.names, current.started)
             return

@@ -37,9 +37,9 @@ def record_of(plan: Plan) -> c.Command:
         case Touching() if decide.__name__ == "touch":
             return c.Touch(words[0], *command)
         case Touching():
-            return c.GetAndTouch(words, *command)
+            return c.GetAndTouch(words, command[0], command[1])
         case _:
-            return c.Get(words, with_cas=bool(command) or decide.__name__ == "gets")
+            return c.Get(words, with_cas=command is True or decide.__name__ == "gets")
 
 
 def rejected(bound: Bound, plan: Plan, reply: Reply) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, HIT, CachedRow, Decision
-from kvref.protocol.fast_path import END, numbered
+from kvref.protocol.fast_path import END, numbered, renamed
 
 FOUND = ("cmd_get", "get_hits")
 MISSED = ("cmd_get", "get_misses")
@@ -23,13 +23,15 @@ class Retrieval:
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
 
-    def get(self, row: CachedRow, word: bytes, _command: None) -> Decision:
-        """Decide a get of one word."""
-        return self._item(row, word) + END, None, None
+    def get(self, row: CachedRow, key: bytes, word: bytes) -> Decision:
+        """Decide a get of one word; the command is the word, which may have the mapping's name in front of the key."""
+        item = self._item(row, key)
+        return (item if word is key or not item else renamed(item, key, word)) + END, None, None
 
-    def gets(self, row: CachedRow, word: bytes, _command: None) -> Decision:
-        """Decide a gets of one word."""
-        return with_cas(self._item(row, word), row) + END, None, None
+    def gets(self, row: CachedRow, key: bytes, word: bytes) -> Decision:
+        """Decide a gets of one word, see `get`."""
+        item = with_cas(self._item(row, key), row)
+        return (item if word is key or not item else renamed(item, key, word)) + END, None, None
 
     def get_many(self, rows: list[CachedRow], words: tuple[bytes, ...], cas: bool) -> bytes:
         """Return the reply to a get of several words; raises RefusedError, see `Session.check_reply`."""

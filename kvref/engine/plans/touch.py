@@ -5,12 +5,12 @@ from __future__ import annotations
 from kvref.engine.accesses import Change
 from kvref.engine.counters import counted
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, CachedRow, Decision, Renewal
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, CachedRow, Decision, Renewal
 from kvref.engine.plans.retrieve import with_cas
 from kvref.engine.verbs import retrieve
 from kvref.engine.verbs.store import OVER
 from kvref.protocol import commands as c
-from kvref.protocol.fast_path import END
+from kvref.protocol.fast_path import END, renamed
 from kvref.protocol.replies import Status
 
 _RECORD = c.Touch(b"", 0)
@@ -36,13 +36,14 @@ class Touching:
             return b"" if quiet else b"NOT_FOUND\r\n", None, None
         return b"" if quiet else b"TOUCHED\r\n", new, parameters
 
-    def get_and_touch(self, row: CachedRow, word: bytes, command: tuple[int, bool]) -> Decision:
-        """Decide a gat or gats of one word; the command is its time and whether cas numbers are shown."""
-        exptime, cas = command
-        found, new, parameters = self._retimed(row, word, exptime)
+    def get_and_touch(self, row: CachedRow, key: bytes, command: tuple[int, bool, bytes]) -> Decision:
+        """Decide a gat or gats of one word; the command is its time, whether cas numbers are shown, and the word."""
+        exptime, cas, word = command
+        found, new, parameters = self._retimed(row, key, exptime)
         if not found:
             return END, None, None
-        return (with_cas(row[0], row) if cas else row[0]) + END, new, parameters
+        item = with_cas(row[HIT], row) if cas else row[HIT]
+        return (item if word is key else renamed(item, key, word)) + END, new, parameters
 
     def _retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[bool, CachedRow | None, Renewal | None]:
         """Return whether there is a row, the row with its new time, and what is written; see `retrieve.retimed`."""
