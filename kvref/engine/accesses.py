@@ -58,13 +58,15 @@ class AccessLog:
         at: is called with the UNIX time of the accesses behind it.
         fetched: is called with the key of an item that was returned.
         fetched_all: is called with several of them.
+        noted_all: is called with several accesses of any kind.
     """
 
-    __slots__ = ("_events", "at", "fetched", "fetched_all")
+    __slots__ = ("_events", "at", "fetched", "fetched_all", "noted_all")
 
     at: Callable[[float], None]
     fetched: Callable[[bytes], None]
     fetched_all: Callable[[Iterable[bytes]], None]
+    noted_all: Callable[[Iterable[Event]], None]
 
     def __init__(self, limit: int | None = LOGGED) -> None:
         self._restart(limit)
@@ -89,7 +91,7 @@ class AccessLog:
     def _restart(self, limit: int | None) -> None:
         self._events: deque[Event] = deque(maxlen=limit)
         self.at = self.fetched = self._events.append
-        self.fetched_all = self._events.extend
+        self.fetched_all = self.noted_all = self._events.extend
 
 
 def identity_of(key: Column) -> Callable[[bytes], Hashable]:

@@ -121,7 +121,7 @@ def _stopped(session: Session, command: c.Command, stop: Exception) -> Operation
         case UnfitError():
             return _error(session, command, str(stop), reported=rules.unfit_table_is_error, of_delete=_TEMPORARY)
         case LockWaitError():
-            return _error(session, command, LOCK_WAIT, reported=rules.lock_wait_is_error, fault=r.Fault.CONFLICT)
+            return lock_wait_reply(session, command)
         case TransactionLostError():
             batch.writing = False
             text = batch.lost(str(stop))
@@ -130,6 +130,11 @@ def _stopped(session: Session, command: c.Command, stop: Exception) -> Operation
             return _error(session, command, text, reported=reported, fault=fault)
         case _:
             return r.ServerError(str(stop))
+
+
+def lock_wait_reply(session: Session, command: c.Command) -> r.Reply:
+    """Return the reply to a command that has waited too long for another writer."""
+    return _error(session, command, LOCK_WAIT, reported=session.rules.lock_wait_is_error, fault=r.Fault.CONFLICT)
 
 
 def _error(

@@ -28,7 +28,9 @@ from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.passed import MAX_PENDING, Passed
+from kvref.server.planner import Planner, Stop
 from kvref.server.reply_queue import ReplyQueue
+from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters
 from kvref.server.turns import Turns
@@ -49,6 +51,7 @@ _SELDOM: Final = (Closed, ServerError, Keys)
 # Placeholders for commands of the fast path.
 _PLAIN: Final = c.Get([], with_cas=False)
 _NOREPLY: Final = c.Delete(b"", noreply=True)
+_BARRIER: Final = c.Delete(b"", noreply=True)  # waits until the replies to all planned commands are sent
 _GET: Final = b"get "
 _HIT: Final = ("get",)  # under which a single get is measured
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
@@ -71,6 +74,7 @@ class Host(Protocol):
     refused_values: ClientWarnings
     switches: ClientWarnings
     settings: dict[str, int]
+    plans: bool  # text commands are planned where the executor can do that
     tally: ProcessEventCounters
     loop_turn: LoopTurn
     turns: Turns
@@ -123,9 +127,11 @@ class Connection:
         "_parser",
         "_paused",
         "_plain_names",
+        "_planner",
         "_reading",
         "_scheduled",
         "_session",
+        "_slots",
         "_times",
         "_transaction",
         "_transport",
@@ -164,6 +170,8 @@ class Connection:
         self._reading = True
         self._paused = False  # the client does not read
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
+        self._planner: Planner | None = None  # also while anything waits in front of what arrives
+        self._slots = Slots(self) if host.plans else None
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
         self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
@@ -212,7 +220,12 @@ class Connection:
 
     @property
     def _behind(self) -> bool:
-        return self._scheduled or self._out.waits or self._commit.running or self._waits
+        return self._scheduled or self._out.waits or self._commit.running or self._waits or self._planned
+
+    @property
+    def _planned(self) -> bool:
+        """Return whether planned commands have no reply yet."""
+        return self._slots is not None and self._slots.open
 
     @property
     def _waits(self) -> bool:
@@ -242,6 +255,8 @@ class Connection:
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
         self._transport = None
         self._ending = True
+        if self._planned and self._command is None:
+            self._command = _BARRIER
         if self._command is None and not self._commit.running:
             self._commit.start()
 
@@ -252,6 +267,9 @@ class Connection:
         if len(data) > GREEDY:
             self._host.loop_turn.end()  # what has arrived behind it meanwhile may be read in the same turn
         if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
+            return
+        if self._planner is not None:
+            self._take_planned(self._planner, data, now)
             return
         fast = self._fast_path
         if fast is not None and self._command is None and fast.usable(now):
@@ -278,6 +296,71 @@ class Connection:
                     return
                 data = rest
         self._take_input(data)
+
+    def _take_planned(self, planner: Planner, data: bytes, now: float) -> None:
+        """Plan the commands at the beginning of the input, and give what is left to the parser."""
+        if planner.fresh(now):
+            times = self._times
+            started = 0.0 if times is None else times.now()
+            reply = None if self._planned else planner.hit(data)
+            if reply is not None:
+                if times is not None:
+                    times.sent(_HIT, started)
+                self._write(reply, get=True)
+                return
+            if len(data) <= GREEDY or not self._host.turns.busy:
+                data = self._plan(planner, data)
+                if not data:
+                    return
+        self._take_input(data)
+
+    def _plan(self, planner: Planner, data: bytes) -> bytes:
+        """Plan the commands at the beginning of the input; return what is for the parser, which nothing precedes."""
+        assert self._slots is not None, "a planner fills slots"
+        if self._slots.full:
+            return data
+        taken, stop = planner.take(data, self._slots, self._times)
+        if stop is Stop.END:
+            return b""
+        rest = data[taken:]
+        if stop is Stop.UNUSUAL:
+            return rest
+        self._planner = None
+        self._parser.feed(rest)
+        if stop is Stop.TURN:
+            self._await_turn()
+            if self._planned:
+                self._command = _BARRIER
+        else:
+            self._throttle()
+        return b""
+
+    def send_replies(self, replies: Sequence[bytes], names: list[str] | None, started: float) -> None:
+        """See `SlotOwner`."""
+        ready = replies[0] if len(replies) == 1 else b"".join(replies)
+        if names is not None and self._times is not None:
+            self._times.sent([name for name, reply in zip(names, replies, strict=True) if reply], started)
+        if ready:
+            if self._transport is not None:
+                self._write(ready)
+            else:
+                self._counters.bytes_written += len(ready)
+
+    def rejected(self, reply: Reply) -> None:
+        """See `SlotOwner`."""
+        if isinstance(reply, ServerError):
+            self._note_error(reply)
+
+    def replies_lost(self) -> None:
+        """See `SlotOwner`."""
+        self._host.tally.refused()
+
+    def drained(self) -> None:
+        """See `SlotOwner`."""
+        if self._command is _BARRIER or self._eof or self._last or self._ending:
+            self._command = None
+            if not self._take_waiting():
+                self._go_on()
 
     def _take_input(self, data: bytes) -> None:
         """Carry out what the fast path has left."""
@@ -461,7 +544,7 @@ class Connection:
     def pause_writing(self) -> None:
         """Stop reading while the client does not read: replies must not accumulate."""
         self._paused = True
-        self._fast_path = None
+        self._fast_path = self._planner = None
         self._throttle()
 
     def resume_writing(self) -> None:
@@ -497,15 +580,31 @@ class Connection:
         self._run()
 
     def _run(self, *, own_turn: bool = False) -> None:
-        self._fast_path = None
+        """Carry out what the parser has, once no planned command is in front of it."""
+        self._fast_path = self._planner = None
+        if self._planned:
+            if self._command is None:
+                self._command = _BARRIER
+            return
         self._carry_out(own_turn=own_turn)
         if self._plain_next and self._parser.between_commands:
-            self._fast_path = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
+            self._planner = self._planner_next()
+            self._fast_path = (
+                None
+                if self._planner is not None
+                else self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
+            )
 
     def _usable_fast_path(self) -> FastPath | None:
         """Return the fast path, None where it cannot carry out commands now."""
         fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
         return fast if fast is not None and fast.usable(self._loop.time()) else None
+
+    def _planner_next(self) -> Planner | None:
+        """Return what plans the commands that come next, None where nothing does now."""
+        if self._slots is None or self._out or self._out.waits or is_binary(self._parser):
+            return None
+        return self._host.executor.planner(self._transaction, self._session, self._host.wire_rules)
 
     @property
     def _plain_next(self) -> bool:
@@ -527,7 +626,7 @@ class Connection:
             return
         until = time.monotonic() + TURN_SECONDS
         first = True  # the first command of a connection and any odd one may have plain ones behind it
-        while self._command is None and not self._paused and not self._ending:
+        while self._command is None and not (self._paused or self._ending or self._scheduled):
             if self._out.owed > TURN_BYTES or time.monotonic() > until:
                 # Its turn is over: what it is owed goes out first, and the others come before the rest.
                 self._out.flush()
@@ -563,7 +662,7 @@ class Connection:
         return ahead or self._parser.next_command()
 
     def _await_turn(self) -> None:
-        self._fast_path = None
+        self._fast_path = self._planner = None
         self._scheduled = self.greedy = True
         self._host.turns.add(self._next_turn)
         self._throttle()
@@ -580,7 +679,7 @@ class Connection:
         """Run the simple commands at the beginning of the pending input; return whether that used up its turn."""
         if not self._take_pending():
             return False
-        if self._waits:
+        if self._waits or self._scheduled or self._planned:
             self._throttle()
             return True
         if self._parser.pending <= REST or self._paused:
@@ -592,12 +691,29 @@ class Connection:
         """Run the simple commands at the beginning of the pending input; return whether there are any."""
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
-        fast = self._usable_fast_path()
+        if self._slots is not None and self._out and not self._out.waits:
+            self._out.flush()
+        planner = self._planner_next()
+        if planner is not None and planner.fresh(self._loop.time()):
+            return self._plan_pending(planner)
+        fast = None if self._planned else self._usable_fast_path()
         if fast is None:
             return False
         data = self._parser.take_all()
         rest = self._take(fast, data)
         self._parser.feed(rest)
+        return len(rest) < len(data)
+
+    def _plan_pending(self, planner: Planner) -> bool:
+        """Plan the commands at the beginning of the pending input; return whether there are any."""
+        data = self._parser.take_all()
+        rest = self._plan(planner, data)
+        if rest:
+            self._parser.feed(rest)
+            if self._planned:
+                self._command = _BARRIER
+        elif not self._parser.pending:
+            self._planner = planner
         return len(rest) < len(data)
 
     def _resume(self, reply: Reply) -> None:
@@ -621,13 +737,7 @@ class Connection:
             self._note_effects()
         if isinstance(reply, _SELDOM):
             if isinstance(reply, ServerError):
-                if reply.fault is Fault.TOO_LARGE:
-                    # A binary reply and noreply have no text.
-                    self._host.refused_values.warn(
-                        "refused a value from %(client)s: %(reason)s", self._peer, reason=reply.text
-                    )
-                else:
-                    self._host.tally.refused()
+                self._note_error(reply)
             elif isinstance(reply, Keys):
                 self._ahead = reply.more
             else:
@@ -640,6 +750,14 @@ class Connection:
                 names = (timed_as(command),)
             self._out.add(command, (line,), names)
             self._counters.bytes_written += len(line)
+
+    def _note_error(self, reply: ServerError) -> None:
+        """Log or count an error."""
+        if reply.fault is Fault.TOO_LARGE:
+            # A binary reply and noreply have no text.
+            self._host.refused_values.warn("refused a value from %(client)s: %(reason)s", self._peer, reason=reply.text)
+        else:
+            self._host.tally.refused()
 
     def _note_effects(self) -> None:
         """Act on what a command has done besides its reply."""
@@ -667,7 +785,7 @@ class Connection:
         if self._transport is not None:
             if data:
                 self._transport.write(data)
-            if self._ending and self._command is None and not self._out.waits:
+            if self._ending and self._command is None and not self._out.waits and not self._planned:
                 # Closed over unread input TCP loses replies on their way (RFC 1122, 4.2.2.13); TLS has no half-close.
                 waits = self._dropped and self._half_open and not self._eof
                 (self._transport.write_eof if waits else self._transport.close)()

@@ -104,6 +104,8 @@ UVLOOP: Final = f"uvloop {version('uvloop')}"
 IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
 ARRIVED: Final = 0.02  # seconds in which the loop reads what came before the signal
 DRAIN_SECONDS: Final = 5.0
+PLAN: Final = "plan"  # text commands are planned, where `Executor.planner` covers them
+OLD: Final = "old"
 REFUSED_VALUES_PAUSE: Final = 60.0  # seconds between two warnings of values that their columns refuse
 # Each connection that a key switches is logged once; clients that connect for each command do not fill the log.
 SWITCHES_PAUSE: Final = 1.0  # seconds
@@ -113,6 +115,18 @@ SWITCHES_BURST: Final = 20
 def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
     """Return how long a write waits for another writer, in seconds."""
     return settings["innodb_lock_wait_timeout"] if profile["lock.wait"] == "setting" else IMPATIENT
+
+
+def path_in_force() -> str:
+    """Return the path of commands that the environment variable KVREF_PATH names: `plan` or `old`, the default.
+
+    Raises:
+        ConfigError: it names another one.
+    """
+    path = os.environ.get("KVREF_PATH", OLD)
+    if path not in (PLAN, OLD):
+        raise ConfigError(f"KVREF_PATH={path!r}: write {PLAN} or {OLD}")
+    return path
 
 
 def log_stop(number: int, *, again: bool) -> None:
@@ -152,6 +166,7 @@ class Server:
         self.served = Served(profile, store.dsn)
         self.profile = profile
         self.alone = scope.alone
+        self.plans = path_in_force() == PLAN
         self.pass_on: PassOn | None = None
         self.listeners = listeners
         self._read_settings = read_settings
@@ -234,7 +249,8 @@ class Server:
         """
         if self.settings["row_cache_binlog"]:
             self._follow_binary_log()
-        self.executor = executor_for(self.store, self.isolation, lock_wait(self.profile, self.settings))
+        wait = lock_wait(self.profile, self.settings)
+        self.executor = executor_for(self.store, self.isolation, wait, plans=self.plans)
         self.store.when_committed = self.tally.committed
         self.tally.begin()
 

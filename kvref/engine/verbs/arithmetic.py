@@ -104,7 +104,7 @@ def summed(
     """
     result = sum_of(session, command, number)
     cas = new_cas(session, mapping)  # taken before the column is looked at (bin-int-202)
-    return result, slipped(mapping, with_values(mapping, row, _written(session, mapping, result, index), cas))
+    return result, slipped(mapping, with_values(mapping, row, cells_of_sum(session, mapping, result, index), cas))
 
 
 def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: bytes, now: int) -> OperationGen:
@@ -198,7 +198,8 @@ def sum_of(session: Session, command: c.Arithmetic, number: int) -> int:
     return (number - delta) % _TOP if low_32_signed(number) >= delta else 0
 
 
-def _written(session: Session, mapping: Mapping, result: int, index: int) -> tuple[Cell, ...]:
+def cells_of_sum(session: Session, mapping: Mapping, result: int, index: int) -> tuple[Cell, ...]:
+    """Return the value columns that hold a sum, see `summed`; raises RefusedError where they cannot."""
     column = mapping.values[index]
     text = b"%d" % result
     if column.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:

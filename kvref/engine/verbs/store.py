@@ -11,6 +11,7 @@ from kvref.engine.accesses import Change
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, Lookup, Operation, OperationGen, Remove, Row, Update
+from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.values import (
     TOO_LARGE,
@@ -113,7 +114,8 @@ def refusal(session: Session, command: c.Store, found: Row | None, now: int) -> 
         now: UNIX time in whole seconds.
     """
     over = found is not None and session.rules.hides_expired and _expired(session, command, found, now)
-    reply = _condition(session, command, None if over else found)
+    present = found is not None and not over
+    reply = unmet(session, command.verb, present, None if found is None else found.cas, command.cas)
     if reply is not None and command.verb == "add":
         session.next_cas()  # only the index notices: the number is taken by then (cas-016, clock-001)
     return reply
@@ -131,10 +133,25 @@ def _expired(session: Session, command: c.Store, found: Row, now: int) -> bool:
 
 
 def _key(session: Session, mapping: Mapping, command: c.Store, key: bytes) -> Cell:
+    return storage_key(partial(key_cell, mapping.key, rules=session.rules), command.verb, key, session.rules)
+
+
+def storage_key(read: Callable[[bytes], Cell], verb: str, key: bytes, rules: Rules) -> Cell:
+    """Return the key column's content for a storage command.
+
+    Args:
+        read: returns it for any command, see `key_reader`.
+        verb: of the command.
+        key: as the client wrote it.
+        rules: facts of the profile.
+
+    Raises:
+        RefusedError: the column cannot hold the key.
+    """
     try:
-        return key_cell(mapping.key, key, session.rules)
+        return read(key)
     except RefusedError:
-        if command.verb == "cas" and session.rules.cas_misses_unfit_key:
+        if verb == "cas" and rules.cas_misses_unfit_key:
             raise RefusedError(Status.NOT_FOUND) from None
         raise
 
@@ -144,20 +161,29 @@ def refused_by_table(session: Session, cause: str) -> Reply:
     return ServerError(cause) if session.rules.refusal_is_error else Status.NOT_STORED
 
 
-def _condition(session: Session, command: c.Store, row: Row | None) -> Status | None:
-    match command.verb:
+def unmet(session: Session, verb: str, present: bool, cas: int | None, number: int) -> Status | None:
+    """Return the reply to a storage command whose condition does not hold, None where it holds.
+
+    Args:
+        session: the connection's state.
+        verb: of the command.
+        present: there is a row of its key, which is not expired.
+        cas: number of the row, whether it is expired or not.
+        number: the cas number of the command.
+    """
+    match verb:
         case "add":
-            return None if row is None else Status.NOT_STORED
+            return Status.NOT_STORED if present else None
         case "replace":
-            return Status.NOT_STORED if row is None else None
+            return None if present else Status.NOT_STORED
         case "append" | "prepend":
-            if row is None:
+            if not present:
                 return Status.NOT_STORED
-            return Status.EXISTS if session.is_another(row.cas, command.cas) else None
+            return Status.EXISTS if session.is_another(cas, number) else None
         case "cas":
-            if row is None:
+            if not present:
                 return Status.NOT_FOUND
-            if (row.cas or 0) % (1 << 64) != command.cas:
+            if (cas or 0) % (1 << 64) != number:
                 return Status.EXISTS
     return None
 
@@ -175,26 +201,41 @@ def _new_row(
         else:
             values = split_value(mapping, command.data, separator, rules)
     else:
-        values = _appended(session, mapping, command, found)
+        values = appended(session, mapping, command.verb, command.flags, command.data, found.values)
         cas = new_cas(session, mapping)
         if not rules.append_takes_request:
             flags, expiry = found.flags, found.expiry
     return Row(key, values, flags, cas, expiry)
 
 
-def _appended(session: Session, mapping: Mapping, command: c.Store, found: Row) -> tuple[Cell, ...]:
+def appended(
+    session: Session, mapping: Mapping, verb: str, flags: int, data: bytes, found: tuple[Cell, ...]
+) -> tuple[Cell, ...]:
+    """Return the value columns after an append or prepend.
+
+    Args:
+        session: the connection's state.
+        mapping: whose columns.
+        verb: of the command.
+        flags: of the command.
+        data: of the command.
+        found: the value columns before.
+
+    Raises:
+        RefusedError: the columns cannot hold the value, or it is too large.
+    """
     rules, separator = session.rules, session.shared.directory.separator
     # The plugin takes the request's flags for the number of a value column (seen on both versions).
-    index = command.flags if not rules.append_joined and command.flags < len(mapping.values) else 0
-    old = join_value(found.values, separator) if rules.append_joined else to_bytes(found.values[index])
-    data = old + command.data if command.verb == "append" else command.data + old
+    index = flags if not rules.append_joined and flags < len(mapping.values) else 0
+    old = join_value(found, separator) if rules.append_joined else to_bytes(found[index])
+    data = old + data if verb == "append" else data + old
     if rules.bounds_append and len(data) > session.shared.item_size_max:
         raise RefusedError(TOO_LARGE)
     if rules.append_joined:
         return split_value(mapping, data, separator, rules)
     # innodb_api_link: one column is written, the others become NULL; a number takes no text behind it (type-109).
     column = mapping.values[index]
-    if column.kind is Kind.INTEGER and found.values[index] is not None:
+    if column.kind is Kind.INTEGER and found[index] is not None:
         raise RefusedError(Status.NOT_STORED)
     return only_column(mapping, index, value_cell(column, data, rules))
 
@@ -242,8 +283,13 @@ def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int
     if session.rules.wraps_integers or (command.verb in APPENDING and not session.rules.append_takes_request):
         return
     check_time(mapping, _time(session, command, now))
+    check_flags(mapping, command.flags)
+
+
+def check_flags(mapping: Mapping, flags: int) -> None:
+    """Refuse flags that their column cannot hold; raises RefusedError, see `check_numbers`."""
     if mapping.flags is not None:
-        _check_range(mapping.flags, _signed_flags(mapping.flags, command.flags))
+        _check_range(mapping.flags, _signed_flags(mapping.flags, flags))
 
 
 def check_time(mapping: Mapping, time: int) -> None:
@@ -319,8 +365,12 @@ def remove_row(session: Session, mapping: Mapping, row: Row) -> Generator[Operat
     return cause
 
 
+def kept_numbers(mapping: Mapping, flags: int | None, expiry: int | None) -> tuple[int | None, int | None]:
+    """Return flags and expiry of a row whose value changes: both stay, NULL becomes 0 (null-002, shape-018)."""
+    return None if mapping.flags is None else flags or 0, None if mapping.expiry is None else expiry or 0
+
+
 def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:
-    """Return a row with another value and cas number; flags and expiry stay, NULL becomes 0 (null-002, shape-018)."""
-    flags = None if mapping.flags is None else row.flags or 0
-    expiry = None if mapping.expiry is None else row.expiry or 0
+    """Return a row with another value and cas number, see `kept_numbers`."""
+    flags, expiry = kept_numbers(mapping, row.flags, row.expiry)
     return replace(row, values=values, flags=flags, cas=cas, expiry=expiry)

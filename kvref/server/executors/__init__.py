@@ -15,13 +15,14 @@ from kvref.storage.several import SeveralStores
 from kvref.storage.sqlite.store import SQLiteStore
 
 
-def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
+def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float, *, plans: bool = False) -> Executor:
     """Return the executor of a store, or of several, in the running loop.
 
     Args:
         store: where rows live.
         isolation: who sees what, and waits for whom; a later change of it counts too.
         lock_wait: how long a write waits for another writer, in seconds.
+        plans: text commands are planned where the store can do that.
 
     Raises:
         ConfigError: the store cannot serve with these settings.
@@ -29,13 +30,13 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) ->
     if isinstance(store, SeveralStores):
         executors = [_executor_of(each, isolation, lock_wait) for each in store.stores]
         return RoutingExecutor(store, executors)
-    return _executor_of(store, isolation, lock_wait)
+    return _executor_of(store, isolation, lock_wait, plans=plans)
 
 
-def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
+def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float, *, plans: bool = False) -> Executor:
     """Return the executor of one store, see `executor_for`."""
     if isinstance(store, SQLiteStore):
-        return SQLiteExecutor(store, isolation, lock_wait)
+        return SQLiteExecutor(store, isolation, lock_wait, plans=plans)
     if isinstance(store, DirectStore):
         return DirectExecutor(store, isolation)
     # They need an extra.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import OperationGen
@@ -13,6 +13,9 @@ from kvref.protocol.plain_frames import PlainFrame
 from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.loop_turn import LoopTurn
+
+if TYPE_CHECKING:
+    from kvref.server.planner import Planner
 
 # Takes the replies of commands in their order, and the input from the first one on that needs the slow path.
 Later = Callable[[list[bytes | ServerError], bytes], None]
@@ -130,6 +133,13 @@ class Executor(Protocol):
             transaction: the connection's.
             session: the connection's.
             wire_rules: grammar facts of the profile.
+        """
+
+    def planner(self, transaction: Any, session: Session, wire_rules: WireRules) -> Planner | None:
+        """Return what plans the commands of a connection, None where none of them is; see `Planner`.
+
+        Args:
+            transaction, session, wire_rules: see `fast_path`.
         """
 
     def end(self, transaction: Any) -> None:

@@ -57,6 +57,9 @@ class DirectExecutor:
     def fast_path(self, transaction: None, session: Session, wire_rules: WireRules) -> None:
         """Return None: all commands take the slow path."""
 
+    def planner(self, transaction: object, session: Session, wire_rules: WireRules) -> None:
+        """Return None: no commands are planned."""
+
     def end(self, transaction: None) -> None:
         """Do nothing: there are no transactions."""
 

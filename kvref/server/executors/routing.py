@@ -335,6 +335,9 @@ class RoutingExecutor:
         store = self.stores.store_of(mapping)
         return self.executors[store].fast_path(transaction.use_fast_path(store), session, wire_rules)
 
+    def planner(self, transaction: object, session: Session, wire_rules: WireRules) -> None:
+        """Return None: no commands are planned."""
+
     def end(self, transaction: Transactions) -> None:
         """Forget the transactions of a connection that is gone; what it has not committed goes with them."""
         transaction.end()

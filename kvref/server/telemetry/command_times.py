@@ -103,6 +103,21 @@ class CommandTimes:
         """Record that the next command, or commands that are run together, begin now."""
         self._started = time.perf_counter()
 
+    def sent(self, names: Iterable[str], started: float) -> None:
+        """Count commands whose replies are sent now.
+
+        Args:
+            names: of the commands.
+            started: when they began, see `now`.
+        """
+        seconds = time.perf_counter() - started
+        for name in names:
+            self._observe[name](seconds)
+
+    def now(self) -> float:
+        """Return the time of the clock that measures."""
+        return time.perf_counter()
+
     def replied(self, names: Iterable[str]) -> None:
         """Count commands whose replies are sent next, all of them started together."""
         seconds = time.perf_counter() - self._started

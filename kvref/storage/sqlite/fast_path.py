@@ -13,11 +13,12 @@ from typing import Final
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.mapping import Column, Kind
 from kvref.engine.operations import Cell, Remove, Row
+from kvref.engine.plans.plan import ABSENT, ROWID, CachedRow
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.errors import KvrefError
 from kvref.storage.rows import take_sets
 from kvref.storage.sqlite.errors import StatementError
-from kvref.storage.sqlite.row_cache import ROWID, CachedTable, Kept
+from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
 
 # Declared types of columns that keep any text as it is (TEXT affinity, sqlite.org/datatype3.html, 3.1).
@@ -25,8 +26,6 @@ _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOT
 _DECLARED: Final = "SELECT type FROM pragma_table_xinfo(?) WHERE name = ?"
 # In others text that begins so may be kept as a number.
 _LIKE_NUMBERS: Final = frozenset(bytes([each]) for each in b"0123456789+-. \t\n\v\f\r")
-# There is no row. Compare with ==: the compiled build copies tuples.
-NOTHING: Final[Kept] = (b"", 0, None, None, None)
 
 
 Options = tuple[int | None, int | None, int | None]  # flags, cas number and expiry
@@ -71,8 +70,8 @@ class PlainRows:
         )
         self._reads_numbers = numbered and self.writable
 
-    def read(self, word: bytes) -> Kept | None:
-        """Return a row of the file, NOTHING if there is none, and cache that; None if the slow path must read it.
+    def read(self, word: bytes) -> CachedRow | None:
+        """Return a row of the file, ABSENT if there is none, and cache that; None if the slow path must read it.
 
         A row may be missing because of a write that is not committed yet.
 
@@ -88,13 +87,13 @@ class PlainRows:
             if found is None:
                 if cell is not None and to_bytes(cell) == word:  # else it may be the key of a row that has another
                     store.cache.keep_missing(table, word)
-                return NOTHING
+                return ABSENT
             row, rowid = found
             key = to_bytes(row.key)
             if key in table.changed or key in table.syncing:
                 return None
             spelled = row.key == cell and key == word
-            kept = self._verbs.hit(word, row), rowid if spelled else 0, row.flags, row.cas, row.expiry
+            kept = self._verbs.hit(word, row), rowid if spelled else 0, row.flags, row.cas, row.expiry, None
         except (KvrefError, RefusedError):
             return None  # the verb says why
         if spelled:
@@ -165,9 +164,9 @@ class PlainRows:
             return False
 
     def _wrote(self, stored: bytes, word: bytes, rowid: int, value: bytes, options: Options) -> None:
-        kept: Kept | None = None
+        kept: CachedRow | None = None
         if stored == word and not (self._may_change and value[:1] in _LIKE_NUMBERS):
-            kept = self._verbs.written(word, value, options[0]), rowid, *options
+            kept = self._verbs.written(word, value, options[0]), rowid, *options, None
         self._store.cache.change(self._mapping, stored, kept)
 
     def _overwrite(self, rowid: int, key: str | bytes, value: Cell, options: Options) -> bool:

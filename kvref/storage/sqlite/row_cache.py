@@ -11,17 +11,9 @@ from typing import Final
 
 from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Clear, Insert, PurgeExpired, Remove, Update
+from kvref.engine.plans.plan import HIT, CachedRow
 from kvref.engine.values import to_bytes
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
-
-# A row with one value column: the reply to a get without END, expired or not; the row's number in the file, 0 if
-# unknown; flags, cas number and expiry, see `Row`. A tuple, since each set makes one: it takes a tenth of an object's
-# time, and the garbage collector does not look at tuples of bytes and numbers again.
-Kept = tuple[bytes, int, int | None, int | None, int | None]
-# Places in it.
-HIT: Final = 0
-ROWID: Final = 1
-EXPIRY: Final = 4
 
 # Without key and item: headers of two bytes objects, a tuple, three numbers, and a slot in a dict.
 OVERHEAD: Final = 2 * 33 + 96 + 3 * 32 + 100
@@ -38,12 +30,14 @@ class CachedTable:
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
-        self.items: dict[bytes, Kept] = {}  # by the key as the table spells it
+        self.items: dict[bytes, CachedRow] = {}  # by the key as the table spells it
         self.missing: set[bytes] = set()  # keys as clients send them, of which the table has no row
         self.by_bytes = _compares_bytes(mapping)
         # Written since the last commit, or being synced to disk: the item, None if the table must be queried.
-        self.changed: dict[bytes, Kept | None] = {}
-        self.syncing: dict[bytes, Kept | None] = {}
+        self.changed: dict[bytes, CachedRow | None] = {}
+        self.syncing: dict[bytes, CachedRow | None] = {}
+        # Words whose rows planned commands write, with their committed rows as far as they are known.
+        self.planned: dict[bytes, CachedRow | None] = {}
         self.unsure = self.unsure_syncing = False  # anything may have been written
         self.live = True  # mapping and settings are as they were
 
@@ -53,6 +47,7 @@ class CachedTable:
         new = CachedTable(self.mapping)
         new.items, new.missing, new.changed, new.syncing = self.items, self.missing, self.changed, self.syncing
         new.unsure, new.unsure_syncing = self.unsure, self.unsure_syncing
+        self.planned = dict.fromkeys(self.planned)
         holds = self.items or self.missing or self.changed or self.syncing or self.unsure or self.unsure_syncing
         return new if holds else None
 
@@ -95,10 +90,10 @@ class RowCache:
             found.unsure = dirty
         return found
 
-    def keep(self, table: CachedTable, word: bytes, item: Kept) -> None:
+    def keep(self, table: CachedTable, word: bytes, item: CachedRow) -> None:
         """Keep an item that is committed; the oldest ones of its table, or all, make room for it."""
         size = len(word) + len(item[HIT]) + OVERHEAD
-        if not table.live or size > self.limit:
+        if not table.live or size > self.limit or word in table.planned:
             return
         if word in table.items:
             self.drop(table, word)
@@ -117,6 +112,8 @@ class RowCache:
         """
         written = word in table.changed or word in table.syncing
         if not table.live or (written if table.by_bytes else table.changed or table.syncing):
+            return
+        if word in table.planned if table.by_bytes else table.planned:
             return
         size = len(word) + MISSING_OVERHEAD
         if self.size + size > self.limit:
@@ -153,6 +150,25 @@ class RowCache:
         if item is not None:
             self.size -= len(word) + len(item[HIT]) + OVERHEAD
 
+    def plan(self, table: CachedTable, word: bytes) -> CachedRow | None:
+        """Note that a planned command writes the row of a word; return the row, None if it is not known."""
+        item = table.items.pop(word, None)
+        if item is not None:
+            self.size -= len(word) + len(item[HIT]) + OVERHEAD
+            table.planned[word] = item
+        elif word not in table.planned:
+            table.planned[word] = None
+        return item
+
+    def release(self, table: CachedTable) -> None:
+        """Keep the rows again that were planned to be written, and are not."""
+        planned, table.planned = table.planned, {}
+        if table.unsure or table.unsure_syncing:
+            return
+        for word, item in planned.items():
+            if item is not None and word not in table.changed and word not in table.syncing:
+                self.keep(table, word, item)
+
     def wrote(self, operation: Insert | Update | Remove | Clear | PurgeExpired, *, elsewhere: bool) -> None:
         """Note a write.
 
@@ -177,7 +193,7 @@ class RowCache:
         for table in self._of_source.get(source, ()):
             self._doubt(table)
 
-    def change(self, mapping: Mapping, word: bytes, item: Kept | None) -> None:
+    def change(self, mapping: Mapping, word: bytes, item: CachedRow | None) -> None:
         """Note that a row is another one from the next commit on.
 
         Args:
@@ -190,13 +206,15 @@ class RowCache:
                 old = other.items.pop(word, None)
                 if old is not None:
                     self.size -= len(word) + len(old[HIT]) + OVERHEAD
+                if word in other.planned:
+                    other.planned[word] = None
                 if other.missing:
-                    self._appeared(other, word)
+                    self.appeared(other, word)
                 other.changed[word] = None if other.unsure else item
             else:
                 self._doubt(other)
 
-    def _appeared(self, table: CachedTable, word: bytes) -> None:
+    def appeared(self, table: CachedTable, word: bytes) -> None:
         """Forget that a key, and those that are equal to it, have no row."""
         if not table.by_bytes:
             self._forget_missing(table)
@@ -229,6 +247,7 @@ class RowCache:
             table.items.clear()
             table.missing.clear()
             table.syncing = dict.fromkeys(table.syncing)
+            table.planned = dict.fromkeys(table.planned)
         self.size = self._missing = 0
 
     def renew(self) -> None:
@@ -256,6 +275,7 @@ class RowCache:
         self._forget_missing(table)
         table.changed = dict.fromkeys(table.changed)
         table.syncing = dict.fromkeys(table.syncing)
+        table.planned = dict.fromkeys(table.planned)
         table.unsure = True
 
     def _all_changed(self) -> None:

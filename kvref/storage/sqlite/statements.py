@@ -48,6 +48,9 @@ class Statements:
         self.update = f"UPDATE {table} SET {assignments}{where}"  # noqa: S608
         renewed = ", ".join(f"{quote(c.name)} = ?" for c in (mapping.cas, mapping.expiry) if c is not None)
         self.renew = f"UPDATE {table} SET {renewed}{where}"  # noqa: S608
+        numbered_where = f" WHERE {table}.{ROWID} = ?"
+        self.renew_numbered = f"UPDATE {table} SET {renewed}{numbered_where}"  # noqa: S608
+        self.remove_numbered = f"DELETE FROM {table}{numbered_where}"  # noqa: S608
         cleared = ", ".join([assignments, *[f"{name} = NULL" for name in nulls]])
         self.update_cleared = f"UPDATE {table} SET {cleared}{where}"  # noqa: S608
         self.remove = f"DELETE FROM {table}{where}"  # noqa: S608
@@ -97,6 +100,23 @@ class Statements:
         where = " AND ".join(f"{self._key} {sign} ?" for sign in signs)
         order = f"{self._key} DESC" if descending else self._key
         return f"{self._select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT ?"
+
+    def lookup_many(self, count: int, *, numbered: bool) -> str:
+        """Return the SELECT of the rows of some keys, each with the place of its key, from 0, in front of its cells.
+
+        Args:
+            count: of keys, its parameters.
+            numbered: the row's number in the file is the last cell.
+        """
+        wanted = ", ".join(f"({place}, ?)" for place in range(count))
+        table = quote(self.mapping.source)
+        columns = ", ".join(f"{table}.{quote(column.name)}" for column in self.columns)
+        number = f", {table}.{ROWID}" if numbered else ""
+        # CROSS JOIN keeps the order of the tables: each key is looked up in the index.
+        return (
+            f"WITH wanted(place, word) AS (VALUES {wanted})"  # noqa: S608 - identifiers are quoted
+            f" SELECT wanted.place, {columns}{number} FROM wanted CROSS JOIN {table} ON {self._key} = wanted.word"
+        )
 
     def listing(self, *, goes_on: bool) -> str:
         """Return the SELECT of a page of keys, as `listed` takes them; parameters: the key before it, if any, limit."""

@@ -288,6 +288,21 @@ class SQLiteStore:
         except ERRORS as error:
             raise self.translated(error) from error
 
+    def fetch(self, text: str, parameters: Sequence[operations.Cell]) -> list[tuple[Any, ...]]:
+        """Return what a SELECT finds; raises as `execute`."""
+        try:
+            return self._connection.execute(text, parameters).fetchall()
+        except ERRORS as error:
+            raise self.translated(error) from error
+
+    def ask_many(self, text: str, parameters: Iterable[Sequence[operations.Cell]]) -> sqlite3.Cursor:
+        """Run one of a mapping's `Statements` that writes for each of some parameters; raises as `ask`."""
+        self._holds_writes = True
+        try:
+            return self._connection.executemany(text, parameters)
+        except ERRORS as error:
+            raise self.translated(error) from error
+
     @translating
     def lookup(self, mapping: Mapping, key: operations.Cell, rows: Rows | None = None) -> operations.Row | None:
         """Read one row; raises as `execute`.

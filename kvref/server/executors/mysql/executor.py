@@ -190,6 +190,9 @@ class MySQLExecutor:
             waits = command.send(None)
         return waits
 
+    def planner(self, transaction: object, session: Session, wire_rules: WireRules) -> None:
+        """Return None: no commands are planned."""
+
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
         self._transactions.discard(transaction)

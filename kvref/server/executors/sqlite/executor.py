@@ -22,6 +22,8 @@ from kvref.engine.operations import (
     TransactionLostError,
     takes_lock,
 )
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.words import Words
 from kvref.engine.session import Session
 from kvref.errors import StoreError
 from kvref.protocol.commands import Right
@@ -30,8 +32,11 @@ from kvref.protocol.rules import WireRules
 from kvref.server.executors.execution import Execution
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.server.executors.sqlite.group_commit import GroupCommit
+from kvref.server.planner import Planner
+from kvref.server.scheduler import Scheduler, Work
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.errors import BusyError
+from kvref.storage.sqlite.plans import SQLiteRows, unplanned
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import LockedError, Transaction, Transactions
@@ -64,9 +69,10 @@ class SQLiteExecutor:
         store: where rows live.
         isolation: who sees what, and waits for whom.
         lock_wait: how long a write waits for another writer, in seconds.
+        plans: text commands are planned, see `Planner`.
     """
 
-    def __init__(self, store: SQLiteStore, isolation: Isolation, lock_wait: float) -> None:
+    def __init__(self, store: SQLiteStore, isolation: Isolation, lock_wait: float, *, plans: bool = False) -> None:
         self.store = store
         self._lock_wait = lock_wait
         self._loop = asyncio.get_running_loop()
@@ -85,6 +91,9 @@ class SQLiteExecutor:
         self._commands = 0  # so far
         self._fast_paths: dict[tuple[CachedTable, Right, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
+        self._scheduler = Scheduler(self._commits, lock_wait) if plans else None
+        self._works: dict[CachedTable, Work] = {}
+        self._planners: dict[tuple[CachedTable, Right, bool], Planner | None] = {}
 
     def begin(self, reads: str = "") -> Transaction:  # noqa: ARG002 - see `Executor`
         """Return the transaction of a new connection."""
@@ -121,6 +130,35 @@ class SQLiteExecutor:
             self._fast_paths[kind] = found
         return found
 
+    def planner(
+        self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
+    ) -> Planner | None:  # fmt: skip
+        """See `Executor`."""
+        mapping = None if self._scheduler is None or self._isolation.batches else ordinary_mapping(session)
+        if mapping is None or self._scheduler is None:
+            return None
+        table = self.store.cache.table(mapping, dirty=self.store.dirty)
+        kind = table, session.access.rights, session.bound
+        if kind not in self._planners:
+            self._planners = {each: planner for each, planner in self._planners.items() if each[0].live}
+            self._planners[kind] = self._planner_of(self._scheduler, table, session, wire_rules)
+        found = self._planners[kind]
+        return found if found is not None and found.live else None
+
+    def _planner_of(
+        self, scheduler: Scheduler, table: CachedTable, session: Session, wire_rules: WireRules
+    ) -> Planner | None:
+        mapping = table.mapping
+        if unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped):
+            return None
+        work = self._works.get(table)
+        if work is None:
+            self._works = {each: work for each, work in self._works.items() if each.live}
+            bound = Bound(session, mapping)
+            work = Work(bound, SQLiteRows(self.store, table, bound, lambda: bool(self._parked)))
+            self._works[table] = work
+        return Planner(work, Words(session), scheduler, wire_rules, self.look)
+
     def end(self, transaction: Transaction) -> None:
         """See `Executor`."""
         self._transactions.roll_back(transaction)
@@ -138,6 +176,8 @@ class SQLiteExecutor:
 
     async def close(self) -> None:
         """Commit what is open."""
+        if self._scheduler is not None:
+            self._scheduler.run()
         self._commits.close()
         self._transactions.close()
 

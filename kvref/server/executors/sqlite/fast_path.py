@@ -14,6 +14,7 @@ from typing import Final
 from kvref.engine.accesses import Change
 from kvref.engine.fast_path import DELETE, GET, SET, PlainVerbs
 from kvref.engine.operations import Row
+from kvref.engine.plans.plan import ABSENT, EXPIRY, HIT, ROWID, CachedRow
 from kvref.engine.values import RefusedError
 from kvref.engine.verbs import arithmetic
 from kvref.errors import KvrefError
@@ -30,8 +31,8 @@ from kvref.server.executors.base import Later, LaterFrames, Wait
 from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.executors.runs import TURN
 from kvref.storage.rows import MAX_VALUE
-from kvref.storage.sqlite.fast_path import NOTHING, PlainRows
-from kvref.storage.sqlite.row_cache import EXPIRY, HIT, ROWID, CachedTable, Kept
+from kvref.storage.sqlite.fast_path import PlainRows
+from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
 
 ANSWER_BYTES: Final = 256 << 10  # for one get
@@ -43,7 +44,7 @@ _Take = Callable[[bytes, int], _Taken]
 _META_GET: Final = c.MetaGet(b"", [])
 _SUM: Final = c.Arithmetic(increment=True, word=b"", delta=0)
 # A word, the key in it, and what is kept of its row.
-_Found = tuple[bytes, bytes, Kept]
+_Found = tuple[bytes, bytes, CachedRow]
 
 
 class SQLiteFastPath:
@@ -466,30 +467,30 @@ class SQLiteFastPath:
             return self._lines.key_in(word, self._verbs.key_of_bound)
         return word if self._lines.word.fullmatch(word) else None
 
-    def _kept(self, key: bytes) -> tuple[Kept | None, bool]:
+    def _kept(self, key: bytes) -> tuple[CachedRow | None, bool]:
         """Return a row, see `PlainRows.read`, and whether its reply waits for a commit."""
         kept = self._items.get(key)
         if kept is not None:
             return kept, False
         if key in self._missing:
-            return NOTHING, False
+            return ABSENT, False
         table = self._table
         written = table.changed if key in table.changed else table.syncing
         if key in written:
             return written[key], True
         kept = self._rows.read(key)
-        return kept, kept == NOTHING and bool(table.changed or table.syncing)
+        return kept, kept == ABSENT and bool(table.changed or table.syncing)
 
-    def _exact(self, key: bytes) -> tuple[Kept | None, bool]:
+    def _exact(self, key: bytes) -> tuple[CachedRow | None, bool]:
         """Return what `_kept` does, but None for a row with another spelling of the key, or too large for the cache."""
         kept, late = self._kept(key)
-        return kept if kept == NOTHING or late or key in self._items else None, late
+        return kept if kept == ABSENT or late or key in self._items else None, late
 
-    def _row(self, key: bytes, kept: Kept) -> Row | None:
-        return None if kept == NOTHING else self._row_of(key, kept)
+    def _row(self, key: bytes, kept: CachedRow) -> Row | None:
+        return None if kept == ABSENT else self._row_of(key, kept)
 
-    def _row_of(self, key: bytes, kept: Kept) -> Row:
-        hit, _, flags, cas, expiry = kept
+    def _row_of(self, key: bytes, kept: CachedRow) -> Row:
+        hit, _, flags, cas, expiry, _ = kept
         return self._verbs.row(key, hit, flags, cas, expiry)
 
     def _begin(self) -> bool:

@@ -1,0 +1,125 @@
+"""What the deciders of one mapping share: bound once for its columns, the rights and the rules of the profile."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from kvref.engine import values
+from kvref.engine.accesses import Event
+from kvref.engine.mapping import Kind, Mapping
+from kvref.engine.operations import Cell
+from kvref.engine.plans.plan import EXPIRY, HIT, VALUES, CachedRow, Parameters
+from kvref.engine.session import Session
+from kvref.engine.values import shown_flags, to_bytes
+from kvref.engine.verbs import store
+from kvref.protocol.fast_path import data_of, shown
+
+EXPIRED: Final = ("get_expired",)
+
+
+class Bound:
+    """A mapping with the rules by which commands read and write its rows.
+
+    Counters and accesses are collected until `settle`, so that a group that fails can be decided again.
+
+    Args:
+        session: of any connection with the same rights, for what all share.
+        mapping: whose rows.
+
+    Attributes:
+        now: UNIX time in whole seconds, set once for each group.
+        counted: names of the counters that the decided commands add to, see `counters.counted`.
+        events: accesses of the decided commands.
+        key: returns the key column's content for a word; raises RefusedError where the column cannot hold it.
+        next_cas: takes a cas number, as the column keeps it; None without cas column.
+        parameters: returns the cells of a write.
+    """
+
+    def __init__(self, session: Session, mapping: Mapping) -> None:
+        self.session = session.twin()  # the other one ends with its connection
+        self.mapping = mapping
+        self.rules = session.rules
+        self.now = 0
+        self.counted: list[tuple[str, ...]] = []
+        self.events: list[Event] = []
+        self.counters = session.shared.counters
+        self.accesses = session.shared.marks.log(mapping)
+        self.key: Callable[[bytes], Cell] = values.key_reader(mapping.key, session.rules)
+        self.next_cas = store.cas_numbers(self.session, mapping)
+        self._separator = session.shared.directory.separator
+        first = mapping.values[0]
+        self._one_text = len(mapping.values) == 1 and first.kind is not Kind.INTEGER
+        self._value = values.value_reader(first, session.rules)
+        self._mapped = [column is not None for column in (mapping.flags, mapping.cas, mapping.expiry)]
+        self._all_mapped = all(self._mapped)
+
+    def settle(self) -> None:
+        """Add what the decided commands count to the counters of `stats`, and their accesses to the log."""
+        if self.counted:
+            if len(self.counted) == 1:
+                self.counters.add(self.counted[0])
+            else:
+                for names, times in Counter(self.counted).items():
+                    self.counters.add(names, times)
+            self.counted.clear()
+        if self.events:
+            self.accesses.at(self.now)
+            self.accesses.noted_all(self.events)
+            self.events.clear()
+
+    def discard(self) -> None:
+        """Forget what was counted: the group failed and is decided again."""
+        self.counted.clear()
+        self.events.clear()
+
+    def expired(self, row: CachedRow) -> bool:
+        """Return whether a row is expired, and count that, see `Session.finds_expired`."""
+        if not row[EXPIRY] or not self.rules.is_over(row[EXPIRY], self.now):
+            return False
+        self.counted.append(EXPIRED)
+        return True
+
+    def hides(self, row: CachedRow) -> bool:
+        """Return whether there is no row for a write that looks it up, see `Session.hides`."""
+        return not row[HIT] or (bool(row[EXPIRY]) and self.rules.hides_expired and self.expired(row))
+
+    def values_of(self, data: bytes) -> tuple[Cell, ...]:
+        """Return the cells of the value columns for a value; raises RefusedError, see `split_value`."""
+        if self._one_text:
+            return (self._value(data),)
+        return values.split_value(self.mapping, data, self._separator, self.rules)
+
+    def cells(self, row: CachedRow) -> tuple[Cell, ...]:
+        """Return the cells of the value columns of a row; text may be bytes."""
+        kept = row[VALUES]
+        return (data_of(row[HIT]),) if kept is None else kept
+
+    def data(self, row: CachedRow) -> bytes:
+        """Return the value of a row as a get shows it."""
+        return data_of(row[HIT])
+
+    def row(
+        self, word: bytes, cells: tuple[Cell, ...], rowid: int, flags: int | None, cas: int | None, expiry: int | None
+    ) -> CachedRow:
+        """Return a row.
+
+        Args:
+            word: of the get that shows it.
+            cells: of the value columns.
+            rowid, flags, cas, expiry: see `CachedRow`.
+        """
+        if self._one_text and cells[0] is not None:
+            cell = cells[0]
+            data = cell if isinstance(cell, bytes) else to_bytes(cell)
+            return shown(word, shown_flags(flags), data), rowid, flags, cas, expiry, None
+        data = values.join_value(cells, self._separator)
+        return shown(word, shown_flags(flags), data), rowid, flags, cas, expiry, cells
+
+    def parameters(self, cells: tuple[Cell, ...], flags: int | None, cas: int | None, expiry: int | None) -> Parameters:
+        """Return the cells of a write, see `Parameters`."""
+        if self._all_mapped:
+            return *cells, flags, cas, expiry
+        options = zip((flags, cas, expiry), self._mapped, strict=True)
+        return *cells, *(cell for cell, mapped in options if mapped)

@@ -1,0 +1,55 @@
+"""What a command on rows is: a plan, a tuple that a scheduler carries out together with others of the same mapping.
+
+A scheduler reads the rows of all plans of a group in one operation, calls `decide` of each in order with the row as the
+plans before it leave it, writes the last state of each row, commits, and puts each reply into its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from kvref.engine.operations import Cell
+from kvref.engine.values import RefusedError
+
+# A row of a mapped table: what a get replies of it, without END, expired or not; its number in the file, 0 if unknown;
+# flags, cas number and expiry, see `operations.Row`; the cells of its value columns, None for the one of text or bytes
+# whose content the reply has. A tuple: each set makes one, and the garbage collector does not look at tuples of bytes
+# and numbers again.
+CachedRow = tuple[bytes, int, int | None, int | None, int | None, tuple[Cell, ...] | None]
+HIT: Final = 0
+ROWID: Final = 1
+FLAGS: Final = 2
+CAS: Final = 3
+EXPIRY: Final = 4
+VALUES: Final = 5
+# There is no row. Test `row[HIT]`, which no row has empty: the compiled build copies tuples, so that `is` fails.
+ABSENT: Final[CachedRow] = (b"", 0, None, None, None, None)
+
+# Cells to write: the value columns, then flags, cas and expiry, those that are mapped.
+Parameters = tuple[Cell, ...]
+
+
+class Renewal(tuple[Cell, ...]):
+    """Parameters of a write that changes no other column than cas and expiry, those that are mapped."""
+
+    __slots__ = ()
+
+
+# The reply, empty for noreply; the row as the command leaves it, ABSENT if it deletes it, None if it writes nothing;
+# what is written, None for a delete.
+Decision = tuple[bytes, CachedRow | None, Parameters | None]
+# Decides one command, without I/O, clock and SQL.
+# Args: the row of the key, ABSENT if there is none; the client's word; what the command needs besides.
+# Raises RefusedError with the reply to a command that writes nothing, RemovedError to one that removes its row.
+Decide = Callable[[CachedRow, bytes, Any], Decision]
+# Decides a get of several words: their rows, the words, and whether cas numbers are shown.
+DecideMany = Callable[[list[CachedRow], tuple[bytes, ...], Any], bytes]
+
+# decide; the word, or a tuple of words, then `decide` is a `DecideMany`; the command; the list of replies of the
+# connection, and the place in it that the reply gets.
+Plan = tuple[Callable[[Any, Any, Any], Any], bytes | tuple[bytes, ...], Any, list[bytes], int]
+
+
+class RemovedError(RefusedError):
+    """A set is rejected and removes the row of its key, see `Session.refused_set_removes`."""

@@ -1,0 +1,74 @@
+"""The record of a planned command, for replies that are not usual: rejections and errors of the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvref.engine.counters import counted
+from kvref.engine.dispatch import lock_wait_reply
+from kvref.engine.plans.arithmetic import Arithmetic
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.delete import Deletion
+from kvref.engine.plans.plan import Plan
+from kvref.engine.plans.retrieve import Retrieval
+from kvref.engine.plans.store import Storage
+from kvref.engine.plans.touch import Touching
+from kvref.engine.verbs.arithmetic import NOT_COUNTED
+from kvref.engine.verbs.store import refused_by_table
+from kvref.protocol import commands as c
+from kvref.protocol.codec import encode
+from kvref.protocol.replies import Reply, ServerError, Status
+
+
+def record_of(plan: Plan) -> c.Command:
+    """Return the record of a planned command, as the parser makes it."""
+    decide, key, command, _, _ = plan
+    decider: Any = getattr(decide, "__self__", None)
+    words = list(key) if isinstance(key, tuple) else [key]
+    match decider:
+        case Storage():
+            verb, flags, exptime, data, number, quiet = command
+            return c.Store(verb, words[0], flags, exptime, data, number, quiet)
+        case Arithmetic():
+            assert isinstance(command, c.Arithmetic)
+            return command
+        case Deletion():
+            return c.Delete(words[0], command)
+        case Touching() if decide.__name__ == "touch":
+            return c.Touch(words[0], *command)
+        case Touching():
+            return c.GetAndTouch(words, command[0], command[1])
+        case _:
+            return c.Get(words, with_cas=command is True or decide.__name__ == "gets")
+
+
+def rejected(bound: Bound, plan: Plan, reply: Reply) -> bytes:
+    """Count a command that is rejected with a reply, and return the reply's bytes."""
+    record = record_of(plan)
+    names = tuple(counted(record, reply, missing_counted=bound.rules.answers_missing_key))
+    if names:
+        bound.counted.append(names)
+    return encode(record, reply, 0)
+
+
+def refused_write(bound: Bound, plan: Plan, cause: str) -> Reply:
+    """Return the reply to a command whose write the table refuses."""
+    match record_of(plan):
+        case c.Store():
+            return refused_by_table(bound.session, cause)
+        case c.Delete():
+            return refused_by_table(bound.session, cause) if bound.rules.refusal_is_error else Status.NOT_FOUND
+        case c.Arithmetic() if not bound.rules.refusal_is_error:
+            return NOT_COUNTED
+        case _:
+            return ServerError(cause)
+
+
+def lock_wait_over(bound: Bound, plan: Plan) -> Reply:
+    """Return the reply to a command that has waited too long for another writer."""
+    return lock_wait_reply(bound.session, record_of(plan))
+
+
+def may_write(plan: Plan) -> bool:
+    """Return whether a planned command may write."""
+    return not isinstance(getattr(plan[0], "__self__", None), Retrieval)

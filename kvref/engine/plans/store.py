@@ -1,0 +1,140 @@
+"""Decide set, add, replace, append, prepend and cas."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+from kvref.engine.accesses import Change
+from kvref.engine.counters import STORED_ITEM, counted
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Decision, RemovedError
+from kvref.engine.values import RefusedError
+from kvref.engine.verbs import store
+from kvref.protocol import commands as c
+from kvref.protocol.replies import Status
+
+VERBS: Final = ("set", "add", "replace", "append", "prepend", "cas")
+MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
+_OUTCOMES: Final = (Status.STORED, Status.NOT_STORED, Status.EXISTS, Status.NOT_FOUND)
+
+# A storage command: verb, flags, exptime, data, cas number, noreply.
+Stored = tuple[str, int, int, bytes, int, bool]
+
+
+class Storage:
+    """Decide storage commands of one mapping, by the rules of `kvref.engine.verbs.store`.
+
+    Args:
+        bound: the mapping.
+    """
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+        self._session = bound.session
+        self._mapping = bound.mapping
+        self._rules = bound.rules
+        self._flags: dict[int, int | None] = {}  # what the column has of flags that passed the check
+        self._never = store.fit_time(bound.mapping, store.time_of(bound.session, 0, 0))
+        self._names = {verb: _counted(verb) for verb in VERBS}
+        self._stored = self._names["set"][Status.STORED] + STORED_ITEM
+
+    def set(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
+        """Decide a set."""
+        _, flags, exptime, data, _, quiet = command
+        bound = self._bound
+        if not row[HIT]:
+            bound.key(word)  # a row proves its key
+        expiry = self._expiry(exptime) if exptime else self._never
+        kept = self._flags[flags] if flags in self._flags else self._fit_flags(flags)
+        cas = bound.next_cas()  # taken before the value is looked at (cas-017)
+        try:
+            cells = bound.values_of(data)
+        except RefusedError as unfit:
+            self._refuse(row, unfit)
+        bound.counted.append(self._stored)
+        bound.events.append((word, Change.STORED))
+        new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
+        return b"" if quiet else b"STORED\r\n", new, bound.parameters(cells, kept, cas, expiry)
+
+    def conditional(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
+        """Decide an add, a replace or a cas."""
+        verb, flags, exptime, _, number, quiet = command
+        if not row[HIT]:
+            store.storage_key(self._bound.key, verb, word, self._rules)
+        if exptime:
+            self._expiry(exptime)
+        if flags not in self._flags:
+            self._fit_flags(flags)
+        unmet = self._unmet(row, verb, number)
+        if unmet is None:
+            reply, new, parameters = self.set(row, word, command)
+            self._bound.counted[-1] = self._names[verb][Status.STORED] + STORED_ITEM
+            return reply, new, parameters
+        if verb == "add" and row[HIT] and unmet is Status.NOT_STORED:
+            self._bound.events.append((word, Change.OVERWRITTEN))  # an access, see `store.found_by_add`
+        return self._refused(verb, unmet, quiet=quiet)
+
+    def append(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
+        """Decide an append or a prepend."""
+        verb, flags, exptime, data, number, quiet = command
+        bound, session, mapping = self._bound, self._session, self._mapping
+        if not row[HIT]:
+            bound.key(word)
+        store.check_numbers(session, mapping, _record(command, word), bound.now)
+        unmet = self._unmet(row, verb, number)
+        if unmet is not None:
+            return self._refused(verb, unmet, quiet=quiet)
+        kept, expiry = row[FLAGS], row[EXPIRY]
+        if self._rules.append_takes_request:
+            kept = store.fit_flags(mapping, flags)
+            expiry = store.fit_time(mapping, store.time_of(session, exptime, bound.now, from_now=True))
+        cells = store.appended(session, mapping, verb, flags, data, bound.cells(row))
+        cas = bound.next_cas()
+        bound.counted.append(self._names[verb][Status.STORED] + STORED_ITEM)
+        bound.events.append((word, Change.STORED))
+        new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
+        return b"" if quiet else b"STORED\r\n", new, bound.parameters(cells, kept, cas, expiry)
+
+    def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
+        """Return the reply to a command whose condition does not hold, None where it holds; see `store.refusal`."""
+        present = bool(row[HIT]) and not self._bound.hides(row)
+        unmet = store.unmet(self._session, verb, present, row[CAS], number)
+        if unmet is not None and verb == "add":
+            self._bound.next_cas()  # the number is taken by then (cas-016, clock-001)
+        return unmet
+
+    def _refused(self, verb: str, reply: Status, *, quiet: bool) -> Decision:
+        self._bound.counted.append(self._names[verb][reply])
+        return b"" if quiet else reply.value, None, None
+
+    def _refuse(self, row: CachedRow, unfit: RefusedError) -> NoReturn:
+        if row[HIT] and self._session.refused_set_removes:
+            raise RemovedError(unfit.reply) from None
+        raise unfit
+
+    def _expiry(self, exptime: int) -> int | None:
+        """Return the expiry to write; raises RefusedError if the column cannot hold it and the profile checks that."""
+        time = store.time_of(self._session, exptime, self._bound.now)
+        if not self._rules.wraps_integers:
+            store.check_time(self._mapping, time)
+        return store.fit_time(self._mapping, time)
+
+    def _fit_flags(self, flags: int) -> int | None:
+        """Return the flags to write, and keep them; raises as `_expiry`."""
+        if not self._rules.wraps_integers:
+            store.check_flags(self._mapping, flags)
+        if len(self._flags) >= MAX_FLAGS_KEPT:
+            self._flags.clear()
+        kept = self._flags[flags] = store.fit_flags(self._mapping, flags)
+        return kept
+
+
+def _record(command: Stored, word: bytes) -> c.Store:
+    verb, flags, exptime, _, number, quiet = command
+    return c.Store(verb, word, flags, exptime, b"", number, quiet)
+
+
+def _counted(verb: str) -> dict[Status, tuple[str, ...]]:
+    """Return the names of the counters of a verb by its reply."""
+    record: Any = c.Store(verb, b"", 0, 0, b"")
+    return {reply: tuple(counted(record, reply, missing_counted=False)) for reply in _OUTCOMES}

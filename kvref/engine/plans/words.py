@@ -1,0 +1,37 @@
+"""Which commands of a connection may be planned, and which of its words name a row of the mapping in force."""
+
+from __future__ import annotations
+
+from kvref.engine.cache.memory import Policy
+from kvref.engine.session import Session
+from kvref.protocol import commands as c
+
+
+class Words:
+    """The words of all connections with one mapping in force, bound alike and with the same rights.
+
+    Args:
+        session: of any of them.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session.twin()  # the other one ends with its connection
+        self._directory = session.shared.directory
+        self._name = b""  # in front of keys in words that name the mapping, once one was seen
+        self._generation = self._directory.generation
+
+    def runs(self, command: c.Command) -> bool:
+        """Return whether the listener permits a command and its cache policies lead to the table."""
+        policy = self._directory.policies.of(command)
+        return policy is Policy.TABLE and self._session.access.refusal(command) is None
+
+    def key_of_bound(self, word: bytes) -> bytes | None:
+        """See `Session.key_of_bound`."""
+        name = self._name
+        if not (name and word.startswith(name)):
+            key = self._session.key_of_bound(word)
+            if key is not None:
+                self._name = self._session.name_of_bound(word) or name
+            return key
+        # As `Session.key_of_bound` without a look at each part.
+        return (word[len(name) :] or None) if self._directory.generation == self._generation else None

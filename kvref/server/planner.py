@@ -1,0 +1,333 @@
+"""Plan the commands of one mapping from the text that a connection receives: one flat look at each usual line.
+
+The planner takes commands at the beginning of the input, in the one spelling that every profile parses in the same
+way, and stops at the first other one (`Stop`): that and what follows is for the parser. Bound once for a mapping, the
+rights and the rules of the profile: a verb that a listener withholds has no planner, and is rejected by the parser's
+path.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import Final
+
+from kvref.engine.accesses import Event
+from kvref.engine.plans.arithmetic import Arithmetic
+from kvref.engine.plans.delete import Deletion
+from kvref.engine.plans.plan import EXPIRY, HIT
+from kvref.engine.plans.retrieve import Retrieval, with_cas
+from kvref.engine.plans.store import VERBS, Storage
+from kvref.engine.plans.touch import Touching
+from kvref.engine.plans.words import Words
+from kvref.protocol import commands as c
+from kvref.protocol.command_table import TIMED_VERBS, text_form
+from kvref.protocol.fast_path import END, PlainLines, renamed
+from kvref.protocol.rules import MAX_KEY, WireRules
+from kvref.server.scheduler import Scheduler, Work
+from kvref.server.slots import Slots
+from kvref.server.telemetry.command_times import CommandTimes
+
+MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
+MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
+MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections
+MAX_VALUE: Final = 1 << 20  # bytes of a value
+MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
+
+
+class Stop(Enum):
+    """Why a planner stops before the end of the input."""
+
+    END = auto()  # it does not: all is planned
+    INCOMPLETE = auto()  # the rest of a command has still to come
+    UNUSUAL = auto()  # the command is for the parser
+    TURN = auto()  # the other connections come first
+
+
+# What a planner of a verb returns instead of the place behind the command.
+_INCOMPLETE: Final = -1
+_UNUSUAL: Final = -2
+_Planner = Callable[[list[bytes], bytes, int, Slots], int]
+
+
+class Planner:
+    """Plan commands of one mapping, for all connections that have it in force with the same rights.
+
+    Args:
+        work: takes the plans.
+        words: of the connections.
+        scheduler: carries them out.
+        wire_rules: grammar facts of the profile.
+        fresh: returns whether rows that are known are still those of the store; called before input is planned.
+    """
+
+    def __init__(
+        self, work: Work, words: Words, scheduler: Scheduler, wire_rules: WireRules, fresh: Callable[[float], bool]
+    ) -> None:
+        self.fresh = fresh
+        self._work = work
+        self._words = words
+        self._rows = work.rows
+        self._bound = bound = work.bound
+        self._scheduler = scheduler
+        self._counters = bound.counters
+        self._accesses = bound.accesses
+        self._lines = lines = PlainLines(wire_rules)
+        self._is_word = lines.word.fullmatch
+        self._all_switch = bound.rules.all_verbs_switch
+        self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
+        self._ends_data = wire_rules.checks_data_end
+        self._hits = self._misses = 0  # of gets that were answered directly and are not counted yet
+        self._direct: list[Event] = []  # keys of the hits among them
+        self._retrieval = Retrieval(bound)
+        self._deciders = self._bind(wire_rules)
+
+    def _bind(self, wire_rules: WireRules) -> dict[bytes, _Planner]:
+        """Return the planner of each verb that the listener does not withhold and the profile has."""
+        self._storage, self._deletion = Storage(self._bound), Deletion(self._bound)
+        self._sums, self._touching = Arithmetic(self._bound), Touching(self._bound)
+        self._store = dict.fromkeys(VERBS, self._storage.conditional) | {
+            "set": self._storage.set, "append": self._storage.append, "prepend": self._storage.append
+        }  # fmt: skip
+        families: list[tuple[c.Command, _Planner, Sequence[bytes]]] = [
+            (c.Get([], with_cas=False), self._get, (b"get", b"gets", b"bget")),
+            (c.Store("set", b"", 0, 0, b""), self._set, [verb.encode() for verb in VERBS]),
+            (c.Delete(b""), self._delete, (b"delete",)),
+            (c.Touch(b"", 0), self._touch, (b"touch",)),
+            (c.GetAndTouch([], 0, with_cas=False), self._get_and_touch, (b"gat", b"gats")),
+        ]
+        if not self._bound.rules.counts_leading_number:
+            families.append((c.Arithmetic(increment=True, word=b"", delta=0), self._add, (b"incr", b"decr")))
+        return {
+            verb: planner
+            for record, planner, verbs in families
+            if self._words.runs(record)
+            for verb in verbs
+            if text_form(verb, wire_rules) is not None
+        }
+
+    @property
+    def verbs(self) -> frozenset[bytes]:
+        """Return the verbs that it plans."""
+        return frozenset(self._deciders)
+
+    @property
+    def live(self) -> bool:
+        """Return whether mapping and settings are as they were, and no prefixes of keys are counted."""
+        return self._rows.live and not self._counters.prefixes.counting
+
+    def hit(self, data: bytes) -> bytes | None:
+        """Return the reply to a get of a known row that never expires, alone in the input; None for any other input.
+
+        The only shortcut: it shows the rows that the scheduler reads and writes.
+        """
+        row = self._rows.rows.get(data[4:-2])
+        if row is None or row[EXPIRY] or data[:4] != b"get " or data[-2:] != b"\r\n":
+            return None
+        counters = self._counters
+        if counters.prefixes.counting or not self._rows.live:
+            return None
+        counters.cmd_get += 1
+        counters.get_hits += 1
+        self._accesses.fetched(data[4:-2])  # at the time of the last tick: reading the clock takes longer than all else
+        return row[HIT] + END
+
+    def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]:
+        """Plan the commands at the beginning of the input, and reply to those that need no plan.
+
+        Args:
+            data: what arrived, at the beginning of a command.
+            slots: of the connection.
+            times: measures its commands; None: nothing does.
+
+        Returns:
+            How many bytes were taken, and why no more.
+        """
+        if not self.live:
+            return 0, Stop.UNUSUAL
+        out = slots.begin()
+        if times is not None and out.names is None:
+            out.names, out.started = [], times.now()
+        at, length, deciders, most = 0, len(data), self._deciders, len(out) + MAX_COMMANDS
+        stop = Stop.END
+        while at < length:
+            end = data.find(b"\r\n", at)
+            if end < 0:
+                stop = Stop.INCOMPLETE if length - at <= MAX_OPEN_LINE else Stop.UNUSUAL
+                break
+            words = data[at:end].split(b" ")
+            planner = deciders.get(words[0])
+            behind = _UNUSUAL if planner is None else planner(words, data, end + 2, slots)
+            if behind < 0:
+                stop = Stop.INCOMPLETE if behind == _INCOMPLETE else Stop.UNUSUAL
+                break
+            at = behind
+            if out.names is not None:
+                out.names += [TIMED_VERBS[words[0]]] * (len(out) - len(out.names))
+            if len(out) >= most or slots.size > MAX_BYTES:
+                stop = Stop.TURN if at < length else Stop.END
+                break
+        self._settle_direct()
+        slots.end_chunk()
+        return at, stop
+
+    def _settle_direct(self) -> None:
+        if self._hits or self._misses:
+            self._counters.looked_up(self._hits, self._misses)
+            if self._hits:
+                self._accesses.noted_all(self._direct)
+                self._direct.clear()
+            self._hits = self._misses = 0
+
+    def _get(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+        """Plan or answer get, gets and bget."""
+        if len(words) != 2:
+            return self._get_many(words, behind, slots)
+        verb, word = words
+        row = self._rows.rows.get(word)
+        key = word
+        if row is None:
+            if word in self._rows.missing:
+                self._misses += 1
+                slots.reply(END)
+                return behind
+            named = self._key(word, switches=True)
+            if named is None:
+                return _UNUSUAL
+            key = named
+            row = self._rows.rows.get(key)
+        if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
+            self._plan(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
+            return behind
+        self._hits += 1
+        self._direct.append(key)
+        hit = with_cas(row[HIT], row) if verb == b"gets" else row[HIT]
+        slots.reply((hit if key is word else renamed(hit, key, word)) + END)
+        return behind
+
+    def _get_many(self, words: list[bytes], behind: int, slots: Slots) -> int:
+        sought = words[1:]
+        if not sought or len(sought) > MAX_WORDS:
+            return _UNUSUAL
+        known, missing = self._rows.rows, self._rows.missing
+        hits: list[bytes] = []
+        for word in sought:
+            row = known.get(word)
+            if row is None or row[EXPIRY]:
+                if row is not None or word not in missing:
+                    break
+            else:
+                hits.append(row[HIT])
+        else:
+            if words[0] != b"gets" and sum(map(len, hits)) < MAX_BYTES:
+                self._hits += len(hits)
+                self._misses += len(sought) - len(hits)
+                self._direct += [word for word in sought if word in known]
+                hits.append(END)
+                slots.reply(b"".join(hits))
+                return behind
+        if not all(word in known or self._is_word(word) for word in sought):
+            return _UNUSUAL
+        self._plan(self._retrieval.get_many, tuple(sought), words[0] == b"gets", slots)
+        return behind
+
+    def _set(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
+        """Plan a storage command."""
+        count = len(words)
+        number = 0
+        if words[0] == b"cas":
+            if count < 6 or not _is_number(words[5], 19):
+                return _UNUSUAL
+            number = int(words.pop(5))
+            count -= 1
+        quiet = count == 6 and words[5] == b"noreply"
+        if not quiet and count != 5:
+            return _UNUSUAL
+        verb, word, flags, exptime, size = words[:5]
+        if not (_is_number(flags, 9) and _is_number(exptime, 9) and _is_number(size, 7)):
+            return _UNUSUAL
+        end = behind + int(size)
+        if data[end : end + 2] != b"\r\n":
+            waits = len(data) < (end + 2 if self._ends_data else end)
+            return _INCOMPLETE if waits and end - behind <= MAX_VALUE else _UNUSUAL
+        key = self._key(word, switches=True)
+        if key is None or not self._fits(word, end - behind):
+            return _UNUSUAL
+        name = verb.decode()
+        command = name, int(flags), int(exptime), data[behind:end], number, quiet
+        self._plan_write(self._store[name], key, command, slots)
+        return end + 2
+
+    def _fits(self, word: bytes, size: int) -> bool:
+        return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
+
+    def _delete(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+        """Plan a delete."""
+        quiet = len(words) == 3 and words[2] == b"noreply"
+        key = self._key(words[1], switches=self._all_switch) if quiet or len(words) == 2 else None
+        if key is None:
+            return _UNUSUAL
+        self._plan_write(self._deletion.delete, key, quiet, slots)
+        return behind
+
+    def _add(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+        """Plan an incr or decr."""
+        quiet = len(words) == 4 and words[3] == b"noreply"
+        if not (quiet or len(words) == 3) or not _is_number(words[2], 19):
+            return _UNUSUAL
+        key = self._key(words[1], switches=self._all_switch)
+        if key is None:
+            return _UNUSUAL
+        command = c.Arithmetic(words[0] == b"incr", words[1], int(words[2]), quiet)
+        self._plan_write(self._sums.add, key, command, slots)
+        return behind
+
+    def _touch(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+        """Plan a touch."""
+        quiet = len(words) == 4 and words[3] == b"noreply"
+        if not (quiet or len(words) == 3) or not _is_number(words[2], 9):
+            return _UNUSUAL
+        key = self._key(words[1], switches=True)
+        if key is None:
+            return _UNUSUAL
+        self._plan_write(self._touching.touch, key, (int(words[2]), quiet), slots)
+        return behind
+
+    def _get_and_touch(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+        """Plan a gat or gats of one word."""
+        key = self._key(words[2], switches=True) if len(words) == 3 and _is_number(words[1], 9) else None
+        if key is None:
+            return _UNUSUAL
+        command = int(words[1]), words[0] == b"gats", words[2]
+        self._plan_write(self._touching.get_and_touch, key, command, slots)
+        return behind
+
+    def _key(self, word: bytes, *, switches: bool) -> bytes | None:
+        """Return the key of a word in this mapping; None if it may be something else. A known row proves its key.
+
+        Args:
+            word: as the client sent it.
+            switches: it may begin with the name of this mapping.
+        """
+        if word in self._rows.rows or self._is_word(word):
+            return word
+        return self._lines.key_behind_name(word, self._words.key_of_bound) if switches else None
+
+    def _plan_write(self, decide: Callable[..., object], word: bytes, command: object, slots: Slots) -> None:
+        self._rows.plan_write(word)
+        self._plan(decide, word, command, slots)
+        self._work.writers.add(slots.begin())
+
+    def _plan(
+        self, decide: Callable[..., object], word: bytes | tuple[bytes, ...], command: object, slots: Slots
+    ) -> None:
+        out = slots.begin()
+        self._work.plans.append((decide, word, command, out, len(out)))
+        out.append(b"")
+        if not slots.planned:
+            self._scheduler.add(self._work, slots)
+
+
+def _is_number(word: bytes, digits: int) -> bool:
+    return len(word) <= digits and word.isdigit()

@@ -1,0 +1,262 @@
+"""One scheduler for all planned commands of a store: read the rows of a group, decide each in order, write, commit.
+
+Commands of all connections that are parsed in one turn of the event loop are carried out together at its end, by
+mapping, up to `WIDTH` at once. A later command of a row sees what an earlier one of the group leaves (`Overlay`). If a
+group fails, halves of it are carried out, down to single commands, whose errors are those of today's general path.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from kvref.engine.plans import record
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Decision, Parameters, Plan, RemovedError, Renewal
+from kvref.engine.values import RefusedError
+from kvref.errors import KvrefError
+from kvref.protocol.fast_path import renamed
+from kvref.protocol.replies import Reply, ServerError
+from kvref.server.executors.base import Commits
+from kvref.server.slots import Replies, Slots
+from kvref.storage.plans import Overlay, PlannedRows, RefusedWriteError, Write, WriteKind
+
+_log = logging.getLogger("kvref.server")
+
+WIDTH: Final = 64  # commands of a group
+RETRY_AFTER: Final = 0.005  # seconds between two tries to begin to write while another process does
+FAILED: Final = ServerError("internal error, see the server's log")
+
+
+class Work:
+    """The planned commands of one mapping.
+
+    Args:
+        bound: by which rules they are decided.
+        rows: the rows of the mapping.
+
+    Attributes:
+        plans: in the order in which they arrived.
+        writers: the lists of replies that have a place of a command that may write.
+    """
+
+    __slots__ = ("bound", "plans", "rows", "writers")
+
+    def __init__(self, bound: Bound, rows: PlannedRows) -> None:
+        self.bound = bound
+        self.rows = rows
+        self.plans: list[Plan] = []
+        self.writers: set[Replies] = set()
+
+
+class Scheduler:
+    """Carry out planned commands over one store.
+
+    Args:
+        commits: what the replies to writes wait for.
+        lock_wait: how long a write waits for another writer, in seconds.
+    """
+
+    def __init__(self, commits: Commits, lock_wait: float) -> None:
+        self._commits = commits
+        self._lock_wait = lock_wait
+        self._loop = asyncio.get_running_loop()
+        self._works: list[Work] = []
+        self._slots: list[Slots] = []
+        self._scheduled = False
+
+    def add(self, work: Work, slots: Slots) -> None:
+        """Carry out the plans of a mapping at the end of this turn, and complete the current replies of a connection.
+
+        Called once in each turn for each connection that plans something.
+        """
+        slots.planned = True
+        self._slots.append(slots)
+        if work not in self._works:
+            self._works.append(work)
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self.run)
+
+    def run(self) -> None:
+        """Carry out all plans."""
+        self._scheduled = False
+        works, self._works = self._works, []
+        for work in works:
+            self._carry_out(work)
+        slots, self._slots = self._slots, []
+        waiting: list[tuple[Slots, Replies]] = []
+        for each in slots:
+            if self._works and any(each.current in work.writers for work in self._works):
+                self._slots.append(each)  # a command waits for another writer
+                continue
+            replies = each.decided()
+            if replies is not None:
+                waiting.append((each, replies))
+        if waiting:
+            self._await_commit(waiting)
+
+    def _await_commit(self, waiting: list[tuple[Slots, Replies]]) -> None:
+        """Send replies once the commit that holds what is written so far is durable; one callback for all of them."""
+
+        def settled(cause: str) -> None:
+            for slots, replies in waiting:
+                slots.settled(replies, cause)
+
+        number = self._commits.unsettled
+        if number is None:
+            settled("")
+        else:
+            self._commits.when_settled(number, settled)
+
+    def _carry_out(self, work: Work) -> None:
+        plans, work.plans = work.plans, []
+        work.bound.now = int(time.time())
+        if work.writers:
+            try:
+                begun = work.rows.begin()
+            except KvrefError as error:
+                self._fail_each(work, plans, error)
+                plans, begun = [], True
+            if not begun:
+                plans = self._park(work, plans)
+        for start in range(0, len(plans), WIDTH):
+            self._group(work, plans[start : start + WIDTH])
+        if not work.plans:
+            work.writers.clear()
+            work.rows.release()
+
+    def _park(self, work: Work, plans: list[Plan]) -> list[Plan]:
+        """Keep the plans of connections with a write until it can begin; return those of the others."""
+        now = self._loop.time()
+        ready: list[Plan] = []
+        for plan in plans:
+            out = plan[3]
+            assert isinstance(out, Replies), "a connection plans with its slots"
+            if out not in work.writers:
+                ready.append(plan)
+                continue
+            if out.deadline is None:
+                out.deadline = now + self._lock_wait
+            if now < out.deadline:
+                work.plans.append(plan)
+            elif record.may_write(plan):
+                self._reject(work, plan, record.lock_wait_over(work.bound, plan))
+            else:
+                ready.append(plan)
+        work.writers = {plan[3] for plan in work.plans if isinstance(plan[3], Replies)}
+        if work.plans:
+            self._works.append(work)
+            if not self._scheduled:
+                self._scheduled = True
+                self._loop.call_later(RETRY_AFTER, self.run)
+        return ready
+
+    def _group(self, work: Work, plans: list[Plan]) -> None:
+        """Carry out a group, or if that fails, each half of it."""
+        try:
+            overlay = work.rows.read_many(_words(plans), written=bool(work.writers))
+            writes = self._decide(work, plans, overlay)
+            if writes:
+                work.rows.apply_many(writes)
+        except Exception as error:  # noqa: BLE001 - a server never ends because of a request
+            work.bound.discard()
+            if len(plans) == 1:
+                self._fail_each(work, plans, error)
+            else:
+                half = len(plans) // 2
+                self._group(work, plans[:half])
+                self._group(work, plans[half:])
+            return
+        work.bound.settle()
+
+    def _decide(self, work: Work, plans: list[Plan], overlay: Overlay) -> list[Write]:
+        """Decide the plans of a group in order; fill their places, and return what they write."""
+        rows, late, aliases = overlay.rows, overlay.late, overlay.aliases
+        writes: list[Write] = []
+        for plan in plans:
+            decide, word, command, out, place = plan
+            if isinstance(word, tuple):
+                self._decide_many(work, plan, overlay)
+                continue
+            key = aliases.get(word, word) if aliases else word
+            row = rows[key] if key is word else _as(rows[key], key, word)
+            try:
+                out[place], new, parameters = decide(row, word, command)
+            except RefusedError as refused:
+                out[place], new, parameters = self._refused(work, plan, refused)
+            if new is not None:
+                writes.append(_write(key, word, row, new, parameters))
+                rows[key] = new if key is word else _as(new, word, key)
+                late.add(key)
+            if key in late or overlay.all_late:
+                out.late = True  # type: ignore[attr-defined]  # of `Replies`
+        return writes
+
+    def _decide_many(self, work: Work, plan: Plan, overlay: Overlay) -> None:
+        """Decide a get of several words."""
+        decide, words, command, out, place = plan
+        assert isinstance(out, Replies), "a connection plans with its slots"
+        found = []
+        for word in words:
+            assert isinstance(word, bytes), "a word of several"
+            key = overlay.aliases.get(word, word)
+            found.append(_as(overlay.rows[key], key, word))
+            if key in overlay.late or overlay.all_late:
+                out.late = True
+        try:
+            out[place] = decide(found, words, command)
+        except RefusedError as refused:
+            out[place], _, _ = self._refused(work, plan, refused)
+
+    def _refused(self, work: Work, plan: Plan, refused: RefusedError) -> Decision:
+        """Return the decision on a command that is rejected."""
+        removed = ABSENT if isinstance(refused, RemovedError) else None
+        return self._reply(work, plan, refused.reply), removed, None
+
+    def _reply(self, work: Work, plan: Plan, reply: Reply) -> bytes:
+        out = plan[3]
+        assert isinstance(out, Replies), "a connection plans with its slots"
+        out.owner.rejected(reply)
+        return record.rejected(work.bound, plan, reply)
+
+    def _reject(self, work: Work, plan: Plan, reply: Reply) -> None:
+        plan[3][plan[4]] = self._reply(work, plan, reply)
+        work.bound.settle()
+
+    def _fail_each(self, work: Work, plans: list[Plan], error: Exception) -> None:
+        """Reply to commands that the store has not carried out."""
+        for plan in plans:
+            if isinstance(error, RefusedWriteError):
+                reply = record.refused_write(work.bound, plan, str(error))
+            elif isinstance(error, KvrefError):
+                reply = ServerError(str(error))
+            else:
+                _log.error("a command failed", exc_info=error)
+                reply = FAILED
+            self._reject(work, plan, reply)
+
+
+def _words(plans: list[Plan]) -> Iterator[bytes]:
+    return chain.from_iterable([plan[1] if isinstance(plan[1], tuple) else (plan[1],) for plan in plans])
+
+
+def _as(row: CachedRow, key: bytes, word: bytes) -> CachedRow:
+    """Return a row that shows its key as it is shown for another word."""
+    if key == word or not row[HIT]:
+        return row
+    return renamed(row[HIT], key, word), *row[1:]
+
+
+def _write(key: bytes, word: bytes, row: CachedRow, new: CachedRow, parameters: Parameters | None) -> Write:
+    if parameters is None:
+        kind = WriteKind.DELETE
+    elif not row[HIT]:
+        kind = WriteKind.INSERT
+    else:
+        kind = WriteKind.RENEW if isinstance(parameters, Renewal) else WriteKind.UPDATE
+    return Write(kind, key, word, new, row[ROWID], parameters or ())

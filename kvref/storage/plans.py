@@ -1,0 +1,120 @@
+"""What a scheduler of plans needs of a store: the rows of one mapping, read and written together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from kvref.engine.plans.plan import CachedRow, Parameters
+from kvref.errors import StoreError
+
+
+class RefusedWriteError(StoreError):
+    """The table refuses a write; the text is its reason."""
+
+
+class WriteKind(Enum):
+    """What a write does to its row."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    RENEW = "renew"  # only cas and expiry
+    DELETE = "delete"
+
+
+class Write(NamedTuple):
+    """One write of a group.
+
+    Args:
+        kind: what it does.
+        key: the row's key, as the table spells it; where there was no row, a word that names it.
+        word: the client's word: of a new row, its key.
+        row: the row afterwards, ABSENT for a delete.
+        rowid: of the row before, 0 if unknown or there is none.
+        parameters: cells to write; none for a delete.
+    """
+
+    kind: WriteKind
+    key: bytes
+    word: bytes
+    row: CachedRow
+    rowid: int
+    parameters: Parameters
+
+
+class Overlay:
+    """The rows of a group, as the commands that are decided leave them.
+
+    Attributes:
+        rows: by key as the table spells it, ABSENT where there is none.
+        aliases: the words that name a row by another spelling of its key, with that key.
+        late: keys whose rows no commit has made durable yet: a reply that shows them waits for that commit.
+        all_late: any row may be of that kind.
+    """
+
+    __slots__ = ("aliases", "all_late", "late", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, CachedRow] = {}
+        self.aliases: dict[bytes, bytes] = {}
+        self.late: set[bytes] = set()
+        self.all_late = False
+
+
+class PlannedRows(Protocol):
+    """The rows of one mapping, for plans.
+
+    Attributes:
+        rows: committed rows that no planned command writes, by key as the table spells it: the only ones that a get
+            may show without a plan. Read the attribute each time: another dict may take its place.
+        missing: words of which the table has no row, with the same meaning.
+        live: mapping and settings are as they were when it was made.
+    """
+
+    @property
+    def rows(self) -> Mapping[bytes, CachedRow]:
+        """See above."""
+
+    @property
+    def missing(self) -> Set[bytes]:
+        """See above."""
+
+    @property
+    def live(self) -> bool:
+        """See above."""
+
+    def plan_write(self, word: bytes) -> None:
+        """Note that a command that writes the row of a word is planned: until `release` no get shows it directly."""
+
+    def begin(self) -> bool:
+        """Take what a write needs before its row is read; return whether it is taken.
+
+        Raises:
+            StoreError: the store fails.
+        """
+
+    def read_many(self, words: Iterable[bytes], *, written: bool) -> Overlay:
+        """Return the rows of some words, read in one operation as far as they are not known.
+
+        Args:
+            words: as clients sent them.
+            written: some of the commands write.
+
+        Raises:
+            StoreError: the store fails.
+        """
+
+    def apply_many(self, writes: Sequence[Write]) -> None:
+        """Carry out writes, all or none.
+
+        Args:
+            writes: in the order of their commands; of several writes of one row each depends on those before.
+
+        Raises:
+            RefusedWriteError: the table refuses one of them.
+            StoreError: the store fails.
+        """
+
+    def release(self) -> None:
+        """Note that all planned commands are carried out: rows that they have not written are shown directly again."""

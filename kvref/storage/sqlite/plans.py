@@ -1,0 +1,353 @@
+"""Rows of one mapping over a SQLite file, for plans: read and written together, kept for the next get."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.operations import Cell, Update
+from kvref.engine.operations import Row as StoredRow
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.plan import ABSENT, HIT, CachedRow, Parameters
+from kvref.engine.values import to_bytes
+from kvref.errors import StoreError
+from kvref.storage.config.codecs import UNSIGNED
+from kvref.storage.plans import Overlay, RefusedWriteError, Write, WriteKind
+from kvref.storage.sqlite.errors import BusyError, StatementError
+from kvref.storage.sqlite.row_cache import CachedTable
+from kvref.storage.sqlite.store import SQLiteStore
+
+# Declared types of columns that keep any text as it is (TEXT affinity, sqlite.org/datatype3.html, 3.1).
+_TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOTALL)
+_DECLARED: Final = "SELECT name, type FROM pragma_table_xinfo(?)"
+_NO_ROWS: Final[dict[bytes, CachedRow]] = {}
+_NOTHING: Final[set[bytes]] = set()
+IGNORED: Final = "the table ignored the write"
+
+
+class SQLiteRows:
+    """The rows of one mapping, see `PlannedRows`.
+
+    Args:
+        store: the file.
+        table: cached rows of the mapping.
+        bound: rules of the commands.
+        queued: returns whether other writes wait for the file; they run first.
+    """
+
+    def __init__(self, store: SQLiteStore, table: CachedTable, bound: Bound, queued: Callable[[], bool]) -> None:
+        self.rows = table.items
+        self.missing = table.missing
+        self._store = store
+        self._table = table
+        self._bound = bound
+        self._queued = queued
+        self._mapping = mapping = bound.mapping
+        self._sql = sql = store.statements(mapping)
+        self._clears = bound.rules.clears_unmapped
+        self._numbered = sql.numbered and _has_rowid(store, sql.lookup_numbered)
+        self._insert = sql.insert_cleared if self._clears else sql.insert
+        self._update = sql.overwrite(clear_unmapped=self._clears, by_rowid=self._numbered)
+        self._update_by_key = sql.overwrite(clear_unmapped=self._clears)
+        self._to_sql = _codecs(mapping)
+
+    @property
+    def live(self) -> bool:
+        """See `PlannedRows`."""
+        return self._table.live
+
+    def plan_write(self, word: bytes) -> None:
+        """See `PlannedRows`."""
+        table = self._table
+        if self._store.cache.plan(table, word) is not None or table.changed.get(word) is not None:
+            return
+        if table.by_bytes:
+            self._store.cache.appeared(table, word)
+        else:  # the row may be shown under another spelling of its key
+            self.rows, self.missing = _NO_ROWS, _NOTHING
+
+    def release(self) -> None:
+        """See `PlannedRows`."""
+        self._store.cache.release(self._table)
+        self.rows, self.missing = self._table.items, self._table.missing
+
+    def begin(self) -> bool:
+        """See `PlannedRows`."""
+        if self._store.dirty:
+            return True
+        if self._queued():
+            return False
+        try:
+            self._store.begin_writing()  # from here on no other process writes to the file
+        except BusyError:
+            return False
+        return True
+
+    def read_many(self, words: Iterable[bytes], *, written: bool) -> Overlay:
+        """See `PlannedRows`."""
+        table = self._table
+        overlay = Overlay()
+        overlay.all_late = table.unsure or table.unsure_syncing
+        rows = overlay.rows
+        unknown: dict[bytes, None] = {}
+        for word in words:
+            if word in rows or word in unknown:
+                continue
+            row = table.planned.get(word) or table.items.get(word)
+            if row is None:
+                if word in table.missing:
+                    row = ABSENT
+                elif word in table.changed or word in table.syncing:
+                    overlay.late.add(word)
+                    row = (table.changed if word in table.changed else table.syncing)[word]
+            if row is None:
+                unknown[word] = None
+            else:
+                rows[word] = row
+        if unknown:
+            self._read([*unknown], overlay)
+        if written and not table.by_bytes:
+            self._join_absent(overlay)
+        return overlay
+
+    def apply_many(self, writes: Sequence[Write]) -> None:
+        """See `PlannedRows`."""
+        merged = list(writes) if len(writes) == 1 else _merged(writes)
+        try:
+            rowids = [self._apply(merged[0])] if len(merged) == 1 else self._apply_together(merged)
+        except StoreError as error:
+            if isinstance(error.__cause__, sqlite3.IntegrityError) and self._store.in_transaction:
+                raise RefusedWriteError(str(error.__cause__)) from error
+            raise
+        for write, rowid in zip(merged, rowids, strict=True):
+            self._note(write, rowid)
+
+    def _note(self, write: Write, rowid: int) -> None:
+        """Tell the row cache what a write has left."""
+        cache, mapping = self._store.cache, self._mapping
+        row: CachedRow | None = write.row
+        if not write.row[HIT] or (write.key != write.word and write.kind is not WriteKind.RENEW):
+            row = None  # the next get reads it
+        elif rowid != write.row[1]:
+            row = (write.row[0], rowid, *write.row[2:])
+        cache.change(mapping, write.key, row)
+        if write.key != write.word:
+            cache.change(mapping, write.word, None)
+
+    def _apply_together(self, writes: Sequence[Write]) -> list[int]:
+        """Carry out writes, all or none; return the rowids of the rows."""
+        self._store.run("SAVEPOINT plans")
+        try:
+            rowids = self._apply_all(writes)
+        except BaseException:
+            if self._store.in_transaction:
+                self._store.run("ROLLBACK TO plans")
+                self._store.run("RELEASE plans")
+            raise
+        self._store.run("RELEASE plans")
+        return rowids
+
+    def _apply_all(self, writes: Sequence[Write]) -> list[int]:
+        """Carry out writes, by kind if each is of another row; return the rowids of the rows."""
+        if len({write.key for write in writes}) < len(writes):
+            return [self._apply(write) for write in writes]
+        many = [write for write in writes if write.kind is WriteKind.UPDATE and write.rowid and write.key == write.word]
+        if len(many) > 1:
+            changed = self._store.ask_many(self._update, [(*self._cells(each), each.rowid) for each in many]).rowcount
+            if changed != len(many):
+                raise RefusedWriteError(IGNORED)
+        else:
+            many = []
+        done = {write.key for write in many}
+        return [write.rowid if write.key in done else self._apply(write) for write in writes]
+
+    def _apply(self, write: Write) -> int:
+        """Carry out one write; return the rowid of its row, 0 if it is not known."""
+        store, sql, rowid = self._store, self._sql, write.rowid
+        if write.kind is WriteKind.INSERT:
+            cursor = store.ask(self._insert, (sql.key(self._bound.key(write.word)), *self._cells(write)))
+            return (cursor.lastrowid or 0) if self._numbered else 0
+        if write.kind is WriteKind.UPDATE and write.key != write.word and self._bound.rules.renames_key:
+            self._rename(write)
+            return rowid
+        place: Cell = rowid or sql.key(self._bound.key(write.key))
+        if write.kind is WriteKind.DELETE:
+            cursor = store.ask(sql.remove_numbered if rowid else sql.remove, (place,))
+        elif write.kind is WriteKind.RENEW:
+            cursor = store.ask(sql.renew_numbered if rowid else sql.renew, (*write.parameters, place))
+        else:
+            cursor = store.ask(self._update if rowid else self._update_by_key, (*self._cells(write), place))
+        if cursor.rowcount != 1:
+            raise RefusedWriteError(IGNORED)
+        return rowid
+
+    def _cells(self, write: Write) -> Parameters:
+        """Return the parameters of a write as SQL has them."""
+        if not self._to_sql:
+            return write.parameters
+        cells = list(write.parameters)
+        for place, to_sql in self._to_sql:
+            if cells[place] is not None:
+                cells[place] = to_sql(cells[place])
+        return tuple(cells)
+
+    def _rename(self, write: Write) -> None:
+        """Overwrite a row, its key too, as the profile does for another spelling of it."""
+        count = len(self._mapping.values)
+        options = iter(write.parameters[count:])
+        columns = (self._mapping.flags, self._mapping.cas, self._mapping.expiry)
+        flags, cas, expiry = (None if column is None else next(options) for column in columns)
+        numbers: Any = (flags, cas, expiry)
+        row = StoredRow(self._bound.key(write.word), write.parameters[:count], *numbers)
+        cause = self._store.execute(Update(self._mapping, self._bound.key(write.key), row, self._clears))
+        if cause is not None:
+            raise RefusedWriteError(cause)
+
+    def _read(self, words: list[bytes], overlay: Overlay) -> None:
+        """Read rows of words of which nothing is known."""
+        sought: dict[bytes, Cell] = {}
+        spelled: dict[bytes, bool] = {}  # else a miss may be one of a row that has another key
+        for word in words:
+            cell = self._bound.session.looked_up(self._mapping, word)
+            if cell is None:
+                self._absent(word, overlay, keep=False)
+            else:
+                sought[word] = self._sql.key(cell)
+                spelled[word] = to_bytes(cell) == word
+        found = self._select(sought)
+        texts = {word: to_bytes(cell) for word, cell in sought.items() if word not in found and isinstance(cell, str)}
+        if texts:
+            found |= self._select(texts)  # a program may have written its keys as BLOB, which no text equals
+        for word in sought:
+            cells = found.get(word)
+            if cells is None:
+                self._absent(word, overlay, keep=spelled[word])
+            else:
+                self._found(word, cells, overlay)
+
+    def _select(self, sought: dict[bytes, Any]) -> dict[bytes, Sequence[Any]]:
+        """Return the cells of the rows of some keys, by word."""
+        words = [*sought]
+        count = 1 << (len(words) - 1).bit_length()  # few statements, so that SQLite prepares each once
+        parameters = [*sought.values(), *[None] * (count - len(words))]
+        text = self._sql.lookup_many(count, numbered=self._numbered)
+        return {words[place]: cells for place, *cells in self._store.fetch(text, parameters)}
+
+    def _found(self, word: bytes, cells: Sequence[Any], overlay: Overlay) -> None:
+        table = self._table
+        if self._numbered:
+            *cells, rowid = cells
+        else:
+            rowid = 0
+        stored = self._sql.row(tuple(cells))
+        key = to_bytes(stored.key)
+        row = self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
+        if key != word:
+            overlay.aliases[word] = key
+        late = key in table.changed or key in table.syncing
+        if late:
+            overlay.late.add(key)
+        if key in overlay.rows:
+            return
+        overlay.rows[key] = row
+        if late or overlay.all_late:
+            return
+        if key in table.planned:
+            table.planned[key] = row
+        elif key == word:
+            self._store.cache.keep(table, word, row)
+
+    def _absent(self, word: bytes, overlay: Overlay, *, keep: bool) -> None:
+        table = self._table
+        overlay.rows[word] = ABSENT
+        written = word in table.changed or word in table.syncing
+        if written if table.by_bytes else table.changed or table.syncing:
+            overlay.late.add(word)
+        elif keep and not overlay.all_late:
+            self._store.cache.keep_missing(table, word)
+
+    def _join_absent(self, overlay: Overlay) -> None:
+        """Let words that are the same key, of which there is no row, share one."""
+        absent = [word for word, row in overlay.rows.items() if not row[HIT]]
+        if len(absent) < 2:
+            return
+        first: dict[Any, bytes] = {}
+        for word in absent:
+            cell = self._bound.session.looked_up(self._mapping, word)
+            if cell is None:
+                continue
+            kept = first.setdefault(self._sql.order.identity(self._sql.key(cell)), word)
+            if kept != word:
+                overlay.aliases[word] = kept
+
+
+def _merged(writes: Sequence[Write]) -> list[Write]:
+    """Return writes without those that a later one of the same row and kind replaces."""
+    merged: list[Write] = []
+    last: dict[bytes, int] = {}
+    for write in writes:
+        at = last.get(write.key)
+        before = None if at is None else merged[at]
+        if at is not None and before is not None and before.word == write.word:
+            overwrites = write.kind is WriteKind.UPDATE and before.kind in (WriteKind.INSERT, WriteKind.UPDATE)
+            if overwrites or (write.kind is WriteKind.RENEW and before.kind is WriteKind.RENEW):
+                merged[at] = write._replace(kind=before.kind, rowid=before.rowid)
+                continue
+        last[write.key] = len(merged)
+        merged.append(write)
+    return merged
+
+
+def _has_rowid(store: SQLiteStore, text: str) -> bool:
+    """Return whether SQLite finds the table's rows by a number of its own."""
+    try:
+        store.fetch(text, [None])
+    except StatementError:
+        return False  # WITHOUT ROWID
+    return True
+
+
+def _codecs(mapping: Mapping) -> list[tuple[int, Callable[[Any], Any]]]:
+    """Return the parameters of a write that SQL has otherwise than the wire, by their places."""
+    columns = (*mapping.values, *(each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None))
+    return [(place, each.codec.to_sql) for place, each in enumerate(columns) if each.codec is not None]
+
+
+def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> str:
+    """Return why rows of a mapping are not read and written by plans, empty if they are.
+
+    A row that is written must read as it was written, and nothing else may happen.
+
+    Args:
+        store: the file.
+        mapping: whose rows.
+        clear_unmapped: a write sets the other columns NULL.
+    """
+    options = [each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None]
+    columns = (mapping.key, *mapping.values, *options)
+    names = [column.name.lower() for column in columns]
+    declared = dict(store.fetch(_DECLARED, [mapping.source]))
+    for column in columns:
+        if not _keeps(column, declared.get(column.name, ""), is_key=column is mapping.key):
+            return f"column {column.name} shows something else than what is written"
+    if len(set(names)) < len(names):
+        return "a column is mapped twice"
+    if any(column.kind is not Kind.INTEGER for column in options):
+        return "flags, cas or expiry are in a column of text"
+    one = len(mapping.values) == 1
+    rules = store.has_rules_for_sets(mapping, clear_unmapped=clear_unmapped) if one else store.has_rules(mapping)
+    return "the table has triggers, constraints or further unique keys" if rules else ""
+
+
+def _keeps(column: Column, declared: str, *, is_key: bool) -> bool:
+    """Return whether a cell of a column reads as it was written."""
+    if column.exact or column.fixed:
+        return False
+    if column.kind is Kind.INTEGER:
+        return column.codec in (None, UNSIGNED)
+    if column.codec is not None and not is_key:
+        return False
+    return column.kind is Kind.BYTES or bool(_TEXT.match(declared))
