@@ -48,7 +48,7 @@ def test_the_unbroken_server_is_not_failed(path: str) -> None:
 
 @pytest.mark.live
 @pytest.mark.nightly
-@pytest.mark.parametrize("trial", [trial for name in SAMPLE for trial in trials_of(name, over_sql=True)])
+@pytest.mark.parametrize("trial", [trial for name in sorted(SAMPLE) for trial in trials_of(name, over_sql=True)])
 def test_a_mutant_is_failed_over_a_database(trial: str) -> None:
     requirement = MUTANTS[trial.removesuffix(DEFAULT_PATH)].requirement
     assert judged(trial, {requirement}, "kvref-mariadb")[-1].verdict == FAILS
