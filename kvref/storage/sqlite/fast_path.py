@@ -92,7 +92,7 @@ class PlainRows:
             key = to_bytes(row.key)
             if key in table.changed or key in table.syncing:
                 return None
-            spelled = row.key == cell and key == word
+            spelled = type(row.key) is type(cell) and row.key == cell and key == word  # a BLOB is no text
             kept = self._verbs.hit(word, row), rowid if spelled else 0, row.flags, row.cas, row.expiry, None
         except (KvrefError, RefusedError):
             return None  # the verb says why

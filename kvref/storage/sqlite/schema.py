@@ -33,6 +33,7 @@ from kvref.storage.config.containers import (
     TableDetails,
 )
 from kvref.storage.rows import text_of
+from kvref.storage.sqlite.blobs import keeping_blobs
 from kvref.storage.sqlite.errors import of_opening
 from kvref.storage.sqlite.file import OPEN_WAIT, SCHEME
 
@@ -313,7 +314,8 @@ class SQLiteCatalog:
             elif usable is None:
                 unusable[column] = declared
             else:
-                columns[column] = replace(usable, nullable=not (not_empty or position), collation=collation[column])
+                nullable = not (not_empty or position)
+                columns[column] = keeping_blobs(replace(usable, nullable=nullable, collation=collation[column]))
             if position:
                 primary[position] = column
         unique = {"PRIMARY": tuple(primary[n] for n in sorted(primary))} if primary else {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Hashable
 from functools import cached_property
 from typing import Final
 
-from kvref.engine.mapping import Column, Mapping
+from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, ListedRow, Row
+from kvref.engine.values import to_bytes
 from kvref.storage.config.codecs import READS_ZERO, UNSIGNED
 from kvref.storage.key_order import KeyOrder
 from kvref.storage.rows import listed_columns, listed_row, row_of
@@ -89,6 +91,15 @@ class Statements:
     def order(self) -> KeyOrder:
         """Return how the file compares keys."""
         return KeyOrder(self.mapping.key.collation)
+
+    def identity(self, cell: Cell) -> Hashable:
+        """Return what the cells of one row's key have in common: of a word, and of a BLOB that the word finds."""
+        key, column = self.key(cell), self.mapping.key
+        if isinstance(key, bytes) and column.kind is Kind.TEXT:
+            text = self.key(bytes(key))
+            utf8 = isinstance(text, bytes) and column.charset.unit == 0
+            key = to_bytes(text).decode("utf-8", "surrogateescape") if utf8 else text
+        return self.order.identity(key)
 
     def along(self, columns: tuple[Column, ...]) -> str:
         """Return the SELECT of further columns of the row that `lookup` found."""

@@ -181,8 +181,7 @@ class View:
 
     def identity(self, mapping: Mapping, key: operations.Cell) -> Identity:
         """Return the identity of a row."""
-        sql = self._store.statements(mapping)
-        return mapping.source, sql.order.identity(sql.key(key))
+        return mapping.source, self._store.statements(mapping).identity(key)
 
     def lookup(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:
         """Read one row.
