@@ -6,7 +6,9 @@ import asyncio
 import gc
 import logging
 import os
+import pkgutil
 import random
+import re
 import shutil
 import sqlite3
 import sys
@@ -15,18 +17,19 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, MutableSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from types import ModuleType
 from typing import Any, Final
 
-from kvref import collations, profiles
+from kvref import collations, profiles, server
 from kvref.addresses import Address
+from kvref.errors import StoreError
 from kvref.profiles import Profile
+from kvref.server import telemetry
 from kvref.server.connection import Connection
-from kvref.server.executors.mysql import pool
-from kvref.server.executors.mysql.executor import MySQLExecutor
-from kvref.server.executors.sqlite import group_commit
-from kvref.server.executors.sqlite.executor import SQLiteExecutor
 from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server
 from kvref.server.settings import parse
@@ -34,6 +37,7 @@ from kvref.storage.memory import MemoryStore
 from kvref.storage.mysql import connection
 from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.sqlite import file as sqlite_file
+from kvref.storage.sqlite import store as sqlite_store
 from kvref.storage.sqlite import wal
 from kvref.storage.sqlite.schema import SQLiteCatalog
 from kvref.storage.sqlite.store import SQLiteStore
@@ -85,13 +89,30 @@ class _Faults(logging.Handler):
             self.found.append(f"logged: {record.getMessage()}: {self.format(record).splitlines()[-1]}")
 
 
-class _Threads(pool.Threads):
-    """Threads of the simulated loop."""
+class _Threads:
+    """In the place of `Threads` of the server: those of the simulated loop."""
+
+    def __init__(self, _most: int, _name: str) -> None:
+        pass
 
     def call(self, what: Callable[..., Any], *arguments: object) -> asyncio.Future[Any]:
-        """See `Threads`."""
+        """Call what blocks."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().run_in_executor(None, what, *arguments)
         return future
+
+    def close(self) -> None:
+        """Do nothing: the loop ends them."""
+
+
+class _Log(wal.WriteAheadLog):
+    """A log whose errors do not name the folder of this run."""
+
+    def sync(self) -> None:
+        """See `WriteAheadLog`."""
+        try:
+            super().sync()
+        except StoreError as error:
+            raise StoreError(re.sub(r"/\S*/", "", str(error))) from error
 
 
 class _Instead:
@@ -158,7 +179,7 @@ class Simulation:
             self.world.disk.sync()
 
     def queue(self) -> SyncThread:
-        """Stand in for `SimpleQueue`."""
+        """Stand in for `SimpleQueue`, of which a server has one, for the disk."""
         assert self.world is not None
         self._thread = self.world.thread()
         return self._thread
@@ -192,6 +213,9 @@ class Simulation:
 
     def replacements(self) -> Iterator[tuple[object, str, Any]]:
         """Yield what takes another value while worlds run: module, name, value."""
+        for each in pkgutil.walk_packages(server.__path__, f"{server.__name__}."):
+            if not each.name.startswith(telemetry.__name__):  # needs an extra, and is in no world
+                import_module(each.name)
         clock = _Instead(
             time,
             time=self.time,
@@ -200,27 +224,31 @@ class Simulation:
             time_ns=lambda: int(self.clock.time() * 1e9),
             monotonic_ns=lambda: int(self.clock.monotonic() * 1e9),
         )
+        instead: dict[str, tuple[object, Any]] = {
+            "time": (time, clock),
+            "random": (random, _Instead(random, uniform=self.uniform)),
+            "Thread": (Thread, self.thread),
+            "SimpleQueue": (SimpleQueue, self.queue),
+        }
         for name, module in list(sys.modules.items()):
-            if name.startswith("kvref.") and vars(module).get("time") is time:
-                yield module, "time", clock
+            if name.startswith("kvref."):
+                found = [(word, new) for word, (old, new) in instead.items() if vars(module).get(word) is old]
+                yield from ((module, word, new) for word, new in found)
+                if name.startswith("kvref.server.") and "Threads" in vars(module):
+                    yield module, "Threads", _Threads
         tables: dict[str, dict[str, str]] = {}  # no world changes its tables
-        found = SQLiteCatalog.column_collations
+        collations_of = SQLiteCatalog.column_collations
         yield (
             SQLiteCatalog, "column_collations",
-            lambda catalog, source: tables.get(source) or tables.setdefault(source, found(catalog, source)),
+            lambda catalog, source: tables.get(source) or tables.setdefault(source, collations_of(catalog, source)),
         )  # fmt: skip
-        for name, module in list(sys.modules.items()):
-            if name.startswith("kvref.server.executors.mysql.") and "random" in vars(module):
-                yield module, "random", _Instead(random, uniform=self.uniform)
         yield connection, "Rows", Rows
         yield connection, "MySQLCatalog", lambda session, *_: session
         yield connection, "checked", lambda mapping, session, _: session.ping(reconnect=False) or mapping
         yield sqlite_file, "collations", _Instead(collations, register=self.register)
         yield wal, "os", _Instead(os, fdatasync=self.fdatasync)
         yield sqlite_file, "sqlite3", _Instead(sqlite3, connect=self.connect)
-        yield pool, "Threads", _Threads
-        yield group_commit, "SimpleQueue", self.queue
-        yield group_commit, "Thread", self.thread
+        yield sqlite_store, "WriteAheadLog", _Log
 
 
 @contextmanager
@@ -377,7 +405,6 @@ class _World:
             self._store = SimulatedStore(profile, self._database, self._plan)
         else:
             self._store = SQLiteStore(path, profile)
-            self._store._log._path = "world-wal"  # for messages: no folder of this run is in a reply
             self.disk = Disk(path, self._plan, self.log)
 
     def _close(self) -> None:
@@ -391,8 +418,6 @@ class _World:
         # A set of objects is in the order of their addresses, which no seed decides.
         self._server.connections = _InOrder()  # type: ignore[assignment]
         self._server.open()
-        if isinstance(self._server.executor, MySQLExecutor):
-            self._server.executor._transactions = _InOrder()  # type: ignore[assignment]
 
     def _new_loop(self) -> SimulatedLoop:
         loop = SimulatedLoop(self._machine.clock)
@@ -469,16 +494,10 @@ class _World:
         if self._plan.hurried or self._plan.slow:
             return
         executor: Any = self._server.executor
-        over_sqlite = not self._server.connections and isinstance(executor, SQLiteExecutor)
-        if over_sqlite and executor._transactions._pending._holders:
+        if self._plan.store == "sqlite" and not self._server.connections and executor.transactions.locked:
             self.wrong("row locks are left after the drain")
-        if self._plan.may_refuse:
-            return
-        if self._server.connections:
+        if self._server.connections and not self._plan.may_refuse:
             self.wrong(f"{len(self._server.connections)} connections are left after the drain")
-        for name in ("_parked", "_locked"):
-            if getattr(executor, name, None):
-                self.wrong(f"commands are left in {name}")
 
     async def _again(self) -> None:
         self._serve()

@@ -113,6 +113,11 @@ class Pending:
         transaction.versions[identity] = version
         transaction.operations.append(operation)
 
+    @property
+    def locked(self) -> bool:
+        """Return whether any row is locked."""
+        return bool(self._holders)
+
     def holder(self, identity: Identity) -> Transaction | None:
         """Return who holds a row's lock."""
         return self._holders.get(identity)
@@ -327,6 +332,11 @@ class Transactions:
         self._pending = Pending(isolation.most_uncommitted)
         self._view = View(store, self._pending, isolation, settle)
         self._touched: set[Transaction] = set()  # have written on top of what the tick commits
+
+    @property
+    def locked(self) -> bool:
+        """Return whether any row is locked."""
+        return self._pending.locked
 
     def execute(self, transaction: Transaction, operation: operations.Operation) -> Any:
         """Answer one operation of a connection.

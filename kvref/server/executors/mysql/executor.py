@@ -76,7 +76,7 @@ class MySQLExecutor:
         self._loop = asyncio.get_running_loop()
         together = dedicated_connections(store, isolation)
         self._pool = Pool(store, isolation, together)
-        self._transactions: set[Transaction] = set()
+        self._transactions: dict[Transaction, None] = {}  # in the order in which they began
         self._running: set[asyncio.Task[None]] = set()
         self._looked = self._loop.time()
         self._looking: asyncio.Task[None] | None = None
@@ -98,7 +98,7 @@ class MySQLExecutor:
         reads = reads if reads in self.store.reads else self.store.login.reads
         last_write = LastWrite() if reads == SESSION else None
         transaction = Transaction(last_write=last_write, primary_only=reads == PRIMARY)
-        self._transactions.add(transaction)
+        self._transactions[transaction] = None
         return transaction
 
     def run(
@@ -195,7 +195,7 @@ class MySQLExecutor:
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
-        self._transactions.discard(transaction)
+        self._transactions.pop(transaction, None)
         if transaction.connection is not None:
             self.start(transaction.release(self._pool))
 

@@ -78,7 +78,7 @@ class SQLiteExecutor:
         self._loop = asyncio.get_running_loop()
         self._isolation = isolation
         self._commits = GroupCommit(store, self._committed, lambda: self._commands)
-        self._transactions = Transactions(store, isolation, self._commits.commit_store)
+        self.transactions = Transactions(store, isolation, self._commits.commit_store)
         # Where every write is a transaction, nothing outlives a command: one without content serves all connections.
         self._common = None if isolation.batches else Transaction()
         self._parked: deque[_Command] = deque()  # for the file's write lock
@@ -161,7 +161,7 @@ class SQLiteExecutor:
 
     def end(self, transaction: Transaction) -> None:
         """See `Executor`."""
-        self._transactions.roll_back(transaction)
+        self.transactions.roll_back(transaction)
         self._wake_soon()
 
     async def read_directory(self) -> Directory:
@@ -179,7 +179,7 @@ class SQLiteExecutor:
         if self._scheduler is not None:
             self._scheduler.run()
         self._commits.close()
-        self._transactions.close()
+        self.transactions.close()
 
     def look(self, now: float) -> bool:
         """Detect changes to the file by other processes; return whether its cached rows are valid.
@@ -209,7 +209,7 @@ class SQLiteExecutor:
         self._commits.commit()
 
     def _committed(self, lost: bool) -> int:
-        writes = self._transactions.settled(lost=lost)
+        writes = self.transactions.settled(lost=lost)
         if lost:
             self._wake_soon()
         return writes
@@ -249,10 +249,10 @@ class SQLiteExecutor:
         if self._down and not isinstance(operation, RollBack):
             raise StoreError(self._down)
         try:
-            answer = self._transactions.execute(command.transaction, operation)
+            answer = self.transactions.execute(command.transaction, operation)
         except LockedError as locked:
             try:
-                self._transactions.wait(command.transaction, locked.holder)
+                self.transactions.wait(command.transaction, locked.holder)
             except TransactionLostError:
                 self._wake_soon()
                 raise
