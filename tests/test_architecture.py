@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,11 @@ VIOLATIONS = [
     (
         "conformance/kvref_conformance/__init__.py",
         "import kvref.protocol.text",
+        "the conformance suite imports no product code",
+    ),
+    (
+        "conformance/kvref_conformance/translation/ddl.py",
+        "import kvref.doctor.report",
         "the conformance suite imports no product code",
     ),
     ("kvref/storage/mysql/rows.py", "import kvref.storage.sqlite.rows", "stores do not import each other"),
@@ -109,6 +115,24 @@ def test_code_asks_facts_and_never_profile_names() -> None:
         for path in paths:
             strings = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
             assert not {"mysql-5.6", "mysql-8.0", "memcached"} & set(map(str, strings)), path
+
+
+def test_the_suite_may_import_data_and_what_has_no_rule() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    [contract] = [each for each in contracts if each.get("source_modules") == ["kvref_conformance"]]
+    rooms = {
+        path.stem for path in (ROOT / "kvref").iterdir() if path.suffix in {"", ".py"} and path.stem[0] not in "._"
+    }
+    allowed = rooms - {name.removeprefix("kvref.") for name in contract["forbidden_modules"]}
+    assert allowed == {"profiles", "collations", "specification", "errors", "documents", "addresses"}
+
+
+def test_no_text_in_kvref_names_a_module_of_another_distribution() -> None:
+    # What import contracts do not see: importlib.import_module and `python -m`.
+    module = re.compile(r"kvref_(testbed|conformance|conformance_cli|bench)([.:]\w+)*")
+    for path in (ROOT / "kvref").rglob("*.py"):
+        strings = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+        assert [text for text in strings if isinstance(text, str) and module.fullmatch(text)] == [], path
 
 
 def test_the_core_needs_few_packages() -> None:
