@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from generators import speed
-from kvref.cli import COMMANDS, main
+from kvref.cli import main, registry
 from kvref.server.settings import SETTINGS
 from kvref_testbed.targets import names
 
@@ -87,7 +87,7 @@ def test_a_command_within_a_sentence_has_its_options(page: str, span: str) -> No
 def test_every_command_has_help_and_is_on_a_page() -> None:
     context = click.Context(main)
     shown = "\n".join(line for _, line in KVREF)
-    for name in COMMANDS:
+    for name in registry.commands():
         command = main.get_command(context, name)
         assert command is not None
         assert command.help

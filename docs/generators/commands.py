@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from generators.markup import code, page, prose, table
-from kvref.cli import COMMANDS, main
+from kvref.cli import main
+from kvref.cli.registry import commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +19,7 @@ FOLDER = "reference/commands"
 def pages() -> Mapping[str, str]:
     """Return the pages of all commands and their index."""
     context = click.Context(main, info_name="kvref")
-    found = {name: _command(context, name) for name in COMMANDS}
+    found = {name: _command(context, name) for name in commands()}
     rows = [(f"[`kvref {name}`]({name}.md)", prose(_summary(command))) for name, command in found.items()]
     toctree = "```{toctree}\n:hidden:\n\n" + "\n".join(found) + "\n```"
     index = page(

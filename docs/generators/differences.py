@@ -8,7 +8,8 @@ from generators.markup import code, link, page, prose, table
 from kvref import profiles
 from kvref.profiles import vocabulary
 from kvref.specification import requirements
-from kvref_conformance.spec.entry import DEVIATES, OTHERWISE, sections
+from kvref.specification.terminal import DEVIATES, OTHERWISE
+from kvref_conformance.spec.entry import sections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 import kvref
-from kvref.cli import COMMANDS, main
+from kvref.cli import main
+from kvref.cli.registry import commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +29,8 @@ def page() -> str:
     lines = [f'.TH KVREF 1 "" "kvref {kvref.__version__}"', ".SH NAME", "kvref \\- memcached over SQL tables"]
     lines += [".SH SYNOPSIS", ".B kvref", r"[\-\-version] [\-\-help] COMMAND [ARGUMENT...]"]
     lines += [".SH DESCRIPTION", *_text(main.help or ""), ".SH COMMANDS"]
-    for name, entry in COMMANDS.items():
-        lines += _described(context, name, importlib.import_module(entry.module).command)
+    for name, entry in commands().items():
+        lines += _described(context, name, entry.load())
     lines.append(".SH EXIT STATUS")
     for code, meaning in EXIT_CODES.items():
         lines += [".TP", f".B {code}", *_text(meaning)]

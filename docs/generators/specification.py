@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 from generators.markup import code, folded, link, page, pre, prose, table
 from kvref.specification import conformance_levels, requirements
 from kvref.specification.requirements import LEVELS
+from kvref.specification.terminal import DEVIATES, OTHERWISE
 from kvref_conformance.spec import normative
-from kvref_conformance.spec.entry import DEVIATES, OTHERWISE, sections
+from kvref_conformance.spec.entry import sections
 from kvref_conformance.spec.page import held, introduction
 
 if TYPE_CHECKING:

@@ -1,27 +1,23 @@
 """`kvref spec`: the requirements, one with everything that is known of it, or all as a page.
 
-Shows the contents of `kvref.specification.requirements`; adds nothing.
+Shows the contents of `kvref.specification.requirements`. What needs cases or recordings comes from the suite, if it is
+installed, by the entry point `kvref.specification`.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol
 
 import click
+from rich.text import Text
 
 from kvref import profiles
 from kvref.cli import completion, output
 from kvref.cli.output import print_results
-from kvref.errors import KvrefError, SuiteError, choices, suggestion
-from kvref.specification import requirements
-from kvref_conformance.export import cases as export
-from kvref_conformance.spec import compare as comparison
-from kvref_conformance.spec import coverage, terminal
-from kvref_conformance.spec import edition as editions
-from kvref_conformance.spec.entry import entry, sections
+from kvref.cli.registry import not_installed, provided
+from kvref.errors import KvrefError, SuiteError, choices, install, suggestion
+from kvref.specification import requirements, terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,6 +25,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from kvref.specification.requirements import Requirement
+
+VIEWS: Final = "kvref.specification"
 
 
 @click.command("spec")
@@ -105,17 +103,17 @@ def command(  # noqa: PLR0913 - one option a way of showing
     """
     try:
         if as_coverage:
-            click.echo("\n".join(coverage.lines()))
+            click.echo(_views("--coverage").coverage(), nl=False)
             return
         wanted = _selected(identifiers, chapters, profile, level)
         if edition or as_json or diff or compare:
             _write_edition(profile or "kvref", edition, as_json, diff, compare)
         elif cases is not None:
-            output.write(cases, export.as_json(wanted, profile or "kvref"))
+            output.write(cases, _views("--cases").cases(wanted, profile or "kvref"))
         elif html is not None:
-            output.write(html, _page().html(sections(wanted)))
+            output.write(html, _views("--html").html(wanted))
         elif markdown:
-            click.echo(_page().markdown(sections(wanted)), nl=False)
+            click.echo(_views("--markdown").markdown(wanted), nl=False)
         elif as_list:
             click.echo("\n".join(terminal.listing(wanted.values())))
         else:
@@ -129,21 +127,54 @@ def _write_edition(profile: str, folder: str | None, file: str | None, old: str 
     if other is not None and other not in profiles.names():
         raise KvrefError(f"no profile {other!r}{choices(other, profiles.names())}")
     if folder is not None:
-        for name, text in editions.pages(profile).items():
+        for name, text in _views("--edition").pages(profile).items():
             output.write(str(Path(folder) / name), text, parents=True)
     if file is not None:
-        output.write(file, editions.as_json(profile))
+        output.write(file, _views("--json").as_json(profile))
     if old is not None:
-        before = comparison.read(Path(old))
-        click.echo(comparison.changelog(before, json.loads(editions.as_json(before["profile"]))), nl=False)
+        click.echo(_views("--diff").changelog(Path(old)), nl=False)
     if other is not None:
-        click.echo(comparison.profiles_page(profile, other), nl=False)
+        click.echo(_views("--compare").differences(profile, other), nl=False)
 
 
-def _page() -> ModuleType:
-    from kvref_conformance.spec import page  # noqa: PLC0415 - needs the extra
+class _Views(Protocol):
+    """What the suite provides, which has cases and recordings."""
 
-    return page
+    def seen(self, requirement: Requirement) -> terminal.Seen:
+        """Return what it adds to a requirement."""
+
+    def coverage(self) -> str:
+        """Return the cases and recordings of each requirement, one line a requirement."""
+
+    def cases(self, wanted: Mapping[str, Requirement], profile: str) -> str:
+        """Return the literal cases of requirements as JSON."""
+
+    def html(self, wanted: Mapping[str, Requirement]) -> str:
+        """Return a page of requirements."""
+
+    def markdown(self, wanted: Mapping[str, Requirement]) -> str:
+        """Return requirements as Markdown."""
+
+    def pages(self, profile: str) -> Mapping[str, str]:
+        """Return the Markdown pages of a profile's specification by file name."""
+
+    def as_json(self, profile: str) -> str:
+        """Return a profile's specification as JSON."""
+
+    def changelog(self, old: Path) -> str:
+        """Return what has changed since a file of `as_json`."""
+
+    def differences(self, profile: str, other: str) -> str:
+        """Return what differs between two profiles, as Markdown."""
+
+
+def _views(option: str) -> _Views:
+    """Return what the suite provides; raises KvrefError, which names the option, if it is not installed."""
+    views = provided(VIEWS)
+    if views is None:
+        raise KvrefError(f"`kvref spec {option}` {not_installed('conformance')}")
+    found: _Views = views
+    return found
 
 
 def _shown(wanted: Mapping[str, Requirement], *, contradictions: bool) -> Iterator[RenderableType]:
@@ -153,7 +184,11 @@ def _shown(wanted: Mapping[str, Requirement], *, contradictions: bool) -> Iterat
         yield terminal.overview()
         yield "kvref spec KV-MAP-001 shows one, --chapter mapping a chapter, --html FILE all of them."
     else:
-        yield from (terminal.entry_view(entry(requirement)) for requirement in wanted.values())
+        views: _Views | None = provided(VIEWS)
+        for each in wanted.values():
+            yield terminal.requirement_view(each, terminal.Seen() if views is None else views.seen(each))
+        if views is None:
+            yield Text(f"Cases and recorded conversations: {install('conformance')}")
 
 
 def _selected(

@@ -18,7 +18,7 @@ from generators import (
     roles,
     scale,
 )
-from kvref.cli import COMMANDS
+from kvref.cli.registry import commands
 from kvref.engine.verbs.stats import FIXED
 from kvref.profiles import vocabulary
 from kvref.protocol.command_table import TABLE
@@ -59,7 +59,7 @@ def test_every_contradiction_is_in_the_register() -> None:
 
 def test_every_command_has_a_page() -> None:
     made = pages("commands")
-    assert made.keys() == {f"reference/commands/{name}.md" for name in (*COMMANDS, "index")}
+    assert made.keys() == {f"reference/commands/{name}.md" for name in (*commands(), "index")}
 
 
 def test_every_setting_metric_and_fact_is_in_its_table() -> None:

@@ -12,7 +12,8 @@ import click
 import pytest
 
 from generators import man
-from kvref.cli import COMMANDS, main
+from kvref.cli import main
+from kvref.cli.registry import commands
 
 pytestmark = pytest.mark.programs
 
@@ -33,7 +34,7 @@ def options(command: click.Command, context: click.Context) -> set[str]:
 def test_every_command_and_option_is_on_it() -> None:
     page = man.page()
     context = click.Context(main, info_name="kvref")
-    for name in COMMANDS:
+    for name in commands():
         assert f"\n.SS kvref {name} ".replace("-", "\\-") in page
         command = main.get_command(context, name)
         assert command is not None

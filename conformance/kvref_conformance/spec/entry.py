@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from kvref import profiles
 from kvref.specification import deviations, requirements
 from kvref.specification.deviations import defects
+from kvref.specification.terminal import APPLIES, DEVIATES, OTHERWISE, PROFILES
 from kvref_conformance import corpus
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import shown
@@ -19,16 +20,12 @@ from kvref_conformance.steps import By, Send
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref.specification.deviations import Deviation
     from kvref.specification.deviations.defects import Defect
     from kvref.specification.requirements import Requirement
     from kvref_conformance.case import Case
 
 # In the order of the columns; the version whose recordings show the profile, where there are any.
-VERSIONS: Final = {"kvref": "", "mysql-8.0": "8.0.33", "mysql-5.6": "5.6.14", "memcached": "memcached-1.6.18"}
-APPLIES: Final = "applies"
-DEVIATES: Final = "deviates"
-OTHERWISE: Final = "does not apply"
+VERSIONS: Final = dict(zip(PROFILES, ("", "8.0.33", "5.6.14", "memcached-1.6.18"), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +108,15 @@ def cases_of(requirement: str) -> tuple[str, ...]:
 def _view(requirement: Requirement, profile: str, cases: tuple[Case, ...], shown_by: Example | None) -> View:
     if not requirement.applies_to(profile):
         return View(profile, OTHERWISE, "", (), "")
-    rows = _deviations(requirement, profile, cases)
+    rows = deviations.of_requirement(requirement.id, profile)
     if rows:
-        reason = "; ".join(dict.fromkeys(row.reason for row in rows))
         answers = tuple((shown(sent), shown(got)) for row in rows for sent, got in row.conversation)
-        return View(profile, DEVIATES, reason, answers, "recorded")
+        return View(profile, DEVIATES, deviations.reason(rows), answers, "recorded")
     case = next((case for case in cases if _tried(case, profile)), None)
     if case is not None:
         return View(profile, APPLIES, "", _wanted(case, profile), f"case {case.id}")
     answer = shown_by.last_answer(VERSIONS[profile]) if shown_by else None
     return View(profile, APPLIES, "", (answer,) if answer else (), "recorded")
-
-
-def _deviations(requirement: Requirement, profile: str, cases: tuple[Case, ...]) -> list[Deviation]:
-    rows = deviations.load(profile).rows
-    return [rows[name] for name in (requirement.id, *(case.id for case in cases)) if name in rows]
 
 
 def _tried(case: Case, profile: str) -> bool:

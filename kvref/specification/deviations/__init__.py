@@ -156,6 +156,17 @@ def _named_cases() -> dict[str, Any]:
     return tomllib.loads(files("kvref.specification").joinpath("deviation_cases.toml").read_text(encoding="utf-8"))
 
 
+def of_requirement(requirement: str, profile: str) -> list[Deviation]:
+    """Return the rows of a profile that name a requirement or a case of it."""
+    rows = load(profile).rows
+    return [rows[name] for name in (requirement, *cases_of(requirement)) if name in rows]
+
+
+def reason(rows: Iterable[Deviation]) -> str:
+    """Return the reasons of rows in one text, each once."""
+    return "; ".join(dict.fromkeys(row.reason for row in rows))
+
+
 def subjects() -> frozenset[str]:
     """Return what the rows of all files name: ids of cases and of requirements."""
     return frozenset().union(*(of_file(name).rows for name in names()))

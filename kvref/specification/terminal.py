@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group
@@ -11,83 +12,93 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kvref.specification import requirements
+from kvref.specification import deviations, requirements
+from kvref.specification.deviations import defects
 from kvref.specification.requirements import LEVELS, STYLES
-from kvref_conformance.spec.entry import DEVIATES, OTHERWISE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rich.console import RenderableType
 
     from kvref.specification.requirements import Requirement
-    from kvref_conformance.spec.entry import Entry, View
-    from kvref_conformance.spec.example import Example
+
+# In the order in which a requirement shows them.
+PROFILES: Final = ("kvref", "mysql-8.0", "mysql-5.6", "memcached")
+# Of a requirement and a profile. DEVIATES: it applies, and a documented deviation breaks it.
+APPLIES: Final = "applies"
+DEVIATES: Final = "deviates"
+OTHERWISE: Final = "does not apply"
 
 
-def entry_view(entry: Entry) -> RenderableType:
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the suite adds to a requirement.
+
+    Args:
+        cases: ids of the cases that judge it.
+        recordings: its evidence among the recordings, each with the versions it was recorded with.
+        answers: pairs (sent, answered) that were recorded of a profile's deviation.
+        example: a recorded conversation.
+    """
+
+    cases: tuple[str, ...] = ()
+    recordings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    answers: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    example: RenderableType | None = None
+
+
+def requirement_view(requirement: Requirement, seen: Seen) -> RenderableType:
     """Return one requirement with everything that is known of it."""
-    requirement = entry.requirement
     head = Text.assemble(
         (requirement.id, "bold"), "  ", (requirement.level, STYLES[requirement.level]), "  ", requirement.title
     )
-    parts: list[RenderableType] = [head, Padding(Text(requirement.statement), (0, 0, 1, 2)), _facts(entry)]
-    if entry.example is not None:
-        parts.append(Padding(_example(entry.example), (1, 0, 0, 2)))
+    parts: list[RenderableType] = [head, Padding(Text(requirement.statement), (0, 0, 1, 2)), _facts(requirement, seen)]
+    if seen.example is not None:
+        parts.append(Padding(seen.example, (1, 0, 0, 2)))
     return Group(*parts, Text())
 
 
-def _facts(entry: Entry) -> Table:
+def _facts(requirement: Requirement, seen: Seen) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column()
-    for name, value in _rows(entry):
+    for name, value in _rows(requirement, seen):
         grid.add_row(f"  {name}", Text(value))
-    for view in entry.views:
-        grid.add_row(f"  {view.profile}", _view(view))
+    for profile in PROFILES:
+        grid.add_row(f"  {profile}", _state(requirement, profile, seen.answers.get(profile, ())))
     return grid
 
 
-def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
-    requirement = entry.requirement
+def _rows(requirement: Requirement, seen: Seen) -> Iterator[tuple[str, str]]:
     yield "sources", "\n".join(requirement.sources)
     if requirement.contradicts:
         yield "contradicts", "\n".join(requirement.contradicts)
-    recorded = [f"{cited} ({', '.join(versions)})" for cited, versions in entry.recordings.items()]
-    live = [cited for cited in requirement.evidence if cited.startswith("live:")]
-    yield "evidence", "\n".join(recorded + live)
-    if entry.cases:
-        yield "cases", ", ".join(entry.cases)
+    recorded = [f"{cited} ({', '.join(versions)})" for cited, versions in seen.recordings.items()]
+    other = [cited for cited in requirement.evidence if cited not in seen.recordings]
+    yield "evidence", "\n".join(recorded + other)
+    if seen.cases:
+        yield "cases", ", ".join(seen.cases)
     if requirement.tests:
         yield "tests", "\n".join(requirement.tests)
     if requirement.untestable:
         yield "untestable", requirement.untestable
-    for defect in entry.defects:
-        yield defect.kind, f"{', '.join(defect.profiles)}: {defect.reason}"
+    for defect in defects.load():
+        if defect.requirement == requirement.id:
+            yield defect.kind, f"{', '.join(defect.profiles)}: {defect.reason}"
 
 
-def _view(view: View) -> Text:
-    style = {DEVIATES: "yellow", OTHERWISE: "dim"}.get(view.state, "green")
-    text = Text(view.state, style)
-    if view.reason:
-        text.append(f": {view.reason}", "default")
-    if view.state == DEVIATES:
-        for sent, got in view.answers:
-            text.append(f"\n> {sent}\n< {got}", "default")
+def _state(requirement: Requirement, profile: str, answers: Iterable[tuple[str, str]]) -> Text:
+    if not requirement.applies_to(profile):
+        return Text(OTHERWISE, "dim")
+    rows = deviations.of_requirement(requirement.id, profile)
+    if not rows:
+        return Text(APPLIES, "green")
+    text = Text(DEVIATES, "yellow")
+    text.append(f": {deviations.reason(rows)}", "default")
+    for sent, got in answers:
+        text.append(f"\n> {sent}\n< {got}", "default")
     return text
-
-
-def _example(example: Example) -> Table:
-    table = Table(title=f"{example.citation}: {example.title}", title_justify="left", box=None, show_header=False)
-    table.add_column(style="dim", justify="right", no_wrap=True)
-    table.add_column(overflow="fold")
-    for line in example.given:
-        table.add_row("given", Text(line, "dim"))
-    for exchange in example.exchanges:
-        table.add_row(f"{exchange.on} >", Text(exchange.sent))
-        for answer in exchange.answers:
-            table.add_row(f"{' '.join(answer.versions)} <", Text(answer.text, "green"))
-    return table
 
 
 def listing(wanted: Iterable[Requirement]) -> Iterator[str]:
