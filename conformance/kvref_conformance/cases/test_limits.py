@@ -171,17 +171,13 @@ DATA = (
         "data-too-long",
         "KV-PARSE-011",
         SET,
-        send(
-            "set {k} 0 0 2\r\nabcd\r\n", ("CLIENT_ERROR bad data chunk\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n")
-        ),
+        send("set {k} 0 0 2\r\nabcd\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n"),
         THERE,
     ),
     case(
         "data-too-long-new-key",
         "KV-PARSE-011",
-        send(
-            "set {k} 0 0 1\r\nabc\r\n", ("CLIENT_ERROR bad data chunk\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n")
-        ),
+        send("set {k} 0 0 1\r\nabc\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n"),
         send("get {k}\r\n", "END\r\n"),
     ),
     case(

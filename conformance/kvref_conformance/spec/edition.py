@@ -206,7 +206,7 @@ _NOTATION: Final = """
 ## How to read
 
 Statements use the keywords of RFC 2119, and the keyword is the level. A QUIRK is a MUST that contradicts a published
-text. What a command does and what it replies under one condition is one obligation. A reply in backticks is exact,
+text. Effect and reply form one requirement. A reply in backticks is exact,
 without the CR LF that ends it; words in capitals are placeholders, and TEXT is any text without a line end. A
 requirement without a condition about columns applies to a mapping with columns for flags, cas number and expiry. A
 known deviation is what the endpoint of the profile does instead.
