@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import posixpath
 import re
 from functools import cache
 from pathlib import Path
@@ -24,12 +25,17 @@ from kvref_conformance.steps import Send
 
 PROFILES = ("kvref", "mysql-8.0", "mysql-5.6", "memcached")
 SCHEMA = Path(kvref_conformance.spec.__file__).with_name("edition.schema.json")
-APPENDICES = {"recordings.md", "exchanges.md"}
-MAX_BYTES = 255_000
+# Of what a reader sees: without the targets of links and the anchors that they lead to.
+MAX_BYTES = 265_000
+UNSEEN = re.compile(r"(?<=\])\([^)]*\)|<a id=\"[^\"]*\"></a>")
 
 
 def spec(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["spec", *arguments], catch_exceptions=False)
+
+
+def is_appendix(name: str) -> bool:
+    return name == "recordings.md" or name.startswith("exchanges/")
 
 
 @cache
@@ -47,7 +53,7 @@ def made() -> dict[str, Any]:
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_an_edition_without_appendices_is_short(profile: str) -> None:
-    size = sum(len(text.encode()) for name, text in pages(profile).items() if name not in APPENDICES)
+    size = sum(len(UNSEEN.sub("", text).encode()) for name, text in pages(profile).items() if not is_appendix(name))
     assert size < MAX_BYTES
 
 
@@ -56,7 +62,7 @@ def test_an_edition_has_the_requirements_of_its_profile_and_no_other(profile: st
     for chapter in requirements.chapters():
         page = pages(profile).get(f"{chapter.name}.md", "")
         for each in chapter.requirements:
-            assert (f"**{each.id}** ({each.level}). {each.statement}" in page) == each.applies_to(profile)
+            assert (f"</a>**{each.id}** ({each.level}). {each.statement}" in page) == each.applies_to(profile)
 
 
 def test_an_edition_shows_what_its_profile_replies_where_profiles_differ() -> None:
@@ -76,11 +82,27 @@ def test_the_recordings_have_the_replies_of_the_profile_alone() -> None:
     assert "none of its own" in pages("kvref")["recordings.md"]
 
 
-def test_every_link_of_an_edition_leads_to_a_page_of_it() -> None:
-    names = pages("kvref").keys()
-    index = pages("kvref")["index.md"]
-    targets = {part.partition(")")[0] for part in index.split("](")[1:]}
-    assert targets <= names
+LINK = re.compile(r"\]\(([^)#]*)(?:#([^)]*))?\)")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_link_of_an_edition_leads_to_a_page_of_it_and_to_its_anchor(profile: str) -> None:
+    made = pages(profile)
+    for name, text in made.items():
+        for path, anchor in LINK.findall(re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            assert target in made, (name, path)
+            assert not anchor or f'<a id="{anchor}"></a>' in made[target], (name, path, anchor)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_requirement_with_an_exchange_shows_it_or_leads_to_it(profile: str) -> None:
+    for chapter in requirements.chapters():
+        for each in edition.obligations(chapter, profile):
+            name, page = each.requirement.id, pages(profile)[f"{chapter.name}.md"]
+            if each.exchange and not each.is_short():
+                assert f"(exchanges/{chapter.name}.md#{name})" in page
+                assert f"(../{chapter.name}.md#{name})" in pages(profile)[f"exchanges/{chapter.name}.md"]
 
 
 @pytest.mark.parametrize("profile", ["memcached", "mysql-8.0"])
@@ -147,7 +169,7 @@ def test_the_command_writes_an_edition_and_its_changelog(tmp_path: Path) -> None
     folder, file = tmp_path / "edition", tmp_path / "memcached.json"
     result = spec("--profile", "memcached", "--edition", str(folder), "--json", str(file))
     assert (result.exit_code, result.output) == (0, "")
-    assert {path.name for path in folder.iterdir()} == pages("memcached").keys()
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.md")} == pages("memcached").keys()
     assert "Nothing has changed." in spec("--diff", str(file)).output
     assert "# kvref and memcached" in spec("--compare", "memcached").output
     refused = spec("--compare", "x")
@@ -185,7 +207,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_no_page_of_an_edition_has_a_rule_of_another_profile(profile: str) -> None:
-    found = [(name, OTHERS[profile].findall(text)) for name, text in pages(profile).items() if name not in APPENDICES]
+    found = [(name, OTHERS[profile].findall(text)) for name, text in pages(profile).items() if not is_appendix(name)]
     assert [each for each in found if each[1]] == []
 
 

@@ -6,6 +6,7 @@ import re
 
 from kvref.specification import requirements
 from kvref.specification.requirements import Requirement
+from kvref_conformance.spec import normative
 
 KEYWORD = re.compile(r"\b(MUST NOT|MUST|SHOULD NOT|SHOULD|MAY)\b")
 CODE = re.compile(r"`[^`]*`")
@@ -13,6 +14,11 @@ VAGUE = re.compile(r"as the profile|depends on the profile|the profile decides",
 # A second condition, or another command with another reply, in the sentence of the first.
 SECOND = re.compile(
     r"; (if|otherwise|a `?\w+`? also|then|it (replies|sends))\b|, and `CODE` otherwise|\bMUST\b.* and, if\b"
+)
+# Forms that a reader has to decode, and terms that others replace: the current mapping, a loaded mapping.
+UNCLEAR = re.compile(
+    r"(?<!there )\b(is|are) no (?!longer\b)\w+|\banother \w+ than\b|\b[Nn]either\b.*(?<!MUST )\bnor\b.* MUST (reach|be reached)\b"
+    r"|\b(in force|mapping (that is )?in use|anything else than|whichever|is so)\b|\bcan read\b|\b(a|the) (client|key word) MUST\b"
 )
 OBLIGATIONS = tuple(requirements.load().values())
 
@@ -43,3 +49,10 @@ def test_a_statement_has_one_obligation() -> None:
 
 def test_a_statement_has_one_condition() -> None:
     assert [each.id for each in OBLIGATIONS if SECOND.search(each.statement)] == [], "split the statement"
+
+
+def test_no_text_of_the_specification_has_a_form_that_a_reader_decodes() -> None:
+    texts = [(each.id, each.statement) for each in OBLIGATIONS]
+    texts += [(each.name, each.about) for each in requirements.chapters()]
+    texts += [(each.name, line) for each in normative.chapters("kvref") for line in each.body.splitlines()]
+    assert [(name, text) for name, text in texts if UNCLEAR.search(text)] == []

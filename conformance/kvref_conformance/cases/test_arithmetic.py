@@ -116,6 +116,14 @@ CASES = (
         )
     ),
     case(
+        "amount-modulo",
+        "KV-ARITH-012",
+        store("5"),
+        send("incr {k} -9223372036854775808\r\n", BAD_AMOUNT),
+        send("incr {k} -18446744073709551616\r\n", BAD_AMOUNT),
+        send("incr {k} -18446744073709551615\r\n", "6\r\n"),
+    ),
+    case(
         "amount-missing",
         "KV-ARITH-013",
         store("5"),

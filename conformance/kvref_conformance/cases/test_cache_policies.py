@@ -329,4 +329,33 @@ EACH = (
     ),
 )  # fmt: skip
 
-CASES = (*IN_CACHE, *IN_BOTH, *NOWHERE, *EACH)
+NEWER = (
+    case(
+        "cache-only-touch",
+        "KV-POLICY-055",
+        insert("row"),
+        send("touch {k} 100\r\n", "NOT_FOUND\r\n"),
+        store("{k}", "x"),
+        send("touch {k} 100\r\n", "TOUCHED\r\n"),
+        sql("SELECT c2, c5 FROM {t1} WHERE c1 = '{k}'", ("row", 0)),
+        send("mg {k} t\r\n", ("HD t100\r\n", "HD t99\r\n")),
+        setup=CACHE,
+    ),
+    case(
+        "meta-by-set",
+        "KV-POLICY-054",
+        insert("5"),
+        send("ma {k}\r\n", "NF\r\n"),
+        send("mg {k} T100\r\n", "EN\r\n"),
+        send("md {k} I\r\n", "NF\r\n"),
+        send("gat 100 {k}\r\n", "END\r\n"),
+        send("mg {k} v\r\n", "VA 1\r\n5\r\n"),
+        send("ms {k} 1\r\n7\r\n", "HD\r\n"),
+        send("ma {k} v\r\n", "VA 1\r\n8\r\n"),
+        send("mg {k} v\r\n", "VA 1\r\n5\r\n"),
+        send("md {k}\r\n", "HD\r\n"),
+        table_value(None),
+        setup=GET_TABLE,
+    ),
+)
+CASES = (*IN_CACHE, *IN_BOTH, *NOWHERE, *EACH, *NEWER)

@@ -76,6 +76,38 @@ LINES = (
     case("length-2-31", "KV-PARSE-009", SET, send("set {k} 0 0 2147483648\r\n", (BAD_FORMAT, TOO_LARGE)), THERE),
     case("length-2-32", "KV-PARSE-010", SET, send("set {k} 0 0 4294967296\r\n\r\n", (*REFUSED, TOO_LARGE)), THERE),
     *(
+        case(f"length-{name}", "KV-PARSE-032", SET, send(f"set {{k}} 0 0 {length}\r\n", BAD_FORMAT), THERE)
+        for name, length in (
+            ("2-31-and-1", 2147483649),
+            ("2-32-and-1", 4294967297),
+            ("below-2-31", -2147483649),
+            ("2-64", 18446744073709551616),
+        )
+    ),
+    *(
+        case(f"words-of-{line.split()[0]}-{len(line.split())}", "KV-PARSE-033", SET, send(f"{line}\r\n", ERROR), THERE)
+        for line in (
+            "set {k} 0 noreply",
+            "cas {k} 0 0 noreply",
+            "incr noreply",
+            "incr {k} 1 2 noreply",
+            "decr {k} 1 noreply 2",
+            "delete {k} 0 0 noreply",
+            "verbosity 1 2 noreply",
+            "flush_all 0 1 noreply",
+        )
+    ),
+    case("flags-modulo", "KV-PARSE-006", SET, send("set {k} -18446744073709551616 0 1\r\ny\r\n", REFUSED), THERE),
+    case(
+        "cas-number-modulo",
+        "KV-PARSE-013",
+        SET,
+        send("cas {k} 0 0 1 -9223372036854775808\r\ny\r\n", REFUSED),
+        send("cas {k} 0 0 1 -9223372036854775809\r\ny\r\n", "EXISTS\r\n"),
+        send("cas {k2} 0 0 1 -18446744073709551615\r\ny\r\n", "NOT_FOUND\r\n"),
+        THERE,
+    ),
+    *(
         case(f"cas-number-{name}", "KV-PARSE-013", SET, send(f"cas {{k}} 0 0 1 {number}\r\ny\r\n", REFUSED), THERE)
         for name, number in (("text", "abc"), ("negative", "-1"), ("beyond-64-bits", "18446744073709551616"))
     ),
@@ -139,17 +171,13 @@ DATA = (
         "data-too-long",
         "KV-PARSE-011",
         SET,
-        send(
-            "set {k} 0 0 2\r\nabcd\r\n", ("CLIENT_ERROR bad data chunk\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n")
-        ),
+        send("set {k} 0 0 2\r\nabcd\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n"),
         THERE,
     ),
     case(
         "data-too-long-new-key",
         "KV-PARSE-011",
-        send(
-            "set {k} 0 0 1\r\nabc\r\n", ("CLIENT_ERROR bad data chunk\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n")
-        ),
+        send("set {k} 0 0 1\r\nabc\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n"),
         send("get {k}\r\n", "END\r\n"),
     ),
     case(

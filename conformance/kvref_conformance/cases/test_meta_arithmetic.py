@@ -120,6 +120,13 @@ CASES = (
         send("mg {k} f t v\r\n", ("VA 2 f7 t100\r\n11\r\n", "VA 2 f7 t99\r\n11\r\n")),
     ),
     case(
+        "ma-c-not-counted",
+        "KV-MA-030",
+        ma("c", "NF\r\n"),
+        store("{k}", "1"),
+        ma("C999999999999 k c", "EX k{k}\r\n"),
+    ),
+    case(
         "ma-switches",
         "KV-MA-021",
         store("@@{m2}.{k}", "20"),

@@ -44,6 +44,7 @@ CASES = (
         X,
         md("C0 k", "EX k{k}\r\n"),
     ),
+    case("md-c", "KV-MD-025", X, md("C0 c", "EX\r\n"), md("k c Oq", "HD k{k} Oq\r\n"), md("c", NONE)),
     case("md-q", "KV-MD-004", X, send("md {k} q k\r\nmn\r\n", "MN\r\n"), miss("{k}")),
     case("md-q-not", "KV-MD-024", md("q", NONE), X, md("q C0", "EX\r\n")),
     case("md-C-other", "KV-MD-005", X, md(f"C{OTHER}", "EX\r\n"), md("C0", "EX\r\n"), hit("{k}", "x")),

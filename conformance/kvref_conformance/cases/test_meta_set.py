@@ -184,6 +184,15 @@ TABLES = (
         store("{k}", "z", flags=4),
         send("mg {k} v f\r\n", "VA 1 f4\r\nz\r\n"),
     ),
+    case(
+        "ms-c-not-stored",
+        "KV-MS-050",
+        ms("MR c", "NS c0\r\n"),
+        ms(f"C{OTHER} c", "NF c0\r\n"),
+        X,
+        ms("ME k c", "NS k{k} c0\r\n"),
+        ms(f"C{OTHER} c Oq", "EX c0 Oq\r\n"),
+    ),
     case("ms-unknown-mapping", "KV-MS-031", ms("", "NF\r\n", "x", "@@nope.{k}"), shape=ONE),
 )
 CASES = (*STORES, *REFUSED, *TABLES)

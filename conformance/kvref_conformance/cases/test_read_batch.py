@@ -290,6 +290,31 @@ COUNTED = (
         get(1, "newer", on="b"),
     ),
     read_case(
+        "switching-get-is-one-read",
+        "KV-RBATCH-033",
+        sql("INSERT INTO {t2} VALUES ('{k}1', 'old', 0, 0, 0)"),
+        send("get @@{m2}.{k}1\r\n", "VALUE @@{m2}.{k}1 0 3\r\nold\r\nEND\r\n"),
+        sql("UPDATE {t2} SET c2 = 'new' WHERE c1 = '{k}1'"),
+        *(get(1, "old") for _ in range(3)),
+        get(1, "new"),
+    ),
+    *(
+        read_case(
+            f"{name}-is-one-read",
+            "KV-RBATCH-034",
+            insert(1, "old"),
+            send(f"{line}\r\n", reply),
+            update(1, "new"),
+            *(get(1, "old") for _ in range(3)),
+            get(1, "new"),
+        )
+        for name, line, reply in (
+            ("mg", "mg {k}1 v", "VA 3\r\nold\r\n"),
+            ("mg-miss", "mg {k}none v", "EN\r\n"),
+            ("me-miss", "me {k}none", "EN\r\n"),
+        )
+    ),
+    read_case(
         "switch-ends-reads",
         "KV-RBATCH-017",
         insert(1, "old"),

@@ -204,6 +204,18 @@ DEFAULT_ROW = (
         bind="",
     ),
     case(
+        "default-of-open-connections",
+        "KV-LIFE-034",
+        table("t2"),
+        table("t2", on="b"),
+        send("version\r\n", "VERSION <text>\r\n", on="c"),
+        map_table("default", "{t3}"),
+        Reload(),
+        *(table("t3", on=name) for name in ("a", "b", "c")),
+        setup=DEFAULTS["delta-d"],
+        bind="",
+    ),
+    case(
         "delimiter-changed",
         "KV-LIFE-015",
         *BOTH,

@@ -138,6 +138,10 @@ CASES = (
     case("stats-items", "KV-STATS-028", send("stats items\r\n", "END\r\n")),
     case("stats-slabs", "KV-STATS-029", send("stats slabs\r\n", "<stats>END\r\n")),
     case("stats-sizes", "KV-STATS-011", send("stats sizes\r\n", "END\r\n")),
+    *(
+        case(name, "KV-STATS-041", send(f"{line}\r\n", "STAT scrubber:status stopped\r\nEND\r\n"))
+        for name, line in (("stats-scrub", "stats scrub"), ("stats-scrub-words", "stats scrub x noreply"))
+    ),
     case("stats-vbucket", "KV-STATS-012", send("stats vbucket\r\n", "STAT vb_0 active\r\nEND\r\n")),
     *(
         case(f"stats-{word}", "KV-STATS-013", send(f"stats {word}\r\n", "ERROR\r\n"))

@@ -74,6 +74,15 @@ def put_frame(number: int) -> Send:
     return frames(f"set key={{k}}{number} value=x", "set ok cas=<cas>")
 
 
+# Meta commands that write {k}1, which is a row.
+META = {
+    "ms": "ms {k}1 1\r\ny\r\n",
+    "ms-append": "ms {k}1 1 MA\r\ny\r\n",
+    "md": "md {k}1\r\n",
+    "md-stale": "md {k}1 I\r\n",
+    "ma": "ma {k}1\r\n",
+    "mg-time": "mg {k}1 T0\r\n",
+}
 SINGLE = (
     case("single-write", "KV-BATCH-001", put(1), committed(1), put(2), committed(2)),
     case("single-noreply", "KV-BATCH-001", send("set {k}1 0 0 1 noreply\r\nx\r\n", ""), committed(1)),
@@ -109,6 +118,19 @@ BINARY = (
         frames("deleteq key={k}1; incrq key={k}4 initial=5", ""),
         committed(2),
     ),
+)
+COUNTED_META = tuple(
+    batch_case(
+        f"{name}-counts",
+        "KV-BATCH-053",
+        insert(1, "5"),
+        *puts(2, 3),
+        send(line, "HD\r\n"),
+        committed(1),
+        put(4),
+        committed(3 if name == "md" else 4),
+    )
+    for name, line in META.items()
 )
 SEEN = (
     batch_case("pending-unseen", "KV-BATCH-002", put(1), committed(0), put(2), committed(0), put(3), committed(0)),
@@ -277,4 +299,4 @@ OWN = (
     ),
 )
 
-CASES: tuple[Case, ...] = (*SINGLE, *BINARY, *SEEN, *COUNTED, *OWN)
+CASES: tuple[Case, ...] = (*SINGLE, *COUNTED_META, *BINARY, *SEEN, *COUNTED, *OWN)

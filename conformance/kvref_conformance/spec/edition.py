@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 FORMAT: Final = 2
 # Chapters of the normative tables in the JSON, by the name of their data.
 TABLES: Final = ("replies", "success", "binary", "data_model", "defaults", "states", "statistics")
-# A longer exchange, in characters, is in an appendix; a case that is longer as JSON is left out.
+# A longer exchange, in characters, is in the appendix of its chapter; a case that is longer as JSON is left out.
 MAX_EXCHANGE: Final = 122
 MAX_CASE: Final = 40_000
 
@@ -185,8 +185,12 @@ def pages(profile: str) -> Mapping[str, str]:
         if found:
             made[f"{chapter.name}.md"] = _page(chapter, found)
             level = conformance_levels.of_chapter(chapter.name)
-            rows.append((f"[{chapter.title}]({chapter.name}.md)", level, str(len(found))))
-    made |= {"exchanges.md": _exchanges(profile), "recordings.md": _recordings(profile)}
+            longer = _exchanges(chapter, found)
+            if longer:
+                made[_appendix(chapter)] = longer
+            linked = f"[exchanges]({_appendix(chapter)})" if longer else ""
+            rows.append((f"[{chapter.title}]({chapter.name}.md)", level, str(len(found)), linked))
+    made["recordings.md"] = _recordings(profile)
     index = [f"# memcached over SQL tables: the profile {profile}", f"Edition of kvref {__version__}."]
     index += [
         "## Tables",
@@ -194,9 +198,12 @@ def pages(profile: str) -> Mapping[str, str]:
             ("chapter", "subject"), [(f"[{t.title}]({t.name}.md)", t.about) for t in tables.chapters(profile)]
         ),
     ]
-    index += ["## Requirements", tables.table(("chapter", "level of conformance", "requirements"), rows)]
     index += [
-        "Appendices: [longer exchanges](exchanges.md) and [recordings of the endpoint](recordings.md).",
+        "## Requirements",
+        tables.table(("chapter", "level of conformance", "requirements", "longer exchanges"), rows),
+    ]
+    index += [
+        "Appendices: the longer exchanges of each chapter, and [recordings of the endpoint](recordings.md).",
         _NOTATION,
     ]
     return {"index.md": "\n\n".join(index) + "\n", **made}
@@ -206,7 +213,7 @@ _NOTATION: Final = """
 ## How to read
 
 Statements use the keywords of RFC 2119, and the keyword is the level. A QUIRK is a MUST that contradicts a published
-text. What a command does and what it replies under one condition is one obligation. A reply in backticks is exact,
+text. Effect and reply form one requirement. A reply in backticks is exact,
 without the CR LF that ends it; words in capitals are placeholders, and TEXT is any text without a line end. A
 requirement without a condition about columns applies to a mapping with columns for flags, cas number and expiry. A
 known deviation is what the endpoint of the profile does instead.
@@ -222,7 +229,9 @@ def _page(chapter: Chapter, found: tuple[Obligation, ...]) -> str:
     shown_at: dict[tuple[str, ...], str] = {}
     for each in found:
         requirement = each.requirement
-        parts.append(f"**{requirement.id}** ({requirement.level}). {requirement.statement}")
+        longer = f" [Exchange]({_appendix(chapter)}#{requirement.id})" if each.exchange and not each.is_short() else ""
+        name = f'<a id="{requirement.id}"></a>**{requirement.id}**'
+        parts.append(f"{name} ({requirement.level}). {requirement.statement}{longer}")
         if each.deviates:
             parts.append(f"Known deviation: {each.deviates}.")
         if each.exchange and each.is_short():
@@ -235,15 +244,21 @@ def _block(lines: Iterable[str]) -> str:
     return "\n".join(["```text", *lines, "```"])
 
 
-def _exchanges(profile: str) -> str:
-    """Return the exchanges that are too long for the pages of the chapters."""
-    found = [each for chapter in requirements.chapters() for each in obligations(chapter, profile)]
+def _appendix(chapter: Chapter) -> str:
+    return f"exchanges/{chapter.name}.md"
+
+
+def _exchanges(chapter: Chapter, found: tuple[Obligation, ...]) -> str:
+    """Return the exchanges that are too long for the page of a chapter, with links back to it; empty without any."""
     by_exchange: dict[tuple[str, ...], list[str]] = {}
     for each in found:
-        if not each.is_short():
+        if each.exchange and not each.is_short():
             by_exchange.setdefault(each.exchange, []).append(each.requirement.id)
-    parts = [f"## {', '.join(names)}\n\n{_block(lines)}" for lines, names in by_exchange.items()]
-    return "\n\n".join(["# Longer exchanges", *parts]) + "\n"
+    parts = []
+    for lines, names in by_exchange.items():
+        linked = (f'<a id="{name}"></a>[{name}](../{chapter.name}.md#{name})' for name in names)
+        parts.append(f"## {', '.join(linked)}\n\n{_block(lines)}")
+    return "\n\n".join([f"# {chapter.title}: longer exchanges", *parts]) + "\n" if parts else ""
 
 
 def _recordings(profile: str) -> str:

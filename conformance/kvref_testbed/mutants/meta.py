@@ -204,3 +204,43 @@ def answers_no_hits_to_q() -> None:
         return b"" if quiet else encode(command, reply)
 
     put(grammar, "encode", silent)
+
+
+@breaks("KV-MG-049")
+def returns_w_before_x() -> None:
+    """The letters W, X and Z are in alphabetical order."""
+    encode = grammar.encode
+    put(
+        grammar,
+        "encode",
+        lambda command, reply: encode(command, reply).replace(b" X W", b" W X").replace(b" Z X", b" X Z"),
+    )
+
+
+@breaks("KV-MG-050")
+def compares_r_with_the_former_time() -> None:
+    """The number of R is compared with the time before the command, wherever T is."""
+    put(commands.MetaRequest, "asks_before", lambda _self, _letter, *_others: True)
+
+
+@breaks("KV-MG-051")
+def compares_r_with_the_new_time() -> None:
+    """The number of R is compared with the new time, wherever T is."""
+    put(commands.MetaRequest, "asks_before", lambda _self, _letter, *_others: False)
+
+
+@breaks("KV-MS-050")
+def returns_no_number_where_nothing_is_stored() -> None:
+    """The flag c returns nothing unless something is stored."""
+    encode = grammar.encode
+    put(grammar, "encode", lambda command, reply: encode(command, reply).replace(b" c0", b""))
+
+
+@breaks("KV-RBATCH-034")
+def counts_no_read_of_a_meta_command() -> None:
+    """`mg` and `me` are not counted as reads of a batch."""
+
+    def uncounted(_session: Session) -> Generator[Any, Any, None]:
+        yield from ()
+
+    put(meta, "count_read", uncounted)
