@@ -244,7 +244,10 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--target", "memcached", "--only", "z-*", "--only", "y"], "--only 'z-*' 'y': no conversation of .* has a matching ID or group"),
+        (
+            ["--target", "memcached", "--only", "z-*", "--only", "y"],
+            "--only 'z-*' 'y': no conversation of .* has a matching ID or group",
+        ),
         (["--target", "mysql-4.0"], "unknown target 'mysql-4.0'"),
         ([], "give a file of conversations and --target NAME, or an address and --proxy LISTEN"),
     ],
