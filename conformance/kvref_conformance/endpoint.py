@@ -69,9 +69,9 @@ def parse_address(text: str) -> SocketAddress:
     try:
         address = addresses.parse_address(text)
     except ConfigError as error:
-        raise CannotJudge(f"endpoint {text!r} is no {addresses.FORM}") from error
+        raise CannotJudge(str(error)) from error
     if not (address.path or address.port):
-        raise CannotJudge(f"endpoint {text!r} is no {addresses.FORM}: port 0 is none")
+        raise CannotJudge(f"address {text!r}: port 0 is not a server's: write {addresses.FORM}")
     return address.socket_address
 
 

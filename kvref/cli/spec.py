@@ -191,6 +191,13 @@ def _shown(wanted: Mapping[str, Requirement], *, contradictions: bool) -> Iterat
             yield Text(f"Cases and recorded conversations: {install('conformance')}")
 
 
+def _near(identifier: str, catalogue: Mapping[str, Requirement]) -> str:
+    chapters = {each.chapter for each in catalogue.values()}
+    if identifier in chapters:
+        return f", did you mean --chapter {identifier}"
+    return suggestion(identifier, catalogue) or suggestion(identifier, sorted(chapters))
+
+
 def _selected(
     identifiers: tuple[str, ...], chapters: tuple[str, ...], profile: str | None, level: str | None
 ) -> Mapping[str, Requirement]:
@@ -198,7 +205,7 @@ def _selected(
     for identifier in identifiers:
         if identifier.upper() not in catalogue:
             raise KvrefError(
-                f"no requirement {identifier!r}{suggestion(identifier, catalogue)}: `kvref spec --list` lists all"
+                f"no requirement {identifier!r}{_near(identifier, catalogue)}: `kvref spec --list` lists all"
             )
     if profile is not None and profile not in profiles.names():
         raise KvrefError(f"no profile {profile!r}{choices(profile, profiles.names())}")

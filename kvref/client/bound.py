@@ -241,7 +241,7 @@ class BoundClient(Client):  # type: ignore[misc]
         except OSError as error:
             raise LinkError(f"{verb}: {self._name()}: {error.strerror or error or 'no answer in time'}") from error
         except theirs.MemcacheUnknownError as error:
-            raise InvalidReplyError(f"{verb}: {self._name()}: {error.args[0]!r} is no answer to it") from error
+            raise InvalidReplyError(f"{verb}: {self._name()}: {error.args[0]!r} is not an answer to it") from error
         except BaseException:
             # An interrupt, or a serde's own error: the answer that is still to come would be the next call's.
             self.close()

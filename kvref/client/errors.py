@@ -120,4 +120,4 @@ def refusal(line: bytes, verb: str, server: str) -> MappedError | None:
 
 def unreadable(line: bytes, verb: str) -> InvalidReplyError:
     """Return the error for a line that is no reply to the request."""
-    return InvalidReplyError(f"{verb}: {line[:60]!r} is no answer to it")
+    return InvalidReplyError(f"{verb}: {line[:60]!r} is not an answer to it")

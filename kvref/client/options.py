@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, TypedDict
 
@@ -267,6 +268,14 @@ def _rotated(number: int, bits: int) -> int:
     return (number << bits | number >> 32 - bits) & _MASK
 
 
+def _is_ipv6(host: str) -> bool:
+    try:
+        IPv6Address(host)
+    except ValueError:
+        return False
+    return True
+
+
 def _address(server: object) -> Address:
     refused = CallError(f"server {shown(server)}: write HOST:PORT, HOST, (host, port), unix:PATH or an absolute path")
     if isinstance(server, tuple) and len(server) == 2:
@@ -289,7 +298,8 @@ def _address(server: object) -> Address:
     else:
         raise refused
     host = host.strip("[]")
-    if not host or not host.isprintable() or " " in host or not 0 < port < 1 << 16:
+    named = host and host.isprintable() and not {" ", "/"} & {*host} and (":" not in host or _is_ipv6(host))
+    if not named or not 0 < port < 1 << 16:
         raise refused
     try:
         host.encode("idna")  # as the resolver does

@@ -275,7 +275,7 @@ def _integer(column: Column, data: bytes, rules: Rules, what: str) -> int:
             return int(data)
         shown = data[:40].decode("utf-8", "replace")
         raise RefusedError(
-            ClientError(f"{what} {shown!r} is no number from {column.low} to {column.high} for column {column.name}")
+            ClientError(f"{what} {shown!r} is not a number from {column.low} to {column.high} for column {column.name}")
         )
     if not is_number(column, data):
         raise RefusedError(Status.NOT_STORED)

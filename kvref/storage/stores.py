@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Final
 
 from kvref.errors import ConfigError, install
@@ -40,9 +41,20 @@ def scheme_of(dsn: str) -> Scheme:
     found = next((each for each in SCHEMES if dsn.startswith(each.prefix)), None)
     if found is None:
         *forms, last = (each.form for each in SCHEMES)
-        file = "" if "://" in dsn else f", for a SQLite file {SQLITE}{dsn}"
-        raise ConfigError(f"store {without_password(dsn)!r}: write {', '.join(forms)} or {last}{file}")
+        raise ConfigError(f"store {without_password(dsn)!r}{_meant(dsn)}: write {', '.join(forms)} or {last}")
     return found
+
+
+def _meant(dsn: str) -> str:
+    """Return a hint what an unknown DSN may mean: another scheme, or a file without one; "" if it is like neither."""
+    word, _, rest = dsn.partition(":")
+    schemes = {each.prefix.partition(":")[0]: each.prefix for each in SCHEMES}
+    name = word.partition("+")[0].casefold()
+    near = next(iter(get_close_matches({"mariadb": "mysql"}.get(name, name), schemes, 1)), "") if rest else ""
+    if near:
+        file = rest if schemes[near] == SQLITE and not rest.startswith("//") else ""
+        return f", did you mean {schemes[near]}{file}"
+    return "" if "://" in dsn else f", did you mean {SQLITE}{dsn}"
 
 
 def open_store(dsn: str, profile: Profile, lock_wait: float) -> Store:

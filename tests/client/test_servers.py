@@ -35,7 +35,27 @@ def test_forms_of_an_address(written: Any, address: Address) -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ["", ":1", "h:x", "h:0", "h:65536", "a b:1", "unix:", ("h",), ("h", "1"), ("h", True), (1, 2), 5, None, []],
+    [
+        "tcp://h:1",
+        "memcached://h",
+        "h:1:2",
+        ("tcp://h", 1),
+        "h/x",
+        "",
+        ":1",
+        "h:x",
+        "h:0",
+        "h:65536",
+        "a b:1",
+        "unix:",
+        ("h",),
+        ("h", "1"),
+        ("h", True),
+        (1, 2),
+        5,
+        None,
+        [],
+    ],
 )
 def test_what_is_no_address(written: Any) -> None:
     for client in (MappedClient, AsyncMappedClient):

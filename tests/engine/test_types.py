@@ -188,7 +188,8 @@ def test_year(desk: Make) -> None:
     endpoint = table(desk, "kvref", "YEAR", "YEAR", "2020, 2020, 0, 0, 0")
     assert value(endpoint, "2020") == b"2020"
     assert (
-        put(endpoint, "2021", b"1900") == b"CLIENT_ERROR value '1900' is no number from 1901 to 2155 for column v\r\n"
+        put(endpoint, "2021", b"1900")
+        == b"CLIENT_ERROR value '1900' is not a number from 1901 to 2155 for column v\r\n"
     )
 
 
@@ -224,7 +225,7 @@ def test_mediumint_reads_as_zero_in_the_plugin(desk: Make) -> None:
     assert value(endpoint, "a") == b"41"
     assert (
         put(endpoint, "a", b"8388608")
-        == b"CLIENT_ERROR value '8388608' is no number from -8388608 to 8388607 for column v\r\n"
+        == b"CLIENT_ERROR value '8388608' is not a number from -8388608 to 8388607 for column v\r\n"
     )
 
 

@@ -215,7 +215,9 @@ def test_integer_key(desk: Make) -> None:
     # Seen on 8.0.33: incr notices a key that is no number, delete does not.
     assert plugin.say(b"incr abc 1\r\ndelete abc\r\n") == b"SERVER_ERROR failed to store item\r\nNOT_FOUND\r\n"
     assert endpoint.say(b"bind ints\r\nget 5 5abc 4294967301\r\n") == b"SUCCEED\r\nVALUE 5 0 4\r\nfive\r\nEND\r\n"
-    assert endpoint.say(store("set", "abc", b"x")).startswith(b"CLIENT_ERROR key 'abc' is no number from -2147483648")
+    assert endpoint.say(store("set", "abc", b"x")).startswith(
+        b"CLIENT_ERROR key 'abc' is not a number from -2147483648"
+    )
 
 
 @pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
@@ -236,7 +238,7 @@ def test_a_key_that_is_refused_leaves_the_batch(desk: Make) -> None:
     d = desk("kvref", *BY_NUMBER)
     d.batch(4, 1000)
     assert d.say(store("set", "@@by_number.1", b"x")) == b"STORED\r\n"
-    assert d.say(store("set", "abc", b"y")).startswith(b"CLIENT_ERROR key 'abc' is no number")
+    assert d.say(store("set", "abc", b"y")).startswith(b"CLIENT_ERROR key 'abc' is not a number")
     assert [d.say(store("set", str(n), b"x")) for n in range(2, 5)] == [b"STORED\r\n"] * 3
     assert d.sql.execute("SELECT COUNT(*) FROM by_number").fetchone() == (4,)
 

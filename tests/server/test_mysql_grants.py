@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -42,10 +43,18 @@ def dsn(database: SQLServer) -> Iterator[str]:
     sql(database, f"DROP USER {USER}")
 
 
+def reported(dsn: str) -> dict[str, Any]:
+    result = CliRunner().invoke(main, ["doctor", "--store", dsn, "--json", "-"])
+    assert result.stdout, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    assert result.exit_code == found["exit_code"]
+    return found
+
+
 def said(dsn: str) -> str:
-    result = CliRunner().invoke(main, ["doctor", "--store", dsn, "--profile", "kvref", "--json", "-"])
-    assert result.exit_code == 0, result.output
-    ((row),) = json.loads(result.stdout)["rows"]
+    found = reported(dsn)
+    assert found["exit_code"] == 0, found
+    ((row),) = found["rows"]
     assert row["state"] == "usable"
     return str(row["not_granted"])
 
@@ -70,6 +79,9 @@ def test_each_level_of_grants(database: SQLServer, dsn: str) -> None:
         ([f"{everything} ON {TABLE}"], ""),
         ([f"SELECT, UPDATE (k, v, w), INSERT (k, v, w), DELETE ON {TABLE}"], ""),
         ([f"SELECT, UPDATE (k), INSERT (v), DELETE ON {TABLE}"], "INSERT, UPDATE"),
+        ([f"SELECT (k), INSERT, UPDATE, DELETE ON {TABLE}"], "SELECT all columns"),
+        ([f"SELECT (k), UPDATE, DELETE ON {TABLE}"], "SELECT, INSERT"),
+        ([f"SELECT (k, v), INSERT (k, v), UPDATE (k, v), DELETE ON {TABLE}"], ""),
         ([r"SELECT, DELETE ON `od\_d``db`.*"], "INSERT, UPDATE"),
         ([r"ALL ON `od%`.*"], ""),
         (["SELECT, INSERT ON *.*"], "UPDATE, DELETE"),
@@ -99,6 +111,38 @@ def test_each_level_of_grants(database: SQLServer, dsn: str) -> None:
         granted(database, text)
         assert said(dsn) == ""
         sql(database, f"REVOKE ALL, GRANT OPTION FROM {USER}", "SET GLOBAL partial_revokes = OFF")
+
+
+def test_columns_that_the_account_does_not_see(database: SQLServer, dsn: str) -> None:
+    columns = "k VARCHAR(9) PRIMARY KEY", "v VARCHAR(9)", "f INT", "w INT"
+    map_table(database, "part", "v", *columns)
+    sql(database, "UPDATE innodb_memcache.containers SET flags = 'f' WHERE name = 'part'")
+    try:
+        for seen, hidden in (("k, v, w", "f"), ("v, f", "k"), ("k, f", "v")):
+            sql(database, f"GRANT SELECT ({seen}), INSERT ({seen}), UPDATE ({seen}), DELETE ON test.part TO {USER}")
+            (row,) = [row for row in reported(dsn)["rows"] if row["name"] == "part"]
+            assert row["state"] == "cannot tell"
+            assert (
+                f"container 'part': this account may not look at the column {hidden} of `test`.`part`, if"
+                in row["fault"]
+            )
+            sql(database, f"GRANT SELECT ON {TABLE} TO {USER}")
+            with serving(dsn) as served, served.connect() as client:
+                line = served.wait_for(f"the column {hidden} of `test`.`part`").rstrip()
+                granted(database, line)
+                served.reload()
+                assert ask(client, b"set @@part.a 7 0 1\r\nx\r\n").startswith(b"SERVER_ERROR 1143 INSERT")
+            sql(database, f"REVOKE ALL, GRANT OPTION FROM {USER}", f"GRANT SELECT ON innodb_memcache.* TO {USER}")
+        # What no row of containers names may be hidden, and the definition of the table.
+        sql(database, f"GRANT SELECT (k, v, f) ON test.part TO {USER}")
+        (row,) = [row for row in reported(dsn)["rows"] if row["name"] == "part"]
+        assert (row["state"], row["not_granted"][: row["not_granted"].index(" in ")]) == (
+            "usable", f"{USER} may not INSERT, UPDATE, DELETE",
+        )  # fmt: skip
+        assert "command denied" in row["not_cached"]
+        assert row["not_cached"].endswith(f": GRANT SELECT ON `test`.`part` TO {USER}")
+    finally:
+        sql(database, "DROP TABLE test.part", "DELETE FROM innodb_memcache.containers WHERE name = 'part'")
 
 
 def test_the_profile_decides_which_columns_are_written(database: SQLServer, dsn: str) -> None:

@@ -121,6 +121,7 @@ class Table:
         hidden: a FULLTEXT index stores its document IDs in a hidden column.
         beginnings: for each unique index on a prefix of a column, the length of the prefix in characters.
         cascades: when a row is deleted, a foreign key may delete rows of this table.
+        hides: why the store does not show all columns, in parentheses, and the fix; "" if it shows all.
     """
 
     source: str
@@ -136,6 +137,7 @@ class Table:
     hidden: bool = False
     beginnings: dict[str, int] = field(default_factory=dict)
     cascades: bool = False
+    hides: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,10 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     if profile["containers.null_option"] == "refused":
         _refuse_null_options(where, row)
     table = _table(where, row, catalog, profile)
+    names = [name for name in _NAME_SEPARATORS.split(row.value_columns or "") if name]
+    if len(names) < 2:
+        names = [row.value_columns or ""]
+    _refuse_unseen(where, table, row, names)
     if table.virtual and profile["containers.virtual_columns"] == "refused":
         columns = ", ".join(sorted(table.virtual))
         raise RowError(
@@ -198,9 +204,6 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         )
     key = _column(where, table, row.key_columns or "", "key column", _key_types(profile))
     _check_key(where, key, profile)
-    names = [name for name in _NAME_SEPARATORS.split(row.value_columns or "") if name]
-    if len(names) < 2:
-        names = [row.value_columns or ""]
     values = tuple(_column(where, table, name, "value column", _VALUE_TYPES) for name in names)
     if len(values) > 1 and profile["containers.bytes_among_several"] == "refused":
         _check_several(where, table, values)
@@ -221,6 +224,15 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         secondary=secondary, clustered=clustered, descending=index in table.descending, blind=indexed != (key.name,),
         not_null=table.not_null, hidden=table.hidden, beginning=beginning, cascades=table.cascades, row=row,
     )  # fmt: skip
+
+
+def _refuse_unseen(where: str, table: Table, row: Container, values: list[str]) -> None:
+    """Refuse a row that names a column which may be there unseen: taken for an option not in use, it would be lost."""
+    options = [each for each in (row.flags, row.cas_column, row.expire_time_column) if each not in (None, "", "0")]
+    unseen = [name for name in (row.key_columns, *values, *options) if name not in table.order]
+    if table.hides and unseen:
+        text = f"{where}: this account may not look at the column {unseen[0]} of {table.source}, if it is there"
+        raise RowError(f"{text} {table.hides}", "unseen")
 
 
 def _check_key(where: str, key: Column, profile: Profile) -> None:

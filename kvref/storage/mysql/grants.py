@@ -23,12 +23,11 @@ from kvref.storage.mysql.schema import OF_THE_CLIENT
 from kvref.storage.mysql.statements import Statements
 
 # What fails without a privilege.
-_COMMANDS: Final = {
-    "SELECT": ("set", "add", "replace", "append", "prepend", "incr", "decr"),
-    "INSERT": ("set", "add"),
-    "UPDATE": ("set", "add", "replace", "append", "prepend", "incr", "decr", "touch"),
-    "DELETE": ("delete", "flush_all", "the removal of expired rows"),
-}
+_READS: Final = ("get", "gat", "append", "prepend", "incr", "decr", "touch", "delete")
+_ALL_COLUMNS: Final = ("set", "add", "replace", "append", "prepend", "incr", "decr")
+_INSERTS: Final = ("set", "add")
+_UPDATES: Final = ("set", "add", "replace", "append", "prepend", "incr", "decr", "touch")
+_DELETES: Final = ("delete", "flush_all", "the removal of expired rows")
 _Say = Callable[[str], Sequence[Sequence[Any]]]
 
 
@@ -47,7 +46,8 @@ def missing(say: _Say, mapping: Mapping, profile: Profile) -> str:
     unknown = ""
     # A table that another client has locked is not waited for.
     say("SET @kvref_wait = @@lock_wait_timeout, lock_wait_timeout = 1")
-    for privilege, statement in _statements(mapping, profile):
+    fails: list[str] = []
+    for privilege, commands, statement in _statements(mapping, profile):
         try:
             say(f"EXPLAIN {statement}")
         except pymysql.err.MySQLError as error:
@@ -56,29 +56,30 @@ def missing(say: _Say, mapping: Mapping, profile: Profile) -> str:
             if error.args[0] not in DENIED:
                 unknown = cause(error)
                 break
-            lacks.append(privilege)
+            lacks += [] if privilege in lacks else [privilege]
+            fails += commands
     say("SET lock_wait_timeout = @kvref_wait")
     who = account(say)
     words = [f"it is not known what {who} may do with {mapping.source}: {unknown}"] if unknown else []
     if lacks:
         privileges = ", ".join(lacks)
-        fails = ", ".join(dict.fromkeys(command for each in lacks for command in _COMMANDS[each]))
         columns = " all columns" if lacks == ["SELECT"] else ""
         words.insert(
             0,
-            f"{who} may not {privileges}{columns} in {mapping.source}, and {fails} fail:"
+            f"{who} may not {privileges}{columns} in {mapping.source}, and {', '.join(dict.fromkeys(fails))} fail:"
             f" GRANT {privileges} ON {mapping.source} TO {who}",
         )
     return "; ".join(words)
 
 
-def _statements(mapping: Mapping, profile: Profile) -> Iterator[tuple[str, str]]:
-    """Yield what kvref sends for sets and deletes, each with the privilege that it needs besides SELECT on the key."""
+def _statements(mapping: Mapping, profile: Profile) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Yield what kvref sends: the privilege that it needs besides SELECT on the key, what fails without it, the SQL."""
     sql = Statements(mapping)
     row = Row(None, (None,) * len(mapping.values), None, None, None)
     clears = rules(profile).clears_unmapped
+    yield "SELECT", _READS, sql.lookup(None)
     if clears:
-        yield "SELECT", sql.every_column
-    yield "INSERT", sql.insert(row, clear_unmapped=clears)
-    yield "UPDATE", sql.update(None, row, clear_unmapped=clears)
-    yield "DELETE", sql.remove(None)
+        yield "SELECT", _ALL_COLUMNS, sql.every_column
+    yield "INSERT", _INSERTS, sql.insert(row, clear_unmapped=clears)
+    yield "UPDATE", _UPDATES, sql.update(None, row, clear_unmapped=clears)
+    yield "DELETE", _DELETES, sql.remove(None)

@@ -216,7 +216,9 @@ class MySQLCatalog:
             name,
         )
         shown = named_rows(self._connection, f"SHOW INDEX FROM {source}")
-        return table_of(source, [tuple(map(_text, row)) for row in described], shown, self._profile)
+        table = table_of(source, [tuple(map(_text, row)) for row in described], shown, self._profile)
+        # information_schema shows an account with privileges on some columns only these.
+        return replace(table, hides=self._denial(f"SELECT * FROM {source} LIMIT 0", source))  # noqa: S608 - quoted
 
     def to_64_bits(self, schema: str, name: str, column: str) -> str:
         """See `Catalog`; the statement keeps the column's comment too."""
@@ -258,15 +260,20 @@ class MySQLCatalog:
         """Raise RowError where information_schema shows no table because the account may not see it."""
         if "\0" in schema + name:
             return  # no table is called so
+        source = f"{quote(schema)}.{quote(name)}"
+        if denial := self._denial(f"SELECT 1 FROM {source} LIMIT 0", source):  # noqa: S608 - quoted
+            raise RowError(f"this account may not look at {schema}.{name}, if it is there {denial}", "unseen")
+
+    def _denial(self, statement: str, source: str) -> str:
+        """Return why the account may not read a table by a statement, in parentheses, and the GRANT; "" if it may."""
         try:
-            self._rows(f"SELECT 1 FROM {quote(schema)}.{quote(name)} LIMIT 0")  # noqa: S608 - quoted
+            self._rows(statement)
         except pymysql.err.MySQLError as error:
             if error.args[0] in DENIED:
-                what = f"this account may not look at {schema}.{name}, if it is there ({cause(error)})"
-                grant = f"GRANT SELECT ON {quote(schema)}.{quote(name)} TO {account(self._rows)}"
-                raise RowError(f"{what}: {grant}", "unseen") from error
+                return f"({cause(error)}): GRANT SELECT ON {source} TO {account(self._rows)}"
             if error.args[0] in OF_THE_CLIENT:
                 raise
+        return ""
 
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         rows = self._rows(

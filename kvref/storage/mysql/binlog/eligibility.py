@@ -6,8 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+import pymysql
+
 from kvref.engine.mapping import Mapping
+from kvref.errors import StoreError
 from kvref.storage.config.catalog import ROW_CACHE
+from kvref.storage.mysql.accounts import account
+from kvref.storage.mysql.errors import DENIED
+from kvref.storage.mysql.login import cause
 from kvref.storage.mysql.schema import SCHEMA, quote
 from kvref.storage.rows import text_of
 
@@ -59,7 +65,13 @@ def terms(say: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, stale
         return Terms(f"option {name} is {OFF}", chosen=True)
     if mode not in (STRONG, FAST):
         return Terms(f"option {name} is {mode!r}: write {STRONG}, {FAST} or {OFF}")
-    ((_, created, *_),) = say(f"SHOW CREATE TABLE {mapping.source}")
+    try:
+        ((_, created, *_),) = say(f"SHOW CREATE TABLE {mapping.source}")
+    except (StoreError, pymysql.err.MySQLError) as error:
+        of_server = error.__cause__ if isinstance(error, StoreError) else error
+        if not isinstance(of_server, pymysql.err.MySQLError) or of_server.args[0] not in DENIED:
+            raise
+        return Terms(f"{cause(of_server)}: GRANT SELECT ON {mapping.source} TO {account(say)}")
     logged = [text_of(value) for _, value in say(_NATIVE)] == ["OFF"]
     reason = refusal(text_of(created), mapping.key.name, cascades_logged=logged)
     return Terms(reason, staleness=(staleness or FAST_STALENESS) * (mode == FAST))
