@@ -133,9 +133,11 @@ def test_statements_at_random(server: SQLServer, tmp_path: Path) -> None:
             cursor.execute(rows())
             connection.commit()
         here, dump = verdicts_of("--store", server.dsn), verdicts_of(str(tmp_path / "x.sql"))
-        different = {name: (here[name], dump.get(name)) for name in here if here[name] != dump.get(name)}
+        judged = {name: verdict for name, verdict in dump.items() if verdict[0] != "cannot tell"}
+        assert len(judged) > len(here) / 2
+        different = {name: (here[name], verdict) for name, verdict in judged.items() if here[name] != verdict}
         assert not different, statements
-        usable += sum(each[0] == "usable" for each in here.values())
+        usable += sum(each[0] == "usable" for each in judged.values())
 
     check()
     assert usable > 50

@@ -109,14 +109,14 @@ def test_a_statement_has_a_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
-        ("INSERT INTO containers VALUES (1/1)", "line 2: .*its rows are not literals as mysqldump writes them"),
+        ("INSERT INTO containers (name) VALUES (1/1)", "line 2: .*its rows are not literals as mysqldump writes them"),
         (
-            "INSERT INTO containers VALUES (((SELECT 'a')))",
+            "INSERT INTO containers (name) VALUES (((SELECT 'a')))",
             "line 2: .*its rows are not literals as mysqldump writes them",
         ),
         (f"INSERT INTO containers VALUES ({'(' * 100}1{')' * 100})", "line 2: .*nested more than 64 levels deep"),
         (f"INSERT INTO containers VALUES ({'1/' * 100}1)", "line 2: .*nested more than 64 levels deep"),
-        ("CREATE TABLE t (`a` NOT NULL)", "line 2: .*the type NOT is not known"),
+        ("CREATE TABLE t (`a` NOT NULL)", "line 2: .*a column without a type"),
         ("CREATE TABLE t (a int, FOREIGN KEY (a))", "line 2: .*a foreign key that refers to no table"),
         ("INSERT INTO containers VALUES ('a', 'b')", "line 2: .*2 values for 9 columns"),
         ("INSERT INTO cache_policies VALUES ('\udcff')", "line 2: .*it has bytes that are no UTF-8"),

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from kvref.doctor.dump.alter import alter_table, is_without_effect, read_options
-from kvref.doctor.dump.declared import Text, text_of
-from kvref.doctor.dump.define import Place, add_index, define, tree_of
+from kvref.doctor.dump.define import Place, alter, define, set_options
 from kvref.doctor.dump.rows import Row, Rows
-from kvref.doctor.dump.session import SessionVariables
-from kvref.doctor.dump.tables import PRIMARY, Column, Table
-from kvref.doctor.dump.words import Key, NotUnderstood, Words, full, words
+from kvref.doctor.dump.script import NAME, TEXT
+from kvref.doctor.dump.statements import FULL_NAME, Key, NotUnderstood, full, key_of, tree_of, unquoted
+from kvref.doctor.dump.tables import Table
+from kvref.doctor.dump.types import Text, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,18 +23,37 @@ CONFIGURATION: Final = "innodb_memcache"
 CONFIG_TABLES: Final = frozenset({"containers", "config_options", "cache_policies"})
 # Statements that change no definition of a table and no row of the configuration.
 _WITHOUT_EFFECT: Final = frozenset(
-    "LOCK UNLOCK FLUSH ANALYZE CHECK CHECKSUM OPTIMIZE REPAIR SHOW SELECT DESC DESCRIBE EXPLAIN DO HELP GRANT REVOKE"
-    " CHANGE START STOP RESET PURGE KILL CACHE BINLOG DEALLOCATE SAVEPOINT RELEASE SIGNAL RESIGNAL GET INSTALL"
-    " UNINSTALL SHUTDOWN CLONE TABLE VALUES HANDLER".split()
+    "ANALYZE CHECK CHECKSUM OPTIMIZE REPAIR SHOW SELECT DESC DESCRIBE EXPLAIN DO HELP GRANT REVOKE CHANGE STOP RESET"
+    " PURGE KILL CACHE BINLOG PREPARE DEALLOCATE SAVEPOINT RELEASE SIGNAL RESIGNAL GET INSTALL UNINSTALL SHUTDOWN CLONE"
+    " TABLE VALUES HANDLER".split()
 )
+_COMMITS: Final = frozenset({"COMMIT", "LOCK", "UNLOCK", "FLUSH"})
 _ROWS: Final = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "LOAD"})
-# What CREATE, ALTER and DROP may be of besides tables, indexes, views, triggers and databases.
-_OTHERS: Final = frozenset(
-    "PROCEDURE FUNCTION EVENT USER ROLE SERVER TABLESPACE LOGFILE PACKAGE INSTANCE RESOURCE LIBRARY REFERENCE".split()
+_DEFINITIONS: Final = frozenset({"CREATE", "ALTER", "DROP"})
+# Up to the first word that says what CREATE, ALTER or DROP is of, and its name.
+_HEAD: Final = re.compile(
+    rf"(?P<verb>\w+)\b(?P<modifiers>(?:{TEXT}|[^'\"`])*?)\b(?P<kind>TABLE|TABLES|INDEX|VIEW|TRIGGER|DATABASE|SCHEMA"
+    r"|SEQUENCE|PROCEDURE|FUNCTION|EVENT|USER|ROLE|SERVER|TABLESPACE|LOGFILE|PACKAGE|INSTANCE|RESOURCE|LIBRARY"
+    rf"|REFERENCE)\b\s*(?P<condition>IF\s+(?:NOT\s+)?EXISTS\s+)?(?P<name>{FULL_NAME})?\s*",
+    re.IGNORECASE | re.DOTALL,
 )
-_KINDS: Final = frozenset({"TABLE", "TABLES", "INDEX", "VIEW", "TRIGGER", "DATABASE", "SCHEMA", "SEQUENCE", *_OTHERS})
-_QUERIES: Final = frozenset({"AS", "SELECT", "WITH", "VALUES", "IGNORE", "REPLACE"})
+_ON: Final = re.compile(rf"(?:{TEXT}|[^'\"`])*?\bON\s+(?P<table>{FULL_NAME})\s*", re.IGNORECASE | re.DOTALL)
+_RENAME: Final = re.compile(rf"\s*({FULL_NAME})\s+TO\s+({FULL_NAME})\s*(?:,|\Z)", re.IGNORECASE)
+_TRUNCATE: Final = re.compile(rf"TRUNCATE\s+(?:TABLE\s+)?({FULL_NAME})\s*", re.IGNORECASE)
+_PARTITIONS: Final = re.compile(rf"((?:{TEXT}|[^'\"`])*?)\bPARTITION\s+BY\b", re.IGNORECASE | re.DOTALL)
+_VARIABLE: Final = re.compile(r"\b(\w+)\s*:?=\s*((?:'[^']*'|\"[^\"]*\"|[^,'\"])*)", re.DOTALL)
+_OFF: Final = frozenset({"0", "OFF", "FALSE"})
+# Variables that decide what CREATE TABLE makes.
+_DECISIVE: Final = frozenset({"explicit_defaults_for_timestamp", "sql_generate_invisible_primary_key"})
+_ENGINES: Final = frozenset({"storage_engine", "default_storage_engine"})
 _SHOWN: Final = 60  # characters of a statement in a note
+# In these places the server takes a name and no text, so that double quotes mean sql_mode ANSI_QUOTES.
+_ANSI: Final = re.compile(
+    r'\s*(?:USE\s+"|(?:INSERT|REPLACE)\s+(?:\w+\s+)*?(?:INTO\s+)?"|(?:UPDATE|FROM)\s+"'
+    r'|(?:CREATE|ALTER|DROP|RENAME|TRUNCATE|DELETE)\s(?:[^"\'`(]|`[^`]*`)*"'
+    r'|(?:CREATE|ALTER)\s(?:[^"\'`(]|`[^`]*`)*\(\s*")',
+    re.IGNORECASE,
+)
 
 
 class Changes:
@@ -64,21 +81,20 @@ class Changes:
         """There are rows of the configuration."""
         self.skipped: list[str] = []
         """Statements that were passed over."""
-        self._temporary: dict[Key, Table] = {}
         self._texts: dict[str, Text] = {}
+        self._temporary: set[Key] = set()
         self._database = CONFIGURATION
-        self._session = SessionVariables(server)
-        self._concerned: list[Key] = []
+        self._ansi = False
+        self._engine = "InnoDB"
+        self._in_transaction = False
+        self._autocommit = True
         self._uncommitted = False
+        self._concerned: list[Key] = []
         self._shown = ""
 
     def wants(self, written: str) -> bool:
         """Return whether the rows of a table are needed, by its name in a statement."""
-        try:
-            key = words(written, ansi=True).table(self._database)
-        except NotUnderstood:
-            return True
-        return key[0] == CONFIGURATION
+        return key_of(written, self._database)[0] == CONFIGURATION
 
     def take(self, statement: Statement) -> None:
         """Follow a statement."""
@@ -88,22 +104,17 @@ class Changes:
         self._concerned = []
         self._shown = " ".join(statement.text.split())[:_SHOWN]
         try:
-            self._follow(self._words(statement))
+            self._follow(statement)
         except NotUnderstood as reason:
             shown = f"{self._shown}: " if self._shown else ""
             self._doubt(f"line {statement.line}: {shown}{reason}")
-
-    def _words(self, statement: Statement) -> Words:
-        if not statement.ended:
-            raise NotUnderstood("the dump ends within a text")
-        return words(statement.text, ansi=self._session.ansi or _names_in_double_quotes(statement.text))
 
     def _doubt(self, reason: str) -> None:
         """Note that a statement was not understood: of the tables that it names, else of all."""
         if not self._concerned:
             self.doubt = reason
         for key in self._concerned:
-            table = self._temporary.get(key) or self.tables.get(key)
+            table = self.tables.get(key)
             if table is None:
                 self.doubts.setdefault(key, reason)
             else:
@@ -111,388 +122,286 @@ class Changes:
 
     def finish(self) -> None:
         """Note what the end of the script leaves open."""
-        self._roll_back()
+        if self._uncommitted:
+            for key in self.rows:
+                self.tables[key].doubt = "its rows are not committed"
 
-    def _follow(self, statement: Words) -> None:
-        head = statement.next()
-        follow: Callable[[Words], None] | None = getattr(self, f"_{head.lower()}", None) if head in _HEADS else None
+    def _follow(self, statement: Statement) -> None:
+        if not statement.ended:
+            raise NotUnderstood("the dump ends within a text")
+        text = statement.text
+        first = re.match(r"\w+", text)
+        head = first[0].upper() if first else text[:1]
+        follow: Callable[[str], None] | None = {
+            "USE": self._use, "SET": self._set, "BEGIN": self._begin, "START": self._begin, "ROLLBACK": self._roll_back,
+            "RENAME": self._rename, "TRUNCATE": self._truncate,
+        }.get(head)  # fmt: skip
         if follow is not None:
-            statement.take()
-            follow(statement)
+            follow(text)
+        elif head in _DEFINITIONS:
+            self._commit()
+            self._define(text)
         elif head in _ROWS:
-            self._change_rows(statement)
-        elif head in _WITHOUT_EFFECT or not statement or head == "(":
-            self._commits(head)
-        else:
+            self._change_rows(text, head)
+        elif head in _COMMITS:
+            self._commit()
+        elif head not in _WITHOUT_EFFECT and head not in ("", "("):
             raise NotUnderstood("what it does is not known")
 
-    def _commits(self, head: str) -> None:
-        if head in ("LOCK", "UNLOCK", "START", "FLUSH", "ANALYZE", "OPTIMIZE", "REPAIR"):
-            self._uncommitted = False
+    def _tree(self, text: str) -> exp.Expr:
+        return tree_of(text, ansi=self._ansi or _ANSI.match(text) is not None)
 
-    def _table_key(self, statement: Words) -> Key:
-        key = statement.table(self._database)
+    def _key(self, written: str | exp.Expr) -> Key:
+        """Return the schema and name of a table that a statement is about."""
+        if isinstance(written, str):
+            key = key_of(written, self._database)
+        else:
+            key = (written.args["db"].name if written.args.get("db") else self._database, written.name)
         self._concerned.append(key)
+        if key in self._temporary:
+            raise NotUnderstood("there is a temporary table with its name")
         return key
 
-    def _place(self, key: Key) -> Place:
-        return Place(self.server, key, self._session.implicit_timestamp)
-
     def _needed(self, key: Key) -> Table:
-        table = self._temporary.get(key) or self.tables.get(key)
+        table = self.tables.get(key)
         if table is None:
             raise NotUnderstood(f"the dump has no table {full(key)} for it")
         if table.doubt:
             raise NotUnderstood(table.doubt)
         return table
 
-    # Databases and the session.
+    # Databases, the session and transactions.
 
-    def _use(self, statement: Words) -> None:
-        self._database = statement.name()
-        if statement:
+    def _use(self, text: str) -> None:
+        name = re.fullmatch(rf"USE\s+({NAME})\s*", text, re.IGNORECASE)
+        if name is None:
             raise NotUnderstood("USE without its end")
+        self._database = unquoted(name[1])
 
-    def _set(self, statement: Words) -> None:
-        if self._session.set(statement):
-            self._uncommitted = False
+    def _set(self, text: str) -> None:
+        if re.match(r"SET\s+STATEMENT\b", text, re.IGNORECASE):
+            raise NotUnderstood("a statement with variables of its own")
+        for name, value in _VARIABLE.findall(text):
+            written = value.strip().strip("'\"").strip()
+            match name.lower():
+                case "sql_mode":
+                    self._ansi = "ANSI" in written.upper()
+                case "autocommit":
+                    self._autocommit = written.upper() not in _OFF
+                    if self._autocommit:
+                        self._commit()
+                case engine if engine in _ENGINES and re.fullmatch(r"\w+", written):
+                    self._engine = written
+                case decisive if decisive in _DECISIVE | _ENGINES:
+                    raise NotUnderstood("the tables that follow depend on it")
 
-    def _prepare(self, statement: Words) -> None:
-        self._session.prepare(statement, _WITHOUT_EFFECT | {"SET"})
-
-    def _execute(self, statement: Words) -> None:
-        self._session.execute(statement)
-
-    def _begin(self, statement: Words) -> None:
-        if statement.has("NOT", "ATOMIC"):
+    def _begin(self, text: str) -> None:
+        if re.match(r"BEGIN\s+NOT\b", text, re.IGNORECASE):
             raise NotUnderstood("what it does is not known")
-        self._commit(statement)
-        self._session.in_transaction = True
+        self._commit()
+        self._in_transaction = True
 
-    def _start(self, statement: Words) -> None:
-        if statement.has("TRANSACTION"):
-            self._begin(statement)
+    def _commit(self) -> None:
+        self._in_transaction = self._uncommitted = False
 
-    def _commit(self, _: Words) -> None:
-        self._session.in_transaction = False
+    def _roll_back(self, _: str) -> None:
+        self.finish()
         self._uncommitted = False
 
-    def _rollback(self, statement: Words) -> None:
-        self._roll_back()
-        if not (statement.has("TO") or statement.has("WORK", "TO")):
-            self._commit(statement)
+    def _database_text(self, name: str, text: str) -> None:
+        """Take a database's character set from the options of CREATE or ALTER DATABASE."""
+        made = self._tree(f"CREATE DATABASE x {text}")
+        options = made.args["properties"].expressions if made.args.get("properties") else []
+        table = Table(self._texts.get(name) or text_of(self.server, "", ""))
+        set_options(table, options, self.server)
+        self._texts[name] = table.text
 
-    def _roll_back(self) -> None:
-        """Note that rows of the configuration are not committed."""
-        if self._uncommitted:
-            for key in self.rows:
-                self.tables[key].doubt = "its rows are not committed"
-
-    def _make_database(self, statement: Words) -> None:
-        statement.accept("IF", "NOT", "EXISTS")
-        name = statement.name()
-        self._database_text(name, statement)
-        self.whole.add(name)
-
-    def _database_text(self, name: str, statement: Words) -> None:
-        options = read_options(statement, self.server, None)
-        text = options.text or self._texts.get(name)
-        self._texts[name] = text or text_of(self.server, "", "")
-
-    def _drop_database(self, statement: Words) -> None:
-        statement.accept("IF", "EXISTS")
-        name = statement.name()
+    def _drop_database(self, name: str) -> None:
         for key in [key for key in self.tables if key[0] == name]:
             self._remove(key)
         self.views = {key for key in self.views if key[0] != name}
         self._texts.pop(name, None)
-        self.whole.add(name)
 
     # Tables.
 
-    def _create(self, statement: Words) -> None:
-        replacing = statement.accept("OR", "REPLACE")
-        modifiers, kind = self._kind(statement)
-        self._implicit_commit(kind, modifiers)
-        if kind == "TABLE":
-            self._create_table(statement, temporary="TEMPORARY" in modifiers, replacing=replacing)
-        elif kind == "INDEX":
-            self._create_index(statement, modifiers, replacing=replacing)
-        elif kind == "VIEW":
-            statement.accept("IF", "NOT", "EXISTS")
-            self._create_view(self._table_key(statement))
-        elif kind == "TRIGGER":
-            self._create_trigger(statement)
-        elif kind in ("DATABASE", "SCHEMA"):
-            if replacing:
-                self._drop_database(Words("", [*statement][:1]))
-            self._make_database(statement)
-        elif kind == "SEQUENCE":
-            statement.accept("IF", "NOT", "EXISTS")
-            self._table_key(statement)
-            raise NotUnderstood("a sequence")
+    def _define(self, text: str) -> None:
+        """Follow CREATE, ALTER or DROP."""
+        head = _HEAD.match(text)
+        if head is None:
+            raise NotUnderstood("what it does is not known")
+        verb, kind, rest = head["verb"].upper(), head["kind"].upper(), text[head.end() :]
+        modifiers = frozenset(head["modifiers"].upper().split())
+        match kind:
+            case "DATABASE" | "SCHEMA":
+                self._define_database(verb, head["name"], rest)
+            case "TABLE" | "TABLES" | "VIEW" if verb == "DROP":
+                self._drop_tables(text[head.start("name") :], view=kind == "VIEW", temporary="TEMPORARY" in modifiers)
+            case "TABLE":
+                self._define_table(verb, modifiers, head, text)
+            case "INDEX":
+                self._define_index(verb, modifiers, head["name"] or "", rest)
+            case "VIEW":
+                self.views.add(self._key(head["name"] or ""))
+            case "TRIGGER":
+                self._define_trigger(verb, head["name"] or "", rest)
+            case "SEQUENCE":
+                self._key(head["name"] or "")
+                raise NotUnderstood("a sequence")
+            case _ if verb == "CREATE":
+                self.skipped.append(self._shown)
+
+    def _define_database(self, verb: str, written: str | None, rest: str) -> None:
+        name = unquoted(written or self._database)
+        if verb == "DROP":
+            self._drop_database(name)
         else:
-            self.skipped.append(self._shown)
+            self._database_text(name, rest)
+        if verb != "ALTER":
+            self.whole.add(name)
 
-    def _kind(self, statement: Words) -> tuple[set[str], str]:
-        """Read up to the kind of object; return the words before it, and the kind."""
-        modifiers = set[str]()
-        while statement:
-            word = statement.next()
-            statement.take()
-            if word in _KINDS:
-                return modifiers, word
-            modifiers.add(word)
-        raise NotUnderstood("what it does is not known")
+    def _define_table(self, verb: str, modifiers: frozenset[str], head: re.Match[str], text: str) -> None:
+        key = self._key(head["name"] or "")
+        if "TEMPORARY" in modifiers:
+            self._temporary.add(key)
+            raise NotUnderstood("a temporary table")
+        if verb == "ALTER":
+            self._alter_table(key, f"ALTER TABLE {head['name']} ", text[head.end() :])
+        else:
+            self._create_table(key, text, exists=head["condition"] is not None, replacing="REPLACE" in modifiers)
 
-    def _implicit_commit(self, kind: str, modifiers: set[str]) -> None:
-        if "TEMPORARY" not in modifiers or kind != "TABLE":
-            self._uncommitted = False
-            self._session.in_transaction = False
-
-    def _create_table(self, statement: Words, *, temporary: bool, replacing: bool) -> None:
-        unless = statement.accept("IF", "NOT", "EXISTS")
-        key = self._table_key(statement)
-        there = self._temporary if temporary else self.tables
-        if key in there or (key in self.views and not temporary):
-            if unless:
+    def _create_table(self, key: Key, text: str, *, exists: bool, replacing: bool) -> None:
+        if key in self.tables or key in self.views:
+            if exists:
                 return
             if not replacing:
                 raise NotUnderstood("it is there already, and the client stops here")
             self._remove(key)
-        table, rows = self._defined(statement, key)
-        table.temporary = temporary
-        there[key] = table
+        self.tables[key] = self._defined(key, text)
         self.doubts.pop(key, None)
         self.gone.discard(key)
-        if key[0] == CONFIGURATION and not temporary:
-            self.rows[key] = rows
-            self.configured |= bool(rows)
+        if key[0] == CONFIGURATION:
+            self.rows[key] = []
 
-    def _defined(self, statement: Words, key: Key) -> tuple[Table, list[Row]]:
-        """Return a table that CREATE TABLE makes, with the rows that it begins with."""
-        if statement.accept("LIKE"):
-            return self._like(statement.table(self._database), key), []
-        elements = list[Words]()
-        if statement.next() == "(":
-            group = statement.group()
-            if group.accept("LIKE"):
-                return self._like(group.table(self._database), key), []
-            if group.next() in ("SELECT", "WITH"):
-                return self._selected(group, key, Table(self._text(key)))
-            elements = list(group.parts())
-        options = read_options(statement, self.server, self._text(key))
-        table = Table(options.text or self._text(key), options.engine or self._session.engine, options.partitioned)
-        for element in sorted(elements, key=_after_columns):
-            define(table, element, self._place(key))
-        if statement:
-            return self._selected(statement, key, table)
-        if self._session.adds_primary_key and PRIMARY not in table.indexes:
-            raise NotUnderstood("the server adds a primary key that is not shown")
-        return table, []
-
-    def _text(self, key: Key) -> Text:
-        return self._texts.get(key[0]) or text_of(self.server, "", "")
+    def _defined(self, key: Key, text: str) -> Table:
+        """Return a table that CREATE TABLE makes."""
+        partitions = _PARTITIONS.match(text)
+        tree = self._tree(text if partitions is None else partitions[1])
+        if tree.args.get("expression"):
+            raise NotUnderstood("columns or rows of a query")
+        if like := tree.find(exp.LikeProperty):
+            return self._like(self._key(like.this), key)
+        if not isinstance(tree.this, exp.Schema):
+            raise NotUnderstood("its form is not known")
+        default = self._texts.get(key[0]) or text_of(self.server, "", "")
+        table = Table(default, self._engine, partitions is not None)
+        properties = tree.args.get("properties")
+        set_options(table, properties.expressions if properties else [], self.server)
+        define(table, tree.this.expressions, Place(self.server, key))
+        return table
 
     def _like(self, other: Key, key: Key) -> Table:
+        self._concerned.remove(other)
         table = self._needed(other).copy()
         if not self.server.mariadb:
             stem, new = f"{other[1]}_chk_", f"{key[1]}_chk_"
             table.checks = {name.replace(stem, new, 1): names for name, names in table.checks.items()}
         return table
 
-    def _selected(self, statement: Words, key: Key, table: Table) -> tuple[Table, list[Row]]:
-        """Return a table made of a query's columns; raises NotUnderstood for more than columns of one table."""
-        statement.accept("AS")
-        query = tree_of(statement.group().rest() if statement.next() == "(" else statement.rest())
-        if table.columns:
-            return self._with_literals(query, table)
-        if not isinstance(query, exp.Select):
-            raise NotUnderstood("columns of a query")
-        other, original = self._queried(query)
-        for each in query.expressions:
-            if isinstance(each, exp.Star):
-                for column in original.columns:
-                    table.insert(_as_selected(column), None)
-            elif isinstance(each, exp.Column):
-                table.insert(_as_selected(original.columns[original.place(each.name)]), None)
-            else:
-                raise NotUnderstood("columns of a query")
-        if key[0] != CONFIGURATION:
-            return table, []
-        cells = Rows(original, self.rows[other]).query(query) if other in self.rows else None
-        if cells is None:
-            raise NotUnderstood("rows of another schema")
-        names = [column.name.lower() for column in table.columns]
-        return table, [dict(zip(names, row, strict=True)) for row in cells]
+    def _alter_table(self, key: Key, head: str, text: str) -> None:
+        """Follow ALTER TABLE.
 
-    @staticmethod
-    def _with_literals(query: exp.Expr, table: Table) -> tuple[Table, list[Row]]:
-        """Return a table with the rows of a query of literals, each named as a column; raises NotUnderstood."""
-        selects = [query] if isinstance(query, exp.Select) else list(query.find_all(exp.Select))
-        if not selects or query.find(exp.From) or query.find(exp.Where) or query.find(exp.Limit):
-            raise NotUnderstood("columns of a query")
-        names = [each.alias for each in selects[0].expressions]
-        if not all(names) or any(not table.has(name) for name in names):
-            raise NotUnderstood("columns of a query")
-        selected = [table.columns[table.place(name)] for name in names]
-        table.columns = [column for column in table.columns if column not in selected] + selected
-        rows = Rows(table, [])
-        for select in selects:
-            literals = exp.Tuple(expressions=[each.unalias() for each in select.expressions])
-            columns = [exp.to_identifier(name, quoted=True) for name in names]
-            target = exp.Schema(this=exp.to_table("t"), expressions=columns)
-            insert = exp.Insert(this=target, expression=exp.Values(expressions=[literals]))
-            rows.insert(insert, lambda _: [], replacing=False)
-        return table, rows.rows
-
-    def _queried(self, query: exp.Select) -> tuple[Key, Table]:
-        named = query.args.get("from_")
-        tables = list(query.find_all(exp.Table))
-        if named is None or len(tables) != 1:
-            raise NotUnderstood("a query of several tables")
-        key = (tables[0].db or self._database, tables[0].name)
-        return key, self._needed(key)
-
-    def _create_index(self, statement: Words, modifiers: set[str], *, replacing: bool) -> None:
-        unless = statement.accept("IF", "NOT", "EXISTS")
-        name = statement.name()
-        if statement.any_of("USING", "TYPE"):
-            statement.take()
-        if not statement.accept("ON"):
-            raise NotUnderstood("CREATE INDEX without a table")
-        table = self._needed(self._table_key(statement))
-        if statement.accept("NOWAIT") or statement.accept("WAIT"):
-            raise NotUnderstood("it does not wait for a lock")
-        kind = next(iter(modifiers & {"UNIQUE", "FULLTEXT", "SPATIAL"}), "KEY")
-        if name.lower() in (each.lower() for each in table.indexes):
-            if unless:
-                return
-            if replacing:
-                del table.indexes[table.find_index(name)]
-        add_index(table, statement.after(f"{kind} KEY `{name.replace('`', '``')}`"), kind)
-
-    def _create_view(self, key: Key) -> None:
-        self.doubts.pop(key, None)
-        self.gone.discard(key)
-        self.views.add(key)
-
-    def _create_trigger(self, statement: Words) -> None:
-        statement.accept("IF", "NOT", "EXISTS")
-        _, name = statement.table(self._database)
-        while statement and not statement.accept("ON"):
-            statement.take()
-        key = self._table_key(statement)
-        self._needed(key).triggers.append(name)
-
-    def _alter(self, statement: Words) -> None:
-        modifiers, kind = self._kind(statement)
-        self._implicit_commit(kind, modifiers)
-        if kind in ("DATABASE", "SCHEMA"):
-            database = self._database if statement.next() in _DATABASE_OPTIONS else statement.name()
-            self._database_text(database, statement)
-        elif kind == "VIEW":
-            self._create_view(self._table_key(statement))
-        elif kind == "TABLE":
-            self._alter_table(statement)
-        elif kind not in _OTHERS:
-            raise NotUnderstood("what it does is not known")
-
-    def _alter_table(self, statement: Words) -> None:
-        exists = statement.accept("IF", "EXISTS")
-        key = self._table_key(statement)
-        if exists and key not in self.tables and key not in self._temporary and key[0] in self.whole:
-            return
-        if statement and all(is_without_effect(action) for action in statement.copy().parts()):
+        Args:
+            key: of the table.
+            head: the statement up to its name.
+            text: the actions.
+        """
+        if re.fullmatch(r"(?:DIS|EN)ABLE\s+KEYS\s*", text, re.IGNORECASE):
             return
         table = self._needed(key)
         before = [column.name for column in table.columns]
-        done = alter_table(table, statement, self._place(key), self._database)
-        if key in self.rows and table is self.tables.get(key):
-            self.rows[key] = _moved(self.rows[key], before, table, done.renamed)
-        if done.name is not None and key in self._temporary:
-            self._temporary[done.name] = self._temporary.pop(key)
-        elif done.name is not None:
-            self._rename_table(key, done.name)
+        partitions = _PARTITIONS.match(text)
+        if re.fullmatch(r"REMOVE\s+PARTITIONING\s*", text, re.IGNORECASE):
+            table.partitioned = False
+        elif partitions is None or partitions[1].strip():
+            self._actions(key, table, self._tree(head + (text if partitions is None else partitions[1])))
+        table.partitioned |= partitions is not None
+        if self.rows.get(key) and before != [column.name for column in table.columns]:
+            raise NotUnderstood("it changes columns of rows that are there")
 
-    def _rename(self, statement: Words) -> None:
-        self._uncommitted = False
-        if statement.any_of("USER"):
+    def _actions(self, key: Key, table: Table, tree: exp.Expr) -> None:
+        new = None
+        for action in tree.args.get("actions") or ():
+            if isinstance(action, exp.AlterRename):
+                new = self._key(action.this)
+            else:
+                alter(table, action, Place(self.server, key))
+        set_options(table, tree.args.get("options") or (), self.server)
+        if new is not None:
+            self._rename_table(key, new)
+
+    def _define_index(self, verb: str, modifiers: frozenset[str], name: str, rest: str) -> None:
+        """Follow CREATE INDEX and DROP INDEX as ALTER TABLE."""
+        found = _ON.match(rest)
+        if found is None:
+            raise NotUnderstood("an index without a table")
+        head = f"ALTER TABLE {found['table']} "
+        columns = rest[found.end() :]
+        kind = next(iter(modifiers & {"UNIQUE", "FULLTEXT", "SPATIAL"}), "")
+        action = f"DROP INDEX {name}" if verb == "DROP" else f"ADD {kind} KEY {name} {columns}"
+        self._alter_table(self._key(found["table"]), head, action)
+
+    def _define_trigger(self, verb: str, name: str, rest: str) -> None:
+        schema, trigger = key_of(name, self._database)
+        if verb == "DROP":
+            for key, table in self.tables.items():
+                if key[0] == schema and trigger in table.triggers:
+                    table.triggers.remove(trigger)
             return
-        if not statement.any_of("TABLE", "TABLES"):
+        found = _ON.match(rest)
+        if found is None:
+            raise NotUnderstood("a trigger without a table")
+        self._needed(self._key(found["table"])).triggers.append(trigger)
+
+    def _rename(self, text: str) -> None:
+        self._commit()
+        head = re.match(r"RENAME\s+(TABLES?|USER)\s+(?:IF\s+EXISTS\s+)?", text, re.IGNORECASE)
+        if head is None:
             raise NotUnderstood("what it does is not known")
-        statement.accept("IF", "EXISTS")
-        for pair in statement.parts():
-            old = self._table_key(pair)
-            if not pair.accept("TO"):
-                raise NotUnderstood("RENAME TABLE without TO")
-            self._rename_table(old, self._table_key(pair))
+        position = head.end()
+        while head[1].upper() != "USER" and position < len(text):
+            pair = _RENAME.match(text, position)
+            if pair is None:
+                raise NotUnderstood("RENAME TABLE of another form")
+            self._rename_table(self._key(pair[1]), self._key(pair[2]))
+            position = pair.end()
 
     def _rename_table(self, old: Key, new: Key) -> None:
-        self._concerned.append(new)
         if new in self.tables or new in self.views:
             raise NotUnderstood(f"{full(new)} is there already, and the client stops here")
         if old in self.views:
             self.views.remove(old)
             self.views.add(new)
             return
-        if old in self._temporary and self.server.mariadb:  # MySQL's RENAME TABLE is of other tables only
-            self._temporary[new] = self._temporary.pop(old)
-            return
-        table = self.tables.get(old)
+        if CONFIGURATION in (old[0], new[0]):
+            raise NotUnderstood("a table of the configuration gets another name")
+        table = self.tables.pop(old, None)
         if table is None:
             raise NotUnderstood(f"the dump has no table {full(old)} for it")
-        rows = self.rows.pop(old, None)
-        if new[0] == CONFIGURATION and rows is None:
-            table.doubt = table.doubt or f"it comes from {full(old)}, whose rows are not read"
-        del self.tables[old]
         self.gone.add(old)
         self.gone.discard(new)
         self.doubts.pop(new, None)
         self.tables[new] = table
-        if new[0] == CONFIGURATION:
-            self.rows[new] = rows or []
-        stem = f"{old[1]}_ibfk_"
-        table.foreign = {name.replace(stem, f"{new[1]}_ibfk_", 1): each for name, each in table.foreign.items()}
         for other in self.tables.values():
             other.foreign = {
-                name: replace(each, parent=new) if each.parent == old else each for name, each in other.foreign.items()
+                name: each._replace(parent=new) if each.parent == old else each for name, each in other.foreign.items()
             }
 
-    def _drop(self, statement: Words) -> None:
-        modifiers, kind = self._kind(statement)
-        self._implicit_commit(kind, modifiers)
-        if kind in ("DATABASE", "SCHEMA"):
-            self._drop_database(statement)
-        elif kind in ("TABLE", "TABLES", "VIEW", "SEQUENCE"):
-            statement.accept("IF", "EXISTS")
-            for each in statement.parts():
-                self._drop_table(self._table_key(each), view=kind == "VIEW", temporary="TEMPORARY" in modifiers)
-        elif kind == "INDEX":
-            self._drop_index(statement)
-        elif kind == "TRIGGER":
-            statement.accept("IF", "EXISTS")
-            schema, name = statement.table(self._database)
-            for key, table in self.tables.items():
-                if key[0] == schema and name in table.triggers:
-                    table.triggers.remove(name)
-
-    def _drop_table(self, key: Key, *, view: bool, temporary: bool) -> None:
-        if view:
-            self.views.discard(key)
-        elif key in self._temporary:
-            del self._temporary[key]
-        elif not temporary:
-            self._remove(key)
-
-    def _drop_index(self, statement: Words) -> None:
-        exists = statement.accept("IF", "EXISTS")
-        name = statement.name()
-        if not statement.accept("ON"):
-            raise NotUnderstood("DROP INDEX without a table")
-        table = self._needed(self._table_key(statement))
-        if not exists or name.lower() in (each.lower() for each in table.indexes):
-            del table.indexes[table.find_index(name)]
+    def _drop_tables(self, names: str, *, view: bool, temporary: bool) -> None:
+        for name in re.findall(FULL_NAME, re.sub(r"\s+(?:RESTRICT|CASCADE)\s*$", "", names, flags=re.IGNORECASE)):
+            if view:
+                self.views.discard(key_of(name, self._database))
+            elif not temporary:
+                self._remove(self._key(name))
 
     def _remove(self, key: Key) -> None:
         self.tables.pop(key, None)
@@ -503,112 +412,43 @@ class Changes:
 
     # Rows.
 
-    def _truncate(self, statement: Words) -> None:
-        self._uncommitted = False
-        statement.any_of("TABLE")
-        key = self._table_key(statement)
-        if key in self.rows and key not in self._temporary:
+    def _truncate(self, text: str) -> None:
+        self._commit()
+        found = _TRUNCATE.fullmatch(text)
+        if found is None:
+            raise NotUnderstood("its form is not known")
+        key = self._key(found[1])
+        if key in self.rows:
             self.rows[key] = []
 
-    def _change_rows(self, statement: Words) -> None:
-        head = statement.next()
-        if not any(
-            token.text.lower() in {CONFIGURATION, *CONFIG_TABLES, *self._configuration()} for token in statement
-        ):
+    def _change_rows(self, text: str, head: str) -> None:
+        names = {CONFIGURATION, *CONFIG_TABLES, *(name for _, name in self.rows)}
+        if names.isdisjoint(each.lower() for each in re.findall(r"\w+", text)):
             return
-        self._concerned = [(CONFIGURATION, name) for name in {*CONFIG_TABLES, *self._configuration()}]
+        self._concerned = [(CONFIGURATION, name) for name in names - {CONFIGURATION}]
         if head not in ("INSERT", "REPLACE", "UPDATE", "DELETE"):
             raise NotUnderstood("what it does to the rows is not known")
-        if head == "REPLACE":
-            statement.take()
-        tree = tree_of(f"INSERT {statement.rest()}" if head == "REPLACE" else statement.rest())
+        tree = self._tree(f"INSERT{text[len(head) :]}" if head == "REPLACE" else text)
         target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
         if not isinstance(target, exp.Table) or target.args.get("joins") or tree.args.get("tables"):
             raise NotUnderstood("rows of several tables")
-        key = (target.db or self._database, target.name)
-        if key[0] != CONFIGURATION or key in self._temporary:
-            return
-        self._concerned = [key]
-        self.configured |= head in ("INSERT", "REPLACE")
-        self._run(tree, key, replacing=head == "REPLACE")
-
-    def _configuration(self) -> set[str]:
-        return {name for _, name in self.rows}
+        self._concerned = []
+        key = self._key(target)
+        if key[0] == CONFIGURATION:
+            self.configured |= head in ("INSERT", "REPLACE")
+            self._run(tree, key, replacing=head == "REPLACE")
 
     def _run(self, tree: exp.Expr, key: Key, *, replacing: bool) -> None:
         table = self._needed(key)
-        if table.triggers or key not in self.rows:
-            raise NotUnderstood("a trigger may change the rows" if table.triggers else "its rows are not known")
+        if table.triggers:
+            raise NotUnderstood("a trigger may change the rows")
         rows = Rows(table, self.rows[key])
         match tree:
             case exp.Insert():
-                rows.insert(tree, self._rows_of, replacing=replacing)
+                rows.insert(tree, replacing=replacing)
             case exp.Update():
                 rows.update(tree)
             case exp.Delete():
                 rows.delete(tree)
         self.rows[key] = rows.rows
-        self._uncommitted |= self._session.in_transaction or not self._session.autocommit
-
-    def _rows_of(self, query: exp.Expr) -> list[list[str | None]]:
-        if not isinstance(query, exp.Select):
-            raise NotUnderstood("rows of a query")
-        key, table = self._queried(query)
-        if key not in self.rows:
-            raise NotUnderstood("rows of another schema")
-        return Rows(table, self.rows[key]).query(query)
-
-
-_HEADS: Final = frozenset(
-    "CREATE ALTER DROP RENAME TRUNCATE USE SET PREPARE EXECUTE BEGIN START COMMIT ROLLBACK".split()
-)
-_DATABASE_OPTIONS: Final = frozenset({"DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "READ", "COMMENT"})
-# In these places the server takes a name and no text, so that double quotes mean sql_mode ANSI_QUOTES.
-_ANSI: Final = re.compile(
-    r'\s*(?:USE\s+"|(?:INSERT|REPLACE)\s+(?:\w+\s+)*?(?:INTO\s+)?"|(?:UPDATE|FROM)\s+"'
-    r'|(?:CREATE|ALTER|DROP|RENAME|TRUNCATE|DELETE)\s(?:[^"\'`(]|`[^`]*`)*"'
-    r'|(?:CREATE|ALTER)\s(?:[^"\'`(]|`[^`]*`)*\(\s*")',
-    re.IGNORECASE,
-)
-
-
-def _names_in_double_quotes(statement: str) -> bool:
-    return _ANSI.match(statement) is not None
-
-
-def _after_columns(element: Words) -> bool:
-    """Return whether an element of CREATE TABLE needs the columns to be there."""
-    return element.next() in ("PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN")
-
-
-def _as_selected(column: Column) -> Column:
-    return replace(column, generated="", auto_increment=False, default=column.default or column.auto_increment)
-
-
-def _moved(rows: list[Row], before: list[str], table: Table, renamed: dict[str, str]) -> list[Row]:
-    """Return rows with the columns that ALTER TABLE leaves.
-
-    Args:
-        rows: by the columns before.
-        before: names of these columns.
-        table: as it is now.
-        renamed: old names of columns, in lower case, by new ones.
-
-    Raises:
-        NotUnderstood: what a new column contains is not known.
-    """
-    there = {name.lower() for name in before}
-    moved = list[Row]()
-    for row in rows:
-        cells: Row = {}
-        for column in table.columns:
-            name = column.name.lower()
-            old = renamed.get(name, name)
-            if old in there:
-                cells[name] = row[old]
-            elif column.default or not column.nullable:
-                raise NotUnderstood(f"what the column {column.name} contains in the rows that are there")
-            else:
-                cells[name] = None
-        moved.append(cells)
-    return moved
+        self._uncommitted |= self._in_transaction or not self._autocommit

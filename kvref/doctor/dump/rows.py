@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from sqlglot import exp
 
-from kvref.doctor.dump.words import NotUnderstood
+from kvref.doctor.dump.statements import NotUnderstood
 from kvref.storage.mysql.schema import naming_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kvref.doctor.dump.tables import Column, Table
 
 Cell: TypeAlias = "str | None"
 Row: TypeAlias = "dict[str, Cell]"  # by the names of columns in lower case
 
 _MEMBER: Final = re.compile(r"'((?:[^']|'')*)'")
-NOT_LITERAL: Final = "its rows are not literals as mysqldump writes them"
+_NOT_LITERAL: Final = "its rows are not literals as mysqldump writes them"
 
 
 def members(column: Column) -> list[str]:
@@ -26,11 +27,9 @@ def members(column: Column) -> list[str]:
     return [each.replace("''", "'") for each in _MEMBER.findall(column.type.arguments)]
 
 
-def fold_of(column: Column) -> Callable[[str], str]:
+def _folded(column: Column, text: str) -> str:
     """Return what equal texts of a column have in common."""
-    if column.text is None:
-        return str
-    return naming_of(None, column.text.collation).fold
+    return text if column.text is None else naming_of(None, column.text.collation).fold(text)
 
 
 def _text(literal: exp.Expr) -> Cell:
@@ -48,9 +47,7 @@ def _text(literal: exp.Expr) -> Cell:
             return _text(text)
         case exp.HexString():
             return bytes.fromhex(str(literal.this)).decode("utf-8", "surrogateescape")
-        case exp.Paren(this=inner):
-            return _text(inner)
-    raise NotUnderstood(NOT_LITERAL)
+    raise NotUnderstood(_NOT_LITERAL)
 
 
 def stored(column: Column, literal: exp.Expr) -> Cell:
@@ -66,10 +63,10 @@ def stored(column: Column, literal: exp.Expr) -> Cell:
         if not column.nullable:
             raise NotUnderstood(f"NULL in the column {column.name}, which is NOT NULL")
         return None
-    if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
+    if any("\ud800" <= each <= "\udfff" for each in text):
         raise NotUnderstood("it has bytes that are no UTF-8")
     if column.type.word == "enum":
-        return _member(column, text, by_number=isinstance(literal, exp.Literal) and not literal.is_string)
+        return _member(column, text)
     if column.type.word == "char":
         text = text.rstrip(" ")
     width = column.type.arguments
@@ -78,11 +75,8 @@ def stored(column: Column, literal: exp.Expr) -> Cell:
     return text
 
 
-def _member(column: Column, text: str, *, by_number: bool) -> str:
-    known = members(column)
-    if by_number and text.isdigit() and 1 <= int(text[:6]) <= len(known):
-        return known[int(text[:6]) - 1]
-    for each in known:
+def _member(column: Column, text: str) -> str:
+    for each in members(column):
         if each.lower() == text.rstrip(" ").lower():
             return each
     raise NotUnderstood(f"{text[:40]!r} is not a member of the column {column.name}")
@@ -109,31 +103,16 @@ class Rows:
         self._table = table
         self.rows = rows
 
-    def insert(self, tree: exp.Insert, rows_of: Callable[[exp.Expr], list[list[Cell]]], *, replacing: bool) -> None:
-        """Run an INSERT, or a REPLACE that was parsed as one.
-
-        Args:
-            tree: the statement.
-            rows_of: returns the rows of a query.
-            replacing: it is REPLACE.
-
-        Raises:
-            NotUnderstood: its effect is not known.
-        """
+    def insert(self, tree: exp.Insert, *, replacing: bool) -> None:
+        """Run an INSERT, or a REPLACE that was parsed as one; raises NotUnderstood where its effect is not known."""
+        if not isinstance(tree.expression, exp.Values) or tree.args.get("conflict"):
+            raise NotUnderstood("rows of a query" if tree.expression else "an INSERT of another form")
         columns = self._listed(tree)
-        conflict = tree.args.get("conflict")
-        if isinstance(tree.expression, exp.Values):
-            given = [self._literals(each, columns) for each in tree.expression.expressions]
-        else:
-            given = [self._as_stored(each, columns) for each in rows_of(tree.expression)]
-        for row in given:
+        for values in tree.expression.expressions:
+            row = self._row(list(values.expressions), columns)
             same = self._same(row)
             if same and replacing:
                 self.rows = [each for each in self.rows if each not in same]
-            elif same and conflict is not None and len(same) == 1:
-                for assignment in conflict.expressions:
-                    self._assign(same[0], assignment, row)
-                continue
             elif same and tree.args.get("ignore"):
                 continue
             elif same:
@@ -143,32 +122,12 @@ class Rows:
     def _listed(self, tree: exp.Insert) -> list[Column]:
         if not isinstance(tree.this, exp.Schema) or not tree.this.expressions:
             return [column for column in self._table.columns if not column.generated]
-        return [self._column(each.name) for each in tree.this.expressions]
+        return [self._table.column(each.name) for each in tree.this.expressions]
 
-    def _column(self, name: str) -> Column:
-        return self._table.columns[self._table.place(name)]
-
-    def _literals(self, values: exp.Expr, columns: list[Column]) -> Row:
-        cells = list(values.expressions) if isinstance(values, exp.Tuple) else [values]
-        row = {column.name.lower(): stored(column, cell) for column, cell in self._pairs(columns, cells)}
-        return self._filled(row)
-
-    def _as_stored(self, cells: list[Cell], columns: list[Column]) -> Row:
-        pairs = self._pairs(columns, [exp.Null() if cell is None else exp.Literal.string(cell) for cell in cells])
-        return self._filled({column.name.lower(): stored(column, cell) for column, cell in pairs})
-
-    @staticmethod
-    def _pairs(columns: list[Column], cells: list[exp.Expr]) -> Iterator[tuple[Column, exp.Expr]]:
-        if not cells:
-            return iter(())
-        for cell in cells:
-            if not isinstance(cell, exp.Var | exp.Column):
-                _text(cell)
+    def _row(self, cells: list[exp.Expr], columns: list[Column]) -> Row:
         if len(cells) != len(columns):
             raise NotUnderstood(f"{len(cells)} values for {len(columns)} columns")
-        return zip(columns, cells, strict=True)
-
-    def _filled(self, row: Row) -> Row:
+        row = {column.name.lower(): stored(column, cell) for column, cell in zip(columns, cells, strict=True)}
         for column in self._table.columns:
             if column.name.lower() not in row:
                 row[column.name.lower()] = default_of(column)
@@ -180,91 +139,52 @@ class Rows:
                 continue
             if any(part.length or not part.column for part in index.parts):
                 raise NotUnderstood(f"the index {name} is on a part of a column")
-            cells = [(fold_of(self._column(part.column)), row[part.column.lower()]) for part in index.parts]
+            cells = [(self._table.column(part.column), row[part.column.lower()]) for part in index.parts]
             if all(cell is not None for _, cell in cells):
-                yield name, tuple(fold(cell or "") for fold, cell in cells)
+                yield name, tuple(_folded(column, cell or "") for column, cell in cells)
 
     def _same(self, row: Row) -> list[Row]:
         keys = set(self._keys(row))
         return [each for each in self.rows if keys.intersection(self._keys(each))]
 
-    def _assign(self, row: Row, assignment: exp.Expr, new: Row | None = None) -> None:
-        if not isinstance(assignment, exp.EQ) or not isinstance(assignment.this, exp.Column):
-            raise NotUnderstood("an assignment that is not to a column")
-        column, value = self._column(assignment.this.name), assignment.expression
-        if new is not None and isinstance(value, exp.Anonymous) and str(value.this).upper() in ("VALUES", "VALUE"):
-            row[column.name.lower()] = new[self._column(value.expressions[0].name).name.lower()]
-        elif new is not None and isinstance(value, exp.Column) and value.table:
-            row[column.name.lower()] = new[self._column(value.name).name.lower()]
-        else:
-            row[column.name.lower()] = stored(column, value)
-
     def update(self, tree: exp.Update) -> None:
-        """Run an UPDATE of this table; raises NotUnderstood."""
-        for row in self.chosen(tree):
+        """Run an UPDATE of this table; raises NotUnderstood where its effect is not known."""
+        for row in self._chosen(tree):
             for assignment in tree.expressions:
-                self._assign(row, assignment)
+                if not isinstance(assignment, exp.EQ) or not isinstance(assignment.this, exp.Column):
+                    raise NotUnderstood("an assignment that is not to a column")
+                column = self._table.column(assignment.this.name)
+                row[column.name.lower()] = stored(column, assignment.expression)
         if any(len(self._same(row)) > 1 for row in self.rows):
             raise NotUnderstood("two rows have the same key")
 
     def delete(self, tree: exp.Delete) -> None:
-        """Run a DELETE from this table; raises NotUnderstood."""
-        gone = self.chosen(tree)
+        """Run a DELETE from this table; raises NotUnderstood where its effect is not known."""
+        gone = self._chosen(tree)
         self.rows = [row for row in self.rows if not any(row is each for each in gone)]
 
-    def chosen(self, tree: exp.Expr) -> list[Row]:
-        """Return the rows of a statement's WHERE; raises NotUnderstood."""
-        where, limit = tree.args.get("where"), tree.args.get("limit")
-        found = [row for row in self.rows if where is None or self._holds(where.this, row)]
-        if limit is not None and not (limit.expression.name.isdigit() and len(found) <= int(limit.expression.name[:9])):
+    def _chosen(self, tree: exp.Expr) -> list[Row]:
+        """Return the rows of a statement's WHERE."""
+        if tree.args.get("limit"):
             raise NotUnderstood("LIMIT leaves open which rows it is about")
-        return found
+        where = tree.args.get("where")
+        return [row for row in self.rows if where is None or self._matches(where.this, row)]
 
-    def query(self, tree: exp.Select) -> list[list[Cell]]:
-        """Return what a query of this table's columns selects; raises NotUnderstood."""
-        if any(value for name, value in tree.args.items() if name not in ("expressions", "from_", "where", "limit")):
-            raise NotUnderstood("a query of another form")
-        names: list[str] = []
-        for each in tree.expressions:
-            if isinstance(each, exp.Star):
-                names += [column.name for column in self._table.columns]
-            elif isinstance(each, exp.Column):
-                names.append(self._column(each.name).name)
-            else:
-                raise NotUnderstood("a query of another form")
-        return [[row[name.lower()] for name in names] for row in self.chosen(tree)]
-
-    def _holds(self, condition: exp.Expr, row: Row) -> bool | None:
-        """Return whether a condition holds; None for unknown, as with NULL."""
+    def _matches(self, condition: exp.Expr, row: Row) -> bool:
         match condition:
             case exp.Paren(this=inner):
-                return self._holds(inner, row)
-            case exp.Not(this=inner):
-                held = self._holds(inner, row)
-                return None if held is None else not held
+                return self._matches(inner, row)
             case exp.And(this=left, expression=right):
-                both = (self._holds(left, row), self._holds(right, row))
-                return False if False in both else None if None in both else True
+                return self._matches(left, row) and self._matches(right, row)
             case exp.Or(this=left, expression=right):
-                either = (self._holds(left, row), self._holds(right, row))
-                return True if True in either else None if None in either else False
-            case exp.Literal(is_string=False) | exp.Boolean():
-                return str(condition.this) not in ("0", "False")
-            case exp.Is(this=exp.Column() as column, expression=exp.Null()):
-                return row[self._column(column.name).name.lower()] is None
-            case exp.EQ() | exp.NEQ():
-                same = self._equal(condition.this, [condition.expression], row)
-                return None if same is None else same is isinstance(condition, exp.EQ)
-            case exp.In(this=left) if not condition.args.get("query") and condition.expressions:
-                return self._equal(left, condition.expressions, row)
+                return self._matches(left, row) or self._matches(right, row)
+            case exp.EQ(this=exp.Column() as column, expression=exp.Literal(is_string=True) as text):
+                return self._is_one_of(column.name, [text], row)
+            case exp.In(this=exp.Column() as column, expressions=texts) if texts and all(t.is_string for t in texts):
+                return self._is_one_of(column.name, texts, row)
         raise NotUnderstood("a condition of another form")
 
-    def _equal(self, left: exp.Expr, right: list[exp.Expr], row: Row) -> bool | None:
-        """Return whether a column's cell is equal to one of some texts."""
-        if not isinstance(left, exp.Column) or not all(
-            isinstance(each, exp.Literal) and each.is_string for each in right
-        ):
-            raise NotUnderstood("a condition of another form")
-        column = self._column(left.name)
-        cell, fold = row[column.name.lower()], fold_of(column)
-        return None if cell is None else fold(cell) in {fold(str(each.this)) for each in right}
+    def _is_one_of(self, name: str, texts: list[exp.Expr], row: Row) -> bool:
+        column = self._table.column(name)
+        cell = row[column.name.lower()]
+        return cell is not None and _folded(column, cell) in {_folded(column, text.name) for text in texts}

@@ -17,18 +17,18 @@ from kvref.documents import DocumentError
 # mysqldump ends an INSERT before it exceeds its net_buffer_length, 1,046,528 bytes unless said otherwise.
 MAX_STATEMENT: Final = 1 << 20
 _STRING: Final = r"""(?:'(?:[^'\\]|\\.?|'')*+(?:'|\Z)|"(?:[^"\\]|\\.?|"")*+(?:"|\Z))"""
-_TEXT: Final = rf"{_STRING}|`(?:[^`]|``)*+(?:`|\Z)"
+TEXT: Final = rf"{_STRING}|`(?:[^`]|``)*+(?:`|\Z)"
 _CLOSED: Final = re.compile(r"""'(?:[^'\\]|\\.|'')*+'|"(?:[^"\\]|\\.|"")*+"|`(?:[^`]|``)*+`""", re.DOTALL)
-_QUOTED: Final = re.compile(_TEXT, re.DOTALL)
+_QUOTED: Final = re.compile(TEXT, re.DOTALL)
 _SPACE: Final = re.compile(r"\s*")
 _MARK: Final = re.compile(r"/\*|\*/")
-_NAME: Final = r"""(?:`(?:[^`]|``)+`|"(?:[^"]|"")+"|[\w$]+)"""
+NAME: Final = r"""(?:`(?:[^`]|``)+`|"(?:[^"]|"")+"|[\w$]+)"""
 _ROWS: Final = re.compile(
     r"(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|HIGH_PRIORITY|DELAYED|IGNORE)\s+)*(?:INTO\s+)?"
-    rf"(?P<table>{_NAME}(?:\s*\.\s*{_NAME})?)",
+    rf"(?P<table>{NAME}(?:\s*\.\s*{NAME})?)",
     re.IGNORECASE,
 )
-_TO_END: Final = re.compile(rf"(?:{_TEXT}|[^'\"`;])*+;", re.DOTALL)
+_TO_END: Final = re.compile(rf"(?:{TEXT}|[^'\"`;])*+;", re.DOTALL)
 # The clients' commands: those of a line of their own, and what follows a backslash at the beginning of one.
 _COMMAND: Final = re.compile(r"(?P<word>\\\S|[A-Za-z?]\w*)[ \t]*(?P<rest>[^\n]*)(?:\n|\Z)")
 _USE: Final = {"use": "USE", "\\u": "USE", "source": "SOURCE", "\\.": "SOURCE", "connect": "CONNECT", "\\r": "CONNECT"}
@@ -56,7 +56,7 @@ _BEGUN: Final = re.compile(r"^-- (?:MySQL|MariaDB) dump ", re.MULTILINE)
 def _token(delimiter: str) -> re.Pattern[str]:
     """Return a pattern of tokens, none of which goes over the beginning of a delimiter outside quotes and comments."""
     return re.compile(
-        rf"""(?P<text>{_TEXT})
+        rf"""(?P<text>{TEXT})
         |(?P<version>/\*M?!\d*)
         |(?P<comment>/\*|--(?=[ \t\r\n]|\Z)[^\n]*|\#[^\n]*)
         |(?P<end>\*/)

@@ -11,14 +11,14 @@ from kvref.collations.charsets import CHARSETS, UTF8MB4
 from kvref.doctor.dump.changes import CONFIGURATION, Changes
 from kvref.doctor.dump.rows import members
 from kvref.doctor.dump.script import Script, is_cut, server_of
+from kvref.doctor.dump.statements import full, quoted
 from kvref.doctor.dump.tables import FULLTEXT
 from kvref.doctor.dump.text import STANDARD_INPUT, read_dump
-from kvref.doctor.dump.words import full, quoted
 from kvref.doctor.source import Source
 from kvref.documents import DocumentError
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.storage.config.column_types import as_bigint
-from kvref.storage.config.containers import ACTING, CONTAINER_COLUMNS, Container, PolicyCell, TableDetails
+from kvref.storage.config.containers import CONTAINER_COLUMNS, Container, PolicyCell, TableDetails
 from kvref.storage.mysql.schema import column_as_shown, naming_of, refuse_unmappable, table_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class DumpSource(Source):
         if table is None:
             return TableDetails()
         children = {
-            ".".join(child): each.rules
+            ".".join(child): each.acts
             for child, other in self._changes.tables.items()
             for each in other.foreign.values()
             if each.parent == key
@@ -103,7 +103,7 @@ class DumpSource(Source):
             fulltext=tuple(sorted(name for name, index in table.indexes.items() if index.kind == FULLTEXT)),
             refers_to=tuple(dict.fromkeys(".".join(each.parent) for each in table.foreign.values())),
             referred_by=tuple(children),
-            cascading=tuple(child for child, rules in children.items() if not rules.isdisjoint(ACTING)),
+            cascading=tuple(child for child, acts in children.items() if acts),
         )
 
     def unseen(self, schema: str, name: str) -> str:
@@ -198,7 +198,7 @@ class DumpCatalog:
     def to_64_bits(self, schema: str, name: str, column: str) -> str:
         """See `Catalog`: the statement for the server that the dump is of."""
         table = self._changes.tables[schema, name]
-        found = table.columns[table.place(column)]
+        found = table.column(column)
         default = None if found.value is None else found.value.sql(dialect="mysql")
         definition = as_bigint(found.type.declared, default, nullable=found.nullable)
         return f"ALTER TABLE {full((schema, name))} MODIFY {quoted(found.name)} {definition}"
@@ -243,7 +243,7 @@ def _missing(name: str) -> str:
 def _first(table: DumpTable, rows: list[Row]) -> Row:
     """Return the first row in the order of the primary key."""
     names = [part.column for part in table.indexes["PRIMARY"].parts] if "PRIMARY" in table.indexes else []
-    columns = [table.columns[table.place(name)] for name in names]
+    columns = [table.column(name) for name in names]
     orders = [naming_of(None, "" if column.text is None else column.text.collation).order for column in columns]
 
     def place(row: Row) -> list[object]:

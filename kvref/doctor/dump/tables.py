@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kvref.doctor.dump.declared import Text, Type
-from kvref.doctor.dump.words import Key, NotUnderstood
+from kvref.doctor.dump.statements import Key, NotUnderstood
+from kvref.doctor.dump.types import Text, Type
 from kvref.storage.config.containers import ColumnDetails
 
 if TYPE_CHECKING:
@@ -57,44 +57,27 @@ class Column:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part of an index.
-
-    Args:
-        column: its name, "" for an expression.
-        length: of the beginning of the column, None for all of it.
-        descending: in descending order.
-    """
+class Part(NamedTuple):
+    """One part of an index: a column ("" for an expression), the length of its beginning, descending or not."""
 
     column: str
     length: int | None = None
     descending: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
-    """One index.
-
-    Args:
-        parts: in order.
-        unique: no two rows have the same key.
-        kind: FULLTEXT, SPATIAL, or empty.
-        ignored: MariaDB does not use it.
-    """
+class Index(NamedTuple):
+    """One index: its parts in order; `kind` is FULLTEXT, SPATIAL or empty."""
 
     parts: tuple[Part, ...]
     unique: bool = False
     kind: str = ""
-    ignored: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
-    """A foreign key: the table that it refers to, and what it does on DELETE and UPDATE."""
+class Foreign(NamedTuple):
+    """A foreign key: the table that it refers to, and whether it does something on DELETE or UPDATE."""
 
     parent: Key
-    rules: frozenset[str]
+    acts: bool
 
 
 @dataclass(slots=True)
@@ -108,9 +91,8 @@ class Table:
         columns: in order.
         indexes: by name, in the order of their definition.
         foreign: foreign keys by name.
-        checks: CHECK constraints by name, each with the names that are in it.
+        checks: CHECK constraints by name, each with the names of columns in it, in lower case.
         triggers: their names.
-        temporary: it belongs to one connection.
         doubt: why what is known of it may be wrong; empty if it is certain.
     """
 
@@ -122,15 +104,12 @@ class Table:
     foreign: dict[str, Foreign] = field(default_factory=dict)
     checks: dict[str, frozenset[str]] = field(default_factory=dict)
     triggers: list[str] = field(default_factory=list)
-    temporary: bool = False
     doubt: str = ""
 
     def copy(self) -> Table:
         """Return a table like this one, as CREATE TABLE … LIKE makes it."""
-        return replace(
-            self, columns=list(self.columns), indexes=dict(self.indexes), foreign={}, checks=dict(self.checks),
-            triggers=[],
-        )  # fmt: skip
+        columns, indexes, checks = list(self.columns), dict(self.indexes), dict(self.checks)
+        return replace(self, columns=columns, indexes=indexes, checks=checks, foreign={}, triggers=[])
 
     def place(self, name: str) -> int:
         """Return the position of a column; raises NotUnderstood where there is none."""
@@ -138,6 +117,10 @@ class Table:
             if column.name.lower() == name.lower():
                 return position
         raise NotUnderstood(f"there is no column {name}")
+
+    def column(self, name: str) -> Column:
+        """Return a column; raises NotUnderstood where there is none."""
+        return self.columns[self.place(name)]
 
     def has(self, name: str) -> bool:
         """Return whether there is a column with a name."""
@@ -183,15 +166,15 @@ class Table:
 
     def _rename_in_indexes(self, old: str, new: str) -> None:
         for name, index in self.indexes.items():
-            parts = (replace(part, column=new) if part.column.lower() == old.lower() else part for part in index.parts)
-            self.indexes[name] = replace(index, parts=tuple(parts))
+            parts = [part._replace(column=new) if part.column.lower() == old.lower() else part for part in index.parts]
+            self.indexes[name] = index._replace(parts=tuple(parts))
 
     def drop(self, name: str) -> None:
         """Remove a column, and the indexes and constraints that are left without columns."""
         del self.columns[self.place(name)]
         for index, each in list(self.indexes.items()):
             kept = tuple(part for part in each.parts if part.column.lower() != name.lower())
-            self.indexes[index] = replace(each, parts=kept)
+            self.indexes[index] = each._replace(parts=kept)
             if not kept:
                 del self.indexes[index]
         for check, names in list(self.checks.items()):
@@ -203,8 +186,6 @@ class Table:
         for part in index.parts:
             if part.column:
                 self.place(part.column)
-        if not index.parts:
-            raise NotUnderstood("an index without columns")
         stem = name or index.parts[0].column or "functional_index"
         taken = {each.lower() for each in self.indexes}
         free, number = stem, 2
@@ -235,14 +216,14 @@ class Table:
                     "Key_name": name,
                     "Non_unique": int(not index.unique),
                     "Seq_in_index": number,
-                    "Column_name": self.columns[self.place(part.column)].name if part.column else None,
+                    "Column_name": self.column(part.column).name if part.column else None,
                     "Collation": "D" if part.descending else "A",
                     "Sub_part": part.length,
                     "Index_type": index.kind,
-                    "Ignored": "YES" if index.ignored else "NO",
+                    "Ignored": "NO",
                 }
 
     def _rank(self, name: str, index: Index) -> tuple[bool, bool, bool, bool]:
-        columns = [self.columns[self.place(part.column)] for part in index.parts if part.column]
+        columns = [self.column(part.column) for part in index.parts if part.column]
         nullable = any(column.nullable for column in columns) or len(columns) < len(index.parts)
         return name != PRIMARY, not index.unique, nullable, any(part.length for part in index.parts)
