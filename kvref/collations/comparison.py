@@ -14,11 +14,7 @@ MAX_KEPT: Final = 250
 
 
 class Order:
-    """How a collation orders texts; its table is read by the first comparison.
-
-    Args:
-        collation: one of COLLATIONS.
-    """
+    """How a collation orders texts; its table is read by the first comparison."""
 
     def __init__(self, collation: Collation) -> None:
         self._collation = collation

@@ -81,12 +81,7 @@ RULES: Final = {
 
 
 class Weights(dict[int, str]):
-    """One level of a table as `str.translate` takes it: each weight is a character.
-
-    Args:
-        known: the weights of the table.
-        implicit: those of any other code point.
-    """
+    """One level of a table as `str.translate` takes it: each weight is a character."""
 
     def __init__(self, known: Mapping[int, str], implicit: Callable[[int], str]) -> None:
         super().__init__(known)

@@ -245,10 +245,6 @@ class Report:
 def examine(source: Source, profile: Profile) -> Report:
     """Judge every row.
 
-    Args:
-        source: the tables.
-        profile: whose start-up.
-
     Raises:
         ConfigError: there is no table `containers` to look at.
     """

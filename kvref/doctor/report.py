@@ -117,12 +117,7 @@ _LEVELS: Final = (
 
 
 def report_view(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
-    """Yield the parts of a report, in the order of reading.
-
-    Args:
-        report: to show.
-        verbose: with what each mapping depends on.
-    """
+    """Yield the parts of a report, in the order of reading."""
     yield Text.assemble(
         ("configuration", "bold"), f" of {printable(report.source)}, as profile {report.profile} starts with it"
     )

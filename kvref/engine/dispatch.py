@@ -156,13 +156,7 @@ def _settled(session: Session, command: c.Command, reply: r.Reply) -> OperationG
 
 
 def counts_in_batch(session: Session, command: c.Command, reply: r.Reply) -> bool:
-    """Return whether a write counts in its batch: one that has written, and in the plugin each incr (wbatch-034).
-
-    Args:
-        session: the connection's state.
-        command: that may write.
-        reply: the reply to it.
-    """
+    """Return whether a write counts in its batch: one that has written, and in the plugin each incr (wbatch-034)."""
     if isinstance(command, c.Arithmetic) and session.rules.failure_discards:
         return True
     if isinstance(reply, r.Meta):

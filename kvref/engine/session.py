@@ -108,12 +108,7 @@ class Binding(NamedTuple):
 
 
 class Session:
-    """The state of one connection.
-
-    Args:
-        shared: with all others.
-        access: what it may do.
-    """
+    """The state of one connection."""
 
     __slots__ = (
         "_bound", "_generation", "_outside", "_started", "access", "batch", "flushed", "pending", "rules", "shared",

@@ -12,11 +12,7 @@ EVERY: Final = 1.0  # seconds
 
 
 class AccessTimer:
-    """Call `Marks.tick` for as long as the server runs.
-
-    Args:
-        marks: of the server.
-    """
+    """Call `Marks.tick` for as long as the server runs."""
 
     def __init__(self, marks: Marks) -> None:
         self._marks = marks

@@ -27,12 +27,7 @@ RESERVE: Final = 96
 
 
 def connection_limit(maxconns: int, workers: int = 1) -> int:
-    """Return the maximum number of connections; raise the limit of descriptors for them as far as the system allows.
-
-    Args:
-        maxconns: the setting.
-        workers: processes that serve them together.
-    """
+    """Return the maximum number of connections; raise the limit of descriptors for them as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = maxconns + RESERVE
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -88,12 +83,7 @@ class Descriptors:
         self._throttle = LogThrottle(TELL_EVERY)
 
     def taken(self, transport: asyncio.BaseTransport, connections: int) -> None:
-        """Check the descriptor of a new connection.
-
-        Args:
-            transport: transport of the connection.
-            connections: number of open connections.
-        """
+        """Check the descriptor of a new connection."""
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         if 2 * connections < limit:
             return  # uvloop keeps the socket object returned below as long as the connection exists

@@ -290,11 +290,7 @@ class Server:
             each.stop()
 
     def publish(self, *, get: bool = False) -> None:
-        """Show other processes of the port what was counted; called before replies leave, if there are any.
-
-        Args:
-            get: that is one get.
-        """
+        """Show other processes of the port what was counted; called before replies leave, if there are any."""
         if get:
             self.scope.publish_get()
         else:

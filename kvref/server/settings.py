@@ -256,10 +256,6 @@ SERVER_KEYS: Final = {
 def server_parameters(file: Path, part: Part = nullcontext) -> dict[str, Any]:
     """Return what a configuration file gives for parameters of `kvref serve`, by their names.
 
-    Args:
-        file: its path.
-        part: of the check of each value.
-
     Raises:
         ConfigError: it cannot be read, is no TOML, or a value has the wrong type.
     """

@@ -56,9 +56,6 @@ def load() -> Mapping[str, ConformanceLevel]:
 def parse(text: str) -> Mapping[str, ConformanceLevel]:
     """Read levels from TOML.
 
-    Args:
-        text: one table a level.
-
     Raises:
         SuiteError: the levels are not those of NAMES in this order, a level builds on a later one or is not
             defined by chapters of its own, or a chapter of requirements is in no level or in two.
@@ -87,11 +84,7 @@ def parse(text: str) -> Mapping[str, ConformanceLevel]:
 
 
 def closure(name: str) -> tuple[str, ...]:
-    """Return a level and all levels that it builds on, in the order of NAMES.
-
-    Args:
-        name: of a level.
-    """
+    """Return a level and all levels that it builds on, in the order of NAMES."""
     levels = load()
     found = {name}
     for each in reversed(NAMES):
@@ -101,11 +94,7 @@ def closure(name: str) -> tuple[str, ...]:
 
 
 def of_chapter(chapter: str) -> str:
-    """Return the name of the level of a chapter of requirements.
-
-    Args:
-        chapter: its name.
-    """
+    """Return the name of the level of a chapter of requirements."""
     return _by_chapter()[chapter]
 
 

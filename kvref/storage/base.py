@@ -130,9 +130,6 @@ class Store(MappedTables, Protocol):
     def add_cache(self, name: str) -> bool:
         """Create a cache table and its row of `containers`, unless there is a row with this name.
 
-        Args:
-            name: of the mapping and the table.
-
         Returns:
             Whether it was created.
 

@@ -38,11 +38,7 @@ def evicted(rows: Collection[K]) -> list[K]:
 
 
 class PerMapping(Generic[S]):
-    """Keep what is made of a mapping, for the mappings in use.
-
-    Args:
-        make: makes it.
-    """
+    """Keep what is made of a mapping, for the mappings in use."""
 
     def __init__(self, make: Callable[[Mapping], S]) -> None:
         self._make = make

@@ -175,9 +175,6 @@ class SeveralStores:
     def joined(self, found: Sequence[Directory]) -> Directory:
         """Return the configuration of the first store with the mappings of the others, and set `problems`.
 
-        Args:
-            found: what each store has read.
-
         Raises:
             ConfigError: no mapping is usable.
         """

@@ -57,11 +57,7 @@ _ANSI: Final = re.compile(
 
 
 class Changes:
-    """What a script makes.
-
-    Args:
-        server: that runs it.
-    """
+    """What a script makes."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -308,13 +304,7 @@ class Changes:
         return table
 
     def _alter_table(self, key: Key, head: str, text: str) -> None:
-        """Follow ALTER TABLE.
-
-        Args:
-            key: of the table.
-            head: the statement up to its name.
-            text: the actions.
-        """
+        """Follow ALTER TABLE."""
         if re.fullmatch(r"(?:DIS|EN)ABLE\s+KEYS\s*", text, re.IGNORECASE):
             return
         table = self._needed(key)

@@ -92,12 +92,7 @@ def default_of(column: Column) -> Cell:
 
 
 class Rows:
-    """The rows of one table.
-
-    Args:
-        table: whose columns and unique indexes count.
-        rows: in any order.
-    """
+    """The rows of one table."""
 
     def __init__(self, table: Table, rows: list[Row]) -> None:
         self._table = table

@@ -68,13 +68,7 @@ def _token(delimiter: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """The server that a dump is of.
-
-    Args:
-        version: its three numbers.
-        mariadb: it is MariaDB.
-        known: the dump names it.
-    """
+    """The server that a dump is of."""
 
     version: tuple[int, int, int] = (8, 0, 33)
     mariadb: bool = False

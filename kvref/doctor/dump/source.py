@@ -55,14 +55,7 @@ def open_dump(path: Path) -> Iterator[DumpSource]:
 
 
 class DumpSource(Source):
-    """The tables of a dump, which does not show how the server writes its log.
-
-    Args:
-        path: of the dump.
-        changes: what it makes.
-        script: that was followed.
-        cut: its end is missing.
-    """
+    """The tables of a dump, which does not show how the server writes its log."""
 
     def __init__(self, path: Path, changes: Changes, script: Script, *, cut: bool) -> None:
         server = changes.server
@@ -119,12 +112,7 @@ class DumpSource(Source):
 
 
 class DumpCatalog:
-    """The catalog of a dump.
-
-    Args:
-        changes: what the dump makes.
-        profile: decides how types are read.
-    """
+    """The catalog of a dump."""
 
     def __init__(self, changes: Changes, profile: Profile) -> None:
         self._changes = changes

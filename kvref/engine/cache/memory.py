@@ -233,11 +233,7 @@ def _size(key: Key, entry: Entry) -> int:
 
 
 class Pending:
-    """Rows that this connection has written in the open batch, by their place in the cache.
-
-    Args:
-        cache: the server's.
-    """
+    """Rows that this connection has written in the open batch, by their place in the cache."""
 
     __slots__ = ("_cache", "_rows")
 

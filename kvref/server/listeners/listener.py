@@ -357,10 +357,6 @@ def refuse_shared_cache(listeners: list[Listener], directory: Directory) -> None
 def refuse_reads(listeners: list[Listener], tables: MappedTables) -> None:
     """Refuse a listener with a value of `reads` that no store can have.
 
-    Args:
-        listeners: of the server.
-        tables: what it serves.
-
     Raises:
         ConfigError: there is one.
     """

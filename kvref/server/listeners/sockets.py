@@ -26,12 +26,7 @@ _VARIABLES: Final = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 
 @dataclass(frozen=True, slots=True)
 class Activated:
-    """What was passed, not blocking and not passed on; empty where nothing was.
-
-    Args:
-        clients: sockets for the memcached protocols.
-        metrics: sockets for HTTP.
-    """
+    """What was passed, not blocking and not passed on; empty where nothing was."""
 
     clients: list[socket.socket] = field(default_factory=list)
     metrics: list[socket.socket] = field(default_factory=list)
@@ -233,10 +228,6 @@ def cannot_listen(address: Address, error: OSError | UnicodeError) -> ConfigErro
 
 def listen(address: Address, permissions: Permissions = DEFAULT) -> list[socket.socket]:
     """Listen on an address; no other process can listen there too.
-
-    Args:
-        address: where.
-        permissions: who may connect to a unix socket.
 
     Raises:
         ConfigError: it cannot be listened on.

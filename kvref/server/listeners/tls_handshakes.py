@@ -35,11 +35,7 @@ _NO_TLS: Final = {
 
 
 class Handshakes:
-    """Those of one process.
-
-    Args:
-        foreign: counts and logs clients that do not use TLS.
-    """
+    """Those of one process."""
 
     def __init__(self, foreign: ForeignProtocols) -> None:
         self._foreign = foreign

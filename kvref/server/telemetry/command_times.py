@@ -86,11 +86,7 @@ class CommandDurations:
 
 
 class CommandTimes:
-    """Measures the commands of one connection.
-
-    Args:
-        durations: counts them.
-    """
+    """Measures the commands of one connection."""
 
     __slots__ = ("_observe", "_queued", "_started")
 

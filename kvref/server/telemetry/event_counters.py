@@ -196,11 +196,7 @@ class ProcessEventCounters:
 
 
 class EventCounters:
-    """The numbers of a server.
-
-    Args:
-        processes: that serve.
-    """
+    """The numbers of a server."""
 
     def __init__(self, processes: int) -> None:
         self._cells = anonymous(len(_Common) * CELL).cast("Q")

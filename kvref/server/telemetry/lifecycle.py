@@ -25,11 +25,7 @@ VARIABLE: Final = "NOTIFY_SOCKET"
 
 
 class Lifecycle:
-    """Report the lifecycle of one server.
-
-    Args:
-        tally: its numbers.
-    """
+    """Report the lifecycle of one server."""
 
     def __init__(self, tally: EventCounters) -> None:
         self._tally = tally
@@ -76,26 +72,14 @@ MAX_MAPPINGS: Final = 1000  # mappings that are named one by one
 
 @dataclass
 class Served:
-    """What does not change while a server runs.
-
-    Args:
-        profile: whose answers are given.
-        store: its DSN as it may be shown.
-        workers: processes that serve.
-    """
+    """What does not change while a server runs."""
 
     profile: Profile
     store: str
     workers: int = 1
 
     def log(self, directory: Directory, problems: Iterable[str], settings: dict[str, int]) -> None:
-        """Log what is served, and what of the configuration is not.
-
-        Args:
-            directory: in force.
-            problems: one sentence for each row that cannot be used.
-            settings: in force.
-        """
+        """Log what is served, and what of the configuration is not."""
         for problem in problems:
             _served_log.warning("%s", problem)
         for text, fields in self._lines(directory, settings):

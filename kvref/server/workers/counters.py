@@ -19,13 +19,7 @@ _CELLS: Final = struct.Struct(f"@{len(COUNTED)}Q")  # native: each number is wri
 
 
 class WorkerCounters(Counters):
-    """Counters of one worker; `totals` has those of all.
-
-    Args:
-        memory: where each shows its own.
-        prefixes: of this worker.
-        worker: number of the worker.
-    """
+    """Counters of one worker; `totals` has those of all."""
 
     __slots__ = ("_memory", "_shown", "_slot")
 

@@ -64,12 +64,7 @@ class MarkTables:
 
 
 class WorkerMarks(Marks):
-    """Marks that all workers see.
-
-    Args:
-        memory: has the lock.
-        tables: where they are.
-    """
+    """Marks that all workers see."""
 
     def __init__(self, memory: Memory, tables: MarkTables) -> None:
         super().__init__()

@@ -177,10 +177,6 @@ _FAILURES: Final = {"failed": ConfigError, "unreached": StoreError}
 class Parent:
     """Serve with several processes, as a plan says.
 
-    Args:
-        plan: addresses and settings.
-        outside: reports the state of the server.
-
     Raises:
         ConfigError: the server cannot listen on an address.
     """

@@ -14,11 +14,7 @@ _ENTRY: Final = _NUMBERS + 4  # cells
 
 
 class SharedPrefixes:
-    """A place for the prefixes of each worker.
-
-    Args:
-        workers: how many.
-    """
+    """A place for the prefixes of each worker."""
 
     def __init__(self, workers: int) -> None:
         size = (2 + MAX_PREFIXES * _ENTRY) * 8

@@ -75,9 +75,6 @@ def of(profile: str) -> tuple[Defect, ...]:
 def parse(text: str) -> tuple[Defect, ...]:
     """Read rows of `[[crash]]` and `[[defect]]`.
 
-    Args:
-        text: TOML.
-
     Raises:
         SuiteError: a field that is missing, unknown or empty, an unknown kind, profile or requirement, a requirement
             that does not apply to a profile of the row, evidence that names no recording, a crash that names a case.

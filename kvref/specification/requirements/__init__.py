@@ -187,9 +187,6 @@ def digest() -> str:
 def parse(texts: Mapping[str, str]) -> tuple[Chapter, ...]:
     """Read requirement files.
 
-    Args:
-        texts: TOML text by chapter.
-
     Raises:
         SuiteError: a chapter without title or introduction, an id that is in two files or is malformed, a field
             that is missing, unknown or empty, an unknown level or profile, evidence that names no recording, a QUIRK

@@ -33,11 +33,7 @@ TEXTS: Final = (
 
 
 def starter_files(profile: str) -> Mapping[str, str]:
-    """Return the files of the kit by their path.
-
-    Args:
-        profile: name of the profile that the implementation follows.
-    """
+    """Return the files of the kit by their path."""
     folder = files(__package__)
     made = {
         SCHEMAS[each["title"]]: "".join(map(normative.script, each["files"]))

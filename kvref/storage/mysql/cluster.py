@@ -95,11 +95,7 @@ class _Use:
 
 
 class Nodes:
-    """The servers of one DSN; any thread may use it.
-
-    Args:
-        login: names one server or several.
-    """
+    """The servers of one DSN; any thread may use it."""
 
     def __init__(self, login: Login) -> None:
         self._login = login
@@ -282,11 +278,7 @@ class Nodes:
 
 
 class Secondaries(Nodes):
-    """The secondaries of the replication group that one DSN names; none of them counts as in use.
-
-    Args:
-        login: names all members.
-    """
+    """The secondaries of the replication group that one DSN names; none of them counts as in use."""
 
     def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection to one of the secondaries, chosen at random.

@@ -470,10 +470,6 @@ def create(connection: Connection[Cursor], *, demo: bool) -> bool:
 def create_cache(connection: Connection[Cursor], name: str) -> bool:
     """Create a cache table and its row of `containers`, unless there is a row with this name.
 
-    Args:
-        connection: to a server with the configuration tables.
-        name: of the mapping and the table.
-
     Returns:
         Whether it was created.
 

@@ -79,12 +79,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def of_opening(path: Path, error: sqlite3.Error) -> StoreError:
-    """Return the error of a file that cannot be opened or read, with its cause and the fix.
-
-    Args:
-        path: of the file.
-        error: what SQLite raised.
-    """
+    """Return the error of a file that cannot be opened or read, with its cause and the fix."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     fix = ""
     if code in _BUSY:
@@ -136,11 +131,7 @@ _NEAR: Final = 1 << 20  # bytes: what one commit may add to a file
 
 
 class DiskErrors:
-    """The disk's errors of one file.
-
-    Args:
-        path: of the file.
-    """
+    """The disk's errors of one file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

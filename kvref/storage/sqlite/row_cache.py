@@ -22,11 +22,7 @@ MISSING_OVERHEAD: Final = 33 + 64
 
 
 class CachedTable:
-    """What is kept of one mapping.
-
-    Args:
-        mapping: whose rows.
-    """
+    """What is kept of one mapping."""
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping

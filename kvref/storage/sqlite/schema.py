@@ -84,10 +84,6 @@ def create(connection: sqlite3.Connection, collation: str, *, demo: bool) -> boo
 def create_cache(connection: sqlite3.Connection, name: str) -> bool:
     """Create a cache table and its row of `containers`, unless there is a row with this name.
 
-    Args:
-        connection: of a file with the configuration tables.
-        name: of the mapping and the table.
-
     Returns:
         Whether it was created.
 
@@ -344,12 +340,7 @@ class SQLiteCatalog:
         )
 
     def definition(self, source: str, column: str) -> tuple[str, str | None, bool]:
-        """Return a column's declared type, its DEFAULT, and whether NULL is allowed.
-
-        Args:
-            source: the table's name in SQLite.
-            column: of the table.
-        """
+        """Return a column's declared type, its DEFAULT, and whether NULL is allowed."""
         described = self._pragma("table_xinfo", source)
         declared, not_null, default = next(row[2:5] for row in described if row[1] == column)
         return declared, default, not not_null
@@ -446,11 +437,6 @@ _TEXT: Final = re.compile(r"CHAR|TEXT|ENUM|SET|CLOB", re.IGNORECASE)
 
 def table_details(connection: sqlite3.Connection, catalog: SQLiteCatalog, source: str) -> TableDetails:
     """Read the details of a table.
-
-    Args:
-        connection: of the file.
-        catalog: over that connection.
-        source: the table's name in SQLite.
 
     Raises:
         ConfigError: a collation that is not known.

@@ -20,11 +20,7 @@ _NUMBERS: Final = itertools.count()
 
 
 class Statements:
-    """SQL texts for one mapping, and rows to and from their parameters.
-
-    Args:
-        mapping: whose table and columns.
-    """
+    """SQL texts for one mapping, and rows to and from their parameters."""
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping

@@ -36,9 +36,6 @@ class Mark(NamedTuple):
 class LocalLog:
     """The newest file of a log.
 
-    Args:
-        directory: of the files.
-
     Attributes:
         problem: why the file of the last `read_to` is not used; empty if it is.
 

@@ -78,9 +78,6 @@ class Position(Protocol):
 class GtidSet:
     """A GTID set of MySQL, such as `3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7`.
 
-    Args:
-        text: as the server writes it.
-
     Raises:
         LogError: it has tags (MySQL 8.3 and later), which this reader does not know.
     """

@@ -258,11 +258,7 @@ class RowCache:
                 self._put(cached, word, row)
 
     def clear(self, *, retire: bool = True) -> None:
-        """Drop all rows.
-
-        Args:
-            retire: definitions of tables may have changed too.
-        """
+        """Drop all rows."""
         for cached in self._tables.values():
             cached.rows.clear()
             if retire:
