@@ -1,8 +1,8 @@
 """pymemcache's clients with a mapping: every connection is bound when it is opened, and its replies are limited.
 
 `@@` and `bind` last as long as the TCP connection, which pymemcache closes after every error and opens again unseen. So
-the binding belongs where connections are made: a subclass of `Client`, which `PooledClient` and `HashClient` take as
-their `client_class`. No `@@` word is sent: one of 250 bytes ends 5.6.14, an unknown one is answered like a miss,
+the binding belongs where connections are made: a subclass of `Client`, which `PooledClient` takes as its
+`client_class`. No `@@` word is sent: one of 250 bytes ends 5.6.14, an unknown one is answered like a miss,
 delete, incr and decr take it for a key, 8.0.33 follows the first of a multi-get only (text core page, sections 1 to 5).
 """
 
@@ -12,8 +12,7 @@ import re
 import select
 import socket
 import ssl
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -103,7 +102,6 @@ try:
         Client,
         PooledClient,
     )
-    from pymemcache.client.hash import HashClient  # type: ignore[import-untyped]
     from pymemcache.pool import ObjectPool  # type: ignore[import-untyped]
 except ModuleNotFoundError as lack:
     text = "kvref.client.MappedClient needs pymemcache: pip install 'kvref[client]'"
@@ -254,11 +252,7 @@ class BoundClient(Client):  # type: ignore[misc]
 class BoundPool(PooledClient):  # type: ignore[misc]
     """Several connections to one server, for threads.
 
-    Args:
-        server: see `BoundClient`.
-        greeting: see `BoundClient`.
-        max_answer: see `BoundClient`.
-        options: of pymemcache's `PooledClient`.
+    The arguments are those of `BoundClient`, and the options those of pymemcache's `PooledClient`.
     """
 
     def __init__(self, server: Server, *, greeting: Greeting, max_answer: int, **options: Any) -> None:
@@ -279,6 +273,12 @@ class BoundPool(PooledClient):  # type: ignore[misc]
             found: tuple[Any, Any] = client.gats(key, expire)
             return found
 
+    def get_range(self, word: bytes) -> dict[bytes, Any]:
+        """See `BoundClient.get_range`."""
+        with self.client_pool.get_and_release(destroy_on_fail=True) as client:
+            rows: dict[bytes, Any] = client.get_range(word)
+            return rows
+
 
 class _Pool(ObjectPool):  # type: ignore[misc]
     def get(self) -> Any:
@@ -288,106 +288,17 @@ class _Pool(ObjectPool):  # type: ignore[misc]
             raise CallError(f"pool_size={self.max_size}: that many threads are in calls already") from error
 
 
-class BoundHash(HashClient):  # type: ignore[misc]
-    """Several servers, chosen by the key; a key never moves to another server.
-
-    pymemcache answers a miss while a server is down and gives its keys to the others after some tries. Behind this
-    protocol are tables: a row would be written where no client looks for it. Here every call on that server raises
-    LinkError.
+def opened(server: Server, pool_size: int | None, **options: Any) -> BoundClient | BoundPool:
+    """Return the client of a server.
 
     Args:
-        servers: see `BoundClient`.
-        greeting: see `BoundClient`.
-        max_answer: see `BoundClient`.
-        options: of pymemcache's `HashClient`.
-    """
-
-    def __init__(self, servers: Sequence[Server], *, greeting: Greeting, max_answer: int, **options: Any) -> None:
-        self._bound: dict[str, Any] = {"greeting": greeting, "max_answer": max_answer}
-        self.client_class = partial(BoundClient, **self._bound)
-        super().__init__(servers, **options)
-
-    def add_server(self, server: Server, port: int | None = None) -> None:
-        """Take a server in, as pymemcache does."""
-        super().add_server(server, port)
-        if self.use_pooling:
-            where = self._make_client_key(server)
-            self.clients[where] = BoundPool(server, **self._bound, **self.default_kwargs)
-
-    def of(self, key: str | bytes) -> Any:
-        """Return the client of the server that has a key."""
-        return self._get_client(key)
-
-
-class Clients:
-    """The pymemcache client of each mapping, made when it is first used.
-
-    Args:
-        make: gives the client of a mapping; None is the server's default mapping.
-    """
-
-    def __init__(self, make: Callable[[str | None], Any]) -> None:
-        self._make = make
-        self._made: dict[str | None, Any] = {}
-        self._lock = threading.Lock()
-
-    def of(self, name: str | None) -> Any:
-        """Return the client of a mapping."""
-        with self._lock:
-            if name not in self._made:
-                self._made[name] = self._make(name)
-            return self._made[name]
-
-    def check(self, name: str) -> None:
-        """Bind a connection to each server. Raises UnknownMappingError."""
-        for client in each_server(self.of(name)):
-            client.version()
-
-    def close(self) -> None:
-        """Close every connection."""
-        with self._lock:
-            for client in self._made.values():
-                client.close()
-
-
-def connected(
-    servers: Sequence[Server], greeting: Greeting, pool_size: int | None, max_answer: int, **options: Any
-) -> Any:
-    """Make the pymemcache client for these servers, all of whose connections begin with the same words.
-
-    Args:
-        servers: one or more.
-        greeting: see `BoundClient`.
-        pool_size: connections for each server at most, for threads; None: one, for one thread.
-        max_answer: see `BoundClient`.
+        server: see `BoundClient`.
+        pool_size: connections at most, for threads; None: one, for one thread.
         options: see `BoundClient`.
     """
-    bound: dict[str, Any] = {"greeting": greeting, "max_answer": max_answer}
-    if len(servers) > 1:
-        pool = {} if pool_size is None else {"use_pooling": True, "max_pool_size": pool_size}
-        return BoundHash(servers, **bound | pool, **options)
     if pool_size is None:
-        return BoundClient(servers[0], **bound, **options)
-    return BoundPool(servers[0], **bound, max_pool_size=pool_size, **options)
-
-
-def server_with(client: Any, key: str | bytes) -> Any:
-    """Return the client of the single server that has a key: the client itself, or one of those of a `BoundHash`."""
-    return client.of(key) if isinstance(client, BoundHash) else client
-
-
-def each_server(client: Any) -> list[Any]:
-    """Return the clients of single servers: the client itself, or those of a `BoundHash`."""
-    return list(client.clients.values()) if isinstance(client, BoundHash) else [client]
-
-
-def rows_of_range(client: Any, word: bytes) -> dict[bytes, Any]:
-    """Return the rows of a range from one server."""
-    if isinstance(client, PooledClient):
-        with client.client_pool.get_and_release(destroy_on_fail=True) as one:
-            return rows_of_range(one, word)
-    rows: dict[bytes, Any] = client.get_range(word)
-    return rows
+        return BoundClient(server, **options)
+    return BoundPool(server, max_pool_size=pool_size, **options)
 
 
 def _readable(sock: socket.socket) -> bool:

@@ -1,6 +1,6 @@
 """Mapped tables through pymemcache: the client, and the calls on one mapping's keys.
 
-Composition: a `MappedClient` holds pymemcache clients (one, pooled or hashed), one for each mapping in use. A
+Composition: a `MappedClient` has a pymemcache client, plain or pooled, for each server and mapping in use. A
 connection that serves two mappings would have to be switched back and forth, and could not return to the default
 mapping, whose name a client cannot know. `bound.py` explains what is a subclass and why. The calls of `MappedView` have
 pymemcache's names and results; they are written out there for their types, which pymemcache lacks. What they check and
@@ -28,10 +28,20 @@ from kvref.client.arguments import (
     key_of_range,
     range_word,
 )
-from kvref.client.bound import Clients, connected, each_server, rows_of_range, server_with
+from kvref.client.bound import BoundClient, BoundPool, opened
 from kvref.client.columns import MAX_ATTEMPTS, Columns, ColumnsSpec, R, as_columns, check_update, update_lost
 from kvref.client.errors import CallError, MappedError
-from kvref.client.options import OWN, BytesOptions, MappedOptions, Serde, Server, checked, rules, server_addresses
+from kvref.client.options import (
+    OWN,
+    BytesOptions,
+    Connections,
+    MappedOptions,
+    Serde,
+    Server,
+    checked,
+    rules,
+    server_addresses,
+)
 from kvref.client.protocol import greeting
 from kvref.client.values import Part, Value
 from kvref.client.view import Rules, Serialized, View
@@ -39,6 +49,7 @@ from kvref.client.view import Rules, Serialized, View
 D = TypeVar("D")
 C = TypeVar("C")
 Row = TypeVar("Row")
+Clients = Connections[BoundClient | BoundPool]
 _MISSING: Final = object()
 
 
@@ -158,9 +169,9 @@ class MappedView(View[R]):
         """
         word = range_word(gt, ge, lt, le)
         rows: dict[B, R] = {}
-        for client in each_server(self._client()):
+        for client in self._clients.each(self._mapping):
             with self._ignored("get_range"):
-                for key, value in rows_of_range(client, word).items():
+                for key, value in client.get_range(word).items():
                     rows[key_of_range(key, gt, ge, lt, le)] = self._read(value)
         return rows
 
@@ -314,7 +325,7 @@ class MappedView(View[R]):
         check_noreply(noreply)
         seconds = check_expire(delay)
         done = True
-        for client in each_server(self._client()):
+        for client in self._clients.each(self._mapping):
             flushed = False
             with self._ignored("flush_all"):
                 flushed = client.flush_all(seconds, noreply=False)
@@ -335,7 +346,7 @@ class MappedView(View[R]):
     def stats_of_each(self, *arguments: str) -> list[dict[bytes, Any]]:
         """Return what `stats` returns, of each server in the order of the constructor."""
         words = check_stats(arguments)
-        return [self._stats(client, words) for client in each_server(self._client())]
+        return [self._stats(client, words) for client in self._clients.each(self._mapping)]
 
     def version(self) -> bytes:
         """Return the server's version, as pymemcache does. Raises CallError if there are several servers."""
@@ -344,7 +355,7 @@ class MappedView(View[R]):
 
     def versions(self) -> tuple[str, ...]:
         """Return the version of each server in the order of the constructor."""
-        return tuple(client.version().decode() for client in each_server(self._client()))
+        return tuple(client.version().decode() for client in self._clients.each(self._mapping))
 
     def raw_command(self, command: str | bytes, end_tokens: str | bytes = "\r\n") -> bytes:
         """Send a command as it is and return the reply up to a token, without the token.
@@ -380,18 +391,11 @@ class MappedView(View[R]):
         self.delete(key)
 
     def _only(self, call: str, instead: str) -> Any:
-        """Return the client of the only server. Raises CallError if there are several."""
-        clients = each_server(self._client())
-        if len(clients) > 1:
-            raise CallError(f"{call}: there are {len(clients)} servers: use {instead}")
-        return clients[0]
-
-    def _client(self) -> Any:
-        return self._clients.of(self._mapping)
+        return self._clients.only(self._mapping, call, instead)
 
     def _place(self, key: object) -> tuple[Any, str | bytes]:
         name, bare = self._split(key)
-        return server_with(self._clients.of(name), bare), bare
+        return self._clients.of(name, bare), bare
 
     def _places(self, keys: Iterable[K]) -> list[tuple[Any, dict[str | bytes, list[K]]]]:
         """Return each client of a server with its bare keys and all that the caller calls them."""
@@ -521,19 +525,23 @@ class MappedClient(MappedView[R]):
     ) -> None: ...
 
     def __init__(self, servers: Server | list[Server], *, columns: Any = None, **options: Any) -> None:
-        where = [each.socket_address for each in server_addresses(servers)]
-        given = checked(MappedOptions, options, several=len(where) > 1)
+        given = checked(MappedOptions, options)
         # Keys are checked before pymemcache sees them.
         used = {name: value for name, value in given.items() if name not in OWN} | {"allow_unicode_keys": True}
         first = greeting(given["credentials"])
         clients = Clients(
-            lambda name: connected(
-                where, first._replace(mapping=name), given["pool_size"], given["max_answer_bytes"], **used
-            )
+            lambda address, name: opened(
+                address.socket_address,
+                given["pool_size"],
+                greeting=first._replace(mapping=name),
+                max_answer=given["max_answer_bytes"],
+                **used,
+            ),
+            server_addresses(servers),
         )
         super().__init__(clients, rules(servers, given), given["mapping"], columns)
         try:
-            self._client()
+            clients.each(given["mapping"])
         except MappedError:
             raise
         except Exception as error:
@@ -558,7 +566,8 @@ class MappedClient(MappedView[R]):
             UnknownMappingError: a server has no such mapping; what was bound stays.
         """
         bound = check_name(name), as_columns(columns)
-        self._clients.check(name)
+        for client in self._clients.each(name):
+            client.version()
         self._mapping, self._columns = bound
 
     @overload
@@ -590,7 +599,8 @@ class MappedClient(MappedView[R]):
 
     def close(self) -> None:
         """Close every connection; a later call opens them again."""
-        self._clients.close()
+        for client in self._clients.all():
+            client.close()
 
     disconnect_all = close
     # The server needs no command to end a connection.

@@ -8,10 +8,11 @@ it then has.
 from __future__ import annotations
 
 import ssl
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from ipaddress import IPv6Address
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TypedDict
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypedDict, TypeVar
 
 from kvref.addresses import UNIX, Address
 from kvref.client.arguments import check_name, shown, utf8, whole_number
@@ -45,13 +46,12 @@ class ClientOptions(TypedDict, total=False):
 
 
 class BytesOptions(ClientOptions, total=False):
-    """The options of `MappedClient` without a serde; the last seven are pymemcache's."""
+    """The options of `MappedClient` without a serde; the last six are pymemcache's."""
 
     pool_size: int | None
     allow_unicode_keys: bool
     default_noreply: bool
     encoding: str
-    hasher: Callable[[], Any]
     no_delay: bool
     socket_keepalive: Any
     socket_module: Any
@@ -79,11 +79,11 @@ _REFUSED: Final = {
     "retry_timeout": "a key never moves to another server, so that calls are not repeated",
     "dead_timeout": "a key never moves to another server, so that calls are not repeated",
     "IGNORE_EXCEPTIONS": "use ignore_exc",
+    "hasher": "both clients choose the server of a key as pymemcache does by default",
 }
 # What a client does not pass on to pymemcache.
 OWN: Final = frozenset(ClientOptions.__annotations__) - {"connect_timeout", "timeout", "tls_context"} | {"pool_size"}
-_OF_SEVERAL: Final = frozenset({"hasher"})
-_WITHOUT_DEFAULT: Final = frozenset({"hasher", "socket_module"})
+_WITHOUT_DEFAULT: Final = frozenset({"socket_module"})
 _ASCII: Final = "".join(map(chr, range(128)))
 _MAX_DELIMITER: Final = 32  # bytes, of `table_map_delimiter`
 _MAX_SECONDS: Final = (1 << 31) // 1000  # a socket counts milliseconds in 32 bits
@@ -150,7 +150,6 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "allow_unicode_keys": _flag(default=True),
     "default_noreply": _flag(default=False),
     "encoding": _Option("ascii", _is_encoding, "the name of an encoding that has ASCII"),
-    "hasher": _Option(None, callable, "a class with add_node, remove_node and get_node"),
     "no_delay": _flag(default=True),
     "socket_keepalive": _Option(None, lambda _: True, ""),
     "socket_module": _Option(None, lambda given: callable(getattr(given, "socket", None)), "a module such as socket"),
@@ -160,18 +159,17 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
 }
 
 
-def checked(names: type, given: Mapping[str, Any], *, several: bool = False) -> dict[str, Any]:
+def checked(names: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a client by name, with the defaults of those that are not given and have one.
 
     Args:
         names: the TypedDict of the client's options.
         given: by name.
-        several: the client has several servers.
 
     Raises:
         CallError: an unknown name, one that makes no sense for tables, or a value that it does not allow.
     """
-    known = names.__annotations__.keys() - (set() if several else _OF_SEVERAL)
+    known = names.__annotations__.keys()
     for name, value in given.items():
         if name in _REFUSED:
             raise CallError(f"option {name}: {_REFUSED[name]}")
@@ -207,6 +205,54 @@ Server = str | tuple[str, int]
 DEFAULT_PORT: Final = 11211
 _MASK: Final = 0xFFFFFFFF
 _C1, _C2 = 0xCC9E2D51, 0x1B873593
+
+
+Made = TypeVar("Made")
+
+
+class Connections(Generic[Made]):
+    """What a client has made for each server and mapping, when it was first used; any thread may use it.
+
+    A key never moves to another server. Behind this protocol are tables: where a server is down, a row would be written
+    where no client looks for it.
+
+    Args:
+        make: makes what a client has for a server and a mapping; None is the server's default mapping.
+        addresses: of the servers.
+    """
+
+    def __init__(self, make: Callable[[Address, str | None], Made], addresses: Sequence[Address]) -> None:
+        self._make = make
+        self._servers = {server_name(address): address for address in addresses}
+        self._names = list(self._servers)
+        self._made: dict[tuple[str, str | None], Made] = {}
+        self._lock = threading.Lock()
+
+    def of(self, mapping: str | None, key: str | bytes) -> Made:
+        """Return what there is for the server that has a key of a mapping."""
+        return self._on(server_of(key, self._names), mapping)
+
+    def each(self, mapping: str | None) -> list[Made]:
+        """Return what there is for a mapping on each server, in the order of the addresses."""
+        return [self._on(server, mapping) for server in self._names]
+
+    def only(self, mapping: str | None, call: str, instead: str) -> Made:
+        """Return what there is for a mapping on the only server. Raises CallError if there are several."""
+        if len(self._names) > 1:
+            raise CallError(f"{call}: there are {len(self._names)} servers: use {instead}")
+        return self.each(mapping)[0]
+
+    def all(self) -> list[Made]:
+        """Return all that was made."""
+        with self._lock:
+            return list(self._made.values())
+
+    def _on(self, server: str, mapping: str | None) -> Made:
+        place = (server, mapping)
+        with self._lock:
+            if place not in self._made:
+                self._made[place] = self._make(self._servers[server], mapping)
+            return self._made[place]
 
 
 def server_addresses(servers: Server | Sequence[Server]) -> list[Address]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, Self, TypeVar, Unpack, overload
 
 from kvref.client.aio.connection import Line
-from kvref.client.aio.view import AsyncMappedView, Lines
+from kvref.client.aio.view import AsyncMappedView
 from kvref.client.arguments import check_name
 from kvref.client.columns import Columns, ColumnsSpec, R, as_columns
 from kvref.client.errors import CallError
-from kvref.client.options import AsyncOptions, Server, checked, rules, server_addresses
+from kvref.client.options import AsyncOptions, Connections, Server, checked, rules, server_addresses
 from kvref.client.protocol import greeting
 
 Row = TypeVar("Row")
@@ -98,7 +98,7 @@ class AsyncMappedClient(AsyncMappedView[R]):
         if given["tls"] is not None and given["tls_context"] is not None:
             raise CallError("tls and tls_context are the same option: give one")
         context, first = given["tls"] or given["tls_context"], greeting(given["credentials"])
-        lines = Lines(
+        lines = Connections(
             lambda address, name: Line(
                 address,
                 first._replace(mapping=name),
@@ -159,7 +159,7 @@ class AsyncMappedClient(AsyncMappedView[R]):
 
     async def close(self) -> None:
         """Close every connection after the answers that are outstanding; a later call opens them again."""
-        await self._lines.close()
+        await asyncio.gather(*[line.close() for line in self._lines.all()])
 
     disconnect_all = close
     # The server needs no command to end a connection.

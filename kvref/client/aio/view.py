@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, overload
 
-from kvref.addresses import Address
 from kvref.client.aio.connection import Line
 from kvref.client.arguments import (
     B,
@@ -25,8 +24,8 @@ from kvref.client.arguments import (
     range_word,
 )
 from kvref.client.columns import MAX_ATTEMPTS, R, check_update, update_lost
-from kvref.client.errors import CallError, unreadable
-from kvref.client.options import server_name, server_of
+from kvref.client.errors import unreadable
+from kvref.client.options import Connections
 from kvref.client.protocol import ROWS, STATS, Item, Shape
 from kvref.client.values import Part, Value
 from kvref.client.view import Rules, View
@@ -54,7 +53,7 @@ class AsyncMappedView(View[R]):
     connection and do not wait for each other's answers; the server carries them out in the order in which they began.
     """
 
-    def __init__(self, lines: Lines, rules: Rules, mapping: str | None, columns: Any) -> None:
+    def __init__(self, lines: Connections[Line], rules: Rules, mapping: str | None, columns: Any) -> None:
         super().__init__(rules, mapping, columns)
         self._lines = lines
 
@@ -302,11 +301,7 @@ class AsyncMappedView(View[R]):
     delete_multi = delete_many
 
     def _only(self, call: str, instead: str) -> Line:
-        """Return the connection to the only server. Raises CallError if there are several."""
-        lines = self._lines.each(self._mapping)
-        if len(lines) > 1:
-            raise CallError(f"{call}: there are {len(lines)} servers: use {instead}")
-        return lines[0]
+        return self._lines.only(self._mapping, call, instead)
 
     def _place(self, key: object) -> tuple[Line, str | bytes]:
         name, bare = self._split(key)
@@ -380,39 +375,6 @@ class AsyncMappedView(View[R]):
         with self._ignored("stats"):
             return await _stats(line, words)
         return {}
-
-
-class Lines:
-    """The connections of each mapping, one to each server, opened when they are first used.
-
-    Args:
-        make: gives the line to a server and a mapping; None is the server's default mapping.
-        addresses: of the servers.
-    """
-
-    def __init__(self, make: Callable[[Address, str | None], Line], addresses: Sequence[Address]) -> None:
-        self._make = make
-        self._servers = {server_name(address): address for address in addresses}
-        self._names = list(self._servers)
-        self._made: dict[tuple[str, str | None], Line] = {}
-
-    def of(self, mapping: str | None, key: str | bytes) -> Line:
-        """Return the line of a mapping to the server that has a key."""
-        return self._line(server_of(key, self._names), mapping)
-
-    def each(self, mapping: str | None) -> list[Line]:
-        """Return the lines of a mapping to all servers."""
-        return [self._line(server, mapping) for server in self._names]
-
-    def _line(self, server: str, mapping: str | None) -> Line:
-        place = (server, mapping)
-        if place not in self._made:
-            self._made[place] = self._make(self._servers[server], mapping)
-        return self._made[place]
-
-    async def close(self) -> None:
-        """Close every connection after the answers that are outstanding."""
-        await asyncio.gather(*[line.close() for line in self._made.values()])
 
 
 async def _stats(line: Line, words: Sequence[bytes]) -> dict[bytes, bytes]:
