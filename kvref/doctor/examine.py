@@ -60,15 +60,7 @@ class Options:
 
 
 def read(catalog: Catalog, policies: Policies, candidates: list[str], chosen: str | None, *, certain: bool) -> Options:
-    """Read the options as they stand there.
-
-    Args:
-        catalog: the tables.
-        policies: as the profile reads them.
-        candidates: see `Options`.
-        chosen: see `Options`.
-        certain: see `Options`.
-    """
+    """Read the options as they stand there."""
     try:
         rows: dict[str, bytes | None] | None = catalog.options()
     except ConfigError:  # a missing table is a finding here; `read_options` says so in words

@@ -115,12 +115,7 @@ def read_file(path: Path) -> Iterator[SQLiteSource]:
 
 
 class SQLiteSource(Source):
-    """A SQLite file.
-
-    Args:
-        name: for people.
-        connection: for reading, with the collations.
-    """
+    """A SQLite file."""
 
     def __init__(self, name: str, connection: sqlite3.Connection) -> None:
         self.name = name

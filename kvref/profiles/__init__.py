@@ -86,9 +86,6 @@ def with_mappings() -> list[str]:
 def load(name: str) -> Profile:
     """Load one profile.
 
-    Args:
-        name: one of `names()`.
-
     Raises:
         ConfigError: no such profile, a key outside the vocabulary or without a value, a value of the wrong type,
             an unknown status, an observation without evidence, or a decision without a reason.

@@ -170,12 +170,6 @@ def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, in
 def of_file(given: dict[str, int], file: Path | None, profile: Profile, part: Part = nullcontext) -> dict[str, int]:
     """Return all settings, with the values of the table `settings` of a file.
 
-    Args:
-        given: the table.
-        file: for the error.
-        profile: as of `parse`.
-        part: of the check of each setting.
-
     Raises:
         ConfigError: as `parse`.
     """
@@ -192,17 +186,12 @@ def of_file(given: dict[str, int], file: Path | None, profile: Profile, part: Pa
 
 
 def changed(current: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
-    """Return settings after a reload: those that wait for the next start stay.
-
-    Args:
-        current: in force.
-        wanted: as they were read again.
-    """
+    """Return settings after a reload: those that wait for the next start stay."""
     return current | {name: value for name, value in wanted.items() if SETTINGS[name].dynamic}
 
 
 def warn_of_waiting(current: dict[str, int], wanted: dict[str, int]) -> None:
-    """Log what of a reload waits for the next start; arguments as of `changed`."""
+    """Log what of a reload waits for the next start."""
     for name, value in wanted.items():
         if not SETTINGS[name].dynamic and value != current[name]:
             _log.warning("setting %s stays %d until the server restarts", name, current[name])

@@ -100,12 +100,7 @@ class Isolation:
 
 
 def isolation(profile: Profile, settings: Mapping[str, int]) -> Isolation:
-    """Resolve settings and facts.
-
-    Args:
-        profile: in force.
-        settings: values by name, see `server.settings`.
-    """
+    """Resolve settings and facts."""
     return Isolation(
         level=settings["innodb_api_trx_level"],
         read_batch=settings["daemon_memcached_r_batch_size"] > 1,

@@ -152,14 +152,7 @@ def _refer(table: Table, reference: exp.Expr | None, place: Place, symbol: str) 
 
 
 def define_column(table: Table, definition: exp.ColumnDef, place: Place, instead_of: str | None = None) -> None:
-    """Add a column, or put it in place of another one.
-
-    Args:
-        table: gains it.
-        definition: of the column, with FIRST or AFTER.
-        place: of the table.
-        instead_of: the other one's name.
-    """
+    """Add a column, or put it in place of another one."""
     if definition.kind is None:
         raise NotUnderstood("a column without a type")
     name = definition.name

@@ -42,12 +42,7 @@ class Source:
 
 
 def of_server(server: Server, dsns: Iterable[str]) -> Source:
-    """Return the numbers of a server of one process, for its other threads.
-
-    Args:
-        server: the server.
-        dsns: of its stores.
-    """
+    """Return the numbers of a server of one process, for its other threads."""
     return Source(
         server.scope.tally,
         server.started,

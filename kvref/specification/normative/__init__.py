@@ -24,11 +24,7 @@ def grammar() -> str:
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """Return a chapter that is a TOML file.
-
-    Args:
-        name: of the file, without its suffix.
-    """
+    """Return a chapter that is a TOML file."""
     return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
 
 
@@ -37,10 +33,6 @@ def of_profile(name: str, profile: str) -> dict[str, Any]:
 
     A table with `profiles` is left out if they do not include the profile. A table whose keys are names of profiles, or
     `*` for all others, is replaced by the value of the profile, and left out if there is none.
-
-    Args:
-        name: of the file, without its suffix.
-        profile: name of the profile.
     """
     found: dict[str, Any] = _of_profile(table(name), profile)
     return found

@@ -79,10 +79,6 @@ BUILT_IN: Final = {"table_map_delimiter": DEFAULT_DELIMITER, "separator": DEFAUL
 def read_directory(catalog: Catalog, profile: Profile) -> tuple[Directory, list[str]]:
     """Read the configuration and choose the default mapping.
 
-    Args:
-        catalog: the store.
-        profile: decides what missing options mean.
-
     Returns:
         The directory, and one sentence for each row that cannot be used.
 

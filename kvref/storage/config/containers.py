@@ -262,13 +262,7 @@ def _table(where: str, row: Container, catalog: Catalog, profile: Profile) -> Ta
 
 
 def check_again(mapping: Mapping, catalog: Catalog, profile: Profile) -> None:
-    """Bring a mapping up to date after DDL; see `checked` and `take_over`.
-
-    Args:
-        mapping: changed in place.
-        catalog: the store.
-        profile: as for `check`.
-    """
+    """Bring a mapping up to date after DDL; see `checked` and `take_over`."""
     take_over(mapping, checked(mapping, catalog, profile))
 
 
@@ -285,10 +279,6 @@ def take_over(mapping: Mapping, found: Mapping | ConfigError) -> None:
     """Bring a mapping up to date: columns are found by name again, or it gets a fault.
 
     What the row had in use when it was read must still be there (innodb_verify_low, called at run time).
-
-    Args:
-        mapping: changed in place.
-        found: what `checked` returned.
     """
     if isinstance(found, ConfigError):
         mapping.fault = str(found)

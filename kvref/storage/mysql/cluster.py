@@ -109,9 +109,6 @@ class Nodes:
     def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection to the server in use, or to another where that one does not serve.
 
-        Args:
-            lock_wait: see `Login.connect`.
-
         Raises:
             StoreError: none of them serves, or the one in use refuses; the text has each one's cause.
         """
@@ -282,9 +279,6 @@ class Secondaries(Nodes):
 
     def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection to one of the secondaries, chosen at random.
-
-        Args:
-            lock_wait: see `Login.connect`.
 
         Raises:
             NoSecondaryError: none can be read; the text has each server's cause.

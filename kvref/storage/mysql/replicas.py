@@ -34,11 +34,7 @@ class ReplicaCounts:
 
 
 class Replicas(Database):
-    """The secondaries of a replication group, for reading rows.
-
-    Args:
-        primary: the store; its statements are used.
-    """
+    """The secondaries of a replication group, for reading rows."""
 
     def __init__(self, primary: Database) -> None:
         super().__init__(primary.login, primary.profile, SECONDARY_SECONDS)
@@ -94,12 +90,7 @@ def has_executed(connection: MySQLConnection, gtids: str) -> bool:
 
 
 def require_group(connection: MySQLConnection, database: Database) -> None:
-    """Raise ConfigError if a server belongs to no replication group.
-
-    Args:
-        connection: to the server.
-        database: whose login has `reads`.
-    """
+    """Raise ConfigError if a server belongs to no replication group."""
     rows = connection.say(_GROUP)
     if not rows or not rows[0][1]:
         server = "MySQL" if connection.mariadb is None else "MariaDB"

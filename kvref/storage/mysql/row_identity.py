@@ -24,11 +24,7 @@ R = TypeVar("R")
 
 
 class RowIdentities:
-    """The keys of one mapping.
-
-    Args:
-        mapping: whose key column, as it is now.
-    """
+    """The keys of one mapping."""
 
     def __init__(self, mapping: Mapping) -> None:
         self._key = mapping.key

@@ -559,13 +559,7 @@ WHERE unique_constraint_schema = %s AND referenced_table_name = %s"""
 
 
 def table_details(connection: Connection[Cursor], schema: str, name: str) -> TableDetails:
-    """Read the details of a table.
-
-    Args:
-        connection: of `Login.connect`.
-        schema: the table's.
-        name: of the table.
-    """
+    """Read the details of a table."""
 
     def rows(sql: str) -> list[list[str]]:
         with connection.cursor() as cursor:

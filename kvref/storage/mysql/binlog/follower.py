@@ -76,9 +76,6 @@ _SETUP: Final = (
 def refusal(login: Login) -> str:
     """Return why the row cache cannot follow the binary log of a server, empty if it can.
 
-    Args:
-        login: where the server is.
-
     Returns:
         Clauses with `;` between them; each is a predicate of "the row cache" and ends with what to change.
 
