@@ -77,6 +77,10 @@ class Desk:
                 return b"".join(replies) + b"<EOF>"
         return b"".join(replies) + (b"<EOF>" if bytes_in.closed else b"")
 
+    def session(self, connection: str) -> Session:
+        """Return the session of a named connection."""
+        return self._connections[connection][1]
+
     def forget(self, connection: str) -> None:
         """Forget a named connection."""
         self._connections.pop(connection, None)

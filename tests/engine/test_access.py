@@ -16,7 +16,7 @@ KEEPING = Access(flush=False)
 
 
 @dataclass(slots=True)
-class Undeclared(c._Request):
+class Undeclared:
     """A command that was added and declares no rights."""
 
 

@@ -27,8 +27,7 @@ def test_what_is_discarded_never_enters(desk: Make) -> None:
     endpoint.batch(10, 10)
     endpoint.say(b"set k 0 0 3\r\nnew\r\n")
     assert (value_of(endpoint), value_of(endpoint, "b")) == (item(b"new"), item(b"old"))
-    _, session, _ = endpoint._connections["a"]
-    session.batch.reset()  # as where the transaction is lost
+    endpoint.session("a").batch.reset()  # as where the transaction is lost
     assert endpoint.shared.cache.rows()["curr_items"] == "1"
     assert value_of(endpoint) == item(b"old")
 

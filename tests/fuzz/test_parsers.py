@@ -83,8 +83,10 @@ def test_no_session_fails(spoken_to: Desk, seed: int, make: Callable[[random.Ran
 
 
 def test_the_check_sees_a_parser_that_depends_on_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = TextParser.feed
+
     def whole_only(parser: TextParser, data: bytes) -> None:
-        parser._buffer += data if data.endswith(b"\n") else b""
+        feed(parser, data if data.endswith(b"\n") else b"")
 
     check = bytes([0, 2, 1, 1]) + b"get a\r\nget b\r\n"
     parsers.check(check)

@@ -16,7 +16,6 @@ from kvref import profiles
 from kvref.addresses import Address
 from kvref.errors import StoreError
 from kvref.server.connection import Connection
-from kvref.server.executors import executor_for
 from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server
 from kvref.server.settings import parse
@@ -96,13 +95,17 @@ class InProcess:
     def __init__(self, path: Path) -> None:
         self.store = SQLiteStore(path, profiles.load("kvref"))
         self.store.initialise()
-        self.server = Server(self.store, self.store.profile, lambda: parse([], None, self.store.profile), [HERE])
+        self.settings: list[str] = []  # read at the start, and by a reload
+        self.server = Server(self.store, self.store.profile, self._read_settings, [HERE])
         self.disk = threading.Event()  # not set: it takes its time
         self.disk.set()
         self.failure = ""  # what it says instead
         self.syncs = 0  # that have begun
         self._really = self.store.sync
         self.store.sync = self._sync  # type: ignore[method-assign]
+
+    def _read_settings(self) -> dict[str, int]:
+        return parse(self.settings, None, self.store.profile)
 
     def _sync(self) -> None:
         self.syncs += 1
@@ -114,7 +117,7 @@ class InProcess:
     @asynccontextmanager
     async def clients(self, count: int) -> AsyncIterator[list[Client]]:
         """Listen, and give so many clients for the block."""
-        self.server.executor = executor_for(self.server.store, self.server.isolation, 1)
+        self.server.open()
         loop = asyncio.get_running_loop()
         listener = await loop.create_server(partial(Connection, self.server, HERE), "127.0.0.1", 0)
         with ExitStack() as stack:

@@ -13,7 +13,8 @@ import pytest
 from serving import Served, ask, serving, until_read
 from waiting import until
 
-from kvref.protocol.fast_path import END
+END = b"END\r\n"
+
 
 TOO_MANY = b"ERROR Too many open connections\r\n"
 NOOP = struct.pack(">BBHBBHIIQ", 0x80, 0x0A, 0, 0, 0, 0, 0, 7, 0)

@@ -14,7 +14,6 @@ import uvloop
 from server.in_process import HERE, InProcess, turns_until
 
 from kvref.server.connection import GREEDY, Connection
-from kvref.server.executors import executor_for
 from kvref.server.executors.loop_turn import MAX_CONNECTIONS, LoopTurn
 from kvref.server.executors.mysql.shared_look import PAUSE, SharedLook
 
@@ -80,7 +79,7 @@ def test_input_that_may_have_more_behind_it_ends_the_turn(tmp_path: Path) -> Non
     async def play() -> list[str]:
         process, seen = InProcess(tmp_path / "file"), list[str]()
         server = process.server
-        server.executor = executor_for(process.store, server.isolation, 1)
+        server.open()
         connection = Connection(server, HERE)
         connection.connection_made(Mock(is_closing=lambda: False, get_extra_info=lambda _: None))
         server.loop_turn.share(lambda: seen.append("ended"))

@@ -13,7 +13,6 @@ from serving import ask, serving
 
 from kvref.engine.mapping import Directory
 from kvref.errors import ConfigError, StoreError
-from kvref.server.settings import parse
 
 ITEM = b"VALUE k 0 1\r\nv\r\n"
 REQUESTS = (b"get k\r\n", b"get none\r\n", b"get @@aaa#k\r\n", b"get @@aaa.k\r\n")
@@ -34,32 +33,29 @@ async def _reload(served: InProcess) -> None:
 
 
 async def _cached(served: InProcess, client: Client) -> int:
-    """Return how many keys of three, two of them with rows, are answered from memory, after they were read once."""
+    """Return the bytes that are kept of three keys, two of them with rows, after they were read once."""
     await client.ask(b"set k 0 0 1\r\nv\r\n")
     for _ in range(2):
         assert await client.ask(b"get k\r\n", 3) == ITEM + b"END\r\n"
         assert await client.ask(b"get none\r\nget AA\r\n", 4)
-    return _kept(served)
-
-
-def _kept(served: InProcess) -> int:
-    return sum(len(table.items) + len(table.missing) for table in served.store.cache._tables.values())
+    assert served.store.cache.size
+    return served.store.cache.size
 
 
 def test_rows_stay_in_memory_where_nothing_changed(tmp_path: Path) -> None:
     async def run() -> None:
         served = InProcess(tmp_path / "s.sqlite")
         async with served.clients(2) as (client, other):
-            assert await _cached(served, client) == 3
+            kept = await _cached(served, client)
             for _ in range(3):
                 await _reload(served)
-                assert _kept(served) == 3
+                assert served.store.cache.size == kept
                 for each in (client, other):
                     assert (
                         await each.ask(b"get k\r\nget none\r\nget k\r\n", 7)
                         == ITEM + b"END\r\nEND\r\n" + ITEM + b"END\r\n"
                     )
-                assert _kept(served) == 3
+                assert served.store.cache.size == kept
 
     asyncio.run(run())
 
@@ -69,22 +65,22 @@ def test_rows_leave_memory_where_a_setting_changed(tmp_path: Path, setting: str)
     async def run() -> None:
         served = InProcess(tmp_path / "s.sqlite")
         async with served.clients(1) as (client,):
-            assert await _cached(served, client) == 3
-            served.server._read_settings = lambda: parse([setting], None, served.store.profile)
+            kept = await _cached(served, client)
+            served.settings = [setting]
             await _reload(served)
-            assert _kept(served) == 0
-            assert await _cached(served, client) == 3
+            assert served.store.cache.size == 0
+            assert await _cached(served, client) == kept
             await _reload(served)
-            assert _kept(served) == 3
+            assert served.store.cache.size == kept
 
     asyncio.run(run())
 
 
-def test_a_refused_configuration_leaves_everything_as_it_is(tmp_path: Path) -> None:
+def test_a_refused_configuration_leaves_everything_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         served = InProcess(tmp_path / "s.sqlite")
         async with served.clients(1) as (client,):
-            assert await _cached(served, client) == 3
+            kept = await _cached(served, client)
             read = served.server.executor.read_directory
             for error in (ConfigError("no"), StoreError("no")):
 
@@ -93,10 +89,10 @@ def test_a_refused_configuration_leaves_everything_as_it_is(tmp_path: Path) -> N
                     raise error
 
                 served.server.executor.read_directory = refused  # type: ignore[method-assign]
+                caplog.clear()
                 served.server.reload()
-                assert served.server._reloading is not None
-                await served.server._reloading
-            assert _kept(served) == 3
+                await turns_until(lambda: "the previous one stays active" in caplog.text)
+            assert served.store.cache.size == kept
             assert await client.ask(b"get k\r\n", 3) == ITEM + b"END\r\n"
 
     asyncio.run(run())

@@ -16,9 +16,10 @@ from database import database_or_skip
 from live import MYSQL_8, nightly
 from serving import Served, ask, serving
 
-from kvref.protocol.fast_path import END
 from kvref.server.timeouts import AT_ONCE
 from kvref_testbed.targets import SQLServer
+
+END = b"END\r\n"
 
 NOT_WHOLE = b"CLIENT_ERROR no whole command within 1 s (command_timeout)"
 LATEST = 8.0  # seconds from a limit of one

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ FILE: Final = Path(__file__).with_name("commands.toml")
 REPETITIONS: Final = 9
 SECONDS: Final = 20.0  # until a reply or a start counts as failed
 LISTENING: Final = re.compile(r"listening on 127\.0\.0\.1:(\d+)")
+REQUEST: Final = b"\x80"  # a frame of the binary protocol begins with it
 # The last line of a reply.
 END: Final = re.compile(
     rb"^(?:END|STORED|NOT_STORED|DELETED|NOT_FOUND|TOUCHED|HD|EN|NS|NF|\d+|VA .*\r\n.*|\w*ERROR.*)\r\n\Z", re.MULTILINE
@@ -123,9 +125,9 @@ class Traced:
     def _once(self, command: dict[str, Any], number: int) -> dict[str, int]:
         times = command.get("times", 1)
         if "first" in command:
-            self._exchange(command["first"].format(n=number).encode(), 1)
+            self._exchange(command["first"].format(n=number).encode("latin-1"), 1)
         self._control("on")
-        self._exchange("".join(command["send"].format(n=number, i=i) for i in range(times)).encode(), times)
+        self._exchange("".join(command["send"].format(n=number, i=i) for i in range(times)).encode("latin-1"), times)
         return _count(json.loads(self._control("off")), times)
 
     def _control(self, word: str) -> str:
@@ -138,6 +140,9 @@ class Traced:
 
     def _exchange(self, request: bytes, replies: int) -> None:
         self._socket.sendall(request)
+        if request.startswith(REQUEST):
+            self._hear_frames(replies)
+            return
         reply = b""
         while len(END.findall(reply)) < 1 or (replies > 1 and reply.count(b"\r\n") < replies):
             received = self._socket.recv(1 << 16)
@@ -146,6 +151,14 @@ class Traced:
             reply += received
         if b"ERROR" in reply:
             raise RuntimeError(f"{request!r} was answered with {reply!r}")
+
+    def _hear_frames(self, replies: int) -> None:
+        for _ in range(replies):
+            header = self._socket.recv(24, socket.MSG_WAITALL)
+            status, length = struct.unpack_from(">HI", header, 6)
+            body = self._socket.recv(length, socket.MSG_WAITALL) if length else b""
+            if status:
+                raise RuntimeError(f"a frame was answered with {body!r}")
 
 
 def _count(calls: list[list[Any]], times: int) -> dict[str, int]:

@@ -55,6 +55,14 @@ class MySQLStore(Database):
         self._row_cache_bytes = 0
         self.replica_counts: ReplicaCounts | None = None if login.reads == PRIMARY else ReplicaCounts()
 
+    def reads_for(self, listener: str) -> str:
+        """Return which server answers the plain gets of a listener: its own value if the DSN allows it, else the DSN's.
+
+        Args:
+            listener: its value of `reads`; empty: it has none.
+        """
+        return listener if listener in self.reads else self.login.reads
+
     def connect(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> MySQLConnection:
         """Open a connection, see `MySQLConnection`; raises StoreError where the server is not reached."""
         return MySQLConnection(self, isolation, brief=brief)

@@ -95,7 +95,7 @@ class MySQLExecutor:
 
     def begin(self, reads: str = "") -> Transaction:
         """Return the transaction of a new connection, see `Executor`."""
-        reads = reads if reads in self.store.reads else self.store.login.reads
+        reads = self.store.reads_for(reads)
         last_write = LastWrite() if reads == SESSION else None
         transaction = Transaction(last_write=last_write, primary_only=reads == PRIMARY)
         self._transactions[transaction] = None
