@@ -18,7 +18,7 @@ from kvref.server.settings import SETTINGS
 from kvref.specification import normative, requirements
 from kvref.storage.config.column_types import column_of
 from kvref_conformance.cases import all_cases
-from kvref_conformance.spec import replies
+from kvref_conformance.spec import edition, replies
 from kvref_conformance.spec.normative import chapters, diagram
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +105,8 @@ def test_the_defaults_are_those_of_the_server_and_of_its_scripts() -> None:
         name: each.default for name, each in SETTINGS.items() if name.startswith(("daemon_memcached_", "innodb_"))
     }
     assert told["settings"] == plugin
+    own = {name: row["default"] for name, row in told["own"].items()}
+    assert own == {name: SETTINGS[name].default for name in own}
     (scripts,) = [each["files"] for each in normative.table("data_model")["scripts"] if each["title"] == "SQLite"]
     connection = sqlite3.connect(":memory:")
     connection.executescript("".join(map(normative.script, scripts)))
@@ -142,5 +144,43 @@ def test_every_transition_is_made_by_a_case_or_a_test(machine: dict[str, list[di
 
 def test_every_chapter_has_a_text() -> None:
     names = [each.name for each in chapters()]
-    assert names == ["data_model", "defaults", "grammar", "binary", "states", "replies", "statistics"]
+    assert names == [
+        "front_matter",
+        "lifecycles",
+        "data_model",
+        "defaults",
+        "grammar",
+        "binary",
+        "states",
+        "replies",
+        "statistics",
+    ]
     assert all(len(each.body) > 500 for each in chapters())
+
+
+# Words in backticks that are settings of kvref: each that a requirement or a table names has its default in an edition.
+SETTING = re.compile(r"`([a-z]+_[a-z_]+|maxconns)`")
+
+
+def test_every_setting_that_an_edition_names_is_defined() -> None:
+    told = normative.of_profile("defaults", "kvref")
+    texts = [each.statement for each in requirements.load().values() if each.applies_to("kvref")]
+    texts += [each.body for each in chapters("kvref") if each.name != "statistics"]
+    named = {name for text in texts for name in SETTING.findall(text) if name in SETTINGS}
+    assert named <= told["settings"].keys() | told["own"].keys()
+
+
+@pytest.mark.parametrize("each", normative.table("lifecycles")["lifecycle"], ids=lambda each: str(each["title"]))
+def test_every_state_of_a_lifecycle_is_reached(each: dict[str, list[list[str]]]) -> None:
+    reached = {"[*]", *(new for _, new, _ in each["edges"])}
+    assert {old for old, _, _ in each["edges"]} <= reached
+
+
+def test_every_sign_of_the_notation_is_in_an_exchange() -> None:
+    shown = "".join(text for name, text in edition.pages("kvref").items())
+    signs = [
+        sign
+        for row in normative.table("front_matter")["notation"]["part"]
+        for sign in re.findall(r"`([^`]+)`", row["sign"])
+    ]
+    assert [sign for sign in signs if shown.count(sign) < 2] == []

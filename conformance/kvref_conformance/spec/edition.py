@@ -46,7 +46,17 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 2
 # Chapters of the normative tables in the JSON, by the name of their data.
-TABLES: Final = ("replies", "success", "binary", "data_model", "defaults", "states", "statistics")
+TABLES: Final = (
+    "front_matter",
+    "lifecycles",
+    "replies",
+    "success",
+    "binary",
+    "data_model",
+    "defaults",
+    "states",
+    "statistics",
+)
 # A longer exchange, in characters, is in the appendix of its chapter; a case that is longer as JSON is left out.
 MAX_EXCHANGE: Final = 122
 MAX_CASE: Final = 40_000
@@ -204,24 +214,9 @@ def pages(profile: str) -> Mapping[str, str]:
     ]
     index += [
         "Appendices: the longer exchanges of each chapter, and [recordings of the endpoint](recordings.md).",
-        _NOTATION,
+        "[Front matter](front_matter.md) has scope, terms, conformance and notation: read it first.",
     ]
     return {"index.md": "\n\n".join(index) + "\n", **made}
-
-
-_NOTATION: Final = """
-## How to read
-
-Statements use the keywords of RFC 2119, and the keyword is the level. A QUIRK is a MUST that contradicts a published
-text. Effect and reply form one requirement. A reply in backticks is exact,
-without the CR LF that ends it; words in capitals are placeholders, and TEXT is any text without a line end. A
-requirement without a condition about columns applies to a mapping with columns for flags, cas number and expiry. A
-known deviation is what the endpoint of the profile does instead.
-
-In an exchange, `>` is what the client sends and `<` the reply; `\\r\\n` is CR LF. `{k}` is a key, `{m1}` and `{m2}` are
-mappings to tables of the form of the demo table, `{t}` is the table of the exchange and `{m}` its mapping. `<number>`,
-`<cas>` and `<text>` are free parts. Binary frames are in words: opcode, fields, status, value.
-"""
 
 
 def _page(chapter: Chapter, found: tuple[Obligation, ...]) -> str:

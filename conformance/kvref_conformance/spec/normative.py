@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref import profiles as known_profiles
-from kvref.specification import normative, requirements
+from kvref.specification import conformance_levels, normative, requirements
 from kvref.specification.normative import OTHERS
 from kvref_conformance.spec import grammar, replies
 
@@ -41,7 +41,7 @@ def chapters(profile: str = "") -> tuple[NormativeChapter, ...]:
     return tuple(
         NormativeChapter(name, title, about, "\n\n".join(body(profile)) + "\n")
         for name, title, about, body in _CHAPTERS
-        if mapped or name not in _OF_MAPPINGS
+        if (mapped or name not in _OF_MAPPINGS) and (name != "lifecycles" or profile in ("", "kvref"))
     )
 
 
@@ -180,6 +180,13 @@ def _defaults(profile: str) -> Iterator[str]:
     yield "## Settings"
     yield told["text"]["settings"]
     yield table(("setting", "default"), [(code(name), _number(value)) for name, value in told["settings"].items()])
+    if told.get("own"):
+        yield "## Other settings"
+        yield _text(told["text"]["own"])
+        own = [(name, row.get("kvref", row)) for name, row in told["own"].items()]
+        yield table(
+            ("setting", "default", "meaning"), [(code(name), str(row["default"]), row["means"]) for name, row in own]
+        )
     yield "## Rows"
     yield told["text"]["rows"]
     yield table(("table", "row"), [(code(name), ", ".join(map(str, row))) for name, row in told["rows"].items()])
@@ -217,6 +224,50 @@ def diagram(machine: dict[str, Any]) -> str:
         event = row["event"].replace(":", ",").replace(";", ",").replace("`", "")
         lines.append(f"    {row['from']} --> {row['to']}: {event}")
     return "\n".join(["stateDiagram-v2", *lines])
+
+
+def _front_matter(profile: str) -> Iterator[str]:
+    told = _told("front_matter", profile)
+    yield f"## {told['scope']['title']}"
+    yield _text(told["scope"]["text"])
+    yield f"## {told['terms']['title']}"
+    yield told["terms"]["about"]
+    yield table(("term", "meaning"), [(row["name"], _text(row["means"])) for row in told["terms"]["term"]])
+    yield f"## {told['conformance']['title']}"
+    yield told["conformance"]["text"].strip()
+    levels = conformance_levels.load().values()
+    yield table(
+        ("level", "builds on", "chapters"),
+        [(code(each.name), ", ".join(map(code, each.builds_on)), ", ".join(each.chapters)) for each in levels],
+    )
+    yield f"## {told['references']['title']}"
+    references = told["references"]
+    mapped = references["mapped"] if profile else references["mapped"][OTHERS]
+    yield "\n".join(f"* {each}" for each in (*references["items"], *mapped))
+    yield f"## {told['notation']['title']}"
+    yield told["notation"]["text"].strip()
+    yield table(("sign", "meaning"), [(row["sign"], row["means"]) for row in told["notation"]["part"]])
+    yield f"## {told['security']['title']}"
+    yield told["security"]["text"].strip()
+    if mapped := _text(told["security"]["mapped"]):
+        yield mapped
+    yield f"## {told['changes']['title']}"
+    yield told["changes"]["text"]
+    yield "\n".join(f"* {each}" for each in told["changes"]["items"])
+
+
+def _lifecycles(profile: str) -> Iterator[str]:
+    told = _told("lifecycles", profile)
+    yield told["text"]["about"]
+    for each in told["lifecycle"]:
+        yield f"## {each['title']}"
+        yield each["text"].strip()
+        edges = [f"    {_state(old)} --> {_state(new)}: {event}" for old, new, event in each["edges"]]
+        yield "\n".join(["```mermaid", "stateDiagram-v2", *edges, "```"])
+
+
+def _state(name: str) -> str:
+    return name.replace(" ", "_")
 
 
 def _statistics(profile: str) -> Iterator[str]:
@@ -264,6 +315,18 @@ def _of_profile(names: Iterable[str], profile: str) -> tuple[str, ...]:
 # Chapters that an endpoint without mappings does not have.
 _OF_MAPPINGS: Final = frozenset({"data_model", "defaults"})
 _CHAPTERS: Final[tuple[tuple[str, str, str, Callable[[str], Iterator[str]]], ...]] = (
+    (
+        "front_matter",
+        "Front matter",
+        "Scope, terms, conformance, references, notation, security, changes.",
+        _front_matter,
+    ),
+    (
+        "lifecycles",
+        "Lifecycles",
+        "A connection, a mapping, a batch, a lock and a cached item as prose, each with its states.",
+        _lifecycles,
+    ),
     ("data_model", "Data model", "The tables of an endpoint, their types, ranges and names.", _data_model),
     ("defaults", "Defaults", "Options, settings and rows where nothing else is configured.", _defaults),
     ("grammar", "Grammar", "The lines of the text protocol in ABNF, with the ranges of their numbers.", _grammar),
