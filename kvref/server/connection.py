@@ -600,6 +600,11 @@ class Connection:
         fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
         return fast if fast is not None and fast.usable(self._loop.time()) else None
 
+    @property
+    def _plans_text(self) -> bool:
+        """Return whether the commands of this connection are planned as far as that is possible."""
+        return self._slots is not None and not is_binary(self._parser)
+
     def _planner_next(self) -> Planner | None:
         """Return what plans the commands that come next, None where nothing does now."""
         if self._slots is None or self._out or self._out.waits or is_binary(self._parser):
@@ -696,7 +701,7 @@ class Connection:
         planner = self._planner_next()
         if planner is not None and planner.fresh(self._loop.time()):
             return self._plan_pending(planner)
-        fast = None if self._planned else self._usable_fast_path()
+        fast = None if self._plans_text else self._usable_fast_path()
         if fast is None:
             return False
         data = self._parser.take_all()

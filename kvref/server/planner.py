@@ -31,6 +31,7 @@ from kvref.server.telemetry.command_times import CommandTimes
 
 MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
 MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
+MAX_READ: Final = 4 << 20  # bytes of values that the plans of one connection may read in one turn
 MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections
 MAX_VALUE: Final = 1 << 20  # bytes of a value
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
@@ -165,7 +166,7 @@ class Planner:
             at = behind
             if out.names is not None:
                 out.names += [TIMED_VERBS[words[0]]] * (len(out) - len(out.names))
-            if len(out) >= most or slots.size > MAX_BYTES:
+            if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
                 break
         self._settle_direct()
@@ -198,7 +199,7 @@ class Planner:
             key = named
             row = self._rows.rows.get(key)
         if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
-            self._plan(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
+            self._plan_get(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return behind
         self._hits += 1
         self._direct.append(key)
@@ -229,7 +230,7 @@ class Planner:
                 return behind
         if not all(word in known or self._is_word(word) for word in sought):
             return _UNUSUAL
-        self._plan(self._retrieval.get_many, tuple(sought), words[0] == b"gets", slots)
+        self._plan_get(self._retrieval.get_many, tuple(sought), words[0] == b"gets", slots)
         return behind
 
     def _set(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
@@ -318,6 +319,12 @@ class Planner:
         self._rows.plan_write(word)
         self._plan(decide, word, command, slots)
         self._work.writers.add(slots.begin())
+
+    def _plan_get(
+        self, decide: Callable[..., object], word: bytes | tuple[bytes, ...], command: object, slots: Slots
+    ) -> None:
+        slots.reads += len(word) if isinstance(word, tuple) else 1
+        self._plan(decide, word, command, slots)
 
     def _plan(
         self, decide: Callable[..., object], word: bytes | tuple[bytes, ...], command: object, slots: Slots

@@ -86,7 +86,9 @@ class Scheduler:
         """Carry out all plans."""
         self._scheduled = False
         works, self._works = self._works, []
+        writes = False
         for work in works:
+            writes = writes or bool(work.writers)
             self._carry_out(work)
         slots, self._slots = self._slots, []
         waiting: list[tuple[Slots, Replies]] = []
@@ -97,7 +99,7 @@ class Scheduler:
             replies = each.decided()
             if replies is not None:
                 waiting.append((each, replies))
-        if waiting:
+        if waiting or writes:  # where commands that may write have written nothing, the lock is held all the same
             self._await_commit(waiting)
 
     def _await_commit(self, waiting: list[tuple[Slots, Replies]]) -> None:
@@ -159,7 +161,7 @@ class Scheduler:
     def _group(self, work: Work, plans: list[Plan]) -> None:
         """Carry out a group, or if that fails, each half of it."""
         try:
-            overlay = work.rows.read_many(_words(plans), written=bool(work.writers))
+            overlay = work.rows.read_many(_words(plans), written=bool(work.writers) and len(plans) > 1)
             writes = self._decide(work, plans, overlay)
             if writes:
                 work.rows.apply_many(writes)

@@ -64,16 +64,17 @@ class Slots:
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
         planned: the current list has places that a scheduler fills.
         size: bytes of the replies of the current list that no scheduler has filled.
+        reads: rows that the gets among the others read.
     """
 
-    __slots__ = ("_owner", "_waiting", "current", "planned", "size")
+    __slots__ = ("_owner", "_waiting", "current", "planned", "reads", "size")
 
     def __init__(self, owner: SlotOwner) -> None:
         self._owner = owner
         self._waiting: list[Replies] = []  # decided, for their commits, in order
         self.current: Replies | None = None
         self.planned = False
-        self.size = 0
+        self.size = self.reads = 0
 
     @property
     def open(self) -> bool:
@@ -96,7 +97,7 @@ class Slots:
         current = self.current
         if current is None:
             current = self.current = Replies(self._owner)
-            self.size = 0
+            self.size = self.reads = 0
         return current
 
     def end_chunk(self) -> None:

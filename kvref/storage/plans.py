@@ -7,7 +7,11 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from kvref.engine.plans.plan import CachedRow, Parameters
-from kvref.errors import StoreError
+from kvref.errors import KvrefError, StoreError
+
+
+class SplitGroupError(KvrefError):
+    """The commands of a group cannot be decided together: carry out fewer at once."""
 
 
 class RefusedWriteError(StoreError):
@@ -81,6 +85,10 @@ class PlannedRows(Protocol):
         """See above."""
 
     @property
+    def largest(self) -> int:
+        """Return about how many bytes the largest row has."""
+
+    @property
     def live(self) -> bool:
         """See above."""
 
@@ -99,9 +107,10 @@ class PlannedRows(Protocol):
 
         Args:
             words: as clients sent them.
-            written: some of the commands write.
+            written: some of the commands write, and there are several.
 
         Raises:
+            SplitGroupError: never if `written` is false.
             StoreError: the store fails.
         """
 

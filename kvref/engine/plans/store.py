@@ -39,8 +39,8 @@ class Storage:
         self._stored = self._names["set"][Status.STORED] + STORED_ITEM
 
     def set(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
-        """Decide a set."""
-        _, flags, exptime, data, _, quiet = command
+        """Decide a set, or a command whose condition holds."""
+        verb, flags, exptime, data, _, quiet = command
         bound = self._bound
         if not row[HIT]:
             bound.key(word)  # a row proves its key
@@ -50,7 +50,7 @@ class Storage:
         try:
             cells = bound.values_of(data)
         except RefusedError as unfit:
-            self._refuse(row, unfit)
+            self._refuse(row, verb, unfit)
         bound.counted.append(self._stored)
         bound.events.append((word, Change.STORED))
         new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
@@ -107,8 +107,8 @@ class Storage:
         self._bound.counted.append(self._names[verb][reply])
         return b"" if quiet else reply.value, None, None
 
-    def _refuse(self, row: CachedRow, unfit: RefusedError) -> NoReturn:
-        if row[HIT] and self._session.refused_set_removes:
+    def _refuse(self, row: CachedRow, verb: str, unfit: RefusedError) -> NoReturn:
+        if row[HIT] and verb == "set" and self._session.refused_set_removes:
             raise RemovedError(unfit.reply) from None
         raise unfit
 

@@ -15,7 +15,7 @@ from kvref.engine.plans.plan import ABSENT, HIT, CachedRow, Parameters
 from kvref.engine.values import to_bytes
 from kvref.errors import StoreError
 from kvref.storage.config.codecs import UNSIGNED
-from kvref.storage.plans import Overlay, RefusedWriteError, Write, WriteKind
+from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind
 from kvref.storage.sqlite.errors import BusyError, StatementError
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
@@ -25,6 +25,9 @@ _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOT
 _DECLARED: Final = "SELECT name, type FROM pragma_table_xinfo(?)"
 _NO_ROWS: Final[dict[bytes, CachedRow]] = {}
 _NOTHING: Final[set[bytes]] = set()
+MIN_ROW: Final = 4 << 10  # bytes
+MAX_ROW: Final = 1 << 20  # bytes of a column without a width, until its rows are read
+_OF_BLOB: Final = b"\0"  # in front of keys that are BLOB in a column of text: text that equals them is another row
 IGNORED: Final = "the table ignored the write"
 
 
@@ -53,6 +56,8 @@ class SQLiteRows:
         self._update = sql.overwrite(clear_unmapped=self._clears, by_rowid=self._numbered)
         self._update_by_key = sql.overwrite(clear_unmapped=self._clears)
         self._to_sql = _codecs(mapping)
+        self.largest = sum(min(4 * each.width, MAX_ROW) if each.width else MAX_ROW for each in mapping.values)
+        self._seen_largest = MIN_ROW
 
     @property
     def live(self) -> bool:
@@ -109,9 +114,17 @@ class SQLiteRows:
                 rows[word] = row
         if unknown:
             self._read([*unknown], overlay)
-        if written and not table.by_bytes:
-            self._join_absent(overlay)
+        if written:
+            if not table.by_bytes:
+                self._join_absent(overlay)
+            self._check_aliases(overlay)
         return overlay
+
+    def _check_aliases(self, overlay: Overlay) -> None:
+        """Raise SplitGroupError if a write of the group may change which row a word of it names."""
+        aliases = overlay.aliases.values()
+        if aliases and (self._bound.rules.renames_key or any(key[:1] == _OF_BLOB for key in aliases)):
+            raise SplitGroupError
 
     def apply_many(self, writes: Sequence[Write]) -> None:
         """See `PlannedRows`."""
@@ -129,13 +142,15 @@ class SQLiteRows:
         """Tell the row cache what a write has left."""
         cache, mapping = self._store.cache, self._mapping
         row: CachedRow | None = write.row
-        if not write.row[HIT] or (write.key != write.word and write.kind is not WriteKind.RENEW):
+        key = write.key
+        if write.kind is WriteKind.INSERT:
+            key = to_bytes(self._bound.key(write.word))  # the column may keep another one
+        if not write.row[HIT] or key != write.word:
             row = None  # the next get reads it
         elif rowid != write.row[1]:
             row = (write.row[0], rowid, *write.row[2:])
-        cache.change(mapping, write.key, row)
-        if write.key != write.word:
-            cache.change(mapping, write.word, None)
+        for each in {key, write.key, write.word}:
+            cache.change(mapping, each, row)
 
     def _apply_together(self, writes: Sequence[Write]) -> list[int]:
         """Carry out writes, all or none; return the rowids of the rows."""
@@ -173,7 +188,7 @@ class SQLiteRows:
         if write.kind is WriteKind.UPDATE and write.key != write.word and self._bound.rules.renames_key:
             self._rename(write)
             return rowid
-        place: Cell = rowid or sql.key(self._bound.key(write.key))
+        place: Cell = rowid or self._place(write.key)
         if write.kind is WriteKind.DELETE:
             cursor = store.ask(sql.remove_numbered if rowid else sql.remove, (place,))
         elif write.kind is WriteKind.RENEW:
@@ -183,6 +198,10 @@ class SQLiteRows:
         if cursor.rowcount != 1:
             raise RefusedWriteError(IGNORED)
         return rowid
+
+    def _place(self, key: bytes) -> Cell:
+        """Return the key of a row as SQL has it."""
+        return key[1:] if key[:1] == _OF_BLOB else self._sql.key(self._bound.key(key))
 
     def _cells(self, write: Write) -> Parameters:
         """Return the parameters of a write as SQL has them."""
@@ -202,7 +221,8 @@ class SQLiteRows:
         flags, cas, expiry = (None if column is None else next(options) for column in columns)
         numbers: Any = (flags, cas, expiry)
         row = StoredRow(self._bound.key(write.word), write.parameters[:count], *numbers)
-        cause = self._store.execute(Update(self._mapping, self._bound.key(write.key), row, self._clears))
+        key = write.key[1:] if write.key[:1] == _OF_BLOB else self._bound.key(write.key)
+        cause = self._store.execute(Update(self._mapping, key, row, self._clears))
         if cause is not None:
             raise RefusedWriteError(cause)
 
@@ -219,14 +239,16 @@ class SQLiteRows:
                 spelled[word] = to_bytes(cell) == word
         found = self._select(sought)
         texts = {word: to_bytes(cell) for word, cell in sought.items() if word not in found and isinstance(cell, str)}
-        if texts:
-            found |= self._select(texts)  # a program may have written its keys as BLOB, which no text equals
+        blobs = (
+            self._select(texts) if texts else {}
+        )  # a program may have written its keys as BLOB, which no text equals
         for word in sought:
-            cells = found.get(word)
-            if cells is None:
-                self._absent(word, overlay, keep=spelled[word])
+            if word in found:
+                self._found(word, found[word], overlay)
+            elif word in blobs:
+                self._found(word, blobs[word], overlay, prefix=_OF_BLOB)
             else:
-                self._found(word, cells, overlay)
+                self._absent(word, overlay, keep=spelled[word])
 
     def _select(self, sought: dict[bytes, Any]) -> dict[bytes, Sequence[Any]]:
         """Return the cells of the rows of some keys, by word."""
@@ -236,15 +258,16 @@ class SQLiteRows:
         text = self._sql.lookup_many(count, numbered=self._numbered)
         return {words[place]: cells for place, *cells in self._store.fetch(text, parameters)}
 
-    def _found(self, word: bytes, cells: Sequence[Any], overlay: Overlay) -> None:
+    def _found(self, word: bytes, cells: Sequence[Any], overlay: Overlay, prefix: bytes = b"") -> None:
         table = self._table
         if self._numbered:
             *cells, rowid = cells
         else:
             rowid = 0
         stored = self._sql.row(tuple(cells))
-        key = to_bytes(stored.key)
+        key = prefix + to_bytes(stored.key)
         row = self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
+        self._measure(len(row[HIT]))
         if key != word:
             overlay.aliases[word] = key
         late = key in table.changed or key in table.syncing
@@ -259,6 +282,10 @@ class SQLiteRows:
             table.planned[key] = row
         elif key == word:
             self._store.cache.keep(table, word, row)
+
+    def _measure(self, size: int) -> None:
+        """Let `largest` follow the rows that are read: columns without a width would allow any size."""
+        self.largest = self._seen_largest = max(self._seen_largest, size)
 
     def _absent(self, word: bytes, overlay: Overlay, *, keep: bool) -> None:
         table = self._table
