@@ -302,7 +302,7 @@ class Connection:
         if planner.fresh(now):
             times = self._times
             started = 0.0 if times is None else times.now()
-            reply = None if self._planned else planner.hit(data)
+            reply = None if self._slots is None or self._slots.open else planner.hit(data)
             if reply is not None:
                 if times is not None:
                     times.sent(_HIT, started)
@@ -317,7 +317,7 @@ class Connection:
     def _plan(self, planner: Planner, data: bytes) -> bytes:
         """Plan the commands at the beginning of the input; return what is for the parser, which nothing precedes."""
         assert self._slots is not None, "a planner fills slots"
-        if self._slots.full:
+        if self._slots.open and self._slots.full:
             return data
         taken, stop = planner.take(data, self._slots, self._times)
         if stop is Stop.END:

@@ -34,6 +34,7 @@ MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
 MAX_READ: Final = 4 << 20  # bytes of values that the plans of one connection may read in one turn
 MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections
 MAX_VALUE: Final = 1 << 20  # bytes of a value
+MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 
 
@@ -70,6 +71,7 @@ class Planner:
         self._work = work
         self._words = words
         self._rows = work.rows
+        self._source = work.rows.source
         self._bound = bound = work.bound
         self._scheduler = scheduler
         self._counters = bound.counters
@@ -116,7 +118,7 @@ class Planner:
     @property
     def live(self) -> bool:
         """Return whether mapping and settings are as they were, and no prefixes of keys are counted."""
-        return self._rows.live and not self._counters.prefixes.counting
+        return self._source.live and not self._counters.prefixes.counting
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a get of a known row that never expires, alone in the input; None for any other input.
@@ -127,7 +129,7 @@ class Planner:
         if row is None or row[EXPIRY] or data[:4] != b"get " or data[-2:] != b"\r\n":
             return None
         counters = self._counters
-        if counters.prefixes.counting or not self._rows.live:
+        if counters.prefixes.counting or not self._source.live:
             return None
         counters.cmd_get += 1
         counters.get_hits += 1
@@ -145,7 +147,7 @@ class Planner:
         Returns:
             How many bytes were taken, and why no more.
         """
-        if not self.live:
+        if self._counters.prefixes.counting or not self._source.live:
             return 0, Stop.UNUSUAL
         out = slots.begin()
         if times is not None and out.names is None:
@@ -169,17 +171,18 @@ class Planner:
             if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
                 break
-        self._settle_direct()
-        slots.end_chunk()
+        if self._hits or self._misses:
+            self._settle_direct()
+        if not slots.planned:
+            slots.end_chunk()
         return at, stop
 
     def _settle_direct(self) -> None:
-        if self._hits or self._misses:
-            self._counters.looked_up(self._hits, self._misses)
-            if self._hits:
-                self._accesses.noted_all(self._direct)
-                self._direct.clear()
-            self._hits = self._misses = 0
+        self._counters.looked_up(self._hits, self._misses)
+        if self._hits:
+            self._accesses.noted_all(self._direct)
+            self._direct.clear()
+        self._hits = self._misses = 0
 
     def _get(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
         """Plan or answer get, gets and bget."""
@@ -246,22 +249,22 @@ class Planner:
         if not quiet and count != 5:
             return _UNUSUAL
         verb, word, flags, exptime, size = words[:5]
-        if not (_is_number(flags, 9) and _is_number(exptime, 9) and _is_number(size, 7)):
+        if not (flags.isdigit() and exptime.isdigit() and size.isdigit()):
             return _UNUSUAL
-        end = behind + int(size)
+        if len(flags) > MAX_DIGITS or len(exptime) > MAX_DIGITS or len(size) > MAX_DIGITS:
+            return _UNUSUAL
+        length = int(size)
+        end = behind + length
         if data[end : end + 2] != b"\r\n":
             waits = len(data) < (end + 2 if self._ends_data else end)
-            return _INCOMPLETE if waits and end - behind <= MAX_VALUE else _UNUSUAL
-        key = self._key(word, switches=True)
-        if key is None or not self._fits(word, end - behind):
+            return _INCOMPLETE if waits and length <= MAX_VALUE else _UNUSUAL
+        key = word if self._is_word(word) else self._key(word, switches=True)
+        if key is None or length > MAX_VALUE or not (self._takes_all or self._lines.takes(word, length)):
             return _UNUSUAL
         name = verb.decode()
         command = name, int(flags), int(exptime), data[behind:end], number, quiet
         self._plan_write(self._store[name], key, command, slots)
         return end + 2
-
-    def _fits(self, word: bytes, size: int) -> bool:
-        return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
 
     def _delete(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
         """Plan a delete."""
@@ -315,22 +318,23 @@ class Planner:
             return word
         return self._lines.key_behind_name(word, self._words.key_of_bound) if switches else None
 
-    def _plan_write(self, decide: Callable[..., object], word: bytes, command: object, slots: Slots) -> None:
-        self._rows.plan_write(word)
-        self._plan(decide, word, command, slots)
-        self._work.writers.add(slots.begin())
+    def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
+        self._rows.plan_write(key)
+        out = slots.current
+        assert out is not None, "called while input is planned"
+        self._work.plans.append((decide, key, command, out, len(out)))
+        self._work.writers.add(out)
+        out.append(b"")
+        if not slots.planned:
+            self._scheduler.add(self._work, slots)
 
     def _plan_get(
-        self, decide: Callable[..., object], word: bytes | tuple[bytes, ...], command: object, slots: Slots
+        self, decide: Callable[..., object], key: bytes | tuple[bytes, ...], command: object, slots: Slots
     ) -> None:
-        slots.reads += len(word) if isinstance(word, tuple) else 1
-        self._plan(decide, word, command, slots)
-
-    def _plan(
-        self, decide: Callable[..., object], word: bytes | tuple[bytes, ...], command: object, slots: Slots
-    ) -> None:
-        out = slots.begin()
-        self._work.plans.append((decide, word, command, out, len(out)))
+        slots.reads += len(key) if isinstance(key, tuple) else 1
+        out = slots.current
+        assert out is not None, "called while input is planned"
+        self._work.plans.append((decide, key, command, out, len(out)))
         out.append(b"")
         if not slots.planned:
             self._scheduler.add(self._work, slots)

@@ -61,30 +61,27 @@ class Slots:
         owner: sends them.
 
     Attributes:
+        open: a reply is undecided or waits for a commit.
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
         planned: the current list has places that a scheduler fills.
         size: bytes of the replies of the current list that no scheduler has filled.
         reads: rows that the gets among the others read.
     """
 
-    __slots__ = ("_owner", "_waiting", "current", "planned", "reads", "size")
+    __slots__ = ("_owner", "_waiting", "current", "open", "planned", "reads", "size")
 
     def __init__(self, owner: SlotOwner) -> None:
         self._owner = owner
         self._waiting: list[Replies] = []  # decided, for their commits, in order
         self.current: Replies | None = None
         self.planned = False
+        self.open = False
         self.size = self.reads = 0
-
-    @property
-    def open(self) -> bool:
-        """Return whether a reply is undecided or waits for a commit."""
-        return self.current is not None or bool(self._waiting)
 
     @property
     def full(self) -> bool:
         """Return whether so many replies wait that no more commands are taken."""
-        return sum(map(len, self._waiting)) > MAX_WAITING
+        return bool(self._waiting) and sum(map(len, self._waiting)) > MAX_WAITING
 
     def reply(self, reply: bytes) -> None:
         """Fill the next place of the current list."""
@@ -97,6 +94,7 @@ class Slots:
         current = self.current
         if current is None:
             current = self.current = Replies(self._owner)
+            self.open = True
             self.size = self.reads = 0
         return current
 
@@ -115,7 +113,7 @@ class Slots:
             self._waiting.append(current)
             return current
         self._hand_over(current)
-        if not self._waiting:
+        if not self.open:
             self._owner.drained()
         return None
 
@@ -132,12 +130,14 @@ class Slots:
             error = encode(_ANY, ServerError(lost), 0)
             replies[:] = [error if each else each for each in replies]
             self._owner.replies_lost()
+        self.open = bool(self._waiting) or self.current is not None
         self._owner.send_replies(replies, replies.names, replies.started)
         if not self.open:
             self._owner.drained()
 
     def _hand_over(self, current: Replies) -> None:
         self.current = None
+        self.open = bool(self._waiting)
         if not current:
             return
         if not self._waiting:

@@ -66,6 +66,12 @@ class Overlay:
         self.all_late = False
 
 
+class Source(Protocol):
+    """Where rows come from; `live` is whether mapping and settings are as they were."""
+
+    live: bool
+
+
 class PlannedRows(Protocol):
     """The rows of one mapping, for plans.
 
@@ -73,7 +79,6 @@ class PlannedRows(Protocol):
         rows: committed rows that no planned command writes, by key as the table spells it: the only ones that a get
             may show without a plan. Read the attribute each time: another dict may take its place.
         missing: words of which the table has no row, with the same meaning.
-        live: mapping and settings are as they were when it was made.
     """
 
     @property
@@ -89,8 +94,8 @@ class PlannedRows(Protocol):
         """Return about how many bytes the largest row has."""
 
     @property
-    def live(self) -> bool:
-        """See above."""
+    def source(self) -> Source:
+        """Return what says whether mapping and settings are as they were when it was made."""
 
     def plan_write(self, word: bytes) -> None:
         """Note that a command that writes the row of a word is planned: until `release` no get shows it directly."""

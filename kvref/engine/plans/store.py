@@ -48,13 +48,16 @@ class Storage:
         kept = self._flags[flags] if flags in self._flags else self._fit_flags(flags)
         cas = bound.next_cas()  # taken before the value is looked at (cas-017)
         try:
-            cells = bound.values_of(data)
+            cells = (bound.value(data),) if bound.one_text else bound.values_of(data)
         except RefusedError as unfit:
             self._refuse(row, verb, unfit)
         bound.counted.append(self._stored)
         bound.events.append((word, Change.STORED))
         new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
-        return b"" if quiet else b"STORED\r\n", new, bound.parameters(cells, kept, cas, expiry)
+        reply = b"" if quiet else b"STORED\r\n"
+        if bound.all_mapped:
+            return reply, new, (*cells, kept, cas, expiry)
+        return reply, new, bound.parameters(cells, kept, cas, expiry)
 
     def conditional(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide an add, a replace or a cas."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
@@ -25,6 +25,7 @@ _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOT
 _DECLARED: Final = "SELECT name, type FROM pragma_table_xinfo(?)"
 _NO_ROWS: Final[dict[bytes, CachedRow]] = {}
 _NOTHING: Final[set[bytes]] = set()
+_WHOLE: Final = (WriteKind.INSERT, WriteKind.UPDATE)  # they write the value columns
 MIN_ROW: Final = 4 << 10  # bytes
 MAX_ROW: Final = 1 << 20  # bytes of a column without a width, until its rows are read
 _OF_BLOB: Final = b"\0"  # in front of keys that are BLOB in a column of text: text that equals them is another row
@@ -38,16 +39,16 @@ class SQLiteRows:
         store: the file.
         table: cached rows of the mapping.
         bound: rules of the commands.
-        queued: returns whether other writes wait for the file; they run first.
+        queue: other writes that wait for the file; they run first.
     """
 
-    def __init__(self, store: SQLiteStore, table: CachedTable, bound: Bound, queued: Callable[[], bool]) -> None:
+    def __init__(self, store: SQLiteStore, table: CachedTable, bound: Bound, queue: Collection[object]) -> None:
         self.rows = table.items
         self.missing = table.missing
         self._store = store
-        self._table = table
+        self._table = self.source = table
         self._bound = bound
-        self._queued = queued
+        self._queue = queue
         self._mapping = mapping = bound.mapping
         self._sql = sql = store.statements(mapping)
         self._clears = bound.rules.clears_unmapped
@@ -55,14 +56,11 @@ class SQLiteRows:
         self._insert = sql.insert_cleared if self._clears else sql.insert
         self._update = sql.overwrite(clear_unmapped=self._clears, by_rowid=self._numbered)
         self._update_by_key = sql.overwrite(clear_unmapped=self._clears)
-        self._to_sql = _codecs(mapping)
+        self._to_sql = _codecs(mapping.values)
+        self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
+        self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = sum(min(4 * each.width, MAX_ROW) if each.width else MAX_ROW for each in mapping.values)
         self._seen_largest = MIN_ROW
-
-    @property
-    def live(self) -> bool:
-        """See `PlannedRows`."""
-        return self._table.live
 
     def plan_write(self, word: bytes) -> None:
         """See `PlannedRows`."""
@@ -83,7 +81,7 @@ class SQLiteRows:
         """See `PlannedRows`."""
         if self._store.dirty:
             return True
-        if self._queued():
+        if self._queue:
             return False
         try:
             self._store.begin_writing()  # from here on no other process writes to the file
@@ -135,22 +133,31 @@ class SQLiteRows:
             if isinstance(error.__cause__, sqlite3.IntegrityError) and self._store.in_transaction:
                 raise RefusedWriteError(str(error.__cause__)) from error
             raise
+        spelled_otherwise = {write.key for write in writes if write.key != write.word}
         for write, rowid in zip(merged, rowids, strict=True):
-            self._note(write, rowid)
+            self._note(write, rowid, certain=write.key not in spelled_otherwise)
 
-    def _note(self, write: Write, rowid: int) -> None:
-        """Tell the row cache what a write has left."""
+    def _note(self, write: Write, rowid: int, *, certain: bool) -> None:
+        """Let the row cache have what a write has left.
+
+        Args:
+            write: it.
+            rowid: of its row.
+            certain: no command of the group names the row by another spelling of its key.
+        """
         cache, mapping = self._store.cache, self._mapping
         row: CachedRow | None = write.row
         key = write.key
         if write.kind is WriteKind.INSERT:
             key = to_bytes(self._bound.key(write.word))  # the column may keep another one
-        if not write.row[HIT] or key != write.word:
+        if not (certain and write.row[HIT]) or key != write.word:
             row = None  # the next get reads it
         elif rowid != write.row[1]:
             row = (write.row[0], rowid, *write.row[2:])
-        for each in {key, write.key, write.word}:
-            cache.change(mapping, each, row)
+        cache.change(mapping, key, row)
+        if row is None or write.key != key:
+            for each in {write.key, write.word} - {key}:
+                cache.change(mapping, each, None)
 
     def _apply_together(self, writes: Sequence[Write]) -> list[int]:
         """Carry out writes, all or none; return the rowids of the rows."""
@@ -171,7 +178,9 @@ class SQLiteRows:
             return [self._apply(write) for write in writes]
         many = [write for write in writes if write.kind is WriteKind.UPDATE and write.rowid and write.key == write.word]
         if len(many) > 1:
-            changed = self._store.ask_many(self._update, [(*self._cells(each), each.rowid) for each in many]).rowcount
+            changed = self._store.ask_many(
+                self._update, [(*_to_sql(each.parameters, self._to_sql), each.rowid) for each in many]
+            ).rowcount
             if changed != len(many):
                 raise RefusedWriteError(IGNORED)
         else:
@@ -182,8 +191,9 @@ class SQLiteRows:
     def _apply(self, write: Write) -> int:
         """Carry out one write; return the rowid of its row, 0 if it is not known."""
         store, sql, rowid = self._store, self._sql, write.rowid
+        cells = _to_sql(write.parameters, self._to_sql) if self._to_sql and write.kind in _WHOLE else write.parameters
         if write.kind is WriteKind.INSERT:
-            cursor = store.ask(self._insert, (sql.key(self._bound.key(write.word)), *self._cells(write)))
+            cursor = store.ask(self._insert, (sql.key(self._bound.key(write.word)), *cells))
             return (cursor.lastrowid or 0) if self._numbered else 0
         if write.kind is WriteKind.UPDATE and write.key != write.word and self._bound.rules.renames_key:
             self._rename(write)
@@ -192,9 +202,10 @@ class SQLiteRows:
         if write.kind is WriteKind.DELETE:
             cursor = store.ask(sql.remove_numbered if rowid else sql.remove, (place,))
         elif write.kind is WriteKind.RENEW:
-            cursor = store.ask(sql.renew_numbered if rowid else sql.renew, (*write.parameters, place))
+            cells = _to_sql(write.parameters, self._renewed_to_sql)
+            cursor = store.ask(sql.renew_numbered if rowid else sql.renew, (*cells, place))
         else:
-            cursor = store.ask(self._update if rowid else self._update_by_key, (*self._cells(write), place))
+            cursor = store.ask(self._update if rowid else self._update_by_key, (*cells, place))
         if cursor.rowcount != 1:
             raise RefusedWriteError(IGNORED)
         return rowid
@@ -202,16 +213,6 @@ class SQLiteRows:
     def _place(self, key: bytes) -> Cell:
         """Return the key of a row as SQL has it."""
         return key[1:] if key[:1] == _OF_BLOB else self._sql.key(self._bound.key(key))
-
-    def _cells(self, write: Write) -> Parameters:
-        """Return the parameters of a write as SQL has them."""
-        if not self._to_sql:
-            return write.parameters
-        cells = list(write.parameters)
-        for place, to_sql in self._to_sql:
-            if cells[place] is not None:
-                cells[place] = to_sql(cells[place])
-        return tuple(cells)
 
     def _rename(self, write: Write) -> None:
         """Overwrite a row, its key too, as the profile does for another spelling of it."""
@@ -255,7 +256,9 @@ class SQLiteRows:
         words = [*sought]
         count = 1 << (len(words) - 1).bit_length()  # few statements, so that SQLite prepares each once
         parameters = [*sought.values(), *[None] * (count - len(words))]
-        text = self._sql.lookup_many(count, numbered=self._numbered)
+        text = self._lookups.get(count)
+        if text is None:
+            text = self._lookups[count] = self._sql.lookup_many(count, numbered=self._numbered)
         return {words[place]: cells for place, *cells in self._store.fetch(text, parameters)}
 
     def _found(self, word: bytes, cells: Sequence[Any], overlay: Overlay, prefix: bytes = b"") -> None:
@@ -337,9 +340,20 @@ def _has_rowid(store: SQLiteStore, text: str) -> bool:
     return True
 
 
-def _codecs(mapping: Mapping) -> list[tuple[int, Callable[[Any], Any]]]:
-    """Return the parameters of a write that SQL has otherwise than the wire, by their places."""
-    columns = (*mapping.values, *(each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None))
+def _to_sql(cells: Parameters, codecs: list[tuple[int, Callable[[Any], Any]]]) -> Parameters:
+    """Return parameters as SQL has them."""
+    changed = list(cells)
+    for place, to_sql in codecs:
+        if changed[place] is not None:
+            changed[place] = to_sql(changed[place])
+    return tuple(changed)
+
+
+def _codecs(columns: Sequence[Column]) -> list[tuple[int, Callable[[Any], Any]]]:
+    """Return the columns whose cells SQL has otherwise than the wire, by their places.
+
+    Those of flags, cas and expiry need no codec but for what another program has written: commands write fewer bits.
+    """
     return [(place, each.codec.to_sql) for place, each in enumerate(columns) if each.codec is not None]
 
 

@@ -155,7 +155,7 @@ class SQLiteExecutor:
         if work is None:
             self._works = {each: work for each, work in self._works.items() if each.live}
             bound = Bound(session, mapping)
-            work = Work(bound, SQLiteRows(self.store, table, bound, lambda: bool(self._parked)))
+            work = Work(bound, SQLiteRows(self.store, table, bound, self._parked))
             self._works[table] = work
         return Planner(work, Words(session), scheduler, wire_rules, self.look)
 
