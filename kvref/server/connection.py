@@ -255,8 +255,8 @@ class Connection:
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
         self._transport = None
         self._ending = True
-        if self._planned and self._command is None:
-            self._command = _BARRIER
+        if self._planned:
+            self._await_planned()
         if self._command is None and not self._commit.running:
             self._commit.start()
 
@@ -299,10 +299,12 @@ class Connection:
 
     def _take_planned(self, planner: Planner, data: bytes, now: float) -> None:
         """Plan the commands at the beginning of the input, and give what is left to the parser."""
+        slots = self._slots
+        assert slots is not None, "a planner fills slots"
         if planner.fresh(now):
             times = self._times
             started = 0.0 if times is None else times.now()
-            reply = None if self._slots is None or self._slots.open else planner.hit(data)
+            reply = None if slots.open or data[:4] != _GET else planner.hit(data)
             if reply is not None:
                 if times is not None:
                     times.sent(_HIT, started)
@@ -330,7 +332,7 @@ class Connection:
         if stop is Stop.TURN:
             self._await_turn()
             if self._planned:
-                self._command = _BARRIER
+                self._await_planned()
         else:
             self._throttle()
         return b""
@@ -357,10 +359,17 @@ class Connection:
 
     def drained(self) -> None:
         """See `SlotOwner`."""
-        if self._command is _BARRIER or self._eof or self._last or self._ending:
+        if self._command is _BARRIER:
             self._command = None
-            if not self._take_waiting():
-                self._go_on()
+        if not self._take_waiting():
+            self._go_on()
+
+    def _await_planned(self) -> None:
+        """Let what comes next wait until the replies to all planned commands are sent."""
+        assert self._slots is not None, "there are planned commands"
+        self._slots.awaited = True
+        if self._command is None:
+            self._command = _BARRIER
 
     def _take_input(self, data: bytes) -> None:
         """Carry out what the fast path has left."""
@@ -583,8 +592,7 @@ class Connection:
         """Carry out what the parser has, once no planned command is in front of it."""
         self._fast_path = self._planner = None
         if self._planned:
-            if self._command is None:
-                self._command = _BARRIER
+            self._await_planned()
             return
         self._carry_out(own_turn=own_turn)
         if self._plain_next and self._parser.between_commands:
@@ -716,7 +724,7 @@ class Connection:
         if rest:
             self._parser.feed(rest)
             if self._planned:
-                self._command = _BARRIER
+                self._await_planned()
         elif not self._parser.pending:
             self._planner = planner
         return len(rest) < len(data)
@@ -790,7 +798,9 @@ class Connection:
         if self._transport is not None:
             if data:
                 self._transport.write(data)
-            if self._ending and self._command is None and not self._out.waits and not self._planned:
+            if self._planned and self._slots is not None:
+                self._slots.awaited = True
+            elif self._ending and self._command is None and not self._out.waits:
                 # Closed over unread input TCP loses replies on their way (RFC 1122, 4.2.2.13); TLS has no half-close.
                 waits = self._dropped and self._half_open and not self._eof
                 (self._transport.write_eof if waits else self._transport.close)()

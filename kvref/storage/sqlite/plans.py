@@ -12,8 +12,9 @@ from kvref.engine.operations import Cell, Update
 from kvref.engine.operations import Row as StoredRow
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, HIT, CachedRow, Parameters
-from kvref.engine.values import to_bytes
+from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.errors import StoreError
+from kvref.protocol.fast_path import shown
 from kvref.storage.config.codecs import UNSIGNED
 from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind
 from kvref.storage.sqlite.errors import BusyError, StatementError
@@ -58,9 +59,13 @@ class SQLiteRows:
         self._update_by_key = sql.overwrite(clear_unmapped=self._clears)
         self._to_sql = _codecs(mapping.values)
         self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
+        # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
+        self._usual = sql.reads_as_written and bound.one_text and bound.all_mapped
         self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = sum(min(4 * each.width, MAX_ROW) if each.width else MAX_ROW for each in mapping.values)
         self._seen_largest = MIN_ROW
+        self._blobs = False
+        self._checked_for_blobs = -1  # at which number of `RowCache.clears`
 
     def plan_write(self, word: bytes) -> None:
         """See `PlannedRows`."""
@@ -115,14 +120,18 @@ class SQLiteRows:
         if written:
             if not table.by_bytes:
                 self._join_absent(overlay)
-            self._check_aliases(overlay)
+            # A write of the group may change which row a word of it names.
+            if (overlay.aliases and self._bound.rules.renames_key) or self._has_blobs():
+                raise SplitGroupError
         return overlay
 
-    def _check_aliases(self, overlay: Overlay) -> None:
-        """Raise SplitGroupError if a write of the group may change which row a word of it names."""
-        aliases = overlay.aliases.values()
-        if aliases and (self._bound.rules.renames_key or any(key[:1] == _OF_BLOB for key in aliases)):
-            raise SplitGroupError
+    def _has_blobs(self) -> bool:
+        """Return whether keys of the text column may be BLOB: text that equals one is another row, which comes first."""
+        clears = self._store.cache.clears
+        if self._checked_for_blobs != clears and self._mapping.key.kind is Kind.TEXT:
+            self._checked_for_blobs = clears
+            self._blobs = bool(self._store.fetch(self._sql.any_blob, []))
+        return self._blobs
 
     def apply_many(self, writes: Sequence[Write]) -> None:
         """See `PlannedRows`."""
@@ -193,7 +202,10 @@ class SQLiteRows:
         store, sql, rowid = self._store, self._sql, write.rowid
         cells = _to_sql(write.parameters, self._to_sql) if self._to_sql and write.kind in _WHOLE else write.parameters
         if write.kind is WriteKind.INSERT:
-            cursor = store.ask(self._insert, (sql.key(self._bound.key(write.word)), *cells))
+            key = sql.key(self._bound.key(write.word))
+            if isinstance(key, bytes):
+                self._checked_for_blobs = -1
+            cursor = store.ask(self._insert, (key, *cells))
             return (cursor.lastrowid or 0) if self._numbered else 0
         if write.kind is WriteKind.UPDATE and write.key != write.word and self._bound.rules.renames_key:
             self._rename(write)
@@ -231,13 +243,15 @@ class SQLiteRows:
         """Read rows of words of which nothing is known."""
         sought: dict[bytes, Cell] = {}
         spelled: dict[bytes, bool] = {}  # else a miss may be one of a row that has another key
+        key_of, codec = self._bound.key, self._mapping.key.codec
         for word in words:
-            cell = self._bound.session.looked_up(self._mapping, word)
-            if cell is None:
-                self._absent(word, overlay, keep=False)
-            else:
-                sought[word] = self._sql.key(cell)
-                spelled[word] = to_bytes(cell) == word
+            try:
+                cell = key_of(word)
+            except RefusedError:
+                self._absent(word, overlay, keep=False)  # no row can be found by this key
+                continue
+            sought[word] = cell if codec is None else codec.to_sql(cell)
+            spelled[word] = len(cell) == len(word) if isinstance(cell, str | bytes) else to_bytes(cell) == word
         found = self._select(sought)
         texts = {word: to_bytes(cell) for word, cell in sought.items() if word not in found and isinstance(cell, str)}
         blobs = (
@@ -267,9 +281,7 @@ class SQLiteRows:
             *cells, rowid = cells
         else:
             rowid = 0
-        stored = self._sql.row(tuple(cells))
-        key = prefix + to_bytes(stored.key)
-        row = self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
+        key, row = self._row(cells, rowid, prefix)
         self._measure(len(row[HIT]))
         if key != word:
             overlay.aliases[word] = key
@@ -285,6 +297,17 @@ class SQLiteRows:
             table.planned[key] = row
         elif key == word:
             self._store.cache.keep(table, word, row)
+
+    def _row(self, cells: Sequence[Any], rowid: int, prefix: bytes) -> tuple[bytes, CachedRow]:
+        """Return the key of a row that was read, and the row."""
+        if self._usual and not prefix:
+            text, value, flags, cas, expiry = cells
+            if type(text) is type(value) is str and type(flags) is type(cas) is type(expiry) is int:
+                key, data = to_bytes(text), to_bytes(value)
+                return key, (shown(key, shown_flags(flags), data), rowid, flags, cas, expiry, None)
+        stored = self._sql.row(tuple(cells))
+        key = prefix + to_bytes(stored.key)
+        return key, self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
 
     def _measure(self, size: int) -> None:
         """Let `largest` follow the rows that are read: columns without a width would allow any size."""
