@@ -74,7 +74,6 @@ class Host(Protocol):
     refused_values: ClientWarnings
     switches: ClientWarnings
     settings: dict[str, int]
-    plans: bool  # text commands are planned where the executor can do that
     tally: ProcessEventCounters
     loop_turn: LoopTurn
     turns: Turns
@@ -171,7 +170,7 @@ class Connection:
         self._paused = False  # the client does not read
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
         self._planner: Planner | None = None  # also while anything waits in front of what arrives
-        self._slots = Slots(self) if host.plans else None
+        self._slots = Slots(self) if host.executor.plans else None
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
         self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
@@ -388,6 +387,9 @@ class Connection:
             self._heard = goes_on = True
             self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
+        if self._plans_text and self._out.waits and self._session.in_force is not None:
+            self._throttle()  # until the replies of the parser's path are sent: then the commands are planned
+            return
         if not (goes_on and self._take_waiting()):
             self._run()
         self._throttle()
@@ -597,11 +599,9 @@ class Connection:
         self._carry_out(own_turn=own_turn)
         if self._plain_next and self._parser.between_commands:
             self._planner = self._planner_next()
-            self._fast_path = (
-                None
-                if self._planner is not None
-                else self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
-            )
+            if not self._plans_text:
+                executor = self._host.executor
+                self._fast_path = executor.fast_path(self._transaction, self._session, self._host.wire_rules)
 
     def _usable_fast_path(self) -> FastPath | None:
         """Return the fast path, None where it cannot carry out commands now."""

@@ -91,6 +91,7 @@ class SQLiteExecutor:
         self._commands = 0  # so far
         self._fast_paths: dict[tuple[CachedTable, Right, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
+        self.plans = plans and not isolation.batches
         self._scheduler = Scheduler(self._commits, lock_wait) if plans else None
         self._works: dict[CachedTable, Work] = {}
         self._planners: dict[tuple[CachedTable, Right, bool], Planner | None] = {}
