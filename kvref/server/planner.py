@@ -81,8 +81,8 @@ class Planner:
         self._all_switch = bound.rules.all_verbs_switch
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
         self._ends_data = wire_rules.checks_data_end
-        self._hits = self._misses = 0  # of gets that were answered directly and are not counted yet
-        self._direct: list[Event] = []  # keys of the hits among them
+        self._misses = 0  # of gets that were answered directly and are not counted yet
+        self._direct: list[Event] = []  # keys of the hits among these gets
         self._retrieval = Retrieval(bound)
         self._deciders = self._bind(wire_rules)
 
@@ -90,9 +90,11 @@ class Planner:
         """Return the planner of each verb that the listener does not withhold and the profile has."""
         self._storage, self._deletion = Storage(self._bound), Deletion(self._bound)
         self._sums, self._touching = Arithmetic(self._bound), Touching(self._bound)
-        self._store = dict.fromkeys(VERBS, self._storage.conditional) | {
-            "set": self._storage.set, "append": self._storage.append, "prepend": self._storage.append
+        storage = self._storage
+        deciders = dict.fromkeys(VERBS, storage.conditional) | {
+            "set": storage.set, "append": storage.append, "prepend": storage.append
         }  # fmt: skip
+        self._store = {verb.encode(): (verb, decide) for verb, decide in deciders.items()}
         families: list[tuple[c.Command, _Planner, Sequence[bytes]]] = [
             (c.Get([], with_cas=False), self._get, (b"get", b"gets", b"bget")),
             (c.Store("set", b"", 0, 0, b""), self._set, [verb.encode() for verb in VERBS]),
@@ -152,15 +154,15 @@ class Planner:
         out = slots.begin()
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
-        at, length, deciders, most = 0, len(data), self._deciders, len(out) + MAX_COMMANDS
-        stop = Stop.END
+        at, stop, length, most = 0, Stop.END, len(data), len(out) + MAX_COMMANDS
+        rows = self._rows
         while at < length:
             end = data.find(b"\r\n", at)
             if end < 0:
                 stop = Stop.INCOMPLETE if length - at <= MAX_OPEN_LINE else Stop.UNUSUAL
                 break
             words = data[at:end].split(b" ")
-            planner = deciders.get(words[0])
+            planner = self._deciders.get(words[0])
             behind = _UNUSUAL if planner is None else planner(words, data, end + 2, slots)
             if behind < 0:
                 stop = Stop.INCOMPLETE if behind == _INCOMPLETE else Stop.UNUSUAL
@@ -168,23 +170,40 @@ class Planner:
             at = behind
             if out.names is not None:
                 out.names += [TIMED_VERBS[words[0]]] * (len(out) - len(out.names))
-            if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
+            if len(out) >= most or slots.size > MAX_BYTES or slots.reads * rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
                 break
-        if self._hits or self._misses:
+        if self._direct or self._misses:
             self._settle_direct()
         if not slots.planned:
             slots.end_chunk()
         return at, stop
 
     def _settle_direct(self) -> None:
-        self._counters.looked_up(self._hits, self._misses)
-        if self._hits:
+        self._counters.looked_up(len(self._direct), self._misses)
+        if self._direct:
             self._accesses.noted_all(self._direct)
             self._direct.clear()
-        self._hits = self._misses = 0
+        self._misses = 0
 
-    def _get(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _burst(self, data: bytes, behind: int, slots: Slots) -> int:
+        """Answer gets of one known row each, one behind the other; return the place behind them."""
+        lines = self._lines.gets_of_one.match(data, behind)
+        if lines is None:
+            return behind
+        words = self._lines.get.findall(data, behind, lines.end())
+        known = self._rows.rows
+        rows = [known.get(word) for word in words]
+        hits = [row[HIT] + END for row in rows if row is not None and not row[EXPIRY]]
+        size = sum(map(len, hits))
+        if len(hits) < len(rows) or size > MAX_BYTES:
+            return behind
+        slots.begin().extend(hits)
+        slots.size += size
+        self._direct += words
+        return lines.end()
+
+    def _get(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
         """Plan or answer get, gets and bget."""
         if len(words) != 2:
             return self._get_many(words, behind, slots)
@@ -204,11 +223,10 @@ class Planner:
         if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
             self._plan_get(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return behind
-        self._hits += 1
         self._direct.append(key)
         hit = with_cas(row[HIT], row) if verb == b"gets" else row[HIT]
         slots.reply((hit if key is word else renamed(hit, key, word)) + END)
-        return behind
+        return self._burst(data, behind, slots) if data.startswith(b"get ", behind) else behind
 
     def _get_many(self, words: list[bytes], behind: int, slots: Slots) -> int:
         sought = words[1:]
@@ -225,7 +243,6 @@ class Planner:
                 hits.append(row[HIT])
         else:
             if words[0] != b"gets" and sum(map(len, hits)) < MAX_BYTES:
-                self._hits += len(hits)
                 self._misses += len(sought) - len(hits)
                 self._direct += [word for word in sought if word in known]
                 hits.append(END)
@@ -261,9 +278,9 @@ class Planner:
         key = word if self._is_word(word) else self._key(word, switches=True)
         if key is None or length > MAX_VALUE or not (self._takes_all or self._lines.takes(word, length)):
             return _UNUSUAL
-        name = verb.decode()
+        name, decide = self._store[verb]
         command = name, int(flags), int(exptime), data[behind:end], number, quiet
-        self._plan_write(self._store[name], key, command, slots)
+        self._plan_write(decide, key, command, slots)
         return end + 2
 
     def _delete(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:

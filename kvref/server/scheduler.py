@@ -192,7 +192,8 @@ class Scheduler:
             except RefusedError as refused:
                 out[place], new, parameters = self._refused(work, plan, refused)
             if new is not None:
-                writes.append(_write(key, word, row, new, parameters))
+                kind = _kind(row, parameters)
+                writes.append(Write(kind, key, word, new, row[ROWID], parameters or ()))
                 rows[key] = new if key is word else _as(new, word, key)
                 late.add(key)
             if key in late or overlay.all_late:
@@ -254,11 +255,10 @@ def _as(row: CachedRow, key: bytes, word: bytes) -> CachedRow:
     return renamed(row[HIT], key, word), *row[1:]
 
 
-def _write(key: bytes, word: bytes, row: CachedRow, new: CachedRow, parameters: Parameters | None) -> Write:
+def _kind(row: CachedRow, parameters: Parameters | None) -> WriteKind:
+    """Return what a write does to a row."""
     if parameters is None:
-        kind = WriteKind.DELETE
-    elif not row[HIT]:
-        kind = WriteKind.INSERT
-    else:
-        kind = WriteKind.RENEW if isinstance(parameters, Renewal) else WriteKind.UPDATE
-    return Write(kind, key, word, new, row[ROWID], parameters or ())
+        return WriteKind.DELETE
+    if not row[HIT]:
+        return WriteKind.INSERT
+    return WriteKind.RENEW if isinstance(parameters, Renewal) else WriteKind.UPDATE

@@ -69,8 +69,8 @@ class SQLiteRows:
 
     def plan_write(self, word: bytes) -> None:
         """See `PlannedRows`."""
-        table = self._table
-        if self._store.cache.plan(table, word) is not None or table.changed.get(word) is not None:
+        table, cache = self._table, self._store.cache
+        if cache.plan(table, word) is not None or table.changed.get(word) is not None:
             return
         if table.by_bytes:
             self._store.cache.appeared(table, word)
@@ -126,7 +126,7 @@ class SQLiteRows:
         return overlay
 
     def _has_blobs(self) -> bool:
-        """Return whether keys of the text column may be BLOB: text that equals one is another row, which comes first."""
+        """Return whether keys of the text column may be BLOB: text that equals one is another row, and comes first."""
         clears = self._store.cache.clears
         if self._checked_for_blobs != clears and self._mapping.key.kind is Kind.TEXT:
             self._checked_for_blobs = clears
@@ -143,8 +143,12 @@ class SQLiteRows:
                 raise RefusedWriteError(str(error.__cause__)) from error
             raise
         spelled_otherwise = {write.key for write in writes if write.key != write.word}
+        change, mapping = self._store.cache.change, self._mapping
         for write, rowid in zip(merged, rowids, strict=True):
-            self._note(write, rowid, certain=write.key not in spelled_otherwise)
+            if rowid and rowid == write.rowid and write.row[HIT] and not spelled_otherwise:
+                change(mapping, write.key, write.row)
+            else:
+                self._note(write, rowid, certain=write.key not in spelled_otherwise)
 
     def _note(self, write: Write, rowid: int, *, certain: bool) -> None:
         """Let the row cache have what a write has left.
@@ -187,9 +191,9 @@ class SQLiteRows:
             return [self._apply(write) for write in writes]
         many = [write for write in writes if write.kind is WriteKind.UPDATE and write.rowid and write.key == write.word]
         if len(many) > 1:
-            changed = self._store.ask_many(
-                self._update, [(*_to_sql(each.parameters, self._to_sql), each.rowid) for each in many]
-            ).rowcount
+            codecs = self._to_sql
+            rows = [(*(_to_sql(each.parameters, codecs) if codecs else each.parameters), each.rowid) for each in many]
+            changed = self._store.ask_many(self._update, rows).rowcount
             if changed != len(many):
                 raise RefusedWriteError(IGNORED)
         else:
