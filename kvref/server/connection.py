@@ -74,7 +74,6 @@ class Host(Protocol):
     refused_values: ClientWarnings
     switches: ClientWarnings
     settings: dict[str, int]
-    plans: bool  # text commands are planned where the executor can do that
     tally: ProcessEventCounters
     loop_turn: LoopTurn
     turns: Turns
@@ -171,7 +170,7 @@ class Connection:
         self._paused = False  # the client does not read
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
         self._planner: Planner | None = None  # also while anything waits in front of what arrives
-        self._slots = Slots(self) if host.plans else None
+        self._slots = Slots(self) if host.executor.plans else None
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
         self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
@@ -255,8 +254,8 @@ class Connection:
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
         self._transport = None
         self._ending = True
-        if self._planned and self._command is None:
-            self._command = _BARRIER
+        if self._planned:
+            self._await_planned()
         if self._command is None and not self._commit.running:
             self._commit.start()
 
@@ -299,10 +298,12 @@ class Connection:
 
     def _take_planned(self, planner: Planner, data: bytes, now: float) -> None:
         """Plan the commands at the beginning of the input, and give what is left to the parser."""
+        slots = self._slots
+        assert slots is not None, "a planner fills slots"
         if planner.fresh(now):
             times = self._times
             started = 0.0 if times is None else times.now()
-            reply = None if self._planned else planner.hit(data)
+            reply = None if slots.open or data[:4] != _GET else planner.hit(data)
             if reply is not None:
                 if times is not None:
                     times.sent(_HIT, started)
@@ -317,7 +318,7 @@ class Connection:
     def _plan(self, planner: Planner, data: bytes) -> bytes:
         """Plan the commands at the beginning of the input; return what is for the parser, which nothing precedes."""
         assert self._slots is not None, "a planner fills slots"
-        if self._slots.full:
+        if self._slots.open and self._slots.full:
             return data
         taken, stop = planner.take(data, self._slots, self._times)
         if stop is Stop.END:
@@ -330,7 +331,7 @@ class Connection:
         if stop is Stop.TURN:
             self._await_turn()
             if self._planned:
-                self._command = _BARRIER
+                self._await_planned()
         else:
             self._throttle()
         return b""
@@ -357,10 +358,17 @@ class Connection:
 
     def drained(self) -> None:
         """See `SlotOwner`."""
-        if self._command is _BARRIER or self._eof or self._last or self._ending:
+        if self._command is _BARRIER:
             self._command = None
-            if not self._take_waiting():
-                self._go_on()
+        if not self._take_waiting():
+            self._go_on()
+
+    def _await_planned(self) -> None:
+        """Let what comes next wait until the replies to all planned commands are sent."""
+        assert self._slots is not None, "there are planned commands"
+        self._slots.awaited = True
+        if self._command is None:
+            self._command = _BARRIER
 
     def _take_input(self, data: bytes) -> None:
         """Carry out what the fast path has left."""
@@ -379,6 +387,9 @@ class Connection:
             self._heard = goes_on = True
             self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
+        if self._plans_text and self._out.waits and self._session.in_force is not None:
+            self._throttle()  # until the replies of the parser's path are sent: then the commands are planned
+            return
         if not (goes_on and self._take_waiting()):
             self._run()
         self._throttle()
@@ -583,22 +594,24 @@ class Connection:
         """Carry out what the parser has, once no planned command is in front of it."""
         self._fast_path = self._planner = None
         if self._planned:
-            if self._command is None:
-                self._command = _BARRIER
+            self._await_planned()
             return
         self._carry_out(own_turn=own_turn)
         if self._plain_next and self._parser.between_commands:
             self._planner = self._planner_next()
-            self._fast_path = (
-                None
-                if self._planner is not None
-                else self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
-            )
+            if not self._plans_text:
+                executor = self._host.executor
+                self._fast_path = executor.fast_path(self._transaction, self._session, self._host.wire_rules)
 
     def _usable_fast_path(self) -> FastPath | None:
         """Return the fast path, None where it cannot carry out commands now."""
         fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
         return fast if fast is not None and fast.usable(self._loop.time()) else None
+
+    @property
+    def _plans_text(self) -> bool:
+        """Return whether the commands of this connection are planned as far as that is possible."""
+        return self._slots is not None and not is_binary(self._parser)
 
     def _planner_next(self) -> Planner | None:
         """Return what plans the commands that come next, None where nothing does now."""
@@ -696,7 +709,7 @@ class Connection:
         planner = self._planner_next()
         if planner is not None and planner.fresh(self._loop.time()):
             return self._plan_pending(planner)
-        fast = None if self._planned else self._usable_fast_path()
+        fast = None if self._plans_text else self._usable_fast_path()
         if fast is None:
             return False
         data = self._parser.take_all()
@@ -711,7 +724,7 @@ class Connection:
         if rest:
             self._parser.feed(rest)
             if self._planned:
-                self._command = _BARRIER
+                self._await_planned()
         elif not self._parser.pending:
             self._planner = planner
         return len(rest) < len(data)
@@ -785,7 +798,9 @@ class Connection:
         if self._transport is not None:
             if data:
                 self._transport.write(data)
-            if self._ending and self._command is None and not self._out.waits and not self._planned:
+            if self._planned and self._slots is not None:
+                self._slots.awaited = True
+            elif self._ending and self._command is None and not self._out.waits:
                 # Closed over unread input TCP loses replies on their way (RFC 1122, 4.2.2.13); TLS has no half-close.
                 waits = self._dropped and self._half_open and not self._eof
                 (self._transport.write_eof if waits else self._transport.close)()

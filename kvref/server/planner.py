@@ -31,8 +31,10 @@ from kvref.server.telemetry.command_times import CommandTimes
 
 MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
 MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
+MAX_READ: Final = 4 << 20  # bytes of values that the plans of one connection may read in one turn
 MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections
 MAX_VALUE: Final = 1 << 20  # bytes of a value
+MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 
 
@@ -69,6 +71,7 @@ class Planner:
         self._work = work
         self._words = words
         self._rows = work.rows
+        self._source = work.rows.source
         self._bound = bound = work.bound
         self._scheduler = scheduler
         self._counters = bound.counters
@@ -78,8 +81,8 @@ class Planner:
         self._all_switch = bound.rules.all_verbs_switch
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
         self._ends_data = wire_rules.checks_data_end
-        self._hits = self._misses = 0  # of gets that were answered directly and are not counted yet
-        self._direct: list[Event] = []  # keys of the hits among them
+        self._misses = 0  # of gets that were answered directly and are not counted yet
+        self._direct: list[Event] = []  # keys of the hits among these gets
         self._retrieval = Retrieval(bound)
         self._deciders = self._bind(wire_rules)
 
@@ -87,9 +90,11 @@ class Planner:
         """Return the planner of each verb that the listener does not withhold and the profile has."""
         self._storage, self._deletion = Storage(self._bound), Deletion(self._bound)
         self._sums, self._touching = Arithmetic(self._bound), Touching(self._bound)
-        self._store = dict.fromkeys(VERBS, self._storage.conditional) | {
-            "set": self._storage.set, "append": self._storage.append, "prepend": self._storage.append
+        storage = self._storage
+        deciders = dict.fromkeys(VERBS, storage.conditional) | {
+            "set": storage.set, "append": storage.append, "prepend": storage.append
         }  # fmt: skip
+        self._store = {verb.encode(): (verb, decide) for verb, decide in deciders.items()}
         families: list[tuple[c.Command, _Planner, Sequence[bytes]]] = [
             (c.Get([], with_cas=False), self._get, (b"get", b"gets", b"bget")),
             (c.Store("set", b"", 0, 0, b""), self._set, [verb.encode() for verb in VERBS]),
@@ -115,18 +120,18 @@ class Planner:
     @property
     def live(self) -> bool:
         """Return whether mapping and settings are as they were, and no prefixes of keys are counted."""
-        return self._rows.live and not self._counters.prefixes.counting
+        return self._source.live and not self._counters.prefixes.counting
 
     def hit(self, data: bytes) -> bytes | None:
-        """Return the reply to a get of a known row that never expires, alone in the input; None for any other input.
+        """Return the reply to a get of a known row that never expires, alone in input that begins so; else None.
 
         The only shortcut: it shows the rows that the scheduler reads and writes.
         """
         row = self._rows.rows.get(data[4:-2])
-        if row is None or row[EXPIRY] or data[:4] != b"get " or data[-2:] != b"\r\n":
+        if row is None or row[EXPIRY] or data[-2:] != b"\r\n":
             return None
         counters = self._counters
-        if counters.prefixes.counting or not self._rows.live:
+        if counters.prefixes.counting or not self._source.live:
             return None
         counters.cmd_get += 1
         counters.get_hits += 1
@@ -144,20 +149,20 @@ class Planner:
         Returns:
             How many bytes were taken, and why no more.
         """
-        if not self.live:
+        if self._counters.prefixes.counting or not self._source.live:
             return 0, Stop.UNUSUAL
         out = slots.begin()
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
-        at, length, deciders, most = 0, len(data), self._deciders, len(out) + MAX_COMMANDS
-        stop = Stop.END
+        at, stop, length, most = 0, Stop.END, len(data), len(out) + MAX_COMMANDS
+        rows = self._rows
         while at < length:
             end = data.find(b"\r\n", at)
             if end < 0:
                 stop = Stop.INCOMPLETE if length - at <= MAX_OPEN_LINE else Stop.UNUSUAL
                 break
             words = data[at:end].split(b" ")
-            planner = deciders.get(words[0])
+            planner = self._deciders.get(words[0])
             behind = _UNUSUAL if planner is None else planner(words, data, end + 2, slots)
             if behind < 0:
                 stop = Stop.INCOMPLETE if behind == _INCOMPLETE else Stop.UNUSUAL
@@ -165,22 +170,40 @@ class Planner:
             at = behind
             if out.names is not None:
                 out.names += [TIMED_VERBS[words[0]]] * (len(out) - len(out.names))
-            if len(out) >= most or slots.size > MAX_BYTES:
+            if len(out) >= most or slots.size > MAX_BYTES or slots.reads * rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
                 break
-        self._settle_direct()
-        slots.end_chunk()
+        if self._direct or self._misses:
+            self._settle_direct()
+        if not slots.planned:
+            slots.end_chunk()
         return at, stop
 
     def _settle_direct(self) -> None:
-        if self._hits or self._misses:
-            self._counters.looked_up(self._hits, self._misses)
-            if self._hits:
-                self._accesses.noted_all(self._direct)
-                self._direct.clear()
-            self._hits = self._misses = 0
+        self._counters.looked_up(len(self._direct), self._misses)
+        if self._direct:
+            self._accesses.noted_all(self._direct)
+            self._direct.clear()
+        self._misses = 0
 
-    def _get(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _burst(self, data: bytes, behind: int, slots: Slots) -> int:
+        """Answer gets of one known row each, one behind the other; return the place behind them."""
+        lines = self._lines.gets_of_one.match(data, behind)
+        if lines is None:
+            return behind
+        words = self._lines.get.findall(data, behind, lines.end())
+        known = self._rows.rows
+        rows = [known.get(word) for word in words]
+        hits = [row[HIT] + END for row in rows if row is not None and not row[EXPIRY]]
+        size = sum(map(len, hits))
+        if len(hits) < len(rows) or size > MAX_BYTES:
+            return behind
+        slots.begin().extend(hits)
+        slots.size += size
+        self._direct += words
+        return lines.end()
+
+    def _get(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
         """Plan or answer get, gets and bget."""
         if len(words) != 2:
             return self._get_many(words, behind, slots)
@@ -198,13 +221,12 @@ class Planner:
             key = named
             row = self._rows.rows.get(key)
         if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
-            self._plan(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
+            self._plan_get(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return behind
-        self._hits += 1
         self._direct.append(key)
         hit = with_cas(row[HIT], row) if verb == b"gets" else row[HIT]
         slots.reply((hit if key is word else renamed(hit, key, word)) + END)
-        return behind
+        return self._burst(data, behind, slots) if data.startswith(b"get ", behind) else behind
 
     def _get_many(self, words: list[bytes], behind: int, slots: Slots) -> int:
         sought = words[1:]
@@ -221,7 +243,6 @@ class Planner:
                 hits.append(row[HIT])
         else:
             if words[0] != b"gets" and sum(map(len, hits)) < MAX_BYTES:
-                self._hits += len(hits)
                 self._misses += len(sought) - len(hits)
                 self._direct += [word for word in sought if word in known]
                 hits.append(END)
@@ -229,7 +250,7 @@ class Planner:
                 return behind
         if not all(word in known or self._is_word(word) for word in sought):
             return _UNUSUAL
-        self._plan(self._retrieval.get_many, tuple(sought), words[0] == b"gets", slots)
+        self._plan_get(self._retrieval.get_many, tuple(sought), words[0] == b"gets", slots)
         return behind
 
     def _set(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
@@ -245,22 +266,22 @@ class Planner:
         if not quiet and count != 5:
             return _UNUSUAL
         verb, word, flags, exptime, size = words[:5]
-        if not (_is_number(flags, 9) and _is_number(exptime, 9) and _is_number(size, 7)):
+        if not (flags.isdigit() and exptime.isdigit() and size.isdigit()):
             return _UNUSUAL
-        end = behind + int(size)
+        if len(flags) > MAX_DIGITS or len(exptime) > MAX_DIGITS or len(size) > MAX_DIGITS:
+            return _UNUSUAL
+        length = int(size)
+        end = behind + length
         if data[end : end + 2] != b"\r\n":
             waits = len(data) < (end + 2 if self._ends_data else end)
-            return _INCOMPLETE if waits and end - behind <= MAX_VALUE else _UNUSUAL
-        key = self._key(word, switches=True)
-        if key is None or not self._fits(word, end - behind):
+            return _INCOMPLETE if waits and length <= MAX_VALUE else _UNUSUAL
+        key = word if self._is_word(word) else self._key(word, switches=True)
+        if key is None or length > MAX_VALUE or not (self._takes_all or self._lines.takes(word, length)):
             return _UNUSUAL
-        name = verb.decode()
+        name, decide = self._store[verb]
         command = name, int(flags), int(exptime), data[behind:end], number, quiet
-        self._plan_write(self._store[name], key, command, slots)
+        self._plan_write(decide, key, command, slots)
         return end + 2
-
-    def _fits(self, word: bytes, size: int) -> bool:
-        return size <= MAX_VALUE and (self._takes_all or self._lines.takes(word, size))
 
     def _delete(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
         """Plan a delete."""
@@ -314,16 +335,23 @@ class Planner:
             return word
         return self._lines.key_behind_name(word, self._words.key_of_bound) if switches else None
 
-    def _plan_write(self, decide: Callable[..., object], word: bytes, command: object, slots: Slots) -> None:
-        self._rows.plan_write(word)
-        self._plan(decide, word, command, slots)
-        self._work.writers.add(slots.begin())
+    def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
+        self._rows.plan_write(key)
+        out = slots.current
+        assert out is not None, "called while input is planned"
+        self._work.plans.append((decide, key, command, out, len(out)))
+        self._work.writers.add(out)
+        out.append(b"")
+        if not slots.planned:
+            self._scheduler.add(self._work, slots)
 
-    def _plan(
-        self, decide: Callable[..., object], word: bytes | tuple[bytes, ...], command: object, slots: Slots
+    def _plan_get(
+        self, decide: Callable[..., object], key: bytes | tuple[bytes, ...], command: object, slots: Slots
     ) -> None:
-        out = slots.begin()
-        self._work.plans.append((decide, word, command, out, len(out)))
+        slots.reads += len(key) if isinstance(key, tuple) else 1
+        out = slots.current
+        assert out is not None, "called while input is planned"
+        self._work.plans.append((decide, key, command, out, len(out)))
         out.append(b"")
         if not slots.planned:
             self._scheduler.add(self._work, slots)

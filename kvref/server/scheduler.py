@@ -86,7 +86,9 @@ class Scheduler:
         """Carry out all plans."""
         self._scheduled = False
         works, self._works = self._works, []
+        writes = False
         for work in works:
+            writes = writes or bool(work.writers)
             self._carry_out(work)
         slots, self._slots = self._slots, []
         waiting: list[tuple[Slots, Replies]] = []
@@ -97,7 +99,7 @@ class Scheduler:
             replies = each.decided()
             if replies is not None:
                 waiting.append((each, replies))
-        if waiting:
+        if waiting or writes:  # where commands that may write have written nothing, the lock is held all the same
             self._await_commit(waiting)
 
     def _await_commit(self, waiting: list[tuple[Slots, Replies]]) -> None:
@@ -159,7 +161,7 @@ class Scheduler:
     def _group(self, work: Work, plans: list[Plan]) -> None:
         """Carry out a group, or if that fails, each half of it."""
         try:
-            overlay = work.rows.read_many(_words(plans), written=bool(work.writers))
+            overlay = work.rows.read_many(_words(plans), written=bool(work.writers) and len(plans) > 1)
             writes = self._decide(work, plans, overlay)
             if writes:
                 work.rows.apply_many(writes)
@@ -190,7 +192,8 @@ class Scheduler:
             except RefusedError as refused:
                 out[place], new, parameters = self._refused(work, plan, refused)
             if new is not None:
-                writes.append(_write(key, word, row, new, parameters))
+                kind = _kind(row, parameters)
+                writes.append(Write(kind, key, word, new, row[ROWID], parameters or ()))
                 rows[key] = new if key is word else _as(new, word, key)
                 late.add(key)
             if key in late or overlay.all_late:
@@ -252,11 +255,10 @@ def _as(row: CachedRow, key: bytes, word: bytes) -> CachedRow:
     return renamed(row[HIT], key, word), *row[1:]
 
 
-def _write(key: bytes, word: bytes, row: CachedRow, new: CachedRow, parameters: Parameters | None) -> Write:
+def _kind(row: CachedRow, parameters: Parameters | None) -> WriteKind:
+    """Return what a write does to a row."""
     if parameters is None:
-        kind = WriteKind.DELETE
-    elif not row[HIT]:
-        kind = WriteKind.INSERT
-    else:
-        kind = WriteKind.RENEW if isinstance(parameters, Renewal) else WriteKind.UPDATE
-    return Write(kind, key, word, new, row[ROWID], parameters or ())
+        return WriteKind.DELETE
+    if not row[HIT]:
+        return WriteKind.INSERT
+    return WriteKind.RENEW if isinstance(parameters, Renewal) else WriteKind.UPDATE

@@ -32,26 +32,21 @@ class SlotOwner(Protocol):
 class Replies(list[bytes]):
     """Replies of one connection that leave together, one place for each command, empty for noreply.
 
-    Args:
-        owner: the connection.
-
     Attributes:
+        owner: the connection.
         late: one of them waits for a commit.
         deadline: until when (loop time) a command may wait for another writer; None: none waits.
         names: under which the commands are measured, one for each place; None: nothing is measured.
         started: when the first of them was parsed, see `CommandTimes`.
     """
 
-    __slots__ = ("deadline", "late", "names", "owner", "started")
     __hash__ = object.__hash__  # type: ignore[assignment]  # by identity
-
-    def __init__(self, owner: SlotOwner) -> None:
-        super().__init__()
-        self.owner = owner
-        self.late = False
-        self.deadline: float | None = None
-        self.names: list[str] | None = None
-        self.started = 0.0
+    # Defaults of the class, since one is made for each packet.
+    owner: SlotOwner
+    late = False
+    deadline: float | None = None
+    names: list[str] | None = None
+    started = 0.0
 
 
 class Slots:
@@ -61,29 +56,28 @@ class Slots:
         owner: sends them.
 
     Attributes:
+        open: a reply is undecided or waits for a commit.
+        awaited: the owner is to be notified once no reply is open, see `SlotOwner.drained`.
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
         planned: the current list has places that a scheduler fills.
         size: bytes of the replies of the current list that no scheduler has filled.
+        reads: rows that the gets among the others read.
     """
 
-    __slots__ = ("_owner", "_waiting", "current", "planned", "size")
+    __slots__ = ("_owner", "_waiting", "awaited", "current", "open", "planned", "reads", "size")
 
     def __init__(self, owner: SlotOwner) -> None:
         self._owner = owner
         self._waiting: list[Replies] = []  # decided, for their commits, in order
         self.current: Replies | None = None
         self.planned = False
-        self.size = 0
-
-    @property
-    def open(self) -> bool:
-        """Return whether a reply is undecided or waits for a commit."""
-        return self.current is not None or bool(self._waiting)
+        self.open = self.awaited = False
+        self.size = self.reads = 0
 
     @property
     def full(self) -> bool:
         """Return whether so many replies wait that no more commands are taken."""
-        return sum(map(len, self._waiting)) > MAX_WAITING
+        return bool(self._waiting) and sum(map(len, self._waiting)) > MAX_WAITING
 
     def reply(self, reply: bytes) -> None:
         """Fill the next place of the current list."""
@@ -95,8 +89,10 @@ class Slots:
         """Return the current list."""
         current = self.current
         if current is None:
-            current = self.current = Replies(self._owner)
-            self.size = 0
+            current = self.current = Replies()
+            current.owner = self._owner
+            self.open = True
+            self.size = self.reads = 0
         return current
 
     def end_chunk(self) -> None:
@@ -114,7 +110,8 @@ class Slots:
             self._waiting.append(current)
             return current
         self._hand_over(current)
-        if not self._waiting:
+        if self.awaited and not self.open:
+            self.awaited = False
             self._owner.drained()
         return None
 
@@ -131,12 +128,15 @@ class Slots:
             error = encode(_ANY, ServerError(lost), 0)
             replies[:] = [error if each else each for each in replies]
             self._owner.replies_lost()
+        self.open = bool(self._waiting) or self.current is not None
         self._owner.send_replies(replies, replies.names, replies.started)
-        if not self.open:
+        if self.awaited and not self.open:
+            self.awaited = False
             self._owner.drained()
 
     def _hand_over(self, current: Replies) -> None:
         self.current = None
+        self.open = bool(self._waiting)
         if not current:
             return
         if not self._waiting:

@@ -7,7 +7,11 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from kvref.engine.plans.plan import CachedRow, Parameters
-from kvref.errors import StoreError
+from kvref.errors import KvrefError, StoreError
+
+
+class SplitGroupError(KvrefError):
+    """The commands of a group cannot be decided together: carry out fewer at once."""
 
 
 class RefusedWriteError(StoreError):
@@ -62,6 +66,12 @@ class Overlay:
         self.all_late = False
 
 
+class Source(Protocol):
+    """Where rows come from; `live` is whether mapping and settings are as they were."""
+
+    live: bool
+
+
 class PlannedRows(Protocol):
     """The rows of one mapping, for plans.
 
@@ -69,7 +79,6 @@ class PlannedRows(Protocol):
         rows: committed rows that no planned command writes, by key as the table spells it: the only ones that a get
             may show without a plan. Read the attribute each time: another dict may take its place.
         missing: words of which the table has no row, with the same meaning.
-        live: mapping and settings are as they were when it was made.
     """
 
     @property
@@ -81,8 +90,12 @@ class PlannedRows(Protocol):
         """See above."""
 
     @property
-    def live(self) -> bool:
-        """See above."""
+    def largest(self) -> int:
+        """Return about how many bytes the largest row has."""
+
+    @property
+    def source(self) -> Source:
+        """Return what says whether mapping and settings are as they were when it was made."""
 
     def plan_write(self, word: bytes) -> None:
         """Note that a command that writes the row of a word is planned: until `release` no get shows it directly."""
@@ -99,9 +112,10 @@ class PlannedRows(Protocol):
 
         Args:
             words: as clients sent them.
-            written: some of the commands write.
+            written: some of the commands write, and there are several.
 
         Raises:
+            SplitGroupError: never if `written` is false.
             StoreError: the store fails.
         """
 

@@ -34,7 +34,8 @@ class Bound:
         events: accesses of the decided commands.
         key: returns the key column's content for a word; raises RefusedError where the column cannot hold it.
         next_cas: takes a cas number, as the column keeps it; None without cas column.
-        parameters: returns the cells of a write.
+        one_text: there is one value column, of text or bytes; `value` returns its cell, see `key`.
+        all_mapped: there are columns for flags, cas and expiry.
     """
 
     def __init__(self, session: Session, mapping: Mapping) -> None:
@@ -50,10 +51,10 @@ class Bound:
         self.next_cas = store.cas_numbers(self.session, mapping)
         self._separator = session.shared.directory.separator
         first = mapping.values[0]
-        self._one_text = len(mapping.values) == 1 and first.kind is not Kind.INTEGER
-        self._value = values.value_reader(first, session.rules)
+        self.one_text = len(mapping.values) == 1 and first.kind is not Kind.INTEGER
+        self.value = values.value_reader(first, session.rules)
         self._mapped = [column is not None for column in (mapping.flags, mapping.cas, mapping.expiry)]
-        self._all_mapped = all(self._mapped)
+        self.all_mapped = all(self._mapped)
 
     def settle(self) -> None:
         """Add what the decided commands count to the counters of `stats`, and their accesses to the log."""
@@ -87,8 +88,8 @@ class Bound:
 
     def values_of(self, data: bytes) -> tuple[Cell, ...]:
         """Return the cells of the value columns for a value; raises RefusedError, see `split_value`."""
-        if self._one_text:
-            return (self._value(data),)
+        if self.one_text:
+            return (self.value(data),)
         return values.split_value(self.mapping, data, self._separator, self.rules)
 
     def cells(self, row: CachedRow) -> tuple[Cell, ...]:
@@ -110,7 +111,7 @@ class Bound:
             cells: of the value columns.
             rowid, flags, cas, expiry: see `CachedRow`.
         """
-        if self._one_text and cells[0] is not None:
+        if self.one_text and cells[0] is not None:
             cell = cells[0]
             data = cell if isinstance(cell, bytes) else to_bytes(cell)
             return shown(word, shown_flags(flags), data), rowid, flags, cas, expiry, None
@@ -119,7 +120,7 @@ class Bound:
 
     def parameters(self, cells: tuple[Cell, ...], flags: int | None, cas: int | None, expiry: int | None) -> Parameters:
         """Return the cells of a write, see `Parameters`."""
-        if self._all_mapped:
+        if self.all_mapped:
             return *cells, flags, cas, expiry
         options = zip((flags, cas, expiry), self._mapped, strict=True)
         return *cells, *(cell for cell, mapped in options if mapped)

@@ -8,9 +8,10 @@ from kvref.engine.accesses import Change
 from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Decision, RemovedError
-from kvref.engine.values import RefusedError
+from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.engine.verbs import store
 from kvref.protocol import commands as c
+from kvref.protocol.fast_path import shown
 from kvref.protocol.replies import Status
 
 VERBS: Final = ("set", "add", "replace", "append", "prepend", "cas")
@@ -33,28 +34,38 @@ class Storage:
         self._session = bound.session
         self._mapping = bound.mapping
         self._rules = bound.rules
-        self._flags: dict[int, int | None] = {}  # what the column has of flags that passed the check
+        # What the column has of flags that passed the check, and what a get shows of that.
+        self._flags: dict[int, tuple[int | None, int]] = {}
         self._never = store.fit_time(bound.mapping, store.time_of(bound.session, 0, 0))
         self._names = {verb: _counted(verb) for verb in VERBS}
         self._stored = self._names["set"][Status.STORED] + STORED_ITEM
 
     def set(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
-        """Decide a set."""
-        _, flags, exptime, data, _, quiet = command
+        """Decide a set, or a command whose condition holds."""
+        verb, flags, exptime, data, _, quiet = command
         bound = self._bound
         if not row[HIT]:
             bound.key(word)  # a row proves its key
         expiry = self._expiry(exptime) if exptime else self._never
-        kept = self._flags[flags] if flags in self._flags else self._fit_flags(flags)
+        kept, seen = self._flags[flags] if flags in self._flags else self._fit_flags(flags)
         cas = bound.next_cas()  # taken before the value is looked at (cas-017)
         try:
-            cells = bound.values_of(data)
+            cell = bound.value(data) if bound.one_text else None
+            cells = (cell,) if bound.one_text else bound.values_of(data)
         except RefusedError as unfit:
-            self._refuse(row, unfit)
+            self._refuse(row, verb, unfit)
         bound.counted.append(self._stored)
         bound.events.append((word, Change.STORED))
-        new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
-        return b"" if quiet else b"STORED\r\n", new, bound.parameters(cells, kept, cas, expiry)
+        if isinstance(cell, str | bytes):
+            # Text is stored as it is, so that of the length of the data nothing is cut or converted.
+            content = data if len(cell) == len(data) else to_bytes(cell)
+            new: CachedRow = (shown(word, seen, content), row[ROWID], kept, cas, expiry, None)
+        else:
+            new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
+        reply = b"" if quiet else b"STORED\r\n"
+        if bound.all_mapped:
+            return reply, new, (*cells, kept, cas, expiry)
+        return reply, new, bound.parameters(cells, kept, cas, expiry)
 
     def conditional(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide an add, a replace or a cas."""
@@ -107,8 +118,8 @@ class Storage:
         self._bound.counted.append(self._names[verb][reply])
         return b"" if quiet else reply.value, None, None
 
-    def _refuse(self, row: CachedRow, unfit: RefusedError) -> NoReturn:
-        if row[HIT] and self._session.refused_set_removes:
+    def _refuse(self, row: CachedRow, verb: str, unfit: RefusedError) -> NoReturn:
+        if row[HIT] and verb == "set" and self._session.refused_set_removes:
             raise RemovedError(unfit.reply) from None
         raise unfit
 
@@ -119,13 +130,14 @@ class Storage:
             store.check_time(self._mapping, time)
         return store.fit_time(self._mapping, time)
 
-    def _fit_flags(self, flags: int) -> int | None:
-        """Return the flags to write, and keep them; raises as `_expiry`."""
+    def _fit_flags(self, flags: int) -> tuple[int | None, int]:
+        """Return the flags to write and those that a get shows then, and keep both; raises as `_expiry`."""
         if not self._rules.wraps_integers:
             store.check_flags(self._mapping, flags)
         if len(self._flags) >= MAX_FLAGS_KEPT:
             self._flags.clear()
-        kept = self._flags[flags] = store.fit_flags(self._mapping, flags)
+        cell = store.fit_flags(self._mapping, flags)
+        kept = self._flags[flags] = cell, shown_flags(cell)
         return kept
 
 

@@ -111,7 +111,13 @@ SETTLED: Final = Settled()
 
 
 class Executor(Protocol):
-    """Carries out the commands of all connections against one store."""
+    """Carries out the commands of all connections against one store.
+
+    Attributes:
+        plans: `planner` may return one.
+    """
+
+    plans: bool
 
     def begin(self, reads: str = "") -> Any:
         """Return the transaction of a new connection: the executor's own, one at a time.

@@ -31,6 +31,8 @@ class DirectExecutor:
         ConfigError: the settings turn batches on.
     """
 
+    plans = False
+
     def __init__(self, store: DirectStore, isolation: Isolation) -> None:
         if isolation.batches:
             raise ConfigError(

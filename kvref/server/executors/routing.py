@@ -307,6 +307,8 @@ class RoutingExecutor:
         executors: one for each store, in their order.
     """
 
+    plans = False
+
     def __init__(self, stores: SeveralStores, executors: Sequence[Executor]) -> None:
         self.stores = stores
         self.executors = executors

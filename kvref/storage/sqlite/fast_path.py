@@ -93,12 +93,17 @@ class PlainRows:
             if key in table.changed or key in table.syncing:
                 return None
             spelled = type(row.key) is type(cell) and row.key == cell and key == word  # a BLOB is no text
-            kept = self._verbs.hit(word, row), rowid if spelled else 0, row.flags, row.cas, row.expiry, None
+            kept = self._verbs.hit(word, row), rowid if spelled else 0, row.flags, row.cas, row.expiry, self._cells(row)
         except (KvrefError, RefusedError):
             return None  # the verb says why
         if spelled:
             store.cache.keep(table, word, kept)
         return kept
+
+    def _cells(self, row: Row) -> tuple[Cell, ...] | None:
+        """Return what a cached row has of its value columns, see `CachedRow`."""
+        one_text = len(row.values) == 1 and self._mapping.values[0].kind is not Kind.INTEGER
+        return None if one_text and row.values[0] is not None else row.values
 
     def set(self, word: bytes, data: bytes, flags: int, expiry: int | None) -> Options | None:
         """Write a row that may be there or not; return its flags, cas number and expiry, None if it is not written.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
@@ -12,10 +12,11 @@ from kvref.engine.operations import Cell, Update
 from kvref.engine.operations import Row as StoredRow
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, HIT, CachedRow, Parameters
-from kvref.engine.values import to_bytes
+from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.errors import StoreError
+from kvref.protocol.fast_path import shown
 from kvref.storage.config.codecs import UNSIGNED
-from kvref.storage.plans import Overlay, RefusedWriteError, Write, WriteKind
+from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind
 from kvref.storage.sqlite.errors import BusyError, StatementError
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
@@ -25,6 +26,10 @@ _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOT
 _DECLARED: Final = "SELECT name, type FROM pragma_table_xinfo(?)"
 _NO_ROWS: Final[dict[bytes, CachedRow]] = {}
 _NOTHING: Final[set[bytes]] = set()
+_WHOLE: Final = (WriteKind.INSERT, WriteKind.UPDATE)  # they write the value columns
+MIN_ROW: Final = 4 << 10  # bytes
+MAX_ROW: Final = 1 << 20  # bytes of a column without a width, until its rows are read
+_OF_BLOB: Final = b"\0"  # in front of keys that are BLOB in a column of text: text that equals them is another row
 IGNORED: Final = "the table ignored the write"
 
 
@@ -35,16 +40,16 @@ class SQLiteRows:
         store: the file.
         table: cached rows of the mapping.
         bound: rules of the commands.
-        queued: returns whether other writes wait for the file; they run first.
+        queue: other writes that wait for the file; they run first.
     """
 
-    def __init__(self, store: SQLiteStore, table: CachedTable, bound: Bound, queued: Callable[[], bool]) -> None:
+    def __init__(self, store: SQLiteStore, table: CachedTable, bound: Bound, queue: Collection[object]) -> None:
         self.rows = table.items
         self.missing = table.missing
         self._store = store
-        self._table = table
+        self._table = self.source = table
         self._bound = bound
-        self._queued = queued
+        self._queue = queue
         self._mapping = mapping = bound.mapping
         self._sql = sql = store.statements(mapping)
         self._clears = bound.rules.clears_unmapped
@@ -52,17 +57,20 @@ class SQLiteRows:
         self._insert = sql.insert_cleared if self._clears else sql.insert
         self._update = sql.overwrite(clear_unmapped=self._clears, by_rowid=self._numbered)
         self._update_by_key = sql.overwrite(clear_unmapped=self._clears)
-        self._to_sql = _codecs(mapping)
-
-    @property
-    def live(self) -> bool:
-        """See `PlannedRows`."""
-        return self._table.live
+        self._to_sql = _codecs(mapping.values)
+        self._renewed_to_sql = _codecs([each for each in (mapping.cas, mapping.expiry) if each is not None])
+        # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
+        self._usual = sql.reads_as_written and bound.one_text and bound.all_mapped
+        self._lookups: dict[int, str] = {}  # by the number of keys
+        self.largest = sum(min(4 * each.width, MAX_ROW) if each.width else MAX_ROW for each in mapping.values)
+        self._seen_largest = MIN_ROW
+        self._blobs = False
+        self._checked_for_blobs = -1  # at which number of `RowCache.clears`
 
     def plan_write(self, word: bytes) -> None:
         """See `PlannedRows`."""
-        table = self._table
-        if self._store.cache.plan(table, word) is not None or table.changed.get(word) is not None:
+        table, cache = self._table, self._store.cache
+        if cache.plan(table, word) is not None or table.changed.get(word) is not None:
             return
         if table.by_bytes:
             self._store.cache.appeared(table, word)
@@ -78,7 +86,7 @@ class SQLiteRows:
         """See `PlannedRows`."""
         if self._store.dirty:
             return True
-        if self._queued():
+        if self._queue:
             return False
         try:
             self._store.begin_writing()  # from here on no other process writes to the file
@@ -109,9 +117,21 @@ class SQLiteRows:
                 rows[word] = row
         if unknown:
             self._read([*unknown], overlay)
-        if written and not table.by_bytes:
-            self._join_absent(overlay)
+        if written:
+            if not table.by_bytes:
+                self._join_absent(overlay)
+            # A write of the group may change which row a word of it names.
+            if (overlay.aliases and self._bound.rules.renames_key) or self._has_blobs():
+                raise SplitGroupError
         return overlay
+
+    def _has_blobs(self) -> bool:
+        """Return whether keys of the text column may be BLOB: text that equals one is another row, and comes first."""
+        clears = self._store.cache.clears
+        if self._checked_for_blobs != clears and self._mapping.key.kind is Kind.TEXT:
+            self._checked_for_blobs = clears
+            self._blobs = bool(self._store.fetch(self._sql.any_blob, []))
+        return self._blobs
 
     def apply_many(self, writes: Sequence[Write]) -> None:
         """See `PlannedRows`."""
@@ -122,20 +142,35 @@ class SQLiteRows:
             if isinstance(error.__cause__, sqlite3.IntegrityError) and self._store.in_transaction:
                 raise RefusedWriteError(str(error.__cause__)) from error
             raise
+        spelled_otherwise = {write.key for write in writes if write.key != write.word}
+        change, mapping = self._store.cache.change, self._mapping
         for write, rowid in zip(merged, rowids, strict=True):
-            self._note(write, rowid)
+            if rowid and rowid == write.rowid and write.row[HIT] and not spelled_otherwise:
+                change(mapping, write.key, write.row)
+            else:
+                self._note(write, rowid, certain=write.key not in spelled_otherwise)
 
-    def _note(self, write: Write, rowid: int) -> None:
-        """Tell the row cache what a write has left."""
+    def _note(self, write: Write, rowid: int, *, certain: bool) -> None:
+        """Let the row cache have what a write has left.
+
+        Args:
+            write: it.
+            rowid: of its row.
+            certain: no command of the group names the row by another spelling of its key.
+        """
         cache, mapping = self._store.cache, self._mapping
         row: CachedRow | None = write.row
-        if not write.row[HIT] or (write.key != write.word and write.kind is not WriteKind.RENEW):
+        key = write.key
+        if write.kind is WriteKind.INSERT:
+            key = to_bytes(self._bound.key(write.word))  # the column may keep another one
+        if not (certain and write.row[HIT]) or key != write.word:
             row = None  # the next get reads it
         elif rowid != write.row[1]:
             row = (write.row[0], rowid, *write.row[2:])
-        cache.change(mapping, write.key, row)
-        if write.key != write.word:
-            cache.change(mapping, write.word, None)
+        cache.change(mapping, key, row)
+        if row is None or write.key != key:
+            for each in {write.key, write.word} - {key}:
+                cache.change(mapping, each, None)
 
     def _apply_together(self, writes: Sequence[Write]) -> list[int]:
         """Carry out writes, all or none; return the rowids of the rows."""
@@ -156,7 +191,9 @@ class SQLiteRows:
             return [self._apply(write) for write in writes]
         many = [write for write in writes if write.kind is WriteKind.UPDATE and write.rowid and write.key == write.word]
         if len(many) > 1:
-            changed = self._store.ask_many(self._update, [(*self._cells(each), each.rowid) for each in many]).rowcount
+            codecs = self._to_sql
+            rows = [(*(_to_sql(each.parameters, codecs) if codecs else each.parameters), each.rowid) for each in many]
+            changed = self._store.ask_many(self._update, rows).rowcount
             if changed != len(many):
                 raise RefusedWriteError(IGNORED)
         else:
@@ -167,32 +204,31 @@ class SQLiteRows:
     def _apply(self, write: Write) -> int:
         """Carry out one write; return the rowid of its row, 0 if it is not known."""
         store, sql, rowid = self._store, self._sql, write.rowid
+        cells = _to_sql(write.parameters, self._to_sql) if self._to_sql and write.kind in _WHOLE else write.parameters
         if write.kind is WriteKind.INSERT:
-            cursor = store.ask(self._insert, (sql.key(self._bound.key(write.word)), *self._cells(write)))
+            key = sql.key(self._bound.key(write.word))
+            if isinstance(key, bytes):
+                self._checked_for_blobs = -1
+            cursor = store.ask(self._insert, (key, *cells))
             return (cursor.lastrowid or 0) if self._numbered else 0
         if write.kind is WriteKind.UPDATE and write.key != write.word and self._bound.rules.renames_key:
             self._rename(write)
             return rowid
-        place: Cell = rowid or sql.key(self._bound.key(write.key))
+        place: Cell = rowid or self._place(write.key)
         if write.kind is WriteKind.DELETE:
             cursor = store.ask(sql.remove_numbered if rowid else sql.remove, (place,))
         elif write.kind is WriteKind.RENEW:
-            cursor = store.ask(sql.renew_numbered if rowid else sql.renew, (*write.parameters, place))
+            cells = _to_sql(write.parameters, self._renewed_to_sql)
+            cursor = store.ask(sql.renew_numbered if rowid else sql.renew, (*cells, place))
         else:
-            cursor = store.ask(self._update if rowid else self._update_by_key, (*self._cells(write), place))
+            cursor = store.ask(self._update if rowid else self._update_by_key, (*cells, place))
         if cursor.rowcount != 1:
             raise RefusedWriteError(IGNORED)
         return rowid
 
-    def _cells(self, write: Write) -> Parameters:
-        """Return the parameters of a write as SQL has them."""
-        if not self._to_sql:
-            return write.parameters
-        cells = list(write.parameters)
-        for place, to_sql in self._to_sql:
-            if cells[place] is not None:
-                cells[place] = to_sql(cells[place])
-        return tuple(cells)
+    def _place(self, key: bytes) -> Cell:
+        """Return the key of a row as SQL has it."""
+        return key[1:] if key[:1] == _OF_BLOB else self._sql.key(self._bound.key(key))
 
     def _rename(self, write: Write) -> None:
         """Overwrite a row, its key too, as the profile does for another spelling of it."""
@@ -202,7 +238,8 @@ class SQLiteRows:
         flags, cas, expiry = (None if column is None else next(options) for column in columns)
         numbers: Any = (flags, cas, expiry)
         row = StoredRow(self._bound.key(write.word), write.parameters[:count], *numbers)
-        cause = self._store.execute(Update(self._mapping, self._bound.key(write.key), row, self._clears))
+        key = write.key[1:] if write.key[:1] == _OF_BLOB else self._bound.key(write.key)
+        cause = self._store.execute(Update(self._mapping, key, row, self._clears))
         if cause is not None:
             raise RefusedWriteError(cause)
 
@@ -210,41 +247,46 @@ class SQLiteRows:
         """Read rows of words of which nothing is known."""
         sought: dict[bytes, Cell] = {}
         spelled: dict[bytes, bool] = {}  # else a miss may be one of a row that has another key
+        key_of, codec = self._bound.key, self._mapping.key.codec
         for word in words:
-            cell = self._bound.session.looked_up(self._mapping, word)
-            if cell is None:
-                self._absent(word, overlay, keep=False)
-            else:
-                sought[word] = self._sql.key(cell)
-                spelled[word] = to_bytes(cell) == word
+            try:
+                cell = key_of(word)
+            except RefusedError:
+                self._absent(word, overlay, keep=False)  # no row can be found by this key
+                continue
+            sought[word] = cell if codec is None else codec.to_sql(cell)
+            spelled[word] = len(cell) == len(word) if isinstance(cell, str | bytes) else to_bytes(cell) == word
         found = self._select(sought)
         texts = {word: to_bytes(cell) for word, cell in sought.items() if word not in found and isinstance(cell, str)}
-        if texts:
-            found |= self._select(texts)  # a program may have written its keys as BLOB, which no text equals
+        blobs = (
+            self._select(texts) if texts else {}
+        )  # a program may have written its keys as BLOB, which no text equals
         for word in sought:
-            cells = found.get(word)
-            if cells is None:
-                self._absent(word, overlay, keep=spelled[word])
+            if word in found:
+                self._found(word, found[word], overlay)
+            elif word in blobs:
+                self._found(word, blobs[word], overlay, prefix=_OF_BLOB)
             else:
-                self._found(word, cells, overlay)
+                self._absent(word, overlay, keep=spelled[word])
 
     def _select(self, sought: dict[bytes, Any]) -> dict[bytes, Sequence[Any]]:
         """Return the cells of the rows of some keys, by word."""
         words = [*sought]
         count = 1 << (len(words) - 1).bit_length()  # few statements, so that SQLite prepares each once
         parameters = [*sought.values(), *[None] * (count - len(words))]
-        text = self._sql.lookup_many(count, numbered=self._numbered)
+        text = self._lookups.get(count)
+        if text is None:
+            text = self._lookups[count] = self._sql.lookup_many(count, numbered=self._numbered)
         return {words[place]: cells for place, *cells in self._store.fetch(text, parameters)}
 
-    def _found(self, word: bytes, cells: Sequence[Any], overlay: Overlay) -> None:
+    def _found(self, word: bytes, cells: Sequence[Any], overlay: Overlay, prefix: bytes = b"") -> None:
         table = self._table
         if self._numbered:
             *cells, rowid = cells
         else:
             rowid = 0
-        stored = self._sql.row(tuple(cells))
-        key = to_bytes(stored.key)
-        row = self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
+        key, row = self._row(cells, rowid, prefix)
+        self._measure(len(row[HIT]))
         if key != word:
             overlay.aliases[word] = key
         late = key in table.changed or key in table.syncing
@@ -259,6 +301,21 @@ class SQLiteRows:
             table.planned[key] = row
         elif key == word:
             self._store.cache.keep(table, word, row)
+
+    def _row(self, cells: Sequence[Any], rowid: int, prefix: bytes) -> tuple[bytes, CachedRow]:
+        """Return the key of a row that was read, and the row."""
+        if self._usual and not prefix:
+            text, value, flags, cas, expiry = cells
+            if type(text) is type(value) is str and type(flags) is type(cas) is type(expiry) is int:
+                key, data = to_bytes(text), to_bytes(value)
+                return key, (shown(key, shown_flags(flags), data), rowid, flags, cas, expiry, None)
+        stored = self._sql.row(tuple(cells))
+        key = prefix + to_bytes(stored.key)
+        return key, self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
+
+    def _measure(self, size: int) -> None:
+        """Let `largest` follow the rows that are read: columns without a width would allow any size."""
+        self.largest = self._seen_largest = max(self._seen_largest, size)
 
     def _absent(self, word: bytes, overlay: Overlay, *, keep: bool) -> None:
         table = self._table
@@ -310,9 +367,20 @@ def _has_rowid(store: SQLiteStore, text: str) -> bool:
     return True
 
 
-def _codecs(mapping: Mapping) -> list[tuple[int, Callable[[Any], Any]]]:
-    """Return the parameters of a write that SQL has otherwise than the wire, by their places."""
-    columns = (*mapping.values, *(each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None))
+def _to_sql(cells: Parameters, codecs: list[tuple[int, Callable[[Any], Any]]]) -> Parameters:
+    """Return parameters as SQL has them."""
+    changed = list(cells)
+    for place, to_sql in codecs:
+        if changed[place] is not None:
+            changed[place] = to_sql(changed[place])
+    return tuple(changed)
+
+
+def _codecs(columns: Sequence[Column]) -> list[tuple[int, Callable[[Any], Any]]]:
+    """Return the columns whose cells SQL has otherwise than the wire, by their places.
+
+    Those of flags, cas and expiry need no codec but for what another program has written: commands write fewer bits.
+    """
     return [(place, each.codec.to_sql) for place, each in enumerate(columns) if each.codec is not None]
 
 

@@ -66,6 +66,7 @@ class RowCache:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.size = 0
+        self.clears = 0  # how often others have written, or may have
         self._missing = 0  # part of it that missing keys take
         self._tables: dict[Mapping, CachedTable] = {}
         self._of_source: dict[str, list[CachedTable]] = {}  # the same, by the table of the file
@@ -239,6 +240,7 @@ class RowCache:
 
     def clear(self) -> None:
         """Forget all items: others have written."""
+        self.clears += 1
         for table in self._tables.values():
             table.items.clear()
             table.missing.clear()

@@ -56,6 +56,8 @@ class Statements:
         self.keys = f"SELECT {key} FROM {table}"  # noqa: S608
         self.remove_exactly = f"DELETE FROM {table} WHERE {key} IS ?"  # noqa: S608
         self.lookup_numbered = f"SELECT {selected}, {table}.{ROWID} FROM {table}{where}"  # noqa: S608
+        # In the order of SQLite BLOB is behind all text.
+        self.any_blob = f"SELECT 1 FROM {table} WHERE {key} >= x'' LIMIT 1"  # noqa: S608
         self.present = f"SELECT 1 FROM {table}{where}"  # noqa: S608
         self._along = f" FROM {table}{where}"
         self.count = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} LIMIT ?)"  # noqa: S608

@@ -70,6 +70,8 @@ class MySQLExecutor:
         ConfigError: too few connections for batches, or for the row cache.
     """
 
+    plans = False
+
     def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         self.store = store
         self._isolation = isolation

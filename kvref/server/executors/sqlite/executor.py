@@ -91,6 +91,7 @@ class SQLiteExecutor:
         self._commands = 0  # so far
         self._fast_paths: dict[tuple[CachedTable, Right, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
+        self.plans = plans and not isolation.batches
         self._scheduler = Scheduler(self._commits, lock_wait) if plans else None
         self._works: dict[CachedTable, Work] = {}
         self._planners: dict[tuple[CachedTable, Right, bool], Planner | None] = {}
@@ -155,7 +156,7 @@ class SQLiteExecutor:
         if work is None:
             self._works = {each: work for each, work in self._works.items() if each.live}
             bound = Bound(session, mapping)
-            work = Work(bound, SQLiteRows(self.store, table, bound, lambda: bool(self._parked)))
+            work = Work(bound, SQLiteRows(self.store, table, bound, self._parked))
             self._works[table] = work
         return Planner(work, Words(session), scheduler, wire_rules, self.look)
 

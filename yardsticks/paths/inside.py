@@ -1,0 +1,371 @@
+"""Generated conversations of one to three connections with two servers in this process, of which one plans.
+
+    python -m yardsticks.paths.inside [--conversations N] [--seed S] [--profile P]...
+
+Input is split at random bytes, and connections send before earlier replies are there. Compared are the bytes of the
+replies, the rows of the table and the counters of `stats`. Values of COUNTERS that only timing decides are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import random
+import re
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+from kvref import collations, profiles
+from kvref.addresses import Address
+from kvref.server.connection import Connection
+from kvref.server.executors import executor_for
+from kvref.server.listeners.listener import Listener
+from kvref.server.server import Server
+from kvref.server.settings import parse
+from kvref.storage.sqlite.store import SQLiteStore
+from yardsticks.paths.tables import TABLES, Table
+
+PROFILES: Final = ("kvref", "mysql-8.0", "mysql-5.6")
+HERE: Final = Listener(Address("127.0.0.1", 0))
+STEPS: Final = 25
+FIRST_CAS: Final = 1000
+NOW: Final = 1_795_000_000.5  # UNIX time of all conversations
+MAX_SHOWN: Final = 5  # conversations that differ
+QUIET: Final = 4  # turns of the loop without work, after which a side is settled
+TURNS: Final = 200_000  # of the loop, until a side counts as stuck
+_UNEQUAL: Final = re.compile(rb"STAT (pid|uptime|time|rusage_\w+|\w*connections?\w*) [^\r]*\r\n|(?<=h[01] )l\d+")
+
+KEYS: Final = [b"a", b"A", b"b", b"c:1", b"c:2", b"12", b"012", b"7", "\u00e4".encode(), b"k" * 40, b"\xff", b"n"]
+VALUES: Final = [b"", b"1", b"41", b"18446744073709551615", b"x|y", b"p|q|r", b"text", b"-5", b" 7", b"v" * 70, b"\xc3\xa4\xc3\xb6",
+                 b"\xff\xfe", b"7x", b"0", b"w" * 1200]  # fmt: skip
+FLAGS: Final = [b"0", b"1", b"5", b"4294967295", b"999999999", b"2147483648", b"-1", b"x"]
+TIMES: Final = [b"0", b"0", b"0", b"1000000000", b"100", b"2592001", b"-1", b"4000000000", b"x"]
+VERBS: Final = [b"set"] * 6 + [b"add", b"replace", b"append", b"prepend", b"cas", b"cas"]
+ODD: Final = [b"", b"bogus", b"get", b"get  a", b"set a 0 0", b"get " + b"k" * 251, b"delete a 0", b"delete a 1", b"incr a x", b"touch a",
+              b"version", b"gets a b a", b"bget a", b"get @>=a", b"get @>a@<c", b"get @@aaa", b"get @@other.a", b"get @@nope.a",
+              b"mg a v f t c", b"mg b v h l", b"ms a 1\r\nz", b"md a", b"ma n", b"mn", b"flush_all", b"verbosity 1", b"get a b c 12 7 @@aaa.a n",
+              b"stats reset", b"stats detail on", b"stats detail off", b"stats detail dump", b"set a 0 0 -1", b"set a 0 0 3 x\r\nabc",
+              b"gat 0 a b", b"gats 100 a", b"gat x a", b"delete a noreply", b"get a\0b", b"get a\rb", b"set a 0 0 2000000"]  # fmt: skip
+
+
+class Transport:
+    """What a connection needs of a transport: it keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        """Keep what is sent."""
+        self.written += data
+
+    def close(self) -> None:
+        """Note the end."""
+        self.closed = True
+
+    write_eof = abort = close
+
+    def is_closing(self) -> bool:
+        """Return whether it was closed."""
+        return self.closed
+
+    def get_extra_info(self, name: str) -> Any:
+        """Return what a socket of this machine has."""
+        return ("127.0.0.1", 1) if name in ("peername", "sockname") else None
+
+    def pause_reading(self) -> None:
+        """Do nothing: input is fed by the duel."""
+
+    resume_reading = pause_reading
+
+
+class Numbers:
+    """Cas numbers, the same for each conversation, so that one that takes a number too many is found."""
+
+    def __init__(self) -> None:
+        self.last = FIRST_CAS
+
+    def __iter__(self) -> Numbers:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> int:
+        """Return the next number."""
+        self.last += 1
+        return self.last
+
+
+class Side:
+    """A server in this process.
+
+    Args:
+        path: `old` or `plan`.
+        profile: of the server.
+        table: which one it serves.
+        folder: of its file.
+        settings: of the server, as NAME=VALUE.
+    """
+
+    def __init__(self, path: str, profile: str, table: Table, folder: Path, settings: Sequence[str] = ()) -> None:
+        facts = profiles.load(profile)
+        file = folder / f"{path}.sqlite"
+        self.table = table
+        self._store = SQLiteStore(file, facts)
+        self._store.initialise()
+        self._sql = sqlite3.connect(file, isolation_level=None)
+        collations.register(self._sql)
+        for statement in table.statements:
+            self._sql.execute(statement)
+        os.environ["KVREF_PATH"] = path
+        self.server = Server(self._store, facts, lambda: parse(list(settings), None, facts), [HERE])
+        del os.environ["KVREF_PATH"]
+        self.numbers = Numbers()
+        self.server.shared.cas = self.numbers
+        self.server.executor = executor_for(self._store, self.server.isolation, 1, plans=self.server.plans)
+        self._store.sync = lambda: None  # type: ignore[method-assign]  # nothing needs to reach the disk
+        self.connections: list[tuple[Connection, Transport]] = []
+
+    def connect(self, count: int) -> None:
+        """Connect clients in place of those that there are."""
+        for connection, transport in self.connections:
+            if not transport.closed:
+                connection.connection_lost(None)
+        self.connections = [(Connection(self.server, HERE), Transport()) for _ in range(count)]
+        for connection, transport in self.connections:
+            connection.connection_made(cast(asyncio.Transport, transport))
+
+    def feed(self, number: int, data: bytes) -> None:
+        """Let a connection receive bytes."""
+        connection, transport = self.connections[number]
+        if not transport.closed:
+            connection.data_received(data)
+
+    async def settle(self) -> None:
+        """Wait until every command that has arrived is answered; raises TimeoutError if that does not happen."""
+        quiet = 0
+        for _ in range(TURNS):
+            behind = any(connection._behind for connection, transport in self.connections if not transport.closed)
+            quiet = 0 if behind or self._store.dirty else quiet + 1
+            if quiet == QUIET:
+                return
+            await asyncio.sleep(0)
+        raise TimeoutError(f"{self.server.plans=}: a command is not answered")
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return the rows of the table."""
+        return self._sql.execute(f"SELECT * FROM {self.table.name} ORDER BY 1").fetchall()  # noqa: S608
+
+    def clear(self) -> None:
+        """Empty the table, from outside, and fill it again."""
+        self._sql.execute("BEGIN")
+        self._sql.execute(f"DELETE FROM {self.table.name}")  # noqa: S608
+        self._sql.execute("DELETE FROM demo_test")  # the mapping `other`
+        for statement in self.table.rows:
+            self._sql.execute(statement)
+        self._sql.execute("COMMIT")
+
+    async def close(self) -> None:
+        """End."""
+        self.connect(0)
+        await asyncio.sleep(0.01)
+        await self.server.executor.close()
+        self._store.close()
+        self._sql.close()
+
+
+# In place of a cas number: the one that the server has shown last.
+LAST: Final = b"{last}"
+
+
+def command(draw: random.Random) -> bytes:
+    """Return a command with its data."""
+    key = draw.choice(KEYS)
+    if draw.random() < 0.08:
+        key = b"@@" + draw.choice([b"aaa.", b"other.", b"aaa:"]) + key
+    quiet = b" noreply" if draw.random() < 0.1 else b""
+    kind = draw.random()
+    if kind < 0.3:
+        words = [draw.choice(KEYS) for _ in range(draw.choice([1, 1, 1, 2, 5]))]
+        return draw.choice([b"get", b"get", b"gets"]) + b" " + b" ".join([key, *words[1:]]) + b"\r\n"
+    if kind < 0.65:
+        verb, value = draw.choice(VERBS), draw.choice(VALUES)
+        flags, time = (b"0", b"0") if draw.random() < 0.8 else (draw.choice(FLAGS), draw.choice(TIMES))
+        cas = b" " + draw.choice([LAST, LAST, b"1"]) if verb == b"cas" else b""
+        end = b"\r\n" if draw.random() < 0.98 else b"xx"
+        return b"%b %b %b %b %d%b%b\r\n%b%b" % (verb, key, flags, time, len(value), cas, quiet, value, end)
+    if kind < 0.75:
+        delta = draw.choice([b"1", b"5", b"18446744073709551615", b"-1"])
+        return b"%b %b %b%b\r\n" % (draw.choice([b"incr", b"decr"]), key, delta, quiet)
+    if kind < 0.83:
+        return b"delete %b%b\r\n" % (key, quiet)
+    if kind < 0.9:
+        return b"touch %b %b%b\r\n" % (key, draw.choice(TIMES), quiet)
+    if kind < 0.93:
+        return b"%b %b %b\r\n" % (draw.choice([b"gat", b"gats"]), draw.choice(TIMES), key)
+    return draw.choice(ODD) + b"\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Bytes that a connection sends.
+
+    Args:
+        number: of the connection.
+        data: what it sends.
+        settles: all replies are awaited before the next event.
+    """
+
+    number: int
+    data: bytes
+    settles: bool
+
+
+def conversation(draw: random.Random) -> tuple[int, list[Event]]:
+    """Return the number of connections, and what they send."""
+    count = draw.choice([1, 1, 2, 3])
+    events: list[Event] = []
+    for _ in range(STEPS):
+        number = draw.randrange(count)
+        data = b"".join(command(draw) for _ in range(draw.choice([1, 1, 2, 4, 20])))
+        events += [Event(number, chunk, draw.random() < 0.3) for chunk in chunks(draw, data)]
+        # What the parser's path does for another connection meanwhile has no order that both must have.
+        if events and (count > 1 or draw.random() < 0.5):
+            events[-1] = replace(events[-1], settles=True)
+    return count, events
+
+
+def chunks(draw: random.Random, data: bytes) -> list[bytes]:
+    """Return input as it arrives."""
+    if draw.random() < 0.6:
+        return [data]
+    cuts = sorted({draw.randrange(len(data) + 1) for _ in range(draw.choice([1, 2, 6]))})
+    return [each for each in (data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)) if each]
+
+
+async def converse(sides: tuple[Side, Side], count: int, events: Sequence[Event]) -> str:
+    """Run a conversation on both sides; return what differs, empty if nothing does."""
+    for side in sides:
+        with suppress(TimeoutError):
+            await side.settle()  # what a conversation that differs has left
+        side.clear()
+        side.connect(count)
+        side.numbers.last = FIRST_CAS
+        side.server.shared.counters.reset()
+        side.server.shared.counters.prefixes.counting = False
+    last = b"1"
+    try:
+        for event in events:
+            for side in sides:
+                side.feed(event.number, event.data.replace(LAST, last))
+            if event.settles:
+                for side in sides:
+                    await side.settle()
+            if found := _difference(sides):
+                return found
+            numbers = re.findall(rb"VALUE \S+ \d+ \d+ (\d+)", sides[0].connections[event.number][1].written)
+            last = numbers[-1] if numbers else last
+        for side in sides:
+            await side.settle()
+    except TimeoutError as error:
+        return str(error)
+    return _difference(sides) or _state_difference(sides)
+
+
+async def shrunk(sides: tuple[Side, Side], count: int, events: list[Event]) -> list[Event]:
+    """Return fewer events that differ too."""
+    size = len(events) // 2
+    while size:
+        at = 0
+        while at < len(events):
+            fewer = events[:at] + events[at + size :]
+            if await converse(sides, count, fewer):
+                events = fewer
+            else:
+                at += size
+        size //= 2
+    return events
+
+
+def _difference(sides: tuple[Side, Side]) -> str:
+    """Return how the replies that both have sent differ."""
+    for number, ends in enumerate(zip(*(side.connections for side in sides), strict=True)):
+        old, new = (_UNEQUAL.sub(b"", transport.written) for _, transport in ends)
+        length = min(len(old), len(new)) if any(connection._behind for connection, _ in ends) else None
+        if old[:length] != new[:length] or (length is None and ends[0][1].closed != ends[1][1].closed):
+            at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+            first = max(0, at - 60)
+            return f"connection {number} at {at}:\n old  {old[first : at + 80]!r}\n plan {new[first : at + 80]!r}"
+    return ""
+
+
+def _state_difference(sides: tuple[Side, Side]) -> str:
+    old, new = (side.rows() for side in sides)
+    if old != new:
+        return f"rows:\n old  {old}\n plan {new}"
+    before, after = (side.server.shared.counters.totals() for side in sides)
+    unequal = {
+        name: (before[name], after[name]) for name in before if before[name] != after[name] and name != "bytes_read"
+    }
+    return f"counters: {unequal}" if unequal else ""
+
+
+def _short(text: str) -> str:
+    """Return a conversation with its long values cut."""
+    return re.sub(r"(.)\1{20,}", r"\1\1...", text)
+
+
+async def run(profile: str, conversations: int, seed: int, tables: Sequence[Table] = TABLES) -> int:
+    """Run conversations; print those that differ and return their number."""
+    differ = 0
+    each = max(1, conversations // len(tables))
+    for table in tables:
+        folder = Path(tempfile.mkdtemp(prefix="kvref-paths-"))
+        sides = Side("old", profile, table, folder), Side("plan", profile, table, folder)
+        for number in range(each):
+            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"))
+            found = await converse(sides, count, events)
+            if not found:
+                continue
+            differ += 1
+            print(f"first: {found}")
+            events = await shrunk(sides, count, events)
+            print(f"--- {profile}, {table.title}, seed {seed}, conversation {number}")
+            for event in events:
+                print(_short(f"{event.number}{'.' if event.settles else ' '} {event.data!r}"))
+            print(await converse(sides, count, events), flush=True)
+            if differ >= MAX_SHOWN:
+                return differ
+        for side in sides:
+            with suppress(Exception):
+                await side.close()
+        shutil.rmtree(folder)
+    print(f"{profile}, seed {seed}: {each * len(tables)} conversations, {differ} differ", flush=True)
+    return differ
+
+
+def main() -> int:
+    """Run the command; return 1 if anything differs."""
+    logging.getLogger("kvref").setLevel(logging.CRITICAL)
+    time.time = lambda: NOW  # both sides write the same times
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--conversations", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--profile", action="append", choices=PROFILES)
+    parser.add_argument("--table", action="append", choices=[table.title for table in TABLES])
+    given = parser.parse_args()
+    tables = [table for table in TABLES if given.table is None or table.title in given.table]
+    differ = sum(asyncio.run(run(each, given.conversations, given.seed, tables)) for each in given.profile or PROFILES)
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,97 @@
+"""Conversations of `kvref duel` on two embedded servers, of which one plans its commands.
+
+python -m yardsticks.paths.worlds [--conversations N] [--seed S] [--profile P]...
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from kvref.cli.judge.duel import NEWEST, VERSIONS
+from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
+from kvref_conformance.differential import report
+from kvref_conformance.differential.configuration import Configuration
+from kvref_conformance.differential.exchange import Side
+from kvref_conformance.differential.exclusions import rules_for
+from kvref_conformance.differential.run import Found, Run, Tally
+from kvref_testbed import targets
+
+PROFILES = ("kvref", "mysql-8.0", "mysql-5.6")
+
+
+class OnPath:
+    """A server that starts with a value of KVREF_PATH; the other calls are those of the server.
+
+    Args:
+        machine: the server.
+        path: `old` or `plan`.
+    """
+
+    def __init__(self, machine: Any, path: str) -> None:
+        self._machine = machine
+        self._path = path
+
+    def start(self, settings: Sequence[str] = ()) -> bool:
+        """Start; return whether it serves."""
+        os.environ["KVREF_PATH"] = self._path
+        try:
+            return bool(self._machine.start(settings))
+        finally:
+            del os.environ["KVREF_PATH"]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the server."""
+        return getattr(self._machine, name)
+
+
+class _Shown:
+    """Prints the differences."""
+
+    def step(self, text: str) -> None:
+        """Ignore what begins."""
+
+    def finished(self, tally: Tally) -> None:
+        """Ignore the progress."""
+
+    def found(self, found: Found) -> None:
+        """Print a difference."""
+        print(report.describe(found, ("old", "plan")), flush=True)
+
+
+def run(profile: str, conversations: int, seed: int, steps: int = 30) -> Tally:
+    """Run conversations with a profile; return the counts."""
+    version = VERSIONS.get(profile, NEWEST)
+    with ExitStack() as stack:
+        sides = [
+            Side(path, SQLiteTarget(OnPath(stack.enter_context(targets.kvref_server(profile)), path), version))
+            for path in ("old", "plan")
+        ]
+        configuration = Configuration(version, rules_for({profile}))
+        return Run((sides[0], sides[1]), seed, steps, configuration, (), _Shown()).run(range(conversations))
+
+
+def main() -> int:
+    """Run the command; return 1 if anything differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--conversations", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--profile", action="append", choices=PROFILES)
+    given = parser.parse_args()
+    differ = 0
+    for profile in given.profile or PROFILES:
+        tally = run(profile, given.conversations, given.seed)
+        print(
+            f"{profile}, seed {given.seed}: {tally.conversations} conversations, {tally.steps} steps,"
+            f" {tally.worlds} worlds: {tally.differences} differ, {tally.unrepeated.total()} differed once",
+            flush=True,
+        )
+        differ += tally.differences
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
