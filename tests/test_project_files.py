@@ -24,6 +24,7 @@ pytestmark = pytest.mark.programs
 
 ROOT: Final = Path(__file__).parent.parent
 HOST: Final = ROOT / ".github"
+PARTS: Final = ("conformance", "bench")
 WORKFLOWS: Final = sorted((HOST / "workflows").glob("*.yml"))
 FORMS: Final = sorted((HOST / "ISSUE_TEMPLATE").glob("*.yml"))
 PAGES: Final = (
@@ -123,14 +124,28 @@ def test_links_of_the_issue_chooser_and_the_package_are_of_one_repository() -> N
     assert urls["Changelog"] == f"{urls['Source']}/blob/main/CHANGELOG.md"
 
 
-def test_the_version_has_one_place() -> None:
-    assert "version" not in set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"])
+def test_the_distributions_have_one_version_and_require_it() -> None:
+    projects = [tomllib.loads((ROOT / name / "pyproject.toml").read_text())["project"] for name in (".", *PARTS)]
+    assert [each.get("version") for each in projects] == [None, kvref.__version__, kvref.__version__]
+    texts = [text for each in projects for text in each["dependencies"]]
+    texts += [text for each in projects for extra in each.get("optional-dependencies", {}).values() for text in extra]
+    versions = {text.rpartition("==")[2] for text in texts if re.match(r"kvref[^;]*==", text)}
+    assert versions == {kvref.__version__}
+
+
+def test_every_distribution_has_the_licence() -> None:
+    for part in PARTS:
+        assert (ROOT / part / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
+def test_every_program_reports_the_version() -> None:
     assert kvref_conformance.__version__ == kvref.__version__
     assert CliRunner().invoke(main, ["--version"]).output.split()[2].rstrip(",") == kvref.__version__
 
 
 def test_the_installed_package_has_the_version() -> None:
-    assert version("kvref") == kvref.__version__, "run bash .ci/setup dev"
+    for name in ("kvref", "kvref-conformance", "kvref-bench"):
+        assert version(name) == kvref.__version__, "run bash .ci/setup dev"
 
 
 @pytest.mark.parametrize(

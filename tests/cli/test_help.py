@@ -109,8 +109,8 @@ def test_a_command_that_is_not_installed_says_in_one_line_what_installs_it(extra
 
 @pytest.mark.usefixtures("alone")
 def test_a_name_close_to_a_command_that_is_not_installed() -> None:
-    done = CliRunner().invoke(main, ["comform"])
-    assert (done.exit_code, "no command 'comform', did you mean 'conform'" in done.stderr) == (2, True)
+    done = CliRunner().invoke(main, ["conferm"])
+    assert (done.exit_code, "no command 'conferm', did you mean 'conform'" in done.stderr) == (2, True)
 
 
 @pytest.mark.usefixtures("alone")

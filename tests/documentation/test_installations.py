@@ -1,4 +1,4 @@
-"""Journeys of newcomers in a bare Debian 12, from the installation on, with a wheel of this repository."""
+"""Journeys of newcomers in a bare Debian 12, from the installation on, with wheels of this repository."""
 
 from __future__ import annotations
 
@@ -24,23 +24,13 @@ MIGRATION = ROOT / "docs" / "how-to" / "migrate-from-the-plugin.md"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "-q",
-        "--no-deps",
-        "--no-build-isolation",
-        "--wheel-dir",
-        str(folder),
-        str(ROOT),
-    ]
-    subprocess.run(pip, check=True)
-    (found,) = folder.glob("*.whl")
-    return found
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return the wheels of the three distributions."""
+    folder = tmp_path_factory.mktemp("wheels")
+    pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
+    for name in (".", "conformance", "bench"):
+        subprocess.run([*pip, str(ROOT / name)], check=True)
+    return list(folder.glob("*.whl"))
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +41,17 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(bare: Path, wheel: Path, tmp_path: Path) -> Path:
+def root(bare: Path, wheels: list[Path], tmp_path: Path) -> Path:
     root = tmp_path / "root"
     subprocess.run(["cp", "-a", str(bare), str(root)], check=True)
     (root / "wheels").mkdir()
-    (root / "wheels" / wheel.name).write_bytes(wheel.read_bytes())
+    for wheel in wheels:
+        (root / "wheels" / wheel.name).write_bytes(wheel.read_bytes())
     return root
 
 
 def entered(root: Path, more: dict[str, str]) -> Shell:
-    """Return a shell in a bare Debian, where pip finds the wheel."""
+    """Return a shell in a bare Debian, where pip finds the wheels."""
     here = more | {
         **{name: value for name, value in environment().items() if os.environ[name] != value},
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "DEBIAN_FRONTEND": "noninteractive",

@@ -8,8 +8,8 @@ from suite.inside import all_uses, uses
 # `python tests/suite/inside.py` prints it. A test of replies, rows, counters of `stats` or a budget of
 # `yardsticks/trace` needs none of these.
 BUDGET: dict[str, dict[str, int]] = {
-    "kvref_testbed/simulation/database.py": {"path": 1, "private": 2},
-    "kvref_testbed/simulation/defects.py": {"path": 2, "replaced": 25},
+    "conformance/kvref_testbed/simulation/database.py": {"path": 1, "private": 2},
+    "conformance/kvref_testbed/simulation/defects.py": {"path": 2, "replaced": 25},
     "tests/engine/test_crawler.py": {"replaced": 4},
     "tests/engine/test_name_of_bound.py": {"path": 1},
     "tests/engine/test_stats.py": {"replaced": 1},

@@ -12,14 +12,18 @@ from supply.locked import CI
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return the wheel and the sdist of the last commit, built by `.ci/build`, which compares two builds."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
+    """Return wheel and sdist of each distribution of the last commit, built by `.ci/build`, which compares two builds."""
     out = tmp_path_factory.mktemp("dist")
     environment = {**os.environ, "PYTHON": sys.executable}
     done = subprocess.run(
         ["bash", str(CI / "build"), str(out)], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
-    assert done.stdout.count(" bytes kvref-") == len(list(out.iterdir())) == 2
-    return wheel, sdist
+    assert done.stdout.count(" bytes kvref") == len(list(out.iterdir())) == 6
+    found = {}
+    for name in ("kvref", "kvref-conformance", "kvref-bench"):
+        stem = f"{name.replace('-', '_')}-"
+        (wheel,), (sdist,) = out.glob(f"{stem}*.whl"), out.glob(f"{stem}*.tar.gz")
+        found[name] = (wheel, sdist)
+    return found

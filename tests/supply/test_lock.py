@@ -11,19 +11,21 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from supply.locked import CI, ROOT, licences
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-EXTRAS = PROJECT["project"]["optional-dependencies"]
+FILES = [tomllib.loads((ROOT / folder / "pyproject.toml").read_text()) for folder in (".", "conformance", "bench")]
+PROJECTS = {file["project"]["name"]: file["project"] for file in FILES}
 LOCKS = ("dev", "conformance")
 PYTHONS = ("3.11", "3.12", "3.13")
 
 
 def asked(extra: str) -> Iterator[Requirement]:
-    """Yield the requirements of an extra, with those of the extras that it names, and of serving and building."""
-    texts = [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"], *EXTRAS[extra]]
+    """Yield the requirements of an extra, with those of what it names of this repository, and of serving and building."""
+    texts = [f"kvref[{extra}]", *(each for file in FILES for each in file["build-system"]["requires"])]
     while texts:
         wanted = Requirement(texts.pop())
-        if wanted.name == "kvref":
-            texts += [each for name in wanted.extras for each in EXTRAS[name]]
+        if wanted.name in PROJECTS:
+            project = PROJECTS[wanted.name]
+            texts += project["dependencies"]
+            texts += [each for name in wanted.extras for each in project["optional-dependencies"][name]]
         else:
             yield wanted
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from kvref.cli.judge.duel import NEWEST, VERSIONS
 from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
 from kvref_conformance.differential import report
 from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.exchange import Side
 from kvref_conformance.differential.exclusions import rules_for
 from kvref_conformance.differential.run import Found, Run, Tally
+from kvref_conformance_cli.duel import NEWEST, VERSIONS
 from kvref_testbed import targets
 
 PROFILES = ("kvref", "mysql-8.0", "mysql-5.6")
