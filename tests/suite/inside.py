@@ -144,7 +144,7 @@ def uses(source: str) -> Counter[str]:
 
 def all_uses() -> dict[str, dict[str, int]]:
     """Return the uses of each module of the tests, and of the simulation, that has any."""
-    paths = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "kvref_testbed" / "simulation").glob("*.py")]
+    paths = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "conformance" / "kvref_testbed" / "simulation").glob("*.py")]
     found = {str(path.relative_to(ROOT)): uses(path.read_text()) for path in sorted(paths)}
     return {name: dict(sorted(counted.items())) for name, counted in found.items() if counted}
 
