@@ -114,7 +114,7 @@ class InProcess:
     @asynccontextmanager
     async def clients(self, count: int) -> AsyncIterator[list[Client]]:
         """Listen, and give so many clients for the block."""
-        self.server.executor = executor_for(self.server.store, self.server.isolation, 1)
+        self.server.executor = executor_for(self.server.store, self.server.isolation, 1, plans=self.server.plans)
         loop = asyncio.get_running_loop()
         listener = await loop.create_server(partial(Connection, self.server, HERE), "127.0.0.1", 0)
         with ExitStack() as stack:
