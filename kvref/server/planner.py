@@ -47,10 +47,10 @@ NOT_PLANNED: Final = {
     "prefixes": "all commands while `stats detail` is on",
     "verbs": "commands that are not about single rows, meta commands, gat of several words; incr and decr in profiles"
     " that count with a leading number",
-    "spelling": "lines in another than the usual spelling: further blanks, signs, NUL, numbers of more than nine digits,"
-    " cas numbers and deltas of more than 19, noreply at another place, a time of a delete",
-    "words": "words that name another mapping, a mapping alone or a range; in delete, incr and decr those that name any,"
-    " if the profile does not read them there",
+    "spelling": "lines in another than the usual spelling: further blanks, signs, NUL, numbers of more than nine"
+    " digits, cas numbers and deltas of more than 19, noreply at another place, a time of a delete",
+    "words": "words that name another mapping, a mapping alone or a range; in delete, incr and decr those that name"
+    " any, if the profile does not read them there",
     "sizes": "values above 1 MiB or above the limit, of which no more than 16 KiB arrive at once, and gets of more than"
     " 100 words",
     "limits": "key_size_max or line_size_max below the protocol's",
