@@ -38,6 +38,30 @@ MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 
 
+# What takes the path of the parser: it waits until all planned commands of the connection are answered.
+NOT_PLANNED: Final = {
+    "store": "MySQL and MariaDB, memory, and several stores in one server",
+    "protocol": "the binary protocol",
+    "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
+    "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
+    "prefixes": "all commands while `stats detail` is on",
+    "verbs": "commands that are not about single rows, meta commands, gat of several words; incr and decr in profiles"
+    " that count with a leading number",
+    "spelling": "lines in another than the usual spelling: further blanks, signs, NUL, numbers of more than nine"
+    " digits, cas numbers and deltas of more than 19, noreply at another place, a time of a delete",
+    "words": "words that name another mapping, a mapping alone or a range; in delete, incr and decr those that name"
+    " any, if the profile does not read them there",
+    "sizes": "values above 1 MiB or above the limit, of which no more than 16 KiB arrive at once, and gets of more than"
+    " 100 words",
+    "limits": "key_size_max or line_size_max below the protocol's",
+    "mapping": "tables that no longer fit, keys that no row can have, and prefix indexes",
+    "columns": "values of fixed length, FLOAT and DOUBLE, values with a character set or type that SQLite converts, a"
+    " column mapped twice, flags, cas or expiry as text",
+    "rules": "tables with triggers, constraints or further unique keys",
+    "commits": "commands while a reply of the parser's path waits for its commit",
+}
+
+
 class Stop(Enum):
     """Why a planner stops before the end of the input."""
 

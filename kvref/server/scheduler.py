@@ -99,7 +99,7 @@ class Scheduler:
             replies = each.decided()
             if replies is not None:
                 waiting.append((each, replies))
-        if waiting or writes:  # where commands that may write have written nothing, the lock is held all the same
+        if waiting or writes:  # a commit ends the transaction even if nothing was written
             self._await_commit(waiting)
 
     def _await_commit(self, waiting: list[tuple[Slots, Replies]]) -> None:

@@ -45,16 +45,21 @@ TURNS: Final = 200_000  # of the loop, until a side counts as stuck
 _UNEQUAL: Final = re.compile(rb"STAT (pid|uptime|time|rusage_\w+|\w*connections?\w*) [^\r]*\r\n|(?<=h[01] )l\d+")
 
 KEYS: Final = [b"a", b"A", b"b", b"c:1", b"c:2", b"12", b"012", b"7", "\u00e4".encode(), b"k" * 40, b"\xff", b"n"]
-VALUES: Final = [b"", b"1", b"41", b"18446744073709551615", b"x|y", b"p|q|r", b"text", b"-5", b" 7", b"v" * 70, b"\xc3\xa4\xc3\xb6",
-                 b"\xff\xfe", b"7x", b"0", b"w" * 1200]  # fmt: skip
+VALUES: Final = [
+    b"", b"1", b"41", b"18446744073709551615", b"x|y", b"p|q|r", b"text", b"-5", b" 7", b"7x", b"0", b"v" * 70,
+    b"w" * 1000, b"\xc3\xa4\xc3\xb6", b"\xff\xfe",
+]  # fmt: skip
 FLAGS: Final = [b"0", b"1", b"5", b"4294967295", b"999999999", b"2147483648", b"-1", b"x"]
 TIMES: Final = [b"0", b"0", b"0", b"1000000000", b"100", b"2592001", b"-1", b"4000000000", b"x"]
 VERBS: Final = [b"set"] * 6 + [b"add", b"replace", b"append", b"prepend", b"cas", b"cas"]
-ODD: Final = [b"", b"bogus", b"get", b"get  a", b"set a 0 0", b"get " + b"k" * 251, b"delete a 0", b"delete a 1", b"incr a x", b"touch a",
-              b"version", b"gets a b a", b"bget a", b"get @>=a", b"get @>a@<c", b"get @@aaa", b"get @@other.a", b"get @@nope.a",
-              b"mg a v f t c", b"mg b v h l", b"ms a 1\r\nz", b"md a", b"ma n", b"mn", b"flush_all", b"verbosity 1", b"get a b c 12 7 @@aaa.a n",
-              b"stats reset", b"stats detail on", b"stats detail off", b"stats detail dump", b"set a 0 0 -1", b"set a 0 0 3 x\r\nabc",
-              b"gat 0 a b", b"gats 100 a", b"gat x a", b"delete a noreply", b"get a\0b", b"get a\rb", b"set a 0 0 2000000"]  # fmt: skip
+ODD: Final = [
+    b"", b"bogus", b"get", b"get  a", b"set a 0 0", b"get " + b"k" * 251, b"delete a 0", b"delete a 1", b"incr a x",
+    b"touch a", b"version", b"gets a b a", b"bget a", b"get @>=a", b"get @>a@<c", b"get @@aaa", b"get @@other.a",
+    b"get @@nope.a", b"mg a v f t c", b"mg b v h l", b"ms a 1\r\nz", b"md a", b"ma n", b"mn", b"flush_all",
+    b"verbosity 1", b"get a b c 12 7 @@aaa.a n", b"stats reset", b"stats detail on", b"stats detail off",
+    b"stats detail dump", b"set a 0 0 -1", b"set a 0 0 3 x\r\nabc", b"gat 0 a b", b"gats 100 a", b"gat x a",
+    b"delete a noreply", b"get a\0b", b"get a\rb", b"set a 0 0 2000000",
+]  # fmt: skip
 
 
 class Transport:
@@ -328,10 +333,12 @@ async def run(profile: str, conversations: int, seed: int, tables: Sequence[Tabl
     differ = 0
     each = max(1, conversations // len(tables))
     for table in tables:
+        if profile in table.except_for:
+            continue
         folder = Path(tempfile.mkdtemp(prefix="kvref-paths-"))
         sides = Side("old", profile, table, folder), Side("plan", profile, table, folder)
         for number in range(each):
-            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"))
+            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"))  # noqa: S311
             found = await converse(sides, count, events)
             if not found:
                 continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _DROP = "DELETE FROM containers"
 _CONTAINERS = "INSERT INTO containers (name, db_schema, db_table, key_columns, value_columns, flags, cas_column, expire_time_column, unique_idx_name_on_key) VALUES"  # noqa: E501
@@ -17,12 +17,14 @@ class Table:
         name: of the table in the file.
         statements: create it and its mapping, behind the demo's.
         rows: statements that fill it.
+        except_for: profiles in which the old path is known to differ from its own rules.
     """
 
     title: str
     name: str = "demo_test"
     statements: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
+    except_for: tuple[str, ...] = ()
 
 
 def _table(
@@ -46,9 +48,10 @@ def _table(
 
 
 _ALL = "f INT, c BIGINT UNSIGNED, e INT"
+_BLOB = "INSERT INTO t VALUES (x'61', 'blob', 0, 0, 0)"
 _TEXT_KEY = "k VARCHAR(32) NOT NULL COLLATE NOCASE PRIMARY KEY"
 TABLES = (
-    Table("demo", rows=("INSERT INTO demo_test VALUES ('AA', 'HELLO, HELLO', 8, 0, 0), ('n', '10', 0, 5, 1000000000)",)),
+    Table("demo", rows=("INSERT INTO demo_test VALUES ('AA', 'HELLO', 8, 0, 0), ('n', '10', 0, 5, 1000000000)",)),
     _table("binary collation", f"k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(64), {_ALL}"),
     _table("bytes", f"k VARBINARY(20) NOT NULL PRIMARY KEY, v BLOB, {_ALL}"),
     _table("integer key", f"k INT NOT NULL PRIMARY KEY, v VARCHAR(64), {_ALL}",
@@ -71,5 +74,8 @@ TABLES = (
     _table("check", f"{_TEXT_KEY}, v VARCHAR(64) CHECK (v <> '41'), {_ALL}"),
     _table("not null", f"{_TEXT_KEY}, v VARCHAR(64) NOT NULL, {_ALL}, x INT NOT NULL DEFAULT 3"),
     _table("unique value", f"{_TEXT_KEY}, v VARCHAR(64) UNIQUE, {_ALL}"),
-    _table("keys as BLOB", f"{_TEXT_KEY}, v VARCHAR(64), {_ALL}", rows=("INSERT INTO t VALUES (x'61', 'blob', 0, 0, 0)",)),
+    # Over latin1 the old path keeps the row of a BLOB in its row cache after a row of equal text was written.
+    replace(
+        _table("keys as BLOB", f"{_TEXT_KEY}, v VARCHAR(64), {_ALL}", rows=(_BLOB,)), except_for=("mysql-5.6",)
+    ),
 )  # fmt: skip
