@@ -12,7 +12,7 @@ from kvref.engine.session import Session
 from kvref.errors import ConfigError, StoreError
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.base import SETTLED, Commits
+from kvref.server.commits import SETTLED, Commits
 from kvref.server.executors.execution import Execution
 from kvref.storage.base import DirectStore
 from kvref.storage.isolation import Isolation
