@@ -48,6 +48,10 @@ def row(name: str, table: str = "items", index: str = "PRIMARY") -> str:
 
 
 UNDERSTOOD: Final = {
+    "a foreign key without its check": after(
+        "SET FOREIGN_KEY_CHECKS=0;\nALTER TABLE items ADD FOREIGN KEY (title) REFERENCES nope (a);\n", USABLE
+    ),
+    "a foreign key to the table itself": after("ALTER TABLE items ADD FOREIGN KEY (title) REFERENCES items (sku);\n", USABLE),
     "names without quotes": Dump(f"{UNQUOTED}{SHOP}{ITEMS}", USABLE),
     "names in double quotes": Dump(
         f"{CONFIGURATION}{SHOP}SET sql_mode = CONCAT(@@sql_mode, ',ANSI_QUOTES');\n"
@@ -101,6 +105,9 @@ UNDERSTOOD: Final = {
 }  # fmt: skip
 # What may concern the table, and is not understood.
 NOT_UNDERSTOOD: Final = (
+    "ALTER TABLE items RENAME INDEX `PRIMARY` TO p;\n", "ALTER TABLE items ADD KEY `primary` (title);\n",
+    "ALTER TABLE items ADD KEY a (sku), ADD KEY b (title);\nALTER TABLE items RENAME KEY a TO B;\n",
+    "ALTER TABLE items ADD FOREIGN KEY (title) REFERENCES nope (a);\n",
     "ALTER TABLE items SOMETHING NEW;\n", "ALTER TABLE items DISCARD TABLESPACE;\n", "ALTER TABLE items ADD w NEWTYPE;\n", "ALTER TABLE items DROP nope;\n",
     "ALTER TABLE items ADD SYSTEM VERSIONING;\n", "ALTER TABLE items COLLATE klingon_ci;\n", "CREATE TABLE items (a INT);\n", "RENAME TABLE other TO items;\n",
     "DROP TABLE items;\nCREATE TABLE items (sku VARCHAR(9) PRIMARY KEY, title TEXT) SELECT 1;\n", "DROP TABLE items;\nCREATE TABLE items SELECT 1 AS sku;\n",

@@ -71,7 +71,7 @@ def header(server: SQLServer) -> str:
 
 def verdicts_of(*arguments: str) -> dict[str, tuple[object, ...]]:
     """Return state, rule and findings of each row."""
-    result = CliRunner().invoke(main, ["doctor", *arguments, "--json", "-"])
+    result = CliRunner().invoke(main, ["doctor", *arguments, "--profile", "mysql-8.0", "--json", "-"])
     assert result.stdout, result.output
     return {
         row["name"]: (

@@ -200,6 +200,8 @@ ABOUT = (
         "KV-CONN-035",
         send("refresh_certs\r\nrefresh_certs x\r\nrefresh_certs noreply\r\n", "Error TLS not enabled\r\n" * 3),
     ),
+    # Of an unknown mode, so that an endpoint that clients can stop goes on.
+    case("shutdown", "KV-CONN-041", send("shutdown x\r\nshutdown noreply\r\n", "ERROR: shutdown not enabled\r\n" * 2)),
     case(
         "no-noreply-for-other-verbs",
         "KV-CONN-019 KV-CONN-038",

@@ -269,6 +269,43 @@ def refuses_cache_memlimit() -> None:
     del command_table.TEXT_BEYOND_PLUGIN[b"cache_memlimit"]
 
 
+@breaks("KV-CONN-035")
+def knows_no_refresh_certs() -> None:
+    """`refresh_certs` is an unknown command."""
+    del command_table.TEXT_BEYOND_PLUGIN[b"refresh_certs"]
+
+
+@breaks("KV-CONN-041")
+def knows_no_shutdown() -> None:
+    """`shutdown` is an unknown command."""
+    del command_table.TEXT_BEYOND_PLUGIN[b"shutdown"]
+
+
+@breaks("KV-FLUSH-021")
+def refuses_words_behind_the_delay() -> None:
+    """`flush_all 0 WORD` is CLIENT_ERROR."""
+    parse = text.parse_line
+
+    def strict(line: bytes, rules: Any) -> Any:
+        words = line.split()
+        refused = words[:1] == [b"flush_all"] and len(words) == 3 and words[-1] != b"noreply"
+        return commands.Refused(b"CLIENT_ERROR bad command line format") if refused else parse(line, rules)
+
+    put(text, "parse_line", strict)
+
+
+@breaks("KV-STATS-037")
+def shows_no_rights_in_settings() -> None:
+    """`stats settings` has no row flush_enabled."""
+    put(stats, "SETTINGS", [name for name in stats.SETTINGS if name != "flush_enabled"])
+
+
+@breaks("KV-STATS-038")
+def counts_no_meta_debug() -> None:
+    """cmd_meta stays 0."""
+    put(counters.Counters, "cmd_meta", property(lambda self: 0, lambda self, number: None))
+
+
 @breaks("KV-STATS-016")
 def lacks_memory_for_cachedump() -> None:
     """`stats cachedump` answers SERVER_ERROR out of memory."""

@@ -82,6 +82,7 @@ class Changes:
         self._database = CONFIGURATION
         self._ansi = False
         self._engine = "InnoDB"
+        self._checks_foreign_keys = True
         self._in_transaction = False
         self._autocommit = True
         self._uncommitted = False
@@ -158,6 +159,9 @@ class Changes:
             raise NotUnderstood("there is a temporary table with its name")
         return key
 
+    def _place(self, key: Key) -> Place:
+        return Place(self.server, key, self.tables if self._checks_foreign_keys else None)
+
     def _needed(self, key: Key) -> Table:
         table = self.tables.get(key)
         if table is None:
@@ -186,6 +190,8 @@ class Changes:
                     self._autocommit = written.upper() not in _OFF
                     if self._autocommit:
                         self._commit()
+                case "foreign_key_checks":
+                    self._checks_foreign_keys = written.upper() not in _OFF
                 case engine if engine in _ENGINES and re.fullmatch(r"\w+", written):
                     self._engine = written
                 case decisive if decisive in _DECISIVE | _ENGINES:
@@ -292,7 +298,7 @@ class Changes:
         table = Table(default, self._engine, partitions is not None)
         properties = tree.args.get("properties")
         set_options(table, properties.expressions if properties else [], self.server)
-        define(table, tree.this.expressions, Place(self.server, key))
+        define(table, tree.this.expressions, self._place(key))
         return table
 
     def _like(self, other: Key, key: Key) -> Table:
@@ -324,7 +330,7 @@ class Changes:
             if isinstance(action, exp.AlterRename):
                 new = self._key(action.this)
             else:
-                alter(table, action, Place(self.server, key))
+                alter(table, action, self._place(key))
         set_options(table, tree.args.get("options") or (), self.server)
         if new is not None:
             self._rename_table(key, new)

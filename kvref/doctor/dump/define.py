@@ -12,7 +12,7 @@ from kvref.doctor.dump.tables import PRIMARY, Column, Foreign, Index, Part, Tabl
 from kvref.doctor.dump.types import Text, text_of, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from kvref.doctor.dump.script import Server
 
@@ -38,10 +38,11 @@ _OPTIONS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a table is made: on which server, and under which name."""
+    """Where a table is made: on which server, under which name, and to which tables it may refer, None for all."""
 
     server: Server
     key: Key
+    parents: Collection[Key] | None = None
 
     @property
     def has_checks(self) -> bool:
@@ -104,9 +105,9 @@ def _define(table: Table, element: exp.Expr, place: Place, symbol: str) -> None:
         case exp.PrimaryKey():
             table.add_index(PRIMARY, Index(_parts(element.expressions), unique=True))
         case exp.UniqueColumnConstraint(this=exp.Schema() as schema):
-            table.add_index(schema.name or symbol, Index(_parts(schema.expressions), unique=True))
+            table.add_index(_free(schema.name or symbol), Index(_parts(schema.expressions), unique=True))
         case exp.IndexColumnConstraint():
-            table.add_index(name, Index(_parts(element.expressions), kind=str(element.args.get("kind") or "")))
+            table.add_index(_free(name), Index(_parts(element.expressions), kind=str(element.args.get("kind") or "")))
         case exp.CheckColumnConstraint(this=condition):
             _check(table, condition, place, symbol)
         case exp.ForeignKey():
@@ -140,6 +141,13 @@ def _check(table: Table, condition: exp.Expr, place: Place, symbol: str, column:
         table.checks[symbol or place.check_name(table, column)] = names
 
 
+def _free(name: str) -> str:
+    """Return the name of an index that is not the primary key."""
+    if name.upper() == PRIMARY:
+        raise NotUnderstood(f"an index cannot be called {name}")
+    return name
+
+
 def _refer(table: Table, reference: exp.Expr | None, place: Place, symbol: str) -> None:
     parent = None if reference is None else reference.find(exp.Table)
     if reference is None or parent is None:
@@ -148,7 +156,10 @@ def _refer(table: Table, reference: exp.Expr | None, place: Place, symbol: str) 
     numbers = range(1, len(table.foreign) + 2)
     name = symbol or next(free for n in numbers if (free := f"{place.key[1]}_ibfk_{n}") not in table.foreign)
     acts = "CASCADE" in rules or "SET NULL" in rules
-    table.foreign[name] = Foreign((parent.db or place.key[0], parent.name), acts)
+    key = (parent.db or place.key[0], parent.name)
+    if place.parents is not None and key not in (place.key, *place.parents):
+        raise NotUnderstood(f"a foreign key that refers to {'.'.join(key)}, which is not there")
+    table.foreign[name] = Foreign(key, acts)
 
 
 def define_column(table: Table, definition: exp.ColumnDef, place: Place, instead_of: str | None = None) -> None:
@@ -245,6 +256,8 @@ def alter(table: Table, action: exp.Expr, place: Place) -> None:
             table.rename(before.name, action.args["to"].name)
         case exp.RenameIndex(this=before):
             old, new = table.find_index(before.name), action.args["to"].name
+            if PRIMARY in (old, new.upper()) or new.lower() in {each.lower() for each in table.indexes if each != old}:
+                raise NotUnderstood(f"the index {old} cannot be called {new}")
             table.indexes = {new if name == old else name: index for name, index in table.indexes.items()}
         case exp.AlterColumn(this=column) if action.args.get("default") or action.args.get("drop"):
             value = action.args.get("default")
