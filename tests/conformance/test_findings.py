@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from kvref import profiles
 from kvref_conformance import findings
 from kvref_conformance.budget import TIME_LIMIT, Budget
 from kvref_conformance.case import case
@@ -48,6 +49,7 @@ class Run:
 
     pulse = SimpleNamespace(ended="")
     budget = Budget(1e-9)
+    endpoint = SimpleNamespace(profile=profiles.load("kvref"))
 
     def statement_of(self, _: object) -> str:
         """Return a sentence."""

@@ -148,6 +148,10 @@ def test_the_first_byte_that_differs(got: str, allowed: tuple[str, ...], place: 
         ("STAT p 1\r\nSTAT c no\r\nEND\r\n", ("STAT p <number>\r\nSTAT c yes\r\nEND\r\n",), "line 2 of 3: STAT c no, expected STAT c yes"),
         ("get ok value=x; noop 0x01", ("get ok value=<value>; noop ok",), "frame 2 of 2: noop 0x01, expected noop ok"),
         ("[('a',), ('b',)]", ("[('a',), ('c',)]",), "row 2 of 2: 'b',)], expected 'c',)]"),
+        ("HD c3 W\r\n", ("HD c<number> X W\r\n",), "word 3 of 3: W, expected X"),
+        ("HD c3\r\n", ("HD c3 W\r\n",), "after word 2, the last one: (end), expected W"),
+        ("HD c3 W\r\n", ("HD c3\r\n",), "word 3 of 3: W, expected (end)"),
+        ("ERROR\r\n", ("CLIENT_ERROR bad data chunk\r\n",), ""),
         ("", ("a\r\nb\r\n",), "after line 0, the last one: (end), expected a"),
     ],
 )  # fmt: skip

@@ -45,3 +45,13 @@ def test_the_same_endpoint_without_the_race_holds() -> None:
     with serving() as (address, _):
         verdict = judged(address)
     assert verdict.verdict == HOLDS, verdict.text
+
+
+def test_a_reply_that_is_wrong_by_itself_is_not_called_a_race() -> None:
+    with serving("wrong") as (address, _):
+        verdict = judged(address)
+    assert verdict.verdict == FAILS
+    last = verdict.text.splitlines()[-1]
+    assert last.startswith("not a race: one after another, "), verdict.text
+    assert "is wrong by itself; requirements of this step: KV-CORE-" in last
+    assert "keeps real time" not in verdict.text

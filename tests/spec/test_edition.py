@@ -62,7 +62,9 @@ def test_an_edition_has_the_requirements_of_its_profile_and_no_other(profile: st
     for chapter in requirements.chapters():
         page = pages(profile).get(f"{chapter.name}.md", "")
         for each in chapter.requirements:
-            assert (f"</a>**{each.id}** ({each.level}). {each.statement}" in page) == each.applies_to(profile)
+            assert (f"</a>**{each.id}** ({each.level}). {each.statement_for(profile)}" in page) == each.applies_to(
+                profile
+            )
 
 
 def test_an_edition_shows_what_its_profile_replies_where_profiles_differ() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from kvref.specification import requirements
 from kvref.specification.requirements import Requirement
@@ -20,7 +21,12 @@ UNCLEAR = re.compile(
     r"(?<!there )\b(is|are) no (?!longer\b)\w+|\banother \w+ than\b|\b[Nn]either\b.*(?<!MUST )\bnor\b.* MUST (reach|be reached)\b"
     r"|\b(in force|mapping (that is )?in use|anything else than|whichever|is so)\b|\bcan read\b|\b(a|the) (client|key word) MUST\b"
 )
-OBLIGATIONS = tuple(requirements.load().values())
+# Each requirement, and each with the statement that it has in the edition of one profile.
+OBLIGATIONS = tuple(
+    replace(each, statement=statement)
+    for each in requirements.load().values()
+    for statement in (each.statement, *each.instead.values())
+)
 
 
 def keywords(requirement: Requirement) -> list[str]:
@@ -56,3 +62,12 @@ def test_no_text_of_the_specification_has_a_form_that_a_reader_decodes() -> None
     texts += [(each.name, each.about) for each in requirements.chapters()]
     texts += [(each.name, line) for each in normative.chapters("kvref") for line in each.body.splitlines()]
     assert [(name, text) for name, text in texts if UNCLEAR.search(text)] == []
+
+
+def test_an_edition_has_its_own_statement_where_other_profiles_need_a_narrower_one() -> None:
+    other = [each for each in requirements.load().values() if each.instead]
+    assert len(other) >= 8
+    for each in other:
+        assert all(each.applies_to(profile) for profile in each.instead)
+        assert each.statement_for("kvref") != each.statement
+        assert each.statement_for("mysql-8.0") == each.statement

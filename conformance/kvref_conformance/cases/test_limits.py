@@ -78,7 +78,9 @@ LINES = (
     *(
         case(f"length-{name}", "KV-PARSE-032", SET, send(f"set {{k}} 0 0 {length}\r\n", BAD_FORMAT), THERE)
         for name, length in (
+            ("2-31-refused", 2147483648),
             ("2-31-and-1", 2147483649),
+            ("2-32-refused", 4294967296),
             ("2-32-and-1", 4294967297),
             ("below-2-31", -2147483649),
             ("2-64", 18446744073709551616),
@@ -97,6 +99,7 @@ LINES = (
             "flush_all 0 1 noreply",
         )
     ),
+    case("words-behind-set", "KV-PARSE-033", SET, send("set {k} 0 0 1 a b\r\ny\r\n", ERROR), THERE),
     case("flags-modulo", "KV-PARSE-006", SET, send("set {k} -18446744073709551616 0 1\r\ny\r\n", REFUSED), THERE),
     case(
         "cas-number-modulo",

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-# What ends a part of a reply: a line, a frame in words, a row of a result.
-PARTS: Final = {"line": "\r\n", "frame": BETWEEN, "row": "), ("}
+# What ends a part of a reply: a line, a frame in words, a row of a result; of a reply of one part, a word.
+PARTS: Final = {"line": "\r\n", "frame": BETWEEN, "row": "), (", "word": " "}
 
 
 def first_difference(got: str, allowed: Iterable[str]) -> int:
@@ -41,12 +41,18 @@ def differing_part(got: str, allowed: Sequence[str]) -> str:
     """
     closest = max(allowed, key=lambda each: _agreeing(got, each)[0], default="")
     for name, end in PARTS.items():
+        if name == "word":
+            got, closest = got.removesuffix("\r\n"), closest.removesuffix("\r\n")
         parts, wanted = _parts(got, end), _parts(closest, end)
         if max(len(parts), len(wanted)) > 1:
             place, there = _agreeing(got, closest)
-            number = min(got.count(end, 0, place), len(parts))
+            if name == "word" and " " not in got[:place]:
+                return ""  # the replies have nothing in common
+            # One of the two ends, or goes on, behind a word that they have in common.
+            ended = name == "word" and got[place : place + 1] in ("", end) and closest[there : there + 1] in ("", end)
+            number = min(got.count(end, 0, place) + ended, len(parts))
             shown = parts[number] if number < len(parts) else ""
-            instead = min(closest.count(end, 0, there), len(wanted))
+            instead = min(closest.count(end, 0, there) + ended, len(wanted))
             expected = wanted[instead] if instead < len(wanted) else ""
             of = f"{name} {number + 1} of {len(parts)}" if shown else f"after {name} {len(parts)}, the last one"
             return f"{of}: {shown or '(end)'}, expected {expected or '(end)'}"

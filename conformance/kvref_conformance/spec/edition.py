@@ -193,7 +193,7 @@ def pages(profile: str) -> Mapping[str, str]:
     for chapter in requirements.chapters():
         found = obligations(chapter, profile)
         if found:
-            made[f"{chapter.name}.md"] = _page(chapter, found)
+            made[f"{chapter.name}.md"] = _page(chapter, found, profile)
             level = conformance_levels.of_chapter(chapter.name)
             longer = _exchanges(chapter, found)
             if longer:
@@ -219,14 +219,14 @@ def pages(profile: str) -> Mapping[str, str]:
     return {"index.md": "\n\n".join(index) + "\n", **made}
 
 
-def _page(chapter: Chapter, found: tuple[Obligation, ...]) -> str:
+def _page(chapter: Chapter, found: tuple[Obligation, ...], profile: str) -> str:
     parts = [f"# {chapter.title}", chapter.about]
     shown_at: dict[tuple[str, ...], str] = {}
     for each in found:
         requirement = each.requirement
         longer = f" [Exchange]({_appendix(chapter)}#{requirement.id})" if each.exchange and not each.is_short() else ""
         name = f'<a id="{requirement.id}"></a>**{requirement.id}**'
-        parts.append(f"{name} ({requirement.level}). {requirement.statement}{longer}")
+        parts.append(f"{name} ({requirement.level}). {requirement.statement_for(profile)}{longer}")
         if each.deviates:
             parts.append(f"Known deviation: {each.deviates}.")
         if each.exchange and each.is_short():
@@ -323,7 +323,7 @@ def _chapter(chapter: Chapter, profile: str, cases: list[dict[str, Any]]) -> dic
                 "id": each.requirement.id,
                 "level": each.requirement.level,
                 "title": each.requirement.title,
-                "statement": each.requirement.statement,
+                "statement": each.requirement.statement_for(profile),
                 "sources": list(each.requirement.sources),
                 "evidence": list(each.requirement.evidence),
                 **({"contradicts": list(each.requirement.contradicts)} if each.requirement.contradicts else {}),

@@ -11,12 +11,14 @@ from kvref_conformance.budget import OverTime
 from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.findings import ShrinkLimitReached
+from kvref_conformance.step_rules import rules_of
 from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
+    from kvref_conformance.conversation import Exchange
     from kvref_conformance.findings import Search
     from kvref_conformance.judge import Judge
 
@@ -65,9 +67,16 @@ def judge_examples(
         name = f"{case.id}~{len(found) + 1}" if found else case.id
         word = CRASH if search.take() else FAILS
         now = time.monotonic()
-        text = judge.explain(case, f"seed {start}{note}\n{render(search.last)}")
+        text = judge.explain(case, f"seed {start}{note}\n{render(search.last)}{_rules(search.last, judge)}")
         about = (judge.statement_of(case), round(now - last, 4), search.last, text)
         found.append(Verdict(name, chapter, case.requirements, word, *about, script=script()))
         last = now
     holds = Verdict(case.id, chapter, case.requirements, HOLDS, "", round(time.monotonic() - began, 4))
     return found or [holds]
+
+
+def _rules(exchanges: tuple[Exchange, ...], judge: Judge) -> str:
+    """Return a line with the requirements that state the reply of the last step; empty if none does."""
+    last = exchanges[-1] if exchanges else None
+    names = rules_of(last.sent, last.allowed, judge.endpoint.profile) if last is not None else ()
+    return f"\nrequirements of this step: {', '.join(names)}" if names else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -108,6 +108,8 @@ class Requirement:
         contradicts: of a QUIRK: the manual section, article, protocol sentence, function or SQL promise against it.
         tests: pytest ids of tests outside the suite that hold it.
         untestable: why neither a case nor a test can hold it; empty where one does.
+        instead: statements by profile, for an edition of one: where other profiles need a narrower condition or allow
+            more, and this profile has one rule.
     """
 
     id: str
@@ -121,6 +123,11 @@ class Requirement:
     contradicts: tuple[str, ...]
     tests: tuple[str, ...]
     untestable: str
+    instead: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def statement_for(self, profile: str) -> str:
+        """Return the statement as the edition of a profile has it."""
+        return self.instead.get(profile, self.statement)
 
     @property
     def area(self) -> str:
@@ -216,16 +223,18 @@ def _requirement(chapter: str, identifier: str, row: dict[str, Any]) -> Requirem
     if not ID.fullmatch(identifier):
         raise SuiteError(f"{where}: an id looks like KV-AREA-NNN")
     needed = {*TEXTS, *LISTS}
-    if not needed <= row.keys() <= {*needed, *OPTIONAL_LISTS, "untestable"}:
-        odd = (needed - row.keys()) | (row.keys() - needed - {*OPTIONAL_LISTS, "untestable"})
+    optional = {*OPTIONAL_LISTS, "untestable", "instead"}
+    if not needed <= row.keys() <= needed | optional:
+        odd = (needed - row.keys()) | (row.keys() - needed - optional)
         raise SuiteError(f"{where}: fields {sorted(odd)} are missing or unknown")
     for name, value in row.items():
-        kind = list if name in {*LISTS, *OPTIONAL_LISTS} else str
+        kind = list if name in {*LISTS, *OPTIONAL_LISTS} else dict if name == "instead" else str
         if not value or not isinstance(value, kind):
             raise SuiteError(f"{where}: {name} must be a {kind.__name__} that is not empty")
     if row["level"] not in LEVELS:
         raise SuiteError(f"{where}: level {row['level']!r} is none of {', '.join(LEVELS)}")
-    if unknown := set(row["profiles"]) - {"*", *profiles.names()}:
+    instead = row.get("instead", {})
+    if unknown := {*row["profiles"], *instead} - {"*", *profiles.names()}:
         raise SuiteError(f"{where}: no profile {', '.join(sorted(unknown))}")
     if (row["level"] == "QUIRK") != ("contradicts" in row):
         raise SuiteError(f"{where}: a QUIRK, and nothing else, names the text that it `contradicts`")
@@ -234,4 +243,4 @@ def _requirement(chapter: str, identifier: str, row: dict[str, Any]) -> Requirem
             raise SuiteError(f"{where}: evidence {evidence!r} names no recording (core:map-001, live:memcached-1.6.18)")
     given: dict[str, Any] = {name: tuple(row.get(name, ())) for name in (*LISTS, *OPTIONAL_LISTS)}
     given |= {name: row.get(name, "") for name in (*TEXTS, "untestable")}
-    return Requirement(identifier, chapter, **given)
+    return Requirement(identifier, chapter, instead=instead, **given)

@@ -23,7 +23,7 @@ from kvref_conformance.model.rules import Limits
 from kvref_conformance.stateful.case_names import SIMULTANEOUS
 from kvref_conformance.stateful.command_rules import missing_in
 from kvref_conformance.stateful.concurrency.run import SHORTENING_SECONDS, Histories
-from kvref_conformance.stateful.concurrency.simultaneous import Clients, plans
+from kvref_conformance.stateful.concurrency.simultaneous import NOT_A_RACE, Clients, plans
 from kvref_conformance.stateful.examples import judge_examples
 from kvref_conformance.stateful.run import example_settings, run_examples
 from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
@@ -79,7 +79,8 @@ def _simultaneous(judge: Judge, case: Case, chapter: str, examples: int, start: 
     try:
         run_examples(case.id, draws, clients.run, example_settings(examples, judge.database), f"{start}:{case.id}")
     except (CaseFailed, ShrinkLimitReached, Flaky):
-        text = judge.explain(case, f"seed {start}\n{clients.last}\nrepeated: a race is not repeated")
+        repeated = "" if NOT_A_RACE in clients.last else "\nrepeated: a race is not repeated"
+        text = judge.explain(case, f"seed {start}\n{clients.last}{repeated}")
         return verdict(FAILS, judge.statement_of(case), text)
     except NotRun as reason:
         return verdict(NOT_RUN, str(reason))

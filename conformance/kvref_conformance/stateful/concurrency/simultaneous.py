@@ -23,6 +23,7 @@ from kvref_conformance.player import Player
 from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.stateful.command_rules import PROTOCOLS
 from kvref_conformance.stateful.concurrency.linearizability import Operation, longest_order
+from kvref_conformance.step_rules import rules_of
 from kvref_conformance.steps import Disconnect, Send
 from kvref_conformance.strategies.commands import Arguments, draw_command
 from kvref_conformance.strategies.draw import chance, pick
@@ -45,6 +46,7 @@ ATTEMPTS: Final = 5
 PATIENCE: Final = 8.0
 # Of a key that has no item, or whose number was not seen.
 WRONG_NUMBER: Final = (1 << 62) + 1
+NOT_A_RACE: Final = "not a race: one after another, "
 
 
 class Planned(NamedTuple):
@@ -168,7 +170,8 @@ class Clients:
     def __init__(self, judge: Judge) -> None:
         self.last = ""
         self._judge = judge
-        self._step = KeySpecification(Rules(judge.endpoint.profile)).step
+        self._rules = Rules(judge.endpoint.profile)
+        self._step = KeySpecification(self._rules).step
         self._limit = ShrinkLimit(judge.budget)
         judge.exercised.begin(judge.world.names if judge.world is not None else {})
 
@@ -193,7 +196,35 @@ class Clients:
             order = longest_order(operations, Key(), self._step)
             if len(order) < len(operations):
                 text = _described({key: operations}, order)
-                raise CaseFailed(f"{text}\nnot allowed: no order of them has these replies and keeps real time")
+                cause = (
+                    self._wrong_by_itself(plan) or "not allowed: no order of them has these replies and keeps real time"
+                )
+                raise CaseFailed(f"{text}\n{cause}")
+
+    def _wrong_by_itself(self, plan: Plan) -> str:
+        """Return which reply is wrong if the commands of a plan run one after the other; empty if none is."""
+        for operations in _Run(self._judge, plan).history(concurrent=False).values():
+            order = longest_order(operations, Key(), self._step)
+            wrong = next((each for each in sorted(operations, key=lambda each: each.called) if each not in order), None)
+            if wrong is not None:
+                request = encodings.request(wrong.what.command, wrong.what.number)
+                names = rules_of(request, self._expected(order, wrong), self._judge.endpoint.profile)
+                stated = f"; requirements of this step: {', '.join(names)}" if names else ""
+                shown = request.strip().replace("\r\n", " · ")
+                return f"{NOT_A_RACE}{shown} -> {wrong.what.reply!r} is wrong by itself{stated}"
+        return ""
+
+    def _expected(self, order: Iterable[Operation[Done]], wrong: Operation[Done]) -> tuple[str, ...]:
+        """Return the reply to a command after those that precede it."""
+        state = Key()
+        for each in order:
+            if each.called < wrong.called:
+                state = self._step(state, each.what) or state
+        command = wrong.what.command
+        if isinstance(command, s.Get):
+            return (encodings.got(command, state.item),)
+        effect = effects.of(self._rules, state.item, command, same=state.number == wrong.what.number)
+        return tuple(encodings.replies(self._rules, command, effect.outcome, effect.total))
 
 
 class _Run:
@@ -206,8 +237,11 @@ class _Run:
         self._mapping = judge.world.names["m1"] if judge.world is not None else ""
         self._player = Player(EndpointTarget(judge.endpoint, None), Names({}, str), Sentinels())
 
-    def history(self) -> History:
+    def history(self, *, concurrent: bool = True) -> History:
         """Run the plan; returns the operations on each key.
+
+        Args:
+            concurrent: the connections send at the same time; otherwise each command follows the reply to the last.
 
         Raises:
             CaseFailed: no reply comes, or a connection is closed.
@@ -216,8 +250,11 @@ class _Run:
             for on in CONNECTIONS:
                 self._open(on)
             queues = [[each for each in self._commands if each.command.on == on] for on in CONNECTIONS]
-            with ThreadPoolExecutor(len(CONNECTIONS)) as threads:
-                list(threads.map(self._send_all, queues))
+            if concurrent:
+                with ThreadPoolExecutor(len(CONNECTIONS)) as threads:
+                    list(threads.map(self._send_all, queues))
+            else:
+                self._send_all(self._commands)
             reads = (s.Get(CONNECTIONS[0], (key,), protocol=self._protocols[CONNECTIONS[0]]) for key in KEYS)
             self._send_all(Planned(get, lost=False) for get in reads)
         finally:
