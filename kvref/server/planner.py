@@ -40,7 +40,7 @@ MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 
 # What takes the path of the parser: it waits until all planned commands of the connection are answered.
 NOT_PLANNED: Final = {
-    "store": "MySQL and MariaDB, memory, and several stores in one server",
+    "store": "MySQL and MariaDB, and several stores in one server",
     "protocol": "the binary protocol",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",

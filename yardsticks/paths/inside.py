@@ -26,13 +26,15 @@ from typing import Any, Final, cast
 
 from kvref import collations, profiles
 from kvref.addresses import Address
+from kvref.engine.operations import Clear
 from kvref.server.connection import Connection
 from kvref.server.executors import executor_for
 from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server
 from kvref.server.settings import parse
+from kvref.storage.memory import MemoryStore
 from kvref.storage.sqlite.store import SQLiteStore
-from yardsticks.paths.tables import TABLES, Table
+from yardsticks.paths.tables import MEMORY, TABLES, Table
 
 PROFILES: Final = ("kvref", "mysql-8.0", "mysql-5.6")
 HERE: Final = Listener(Address("127.0.0.1", 0))
@@ -122,22 +124,29 @@ class Side:
 
     def __init__(self, path: str, profile: str, table: Table, folder: Path, settings: Sequence[str] = ()) -> None:
         facts = profiles.load(profile)
-        file = folder / f"{path}.sqlite"
         self.table = table
-        self._store = SQLiteStore(file, facts)
-        self._store.initialise()
-        self._sql = sqlite3.connect(file, isolation_level=None)
-        collations.register(self._sql)
-        for statement in table.statements:
-            self._sql.execute(statement)
+        self._store: SQLiteStore | MemoryStore
+        if table is MEMORY:
+            self._store = MemoryStore("memory://", facts)
+        else:
+            self._store = self._of_file(folder / f"{path}.sqlite", facts)
         os.environ["KVREF_PATH"] = path
         self.server = Server(self._store, facts, lambda: parse(list(settings), None, facts), [HERE])
         del os.environ["KVREF_PATH"]
         self.numbers = Numbers()
         self.server.shared.cas = self.numbers
         self.server.executor = executor_for(self._store, self.server.isolation, 1, plans=self.server.plans)
-        self._store.sync = lambda: None  # type: ignore[method-assign]  # nothing needs to reach the disk
         self.connections: list[tuple[Connection, Transport]] = []
+
+    def _of_file(self, file: Path, facts: profiles.Profile) -> SQLiteStore:
+        store = SQLiteStore(file, facts)
+        store.initialise()
+        store.sync = lambda: None  # type: ignore[method-assign]  # nothing needs to reach the disk
+        self._sql = sqlite3.connect(file, isolation_level=None)
+        collations.register(self._sql)
+        for statement in self.table.statements:
+            self._sql.execute(statement)
+        return store
 
     def connect(self, count: int) -> None:
         """Connect clients in place of those that there are."""
@@ -159,7 +168,8 @@ class Side:
         quiet = 0
         for _ in range(TURNS):
             behind = any(connection._behind for connection, transport in self.connections if not transport.closed)
-            quiet = 0 if behind or self._store.dirty else quiet + 1
+            dirty = isinstance(self._store, SQLiteStore) and self._store.dirty
+            quiet = 0 if behind or dirty else quiet + 1
             if quiet == QUIET:
                 return
             await asyncio.sleep(0)
@@ -167,10 +177,16 @@ class Side:
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the rows of the table."""
+        if isinstance(self._store, MemoryStore):
+            found = [(row.key, row.values, row.flags, row.cas, row.expiry) for row in self._store._rows.values()]
+            return sorted(found, key=repr)
         return self._sql.execute(f"SELECT * FROM {self.table.name} ORDER BY 1").fetchall()  # noqa: S608
 
     def clear(self) -> None:
         """Empty the table, from outside, and fill it again."""
+        if isinstance(self._store, MemoryStore):
+            self._store.execute(Clear(self.server.shared.directory.default, "rows-kept"))
+            return
         self._sql.execute("BEGIN")
         self._sql.execute(f"DELETE FROM {self.table.name}")  # noqa: S608
         self._sql.execute("DELETE FROM demo_test")  # the mapping `other`
@@ -184,7 +200,8 @@ class Side:
         await asyncio.sleep(0.01)
         await self.server.executor.close()
         self._store.close()
-        self._sql.close()
+        if isinstance(self._store, SQLiteStore):
+            self._sql.close()
 
 
 # In place of a cas number: the one that the server has shown last.

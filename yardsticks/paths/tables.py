@@ -50,7 +50,9 @@ def _table(
 _ALL = "f INT, c BIGINT UNSIGNED, e INT"
 _BLOB = "INSERT INTO t VALUES (x'61', 'blob', 0, 0, 0)"
 _TEXT_KEY = "k VARCHAR(32) NOT NULL COLLATE NOCASE PRIMARY KEY"
+MEMORY = Table("memory")
 TABLES = (
+    MEMORY,
     Table("demo", rows=("INSERT INTO demo_test VALUES ('AA', 'HELLO', 8, 0, 0), ('n', '10', 0, 5, 1000000000)",)),
     _table("binary collation", f"k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(64), {_ALL}"),
     _table("bytes", f"k VARBINARY(20) NOT NULL PRIMARY KEY, v BLOB, {_ALL}"),
