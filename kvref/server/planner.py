@@ -206,6 +206,7 @@ class Planner:
     def _settle_direct(self) -> None:
         self._counters.looked_up(len(self._direct), self._misses)
         if self._direct:
+            self._accesses.at(time.time())
             self._accesses.noted_all(self._direct)
             self._direct.clear()
         self._misses = 0
