@@ -153,6 +153,25 @@ def test_a_command_that_arrives_in_parts_is_planned_once_it_is_whole(process: In
     asyncio.run(play())
 
 
+def test_a_connection_that_the_client_half_closes_behind_planned_commands_is_closed(process: InProcess) -> None:
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            program = sqlite3.connect(process.store.path, isolation_level=None)
+            program.execute("BEGIN IMMEDIATE")
+            await client.deliver(SET % (b"n", b"1") + b"incr n 1\r\nget n\r\n")  # the first command is not planned
+            client.half_close()
+            process.disk.clear()
+            syncs = process.syncs
+            program.execute("COMMIT")
+            await turns_until(lambda: process.syncs > syncs)
+            process.disk.set()
+            assert await client.heard(5) == b"STORED\r\n2\r\n" + SHOWN % (b"n", b"2")
+            await turns_until(lambda: not process.server.connections)
+            program.close()
+
+    asyncio.run(play())
+
+
 def test_which_verbs_are_planned(process: InProcess) -> None:
     async def play() -> None:
         async with process.clients(1) as (client,):
@@ -173,7 +192,7 @@ def test_which_verbs_are_planned(process: InProcess) -> None:
 
 def test_what_is_not_planned_is_listed() -> None:
     assert [*NOT_PLANNED] == [
-        "store", "protocol", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
+        "store", "protocol", "processes", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
         "columns", "rules", "commits",
     ]  # fmt: skip
 

@@ -208,15 +208,15 @@ class Side:
 LAST: Final = b"{last}"
 
 
-def command(draw: random.Random) -> bytes:
+def command(draw: random.Random, keys: Sequence[bytes]) -> bytes:
     """Return a command with its data."""
-    key = draw.choice(KEYS)
+    key = draw.choice(keys)
     if draw.random() < 0.08:
         key = b"@@" + draw.choice([b"aaa.", b"other.", b"aaa:"]) + key
     quiet = b" noreply" if draw.random() < 0.1 else b""
     kind = draw.random()
     if kind < 0.3:
-        words = [draw.choice(KEYS) for _ in range(draw.choice([1, 1, 1, 2, 5]))]
+        words = [draw.choice(keys) for _ in range(draw.choice([1, 1, 1, 2, 5]))]
         return draw.choice([b"get", b"get", b"gets"]) + b" " + b" ".join([key, *words[1:]]) + b"\r\n"
     if kind < 0.65:
         verb, value = draw.choice(VERBS), draw.choice(VALUES)
@@ -251,13 +251,14 @@ class Event:
     settles: bool
 
 
-def conversation(draw: random.Random) -> tuple[int, list[Event]]:
+def conversation(draw: random.Random, table: Table) -> tuple[int, list[Event]]:
     """Return the number of connections, and what they send."""
+    keys = [key for key in KEYS if key.isascii()] if table.ascii_keys else KEYS
     count = draw.choice([1, 1, 2, 3])
     events: list[Event] = []
     for _ in range(STEPS):
         number = draw.randrange(count)
-        data = b"".join(command(draw) for _ in range(draw.choice([1, 1, 2, 4, 20])))
+        data = b"".join(command(draw, keys) for _ in range(draw.choice([1, 1, 2, 4, 20])))
         events += [Event(number, chunk, draw.random() < 0.3) for chunk in chunks(draw, data)]
         # What the parser's path does for another connection meanwhile has no order that both must have.
         if events and (count > 1 or draw.random() < 0.5):
@@ -355,7 +356,7 @@ async def run(profile: str, conversations: int, seed: int, tables: Sequence[Tabl
         folder = Path(tempfile.mkdtemp(prefix="kvref-paths-"))
         sides = Side("old", profile, table, folder), Side("plan", profile, table, folder)
         for number in range(each):
-            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"))  # noqa: S311
+            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"), table)  # noqa: S311
             found = await converse(sides, count, events)
             if not found:
                 continue
