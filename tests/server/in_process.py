@@ -72,10 +72,6 @@ class Client:
         """Return what has come, at least a byte."""
         return await asyncio.get_running_loop().sock_recv(self._socket, 1 << 20)
 
-    def half_close(self) -> None:
-        """Send no more."""
-        self._socket.shutdown(socket.SHUT_WR)
-
     def close(self) -> None:
         """Close it, whatever it has not read."""
         self._socket.close()

@@ -153,21 +153,20 @@ def test_a_command_that_arrives_in_parts_is_planned_once_it_is_whole(process: In
     asyncio.run(play())
 
 
-def test_a_connection_that_the_client_half_closes_behind_planned_commands_is_closed(process: InProcess) -> None:
+def test_a_connection_is_closed_whose_client_has_closed_its_side_before_its_commands_are_planned(
+    process: InProcess,
+) -> None:
     async def play() -> None:
         async with process.clients(1) as (client,):
-            program = sqlite3.connect(process.store.path, isolation_level=None)
-            program.execute("BEGIN IMMEDIATE")
-            await client.deliver(SET % (b"n", b"1") + b"incr n 1\r\nget n\r\n")  # the first command is not planned
-            client.half_close()
             process.disk.clear()
-            syncs = process.syncs
-            program.execute("COMMIT")
-            await turns_until(lambda: process.syncs > syncs)
+            await client.deliver(SET % (b"n", b"1"))  # the first command of a connection is not planned
+            await client.deliver(b"incr n 1\r\nget n\r\n")
+            (connection,) = process.server.connections
+            connection._await_turn()
+            connection.eof_received()
             process.disk.set()
             assert await client.heard(5) == b"STORED\r\n2\r\n" + SHOWN % (b"n", b"2")
             await turns_until(lambda: not process.server.connections)
-            program.close()
 
     asyncio.run(play())
 
