@@ -8,7 +8,7 @@ from typing import Protocol
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
 from kvref.protocol.replies import ServerError
-from kvref.server.executors.base import Commits
+from kvref.server.commits import Commits
 from kvref.server.telemetry.command_times import CommandTimes
 
 

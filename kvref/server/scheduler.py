@@ -21,7 +21,7 @@ from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol.fast_path import renamed
 from kvref.protocol.replies import Reply, ServerError
-from kvref.server.executors.base import Commits
+from kvref.server.commits import Commits
 from kvref.server.slots import Replies, Slots
 from kvref.storage.plans import Overlay, PlannedRows, RefusedWriteError, Write, WriteKind
 

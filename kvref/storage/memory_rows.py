@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Final, Protocol
 
 from kvref.engine import operations
 from kvref.engine.operations import Cell, Row
@@ -12,10 +12,17 @@ from kvref.engine.plans.plan import ABSENT, HIT, CachedRow
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
 
-if TYPE_CHECKING:
-    from kvref.storage.memory import MemoryStore
-
 LARGEST: Final = 4 << 10  # bytes of a row of the demo table: 1,024 characters
+
+
+class Lookups(Protocol):
+    """What the rows need of the store."""
+
+    def execute(self, operation: operations.Operation) -> Any:
+        """Answer one operation."""
+
+    def identity(self, key: Cell) -> Hashable:
+        """Return what equal keys have in common; `key` is as the wire has it."""
 
 
 class Always:
@@ -37,7 +44,7 @@ class MemoryRows:
     largest: Final = LARGEST
     source: Final = Always()
 
-    def __init__(self, store: MemoryStore, bound: Bound) -> None:
+    def __init__(self, store: Lookups, bound: Bound) -> None:
         self._store = store
         self._bound = bound
         self._mapping = bound.mapping

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Protocol
 
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import OperationGen
@@ -12,10 +12,9 @@ from kvref.engine.session import Session
 from kvref.protocol.plain_frames import PlainFrame
 from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
+from kvref.server.commits import Commits
 from kvref.server.executors.loop_turn import LoopTurn
-
-if TYPE_CHECKING:
-    from kvref.server.planner import Planner
+from kvref.server.planner import Planner
 
 # Takes the replies of commands in their order, and the input from the first one on that needs the slow path.
 Later = Callable[[list[bytes | ServerError], bytes], None]
@@ -79,35 +78,6 @@ class FastPath(Protocol):
         Returns:
             How many frames were taken, and what the replies wait for.
         """
-
-
-class Commits(Protocol):
-    """The commits that the replies of a connection wait for."""
-
-    @property
-    def unsettled(self) -> int | None:
-        """Return which commit replies must wait for, see `when_settled`; None where they need not."""
-
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:
-        """Call back when replies of that commit may leave, with an empty text or why its writes are lost.
-
-        Args:
-            number: what `unsettled` has just returned.
-            settled: called with the text.
-        """
-
-
-class Settled:
-    """The commits of an executor whose replies wait for none: it gives them after their commit."""
-
-    unsettled = None
-
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - see `Commits`
-        """Call back at once."""
-        settled("")
-
-
-SETTLED: Final = Settled()
 
 
 class Executor(Protocol):

@@ -16,7 +16,7 @@ from kvref.errors import ConfigError, StoreError
 from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.base import SETTLED, Commits
+from kvref.server.commits import SETTLED, Commits
 from kvref.server.executors.execution import Execution
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Scheduler, Work

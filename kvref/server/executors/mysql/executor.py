@@ -32,7 +32,7 @@ from kvref.protocol.commands import Right
 from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.base import SETTLED, Commits
+from kvref.server.commits import SETTLED, Commits
 from kvref.server.executors.mysql.batching import Batching, dedicated_connections
 from kvref.server.executors.mysql.command import Command, Transaction
 from kvref.server.executors.mysql.fast_path import MySQLFastPath
