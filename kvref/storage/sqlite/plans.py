@@ -83,9 +83,7 @@ class SQLiteRows:
 
     def begin(self) -> bool:
         """See `PlannedRows`."""
-        if self._store.dirty:
-            return True
-        if self._queue:
+        if self._queue and not self._store.dirty:
             return False
         try:
             self._store.begin_writing()  # from here on no other process writes to the file
