@@ -170,7 +170,7 @@ class Connection:
         self._paused = False  # the client does not read
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
         self._planner: Planner | None = None  # also while anything waits in front of what arrives
-        self._slots = Slots(self) if host.executor.plans else None
+        self._slots = Slots(self) if host.executor.plans and host.pass_on is None else None
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
         self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
@@ -723,10 +723,10 @@ class Connection:
         rest = self._plan(planner, data)
         if rest:
             self._parser.feed(rest)
-            if self._planned:
-                self._await_planned()
         elif not self._parser.pending:
             self._planner = planner
+        if self._planned and (rest or self._eof or self._last):
+            self._await_planned()
         return len(rest) < len(data)
 
     def _resume(self, reply: Reply) -> None:

@@ -40,8 +40,9 @@ MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 
 # What takes the path of the parser: it waits until all planned commands of the connection are answered.
 NOT_PLANNED: Final = {
-    "store": "MySQL and MariaDB, memory, and several stores in one server",
+    "store": "MySQL and MariaDB, and several stores in one server",
     "protocol": "the binary protocol",
+    "processes": "processes that pass connections on to the one that writes",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
     "prefixes": "all commands while `stats detail` is on",
@@ -206,6 +207,7 @@ class Planner:
     def _settle_direct(self) -> None:
         self._counters.looked_up(len(self._direct), self._misses)
         if self._direct:
+            self._accesses.at(time.time())
             self._accesses.noted_all(self._direct)
             self._direct.clear()
         self._misses = 0

@@ -12,9 +12,11 @@ from typing import Any, Final, Protocol
 
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import Operation
+from kvref.engine.plans.bound import Bound
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.config.catalog import Kept
+from kvref.storage.plans import PlannedRows
 
 MYSQL: Final = "mysql://"
 # Which servers of a replication group answer plain gets, see `kvref.storage.mysql.login.Login.reads`.
@@ -164,6 +166,10 @@ class DirectStore(ABC):
     @abstractmethod
     def execute(self, operation: Operation) -> Any:
         """Answer one operation as `kvref.engine.operations` defines; raises StoreError where there is no answer."""
+
+    def planned_rows(self, bound: Bound) -> PlannedRows | None:  # noqa: ARG002 - a default to override
+        """Return the rows of a mapping for plans, None if the store has none."""
+        return None
 
     @abstractmethod
     def read_directory(self) -> Directory:

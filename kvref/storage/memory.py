@@ -16,6 +16,7 @@ from kvref.engine import operations
 from kvref.engine.cache.memory import Policy
 from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Column, Directory, Naming
 from kvref.engine.operations import Cell, ListedRow, Row
+from kvref.engine.plans.bound import Bound
 from kvref.engine.values import to_bytes
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
@@ -25,6 +26,7 @@ from kvref.storage.config.catalog import POLICY_KINDS
 from kvref.storage.config.column_types import column_of
 from kvref.storage.config.containers import Container, PolicyCell, Table
 from kvref.storage.key_order import KeyOrder
+from kvref.storage.memory_rows import MemoryRows
 from kvref.storage.rows import from_sql
 
 SCHEME: Final = "memory://"
@@ -101,6 +103,14 @@ class MemoryStore(DirectStore):
             case operations.Recheck() | operations.Commit() | operations.RollBack() | operations.FixSnapshot():
                 pass  # there is no DDL, and each write is committed
         return None
+
+    def planned_rows(self, bound: Bound) -> MemoryRows:
+        """See `DirectStore`."""
+        return MemoryRows(self, bound)
+
+    def identity(self, key: Cell) -> Hashable:
+        """Return what equal keys have in common; `key` is as the wire has it."""
+        return self._place(key)
 
     def _insert(self, row: Row) -> str | None:
         identity = self._place(row.key)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from kvref.engine.mapping import Mapping as MappedColumns
+from kvref.engine.operations import Cell, Row
 from kvref.engine.plans.plan import CachedRow, Parameters
 from kvref.errors import KvrefError, StoreError
 
@@ -45,6 +47,22 @@ class Write(NamedTuple):
     row: CachedRow
     rowid: int
     parameters: Parameters
+
+
+def written_row(mapping: MappedColumns, key: Cell, parameters: Parameters) -> Row:
+    """Return the row that a write of all mapped columns leaves.
+
+    Args:
+        mapping: whose columns.
+        key: the key column's content.
+        parameters: see `Parameters`.
+    """
+    count = len(mapping.values)
+    options: Iterator[Any] = iter(parameters[count:])
+    flags, cas, expiry = (
+        None if column is None else next(options) for column in (mapping.flags, mapping.cas, mapping.expiry)
+    )
+    return Row(key, parameters[:count], flags, cas, expiry)
 
 
 class Overlay:

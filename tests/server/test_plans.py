@@ -153,6 +153,24 @@ def test_a_command_that_arrives_in_parts_is_planned_once_it_is_whole(process: In
     asyncio.run(play())
 
 
+def test_a_connection_is_closed_whose_client_has_closed_its_side_before_its_commands_are_planned(
+    process: InProcess,
+) -> None:
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            process.disk.clear()
+            await client.deliver(SET % (b"n", b"1"))  # the first command of a connection is not planned
+            await client.deliver(b"incr n 1\r\nget n\r\n")
+            (connection,) = process.server.connections
+            connection._await_turn()
+            connection.eof_received()
+            process.disk.set()
+            assert await client.heard(5) == b"STORED\r\n2\r\n" + SHOWN % (b"n", b"2")
+            await turns_until(lambda: not process.server.connections)
+
+    asyncio.run(play())
+
+
 def test_which_verbs_are_planned(process: InProcess) -> None:
     async def play() -> None:
         async with process.clients(1) as (client,):
@@ -173,7 +191,7 @@ def test_which_verbs_are_planned(process: InProcess) -> None:
 
 def test_what_is_not_planned_is_listed() -> None:
     assert [*NOT_PLANNED] == [
-        "store", "protocol", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
+        "store", "protocol", "processes", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
         "columns", "rules", "commits",
     ]  # fmt: skip
 

@@ -23,6 +23,7 @@ import uvloop
 from yardsticks.paths.inside import Side, Transport
 from yardsticks.paths.tables import TABLES
 
+DEMO: Final = next(table for table in TABLES if table.title == "demo")
 ROUNDS: Final = 40  # of all connections in one measurement
 VALUE: Final = b"v" * 100
 
@@ -110,7 +111,7 @@ async def once(side: Side, inputs: list[list[bytes]]) -> float:
 async def measure(names: list[str], pairs: int, connections: int) -> None:
     """Measure and print the cases."""
     folder = Path(tempfile.mkdtemp(prefix="kvref-cost-"))
-    sides = Side("old", "kvref", TABLES[0], folder), Side("plan", "kvref", TABLES[0], folder)
+    sides = Side("old", "kvref", DEMO, folder), Side("plan", "kvref", DEMO, folder)
     turn = 0
     for side in sides:
         side.clear()

@@ -26,13 +26,15 @@ from typing import Any, Final, cast
 
 from kvref import collations, profiles
 from kvref.addresses import Address
+from kvref.engine.operations import Clear
 from kvref.server.connection import Connection
 from kvref.server.executors import executor_for
 from kvref.server.listeners.listener import Listener
 from kvref.server.server import Server
 from kvref.server.settings import parse
+from kvref.storage.memory import MemoryStore
 from kvref.storage.sqlite.store import SQLiteStore
-from yardsticks.paths.tables import TABLES, Table
+from yardsticks.paths.tables import MEMORY, TABLES, Table
 
 PROFILES: Final = ("kvref", "mysql-8.0", "mysql-5.6")
 HERE: Final = Listener(Address("127.0.0.1", 0))
@@ -122,22 +124,29 @@ class Side:
 
     def __init__(self, path: str, profile: str, table: Table, folder: Path, settings: Sequence[str] = ()) -> None:
         facts = profiles.load(profile)
-        file = folder / f"{path}.sqlite"
         self.table = table
-        self._store = SQLiteStore(file, facts)
-        self._store.initialise()
-        self._sql = sqlite3.connect(file, isolation_level=None)
-        collations.register(self._sql)
-        for statement in table.statements:
-            self._sql.execute(statement)
+        self._store: SQLiteStore | MemoryStore
+        if table is MEMORY:
+            self._store = MemoryStore("memory://", facts)
+        else:
+            self._store = self._of_file(folder / f"{path}.sqlite", facts)
         os.environ["KVREF_PATH"] = path
         self.server = Server(self._store, facts, lambda: parse(list(settings), None, facts), [HERE])
         del os.environ["KVREF_PATH"]
         self.numbers = Numbers()
         self.server.shared.cas = self.numbers
         self.server.executor = executor_for(self._store, self.server.isolation, 1, plans=self.server.plans)
-        self._store.sync = lambda: None  # type: ignore[method-assign]  # nothing needs to reach the disk
         self.connections: list[tuple[Connection, Transport]] = []
+
+    def _of_file(self, file: Path, facts: profiles.Profile) -> SQLiteStore:
+        store = SQLiteStore(file, facts)
+        store.initialise()
+        store.sync = lambda: None  # type: ignore[method-assign]  # nothing needs to reach the disk
+        self._sql = sqlite3.connect(file, isolation_level=None)
+        collations.register(self._sql)
+        for statement in self.table.statements:
+            self._sql.execute(statement)
+        return store
 
     def connect(self, count: int) -> None:
         """Connect clients in place of those that there are."""
@@ -159,7 +168,8 @@ class Side:
         quiet = 0
         for _ in range(TURNS):
             behind = any(connection._behind for connection, transport in self.connections if not transport.closed)
-            quiet = 0 if behind or self._store.dirty else quiet + 1
+            dirty = isinstance(self._store, SQLiteStore) and self._store.dirty
+            quiet = 0 if behind or dirty else quiet + 1
             if quiet == QUIET:
                 return
             await asyncio.sleep(0)
@@ -167,10 +177,16 @@ class Side:
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the rows of the table."""
+        if isinstance(self._store, MemoryStore):
+            found = [(row.key, row.values, row.flags, row.cas, row.expiry) for row in self._store._rows.values()]
+            return sorted(found, key=repr)
         return self._sql.execute(f"SELECT * FROM {self.table.name} ORDER BY 1").fetchall()  # noqa: S608
 
     def clear(self) -> None:
         """Empty the table, from outside, and fill it again."""
+        if isinstance(self._store, MemoryStore):
+            self._store.execute(Clear(self.server.shared.directory.default, "rows-kept"))
+            return
         self._sql.execute("BEGIN")
         self._sql.execute(f"DELETE FROM {self.table.name}")  # noqa: S608
         self._sql.execute("DELETE FROM demo_test")  # the mapping `other`
@@ -184,22 +200,23 @@ class Side:
         await asyncio.sleep(0.01)
         await self.server.executor.close()
         self._store.close()
-        self._sql.close()
+        if isinstance(self._store, SQLiteStore):
+            self._sql.close()
 
 
 # In place of a cas number: the one that the server has shown last.
 LAST: Final = b"{last}"
 
 
-def command(draw: random.Random) -> bytes:
+def command(draw: random.Random, keys: Sequence[bytes]) -> bytes:
     """Return a command with its data."""
-    key = draw.choice(KEYS)
+    key = draw.choice(keys)
     if draw.random() < 0.08:
         key = b"@@" + draw.choice([b"aaa.", b"other.", b"aaa:"]) + key
     quiet = b" noreply" if draw.random() < 0.1 else b""
     kind = draw.random()
     if kind < 0.3:
-        words = [draw.choice(KEYS) for _ in range(draw.choice([1, 1, 1, 2, 5]))]
+        words = [draw.choice(keys) for _ in range(draw.choice([1, 1, 1, 2, 5]))]
         return draw.choice([b"get", b"get", b"gets"]) + b" " + b" ".join([key, *words[1:]]) + b"\r\n"
     if kind < 0.65:
         verb, value = draw.choice(VERBS), draw.choice(VALUES)
@@ -234,13 +251,14 @@ class Event:
     settles: bool
 
 
-def conversation(draw: random.Random) -> tuple[int, list[Event]]:
+def conversation(draw: random.Random, table: Table) -> tuple[int, list[Event]]:
     """Return the number of connections, and what they send."""
+    keys = [key for key in KEYS if key.isascii()] if table.ascii_keys else KEYS
     count = draw.choice([1, 1, 2, 3])
     events: list[Event] = []
     for _ in range(STEPS):
         number = draw.randrange(count)
-        data = b"".join(command(draw) for _ in range(draw.choice([1, 1, 2, 4, 20])))
+        data = b"".join(command(draw, keys) for _ in range(draw.choice([1, 1, 2, 4, 20])))
         events += [Event(number, chunk, draw.random() < 0.3) for chunk in chunks(draw, data)]
         # What the parser's path does for another connection meanwhile has no order that both must have.
         if events and (count > 1 or draw.random() < 0.5):
@@ -338,7 +356,7 @@ async def run(profile: str, conversations: int, seed: int, tables: Sequence[Tabl
         folder = Path(tempfile.mkdtemp(prefix="kvref-paths-"))
         sides = Side("old", profile, table, folder), Side("plan", profile, table, folder)
         for number in range(each):
-            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"))  # noqa: S311
+            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"), table)  # noqa: S311
             found = await converse(sides, count, events)
             if not found:
                 continue

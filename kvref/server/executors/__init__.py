@@ -38,7 +38,7 @@ def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float, *,
     if isinstance(store, SQLiteStore):
         return SQLiteExecutor(store, isolation, lock_wait, plans=plans)
     if isinstance(store, DirectStore):
-        return DirectExecutor(store, isolation)
+        return DirectExecutor(store, isolation, plans=plans)
     # They need an extra.
     from kvref.server.executors.mysql.executor import MySQLExecutor  # noqa: PLC0415
     from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415

@@ -6,14 +6,20 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from kvref.engine.mapping import Directory
+from kvref.engine.fast_path import ordinary_mapping
+from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import OperationGen
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.words import Words
 from kvref.engine.session import Session
 from kvref.errors import ConfigError, StoreError
+from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.commits import SETTLED, Commits
 from kvref.server.executors.execution import Execution
+from kvref.server.planner import Planner
+from kvref.server.scheduler import Scheduler, Work
 from kvref.storage.base import DirectStore
 from kvref.storage.isolation import Isolation
 
@@ -26,20 +32,22 @@ class DirectExecutor:
     Args:
         store: where rows live.
         isolation: by the settings.
+        plans: text commands are planned, see `Planner`.
 
     Raises:
         ConfigError: the settings turn batches on.
     """
 
-    plans = False
-
-    def __init__(self, store: DirectStore, isolation: Isolation) -> None:
+    def __init__(self, store: DirectStore, isolation: Isolation, *, plans: bool = False) -> None:
         if isolation.batches:
             raise ConfigError(
                 f"store {store.dsn}: it commits each command alone: set daemon_memcached_r_batch_size and"
                 " daemon_memcached_w_batch_size to 1, or choose another store"
             )
         self._store = store
+        self.plans = plans
+        self._scheduler = Scheduler(SETTLED, 0.0)  # no write waits for another
+        self._planners: dict[tuple[Mapping, Right, bool, int], Planner | None] = {}
         self._loop = asyncio.get_running_loop()
 
     def begin(self, reads: str = "") -> None:
@@ -59,8 +67,21 @@ class DirectExecutor:
     def fast_path(self, transaction: None, session: Session, wire_rules: WireRules) -> None:
         """Return None: all commands take the slow path."""
 
-    def planner(self, transaction: object, session: Session, wire_rules: WireRules) -> None:
-        """Return None: no commands are planned."""
+    def planner(self, transaction: None, session: Session, wire_rules: WireRules) -> Planner | None:  # noqa: ARG002
+        """See `Executor`."""
+        mapping = ordinary_mapping(session) if self.plans else None
+        if mapping is None:
+            return None
+        kind = mapping, session.access.rights, session.bound, session.shared.directory.generation
+        if kind not in self._planners:
+            bound = Bound(session, mapping)
+            rows = self._store.planned_rows(bound)
+            planned = None if rows is None else Planner(
+                Work(bound, rows), Words(session), self._scheduler, wire_rules, lambda _now: True)  # fmt: skip
+            self._planners = {each: found for each, found in self._planners.items() if each[3] == kind[3]}
+            self._planners[kind] = planned
+        found = self._planners[kind]
+        return found if found is not None and found.live else None
 
     def end(self, transaction: None) -> None:
         """Do nothing: there are no transactions."""
@@ -76,7 +97,8 @@ class DirectExecutor:
         return self._store.read_directory()
 
     async def close(self) -> None:
-        """Do nothing: nothing runs in the background."""
+        """Carry out what is planned."""
+        self._scheduler.run()
 
     def _advance(self, command: Execution) -> Reply | None:
         for _ in range(SLICE):

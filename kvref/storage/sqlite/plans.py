@@ -9,14 +9,13 @@ from typing import Any, Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Update
-from kvref.engine.operations import Row as StoredRow
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, HIT, CachedRow, Parameters
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.errors import StoreError
 from kvref.protocol.fast_path import shown
 from kvref.storage.config.codecs import UNSIGNED
-from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind
+from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
 from kvref.storage.sqlite.errors import BusyError, StatementError
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
@@ -84,9 +83,7 @@ class SQLiteRows:
 
     def begin(self) -> bool:
         """See `PlannedRows`."""
-        if self._store.dirty:
-            return True
-        if self._queue:
+        if self._queue and not self._store.dirty:
             return False
         try:
             self._store.begin_writing()  # from here on no other process writes to the file
@@ -232,12 +229,7 @@ class SQLiteRows:
 
     def _rename(self, write: Write) -> None:
         """Overwrite a row, its key too, as the profile does for another spelling of it."""
-        count = len(self._mapping.values)
-        options = iter(write.parameters[count:])
-        columns = (self._mapping.flags, self._mapping.cas, self._mapping.expiry)
-        flags, cas, expiry = (None if column is None else next(options) for column in columns)
-        numbers: Any = (flags, cas, expiry)
-        row = StoredRow(self._bound.key(write.word), write.parameters[:count], *numbers)
+        row = written_row(self._mapping, self._bound.key(write.word), write.parameters)
         key = write.key[1:] if write.key[:1] == _OF_BLOB else self._bound.key(write.key)
         cause = self._store.execute(Update(self._mapping, key, row, self._clears))
         if cause is not None:
