@@ -104,6 +104,7 @@ class Mapping:
         hidden: the table has a hidden column of a FULLTEXT index.
         beginning: length in characters of the key prefix that is indexed; 0: the whole key.
         cascades: when a row is deleted, a foreign key may delete rows of this table.
+        other_unique: another unique index than the key's may refuse a row.
         row: the containers row as the store read it.
         fault: why the table no longer fits, empty while it does.
         store: the name of its store, empty for the first or only one.
@@ -130,6 +131,7 @@ class Mapping:
     hidden: bool = False
     beginning: int = 0
     cascades: bool = False
+    other_unique: bool = False
     row: object = None
     fault: str = ""
     store: str = ""

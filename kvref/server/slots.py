@@ -35,6 +35,7 @@ class Replies(list[bytes]):
     Attributes:
         owner: the connection.
         late: one of them waits for a commit.
+        open: a scheduler that carries out groups in the background has not filled all places yet.
         deadline: until when (loop time) a command may wait for another writer; None: none waits.
         names: under which the commands are measured, one for each place; None: nothing is measured.
         started: when the first of them was parsed, see `CommandTimes`.
@@ -44,6 +45,7 @@ class Replies(list[bytes]):
     # Defaults of the class, since one is made for each packet.
     owner: SlotOwner
     late = False
+    open = False
     deadline: float | None = None
     names: list[str] | None = None
     started = 0.0
@@ -114,6 +116,25 @@ class Slots:
             self.awaited = False
             self._owner.drained()
         return None
+
+    def part(self) -> Replies:
+        """Take the current list while its places are open, for a scheduler that fills them later, see `completed`."""
+        current = self.current
+        assert current is not None, "a scheduler fills the places of a list"
+        self.planned, self.current, current.open = False, None, True
+        self._waiting.append(current)
+        return current
+
+    def completed(self, replies: Replies) -> None:
+        """Send a list from `part` whose places are filled, once those before it are, and those that wait for it."""
+        replies.open = False
+        while self._waiting and not self._waiting[0].open:
+            first = self._waiting.pop(0)
+            self.open = bool(self._waiting) or self.current is not None
+            self._owner.send_replies(first, first.names, first.started)
+        if self.awaited and not self.open:
+            self.awaited = False
+            self._owner.drained()
 
     def settled(self, replies: Replies, lost: str) -> None:
         """Send the list that has waited for a commit.

@@ -85,13 +85,15 @@ class Overlay:
 
 
 class Source(Protocol):
-    """Where rows come from; `live` is whether mapping and settings are as they were."""
+    """Where rows come from."""
 
-    live: bool
+    @property
+    def live(self) -> bool:
+        """Return whether mapping and settings are as they were."""
 
 
-class PlannedRows(Protocol):
-    """The rows of one mapping, for plans.
+class KnownRows(Protocol):
+    """What a planner needs of the rows of one mapping.
 
     Attributes:
         rows: committed rows that no planned command writes, by key as the table spells it: the only ones that a get
@@ -117,6 +119,10 @@ class PlannedRows(Protocol):
 
     def plan_write(self, word: bytes) -> None:
         """Note that a command that writes the row of a word is planned: until `release` no get shows it directly."""
+
+
+class PlannedRows(KnownRows, Protocol):
+    """The rows of one mapping, for plans."""
 
     def begin(self) -> bool:
         """Take what a write needs before its row is read; return whether it is taken.

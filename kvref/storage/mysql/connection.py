@@ -160,7 +160,9 @@ class MySQLConnection:
             self._enter(begins=bool(lock))
             return self._rows.look_up_all(mapping, keys, lock)
 
-    def write_all(self, writes: Sequence[operations.Insert] | Sequence[operations.Update]) -> bool:
+    def write_all(
+        self, writes: Sequence[operations.Insert] | Sequence[operations.Update] | Sequence[operations.Remove]
+    ) -> bool:
         """Write several rows by one statement in the transaction; tell whether every row was written.
 
         Raises:

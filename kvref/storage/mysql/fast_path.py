@@ -117,11 +117,15 @@ class PlainTable:
             None if expiry is None else int(expiry),
         )
 
+    def cas_of(self, cells: Cells) -> int | None:
+        """Return the cas number of a row, see `parts`; only where `whole`."""
+        cas = cells[self._cas] if self._cas else None
+        return None if cas is None else int(cas)
+
     def row(self, cells: Cells) -> Row:
         """Return a row whose cells are of SQL text; only where `whole`."""
         flags, value, expiry = self.parts(cells)
-        cas = cells[self._cas] if self._cas else None
-        return Row(cells[0], (value,), flags, None if cas is None else int(cas), expiry)
+        return Row(cells[0], (value,), flags, self.cas_of(cells), expiry)
 
     @property
     def removals(self) -> PlainRemovals:

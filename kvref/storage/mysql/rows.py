@@ -146,16 +146,23 @@ class Rows:
             seen[part] = columns
         return rows
 
-    def write_all(self, writes: Sequence[operations.Insert] | Sequence[operations.Update]) -> bool:
+    def write_all(
+        self, writes: Sequence[operations.Insert] | Sequence[operations.Update] | Sequence[operations.Remove]
+    ) -> bool:
         """Write several rows of one mapping by one statement, all in one way; tell whether every row was written.
 
         Raises:
             MySQLError: whatever the server says; no row is written.
             AgainError: the table was altered; none is.
         """
-        first, rows = writes[0], [each.row for each in writes]
-        mapping, clear_unmapped = first.mapping, first.clear_unmapped
+        first = writes[0]
+        mapping = first.mapping
         sql = self._database.statements(mapping)
+        if isinstance(first, operations.Remove):
+            keys = [each.key for each in writes if isinstance(each, operations.Remove)]
+            return self._connection.query(sql.remove_keys(keys)) == len(keys)
+        rows = [each.row for each in writes if not isinstance(each, operations.Remove)]
+        clear_unmapped = first.clear_unmapped
         keeps_value = isinstance(first, operations.Update) and first.keeps_value
         if clear_unmapped and not keeps_value:
             self._check_unmapped(mapping, sql)

@@ -179,6 +179,10 @@ class Statements:
         """Return the DELETE of the row found under a key."""
         return f"DELETE FROM {self.mapping.source}{self._where(key)}"  # noqa: S608
 
+    def remove_keys(self, keys: Iterable[Cell]) -> str:
+        """Return the DELETE of the rows found under some keys, at least one."""
+        return f"{self.clear}{self._among(keys)}"
+
     def remove_all(self, among: str) -> str:
         """Return the DELETE of all rows that meet a condition."""
         return self.clear + among

@@ -103,6 +103,8 @@ def _alike(connection: MySQLConnection, operations: Sequence[RowOperation]) -> I
     """Yield the numbers of operations that go into one statement, two at least."""
     kinds: dict[tuple[type, bool, bool], list[int]] = {}
     for number, operation in enumerate(operations):
+        if isinstance(operation, ports.Remove) and not operation.mapping.cascades:
+            kinds.setdefault((ports.Remove, False, False), []).append(number)
         if isinstance(operation, ports.Insert | ports.Update) and connection.goes_with_others(operation):
             keeps_value = isinstance(operation, ports.Update) and operation.keeps_value
             kinds.setdefault((type(operation), operation.clear_unmapped, keeps_value), []).append(number)
@@ -112,7 +114,7 @@ def _alike(connection: MySQLConnection, operations: Sequence[RowOperation]) -> I
         size = 0
         for number in numbers:
             write: Any = operations[number]
-            bytes_of_row = _BYTES_OF_ROW + sum(map(_bytes_of, write.row.values))
+            bytes_of_row = _BYTES_OF_ROW + (0 if kind is ports.Remove else sum(map(_bytes_of, write.row.values)))
             if size + bytes_of_row > room or (kind is ports.Update and len(chunk) >= MAX_ROWS):
                 if len(chunk) > 1:
                     yield chunk

@@ -104,13 +104,13 @@ class Batching:
         reads = ReadBatcher(store, self._reader, self._fallback)
         writes = WriteBatcher(store, self._writing, self._fallback)
         times = 1 if store.row_cache is None else WIDER
-        self._reads = _Work(reads.carry_out, partial(self._width, reading, times=times), runner)
-        self._writes = _Work(writes.carry_out, partial(self._width, self._writing), runner)
+        self._reads = Queued(reads.carry_out, partial(self._width, reading, times=times), runner)
+        self._writes = Queued(writes.carry_out, partial(self._width, self._writing), runner)
         # Of plain gets, whose replies have no CAS value.
         self._plain_reads, self._replicas = self._reads, None
         if store.login.reads != PRIMARY:
             self._replicas = ReplicaReads(store, self._fallback, self._add_to_primary)
-            self._plain_reads = _Work(self._replicas.carry_out, partial(self._width, reading), runner)
+            self._plain_reads = Queued(self._replicas.carry_out, partial(self._width, reading), runner)
         writes.put_back = self._writes.queue.put_back
         self._fallback.queues += [self._reads.queue, self._writes.queue]
 
@@ -214,7 +214,7 @@ class Batching:
         return times * max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))
 
 
-class _Work:
+class Queued:
     """A queue of commands, and the task that carries them out while there are any.
 
     Args:
@@ -224,7 +224,7 @@ class _Work:
     """
 
     def __init__(
-        self, carry_out: Callable[[Any, list[Any]], Awaitable[None]], width: Callable[[About], int], runner: Runner
+        self, carry_out: Callable[[Any, list[Any]], Awaitable[None]], width: Callable[[Any], int], runner: Runner
     ) -> None:
         self.queue: BatchQueue[About, Command | Plain] = BatchQueue()
         self._carry_out = carry_out

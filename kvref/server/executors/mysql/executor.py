@@ -26,6 +26,8 @@ from kvref.engine.operations import (
     RollBack,
     TransactionLostError,
 )
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.words import Words
 from kvref.engine.session import Session
 from kvref.errors import StoreError
 from kvref.protocol.commands import Right
@@ -37,12 +39,16 @@ from kvref.server.executors.mysql.batching import Batching, dedicated_connection
 from kvref.server.executors.mysql.command import Command, Transaction
 from kvref.server.executors.mysql.fast_path import MySQLFastPath
 from kvref.server.executors.mysql.plain_commands import Origin
+from kvref.server.executors.mysql.planned import APART, MySQLScheduler, PlannedWork, takes_plans
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.reads import without_deleted
+from kvref.server.planner import Planner
 from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, CycleError, LostError
+from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.plans import MySQLRows, unplanned
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.store import MySQLStore
 
@@ -65,19 +71,19 @@ class MySQLExecutor:
     Args:
         store: where rows live.
         isolation: who sees what; a later change of the level counts from the next transaction.
+        plans: text commands are planned, see `Planner`.
 
     Raises:
         ConfigError: too few connections for batches, or for the row cache.
     """
 
-    plans = False
-
-    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
+    def __init__(self, store: MySQLStore, isolation: Isolation, *, plans: bool = False) -> None:
         self.store = store
         self._isolation = isolation
         self._loop = asyncio.get_running_loop()
         together = dedicated_connections(store, isolation)
-        self._pool = Pool(store, isolation, together)
+        planned = plans and bool(together) and takes_plans(store, isolation)
+        self._pool = Pool(store, isolation, together + (APART if planned else 0))
         self._transactions: dict[Transaction, None] = {}  # in the order in which they began
         self._running: set[asyncio.Task[None]] = set()
         self._looked = self._loop.time()
@@ -87,6 +93,12 @@ class MySQLExecutor:
         self._batching = Batching(store, isolation, self._connect, self) if together else None
         self._plain = None if isolation.batches else self._batching  # of plain commands, which begin no transaction
         self._fast_paths: dict[tuple[Mapping, Right, bool, bool], MySQLFastPath] = {}
+        self.plans = planned
+        self._planned: MySQLScheduler | None = None
+        if planned:
+            self._planned = MySQLScheduler(self, self._connect, self.begin, self.end, store.login.together)
+        self._works: dict[PlainTable, PlannedWork] = {}
+        self._planners: dict[tuple[PlainTable, Right, bool], Planner | None] = {}
         if not isolation.row_locks:
             _log.warning(
                 "innodb_api_disable_rowlock=1 has no effect with mysql://: the database makes writes wait for row locks"
@@ -192,8 +204,32 @@ class MySQLExecutor:
             waits = command.send(None)
         return waits
 
-    def planner(self, transaction: object, session: Session, wire_rules: WireRules) -> None:
-        """Return None: no commands are planned."""
+    def planner(
+        self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
+    ) -> Planner | None:  # fmt: skip
+        """See `Executor`."""
+        mapping = None if self._planned is None or self._isolation.reads_lock else ordinary_mapping(session)
+        if mapping is None:
+            return None
+        table = self.store.plain(self.store.alike(mapping))
+        kind = table, session.access.rights, session.bound
+        if kind not in self._planners:
+            self._planners = {each: found for each, found in self._planners.items() if found is None or found.live}
+            self._planners[kind] = self._planner_of(table, session, wire_rules)
+        found = self._planners[kind]
+        return found if found is not None and found.live else None
+
+    def _planner_of(self, table: PlainTable, session: Session, wire_rules: WireRules) -> Planner | None:
+        identities = self.store.identities(table.mapping)
+        if self._planned is None or unplanned(table.mapping, identities):
+            return None
+        work = self._works.get(table)
+        if work is None:
+            self._works = {each: work for each, work in self._works.items() if work.rows.live}
+            bound = Bound(session, table.mapping)
+            rows = MySQLRows(bound, table, identities, self._isolation, session.shared.directory)
+            work = self._works[table] = PlannedWork(bound, rows)
+        return Planner(work, Words(session), self._planned, wire_rules, self.up_to_date)
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
@@ -219,6 +255,8 @@ class MySQLExecutor:
             await asyncio.wait(self._running)
         if self._batching is not None:
             await self._batching.close()
+        if self._planned is not None:
+            await self._planned.close()
         await self._checker.close()
         for transaction in list(self._transactions):
             if transaction.connection is not None:

@@ -1,0 +1,279 @@
+"""Rows of one mapping for planned commands over a database server: read, locked and written by few statements.
+
+The functions of `MySQLRows` that take a connection block, and change nothing outside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+from kvref.engine.mapping import Directory
+from kvref.engine.mapping import Mapping as TableMapping
+from kvref.engine.operations import Cell, Insert, LockWaitError, Remove, Row, Update
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, CachedRow, Parameters, Renewal
+from kvref.engine.values import shown_flags, to_bytes
+from kvref.protocol.fast_path import shown
+from kvref.storage.isolation import Isolation
+from kvref.storage.mysql.connection import MySQLConnection
+from kvref.storage.mysql.errors import AgainError
+from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.result_set import Cells
+from kvref.storage.mysql.row_identity import RowIdentities, Spelling
+from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
+
+MAX_IDENTITIES: Final = 1 << 14  # kept of words, whose folding takes longer than all else
+Operation = Insert | Update | Remove
+
+
+class UncertainError(AgainError):
+    """The server compares keys otherwise than `RowIdentities`: only a statement for one key says whose row it is."""
+
+
+class Found(NamedTuple):
+    """The row of a word.
+
+    Args:
+        row: as a get of the word shows it, ABSENT if there is none.
+        stored: as the table has it, None if there is none.
+    """
+
+    row: CachedRow
+    stored: Row | None
+
+
+_NONE: Final = Found(ABSENT, None)
+
+
+class MySQLRows:
+    """The rows of one mapping.
+
+    Args:
+        bound: the rules of its commands.
+        table: the table as it is now.
+        identities: of its keys.
+        isolation: in force.
+        directory: the configuration in force.
+
+    Attributes:
+        rows, missing: see `PlannedRows`: nothing is known without a query.
+        largest: see `PlannedRows`.
+    """
+
+    rows: Mapping[bytes, CachedRow]
+    missing: Set[bytes]
+
+    def __init__(
+        self, bound: Bound, table: PlainTable, identities: RowIdentities, isolation: Isolation, directory: Directory
+    ) -> None:
+        self.rows, self.missing = {}, set()
+        self.largest = 1 << 10
+        self._bound = bound
+        self._mapping: TableMapping = bound.mapping
+        self._table = table
+        self._identities = identities
+        self._isolation = isolation
+        self._directory = directory
+        self._generation = directory.generation
+        self._kept: dict[bytes, Hashable] = {}
+        self._clears = bound.rules.clears_unmapped
+        self._mapped = [each is not None for each in (bound.mapping.flags, bound.mapping.cas, bound.mapping.expiry)]
+
+    @property
+    def in_order(self) -> bool:
+        """Return whether each row is written by itself: whether one is refused depends on those before it."""
+        return self._mapping.other_unique or self._mapping.cascades
+
+    @property
+    def source(self) -> MySQLRows:
+        """Return what knows whether mapping and settings are as they were, see `PlannedRows`."""
+        return self
+
+    @property
+    def live(self) -> bool:
+        """Return whether they are."""
+        return (
+            self._table.version.live
+            and self._directory.generation == self._generation
+            and not (self._mapping.fault or self._isolation.reads_lock)
+        )
+
+    def require_live(self) -> None:
+        """Raise AgainError if the table was altered, or settings have changed, since commands were planned."""
+        if not self.live:
+            raise AgainError("the table was altered")
+
+    def plan_write(self, word: bytes) -> None:
+        """Do nothing: no get is answered without a query."""
+
+    def identity(self, word: bytes) -> Hashable:
+        """Return what all words of one row have in common; None if only the server can compare it."""
+        kept = self._kept.get(word)
+        if kept is None:
+            if len(self._kept) >= MAX_IDENTITIES:
+                self._kept.clear()
+            kept = self._kept[word] = self._identity(word)
+        return kept
+
+    def _identity(self, word: bytes) -> Hashable:
+        cell = self._bound.session.looked_up(self._mapping, word)
+        if cell is None:
+            return word, "no key"  # of no row
+        spelling = self._identities.spelled(cell)
+        try:
+            return None if spelling is None else self._identities.identity(spelling)
+        except UnicodeDecodeError:
+            return None
+
+    def read_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> dict[bytes, CachedRow]:
+        """Return the rows of some words, each once.
+
+        Args:
+            connection: outside a transaction.
+            words: at least one, as clients sent them.
+
+        Raises:
+            UncertainError: which row is whose is known only of fewer words.
+            KvrefError, LockWaitError: as `MySQLConnection.execute`.
+        """
+        if self._takes(words) and not self._isolation.shows_deletes:
+            rows = dict.fromkeys(words, ABSENT)
+            for word, cells in self._cells(connection, words, "").items():
+                rows[word] = self._shown(word, cells)
+            return rows
+        found, _ = self._read(connection, words, "")
+        if self._isolation.shows_deletes:
+            keys = {word: each.stored.key for word, each in found.items() if each.stored is not None}
+            if keys:
+                present = {to_bytes(each) for each in connection.present(self._mapping, set(keys.values()))}
+                found.update({word: _NONE for word, key in keys.items() if to_bytes(key) not in present})
+        return {word: each.row for word, each in found.items()}
+
+    def lock_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Found], set[bytes]]:
+        """Lock the rows of some words of different rows without waiting, and begin a transaction if none is open.
+
+        Returns:
+            The rows, and the words whose rows others may have locked.
+
+        Raises:
+            UncertainError, KvrefError: see `read_many`.
+            LockWaitError: another transaction has locked the whole table.
+        """
+        continues = connection.in_transaction
+        try:
+            return self._read(connection, words, NO_WAIT)[0], set()
+        except LockWaitError:
+            if continues:
+                connection.require_open()  # what was written is gone with some settings, and in some clusters
+        found, missing = self._read(connection, words, SKIP_LOCKED)
+        return found, missing
+
+    def _read(
+        self, connection: MySQLConnection, words: Sequence[bytes], lock: str
+    ) -> tuple[dict[bytes, Found], set[bytes]]:
+        """Return the rows of words, and the words that have none."""
+        if self._takes(words):
+            found = {
+                word: Found(self._shown(word, cells), self._table.row(cells))
+                for word, cells in self._cells(connection, words, lock).items()
+            }
+        else:
+            found = self._read_any(connection, words, lock)
+        missing = {word for word in words if word not in found}
+        found.update(dict.fromkeys(missing, _NONE))
+        return found, missing
+
+    def _takes(self, words: Sequence[bytes]) -> bool:
+        """Return whether the cells of SQL text say all about the rows of some words."""
+        return self._table.whole and all(map(self._table.takes_word, words))
+
+    def _cells(self, connection: MySQLConnection, words: Sequence[bytes], lock: str) -> dict[Any, Any]:
+        """Return the cells of the row of each word that has one, see `_takes`."""
+        table = self._table
+        rows = connection.ask(self._mapping, table.select + table.among(words) + lock, begins=bool(lock))
+        found: dict[Any, Any] = {cells[0]: cells for cells in rows}
+        if len(found) == len(words) and found.keys() == set(words):
+            return found
+        return self._matched(words, [(self._identities.spelled(cells[0]), cells) for cells in rows])
+
+    def _shown(self, word: bytes, cells: Cells) -> CachedRow:
+        flags, value, expiry = self._table.parts(cells)
+        hit = shown(word, shown_flags(flags), value)
+        self.largest = max(self.largest, len(hit))
+        return hit, 0, flags, self._table.cas_of(cells), expiry, None
+
+    def _read_any(self, connection: MySQLConnection, words: Sequence[bytes], lock: str) -> dict[bytes, Found]:
+        sought: dict[Spelling, list[bytes]] = {}
+        cells: list[Cell] = []
+        for word in words:
+            cell = self._bound.session.looked_up(self._mapping, word)
+            if cell is None:
+                continue
+            spelling = self._identities.spelled(cell)
+            if spelling is None:
+                raise UncertainError(f"{self._mapping.key.collation} compares this key otherwise")
+            if spelling not in sought:
+                cells.append(cell)
+            sought.setdefault(spelling, []).append(word)
+        if not sought:
+            return {}
+        rows = connection.look_up_all(self._mapping, cells, lock)
+        found = self._matched([*sought], [(self._identities.spelled(row.key), row) for row in rows])
+        return {word: self._found(word, row) for spelling, row in found.items() for word in sought[spelling]}
+
+    def _matched(self, wanted: Sequence[Spelling], rows: list[tuple[Spelling | None, Any]]) -> dict[Spelling, Any]:
+        found, certain = self._identities.match(wanted, rows)
+        if certain:
+            return found
+        if len(wanted) > 1:
+            raise UncertainError("the server found rows of other keys than expected")
+        return {wanted[0]: rows[0][1]} if rows else {}
+
+    def _found(self, word: bytes, row: Row) -> Found:
+        cached = self._bound.row(word, row.values, 0, row.flags, row.cas, row.expiry)
+        self.largest = max(self.largest, len(cached[0]))
+        return Found(cached, row)
+
+    def operation(self, word: bytes, found: Found, new: CachedRow, parameters: Parameters | None) -> Operation:
+        """Return what writes a decided row.
+
+        Args:
+            word: of the command.
+            found: its row before.
+            new, parameters: see `Decision`.
+        """
+        mapping, stored = self._mapping, found.stored
+        if stored is None:
+            assert parameters is not None, "of no row nothing is deleted"
+            return Insert(mapping, self._row(self._bound.key(word), parameters), self._clears)
+        if parameters is None:
+            return Remove(mapping, stored.key)
+        if isinstance(parameters, Renewal):
+            cas = None if mapping.cas is None else new[CAS]
+            row = replace(stored, cas=cas, expiry=new[EXPIRY])
+            return Update(mapping, stored.key, row, clear_unmapped=False, keeps_value=True)
+        key = self._bound.key(word) if self._bound.rules.renames_key else stored.key
+        return Update(mapping, stored.key, self._row(key, parameters), self._clears)
+
+    def _row(self, key: Cell, parameters: Parameters) -> Row:
+        count = len(self._mapping.values)
+        options = iter(parameters[count:])
+        numbers: Any = [next(options) if mapped else None for mapped in self._mapped]
+        return Row(key, parameters[:count], *numbers)
+
+
+def unplanned(mapping: TableMapping, identities: RowIdentities) -> str:
+    """Return why the commands of a mapping are not planned, empty if they are.
+
+    Args:
+        mapping: whose commands.
+        identities: of its keys.
+    """
+    if not identities.known:
+        return f"the server alone compares keys of {mapping.key.collation or 'this column'}"
+    if any(each.fixed or each.exact for each in mapping.values):
+        return "a column shows something else than what is written"
+    columns = [mapping.key, *mapping.values, *(each for each in (mapping.flags, mapping.cas, mapping.expiry) if each)]
+    return "a column is mapped twice" if len({each.name for each in columns}) < len(columns) else ""

@@ -1,0 +1,138 @@
+"""Planned commands over a database server (`KVREF_PATH=plan`): groups, order, locks, rejected rows, lost connections."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from database import database_or_skip, map_table, sql
+from live import MYSQL_8
+from server.at_once import serving_without_pauses
+from serving import Served
+
+from kvref_testbed.targets import SQLServer
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
+STORED = b"STORED\r\n"
+
+
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb"])
+def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
+    with database_or_skip(request.param) as server:
+        sql(server, "SET GLOBAL log_output = 'TABLE'")
+        map_table(server, "narrow", "v", "k VARCHAR(32) PRIMARY KEY", "v VARCHAR(20) UNIQUE", "CHECK (v <> 'no')")
+        yield server
+
+
+@pytest.fixture
+def served(database: SQLServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    monkeypatch.setenv("KVREF_PATH", "plan")
+    with serving_without_pauses(database) as running:
+        yield running
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
+
+
+def put(key: str, value: str, verb: str = "set") -> bytes:
+    return f"{verb} {key} 0 0 {len(value)}\r\n{value}\r\n".encode()
+
+
+def said(client: socket.socket, count: int) -> bytes:
+    """Return so many replies of a line or a get."""
+    found = b""
+    while len(re.findall(rb"(?m)^(?!VALUE)(?:[A-Z_]+(?: .*)?|\d+)\r$", found)) < count:
+        received = client.recv(1 << 16)
+        assert received, found
+        found += received
+    return found
+
+
+def ask(client: socket.socket, data: bytes, count: int) -> bytes:
+    client.sendall(data)
+    return said(client, count)
+
+
+def logged(database: SQLServer, *verbs: str) -> list[int]:
+    """Return how many statements began with each verb since the log was switched on, and end the log."""
+    sql(database, "SET GLOBAL general_log = OFF")
+    texts = [str(text) for (text,) in sql(database, "SELECT CONVERT(argument USING utf8mb4) FROM mysql.general_log")]
+    sql(database, "TRUNCATE mysql.general_log")
+    return [sum(text.startswith(verb) for text in texts) for verb in verbs]
+
+
+def test_writes_of_all_verbs_share_a_commit_and_gets_a_statement(database: SQLServer, served: Served) -> None:
+    with served.connect() as client:
+        assert ask(client, put("a", "1") + put("b", "5") + put("c", "x"), 3) == STORED * 3
+        sql(database, "SET GLOBAL general_log = ON")
+        group = put("new", "1", "add") + b"incr b 2\r\n" + put("c", "y", "append") + b"touch a 100\r\n"
+        assert ask(client, group, 4) == STORED + b"7\r\n" + STORED + b"TOUCHED\r\n"
+        assert logged(database, "COMMIT", "START TRANSACTION") == [1, 1]
+        sql(database, "SET GLOBAL general_log = ON")
+        assert ask(client, b"get a\r\nget b\r\ngets new c none\r\n", 3).count(b"VALUE") == 4
+        assert logged(database, "SELECT CAST", "START TRANSACTION") == [1, 0]
+        sql(database, "SET GLOBAL general_log = ON")
+        assert ask(client, b"incr b 1\r\n" * 5, 5) == b"8\r\n9\r\n10\r\n11\r\n12\r\n"
+        assert logged(database, "COMMIT", "UPDATE") == [1, 5]  # a trigger would see each
+
+
+def test_a_connection_reads_what_it_has_written_and_no_later_state(served: Served) -> None:
+    with served.connect() as client:
+        data = b"".join(put("a", str(n)) + b"get a\r\n" for n in range(4)) + b"get A\r\ndelete a\r\nget a\r\n"
+        shown = [STORED + b"VALUE a 0 1\r\n%d\r\nEND\r\n" % n for n in range(4)]
+        assert ask(client, data, 11) == b"".join(shown) + b"VALUE A 0 1\r\n3\r\nEND\r\nDELETED\r\nEND\r\n"
+
+
+def test_a_locked_row_delays_only_what_follows_it_on_its_connection(database: SQLServer, served: Served) -> None:
+    with served.connect() as client, served.connect() as other, closing(database.connect(60)) as holder:
+        assert ask(client, put("a", "0") + put("b", "0"), 2) == STORED * 2
+        with holder.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("UPDATE test.demo_test SET c2 = '9' WHERE c1 = 'a'")
+            client.sendall(put("b", "1") + b"incr a 1\r\n" + put("b", "2") + b"incr a 1\r\nget b\r\n")
+            assert ask(other, put("c", "1") + b"get c\r\n", 2) == STORED + b"VALUE c 0 1\r\n1\r\nEND\r\n"
+            cursor.execute("COMMIT")
+        assert said(client, 5) == STORED + b"10\r\n" + STORED + b"11\r\nVALUE b 0 1\r\n2\r\nEND\r\n"
+
+
+def test_a_row_that_the_table_refuses_fails_its_command_alone(database: SQLServer, served: Served) -> None:
+    with served.connect() as client:
+        assert ask(client, b"get @@narrow\r\n", 1).startswith(b"VALUE")
+        group = put("k1", "x") + put("k2", "no") + put("k3", "x") + put("k4", "y") + put("k3", "z")
+        replies = ask(client, group, 5).split(b"\r\n")
+        assert [each[:12] for each in replies] == [
+            b"STORED",
+            b"SERVER_ERROR",
+            b"SERVER_ERROR",
+            b"STORED",
+            b"STORED",
+            b"",
+        ]
+        # The value of k1 is free once k1 is gone; in the other order, deletes by one statement, it is before.
+        ordered = put("k5", "x", "add") + b"delete k1\r\ndelete k3\r\n" + put("k6", "x")
+        assert ask(client, ordered, 4).split(b"\r\n")[1:] == [b"DELETED", b"DELETED", b"STORED", b""]
+        assert ask(client, b"get k5 k6\r\n", 1) == b"VALUE k6 0 1\r\nx\r\nEND\r\n"
+    assert sql(database, "SELECT k, v FROM test.narrow ORDER BY k") == [("k4", "y"), ("k6", "x")]
+    sql(database, "DELETE FROM test.narrow")
+
+
+def test_commands_go_on_after_the_database_has_closed_the_connections(database: SQLServer, served: Served) -> None:
+    with served.connect() as client:
+        assert ask(client, put("n", "1") + b"get n\r\n", 2).startswith(STORED)
+        for (number,) in sql(database, "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
+                                       " AND command = 'Sleep'"):  # fmt: skip
+            sql(database, f"KILL {number}")
+        assert ask(client, b"incr n 1\r\nincr n 1\r\nget n\r\n", 3) == b"2\r\n3\r\nVALUE n 0 1\r\n3\r\nEND\r\n"
+
+
+def test_a_table_that_is_altered_between_commands(database: SQLServer, served: Served) -> None:
+    with served.connect() as client:
+        assert ask(client, put("a", "1") + b"get a\r\n", 2).startswith(STORED)
+        sql(database, "ALTER TABLE test.demo_test MODIFY c2 VARCHAR(2000)")
+        long = "v" * 1500
+        assert (
+            ask(client, put("a", long) + b"get a\r\n", 2) == STORED + b"VALUE a 0 1500\r\n%b\r\nEND\r\n" % long.encode()
+        )
+        sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
+        sql(database, "ALTER TABLE test.demo_test MODIFY c2 VARCHAR(1024)")

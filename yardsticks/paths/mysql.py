@@ -1,0 +1,266 @@
+"""Generated conversations with two servers in this process over one MySQL or MariaDB server, of which one plans.
+
+    python -m yardsticks.paths.mysql DSN [--conversations N] [--seed S] [--profile P]... [--set NAME=VALUE]...
+
+A conversation runs on one server after the other, over the same tables. Compared is what `inside` compares.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import random
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final, cast
+
+from kvref import profiles
+from kvref.server.connection import Connection
+from kvref.server.executors import executor_for
+from kvref.server.server import Server
+from kvref.server.settings import parse
+from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.stores import open_store
+from yardsticks.paths.inside import (
+    _UNEQUAL,
+    FIRST_CAS,
+    HERE,
+    LAST,
+    MAX_SHOWN,
+    NOW,
+    PROFILES,
+    Event,
+    Numbers,
+    Transport,
+    _short,
+    conversation,
+)  # fmt: skip
+from yardsticks.paths.tables import Table
+
+# Numbers that a server has taken: a command that is carried out again on the old path takes more than one.
+_TAKEN: Final = re.compile(rb"(VALUE \S+ \d+ \d+ |\bc)1\d\d\d\b")
+PATIENCE: Final = 60.0  # seconds until a server counts as stuck
+DEMO: Final = Table("any")  # whose keys and values conversations have
+# By title: columns of a table `test.t` with key `k`, and its value columns; the options are f, c and e.
+_NUMBERS: Final = "f INT, c BIGINT UNSIGNED, e INT"
+TABLES: Final = {
+    "demo": (f"k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(1024), {_NUMBERS}", "v", ""),
+    "integer key": (f"k INT NOT NULL PRIMARY KEY, v VARCHAR(1024), {_NUMBERS}", "v", ""),
+    "binary key": (f"k VARBINARY(32) NOT NULL PRIMARY KEY, v BLOB, {_NUMBERS}", "v", ""),
+    "latin1 CHAR": (f"k CHAR(20) CHARACTER SET latin1 NOT NULL PRIMARY KEY, v CHAR(60), {_NUMBERS}", "v", ""),
+    "two values": (f"k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(20), w VARCHAR(100), {_NUMBERS}", "v|w", ""),
+    "integer value": (f"k VARCHAR(32) NOT NULL PRIMARY KEY, v BIGINT, {_NUMBERS}", "v", ""),
+    "only a value": ("k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(1024) NOT NULL", "v", ""),
+    "unique value and CHECK": (
+        f"k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(100) UNIQUE, {_NUMBERS}, CHECK (f < 900)", "v", "",
+    ),
+    "key of a secondary index": (
+        f"id INT AUTO_INCREMENT PRIMARY KEY, k VARCHAR(32) NOT NULL UNIQUE, v VARCHAR(99), {_NUMBERS}, x INT DEFAULT 7",
+        "v", "",
+    ),
+    "trigger": (
+        f"k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(1024), {_NUMBERS}, n INT DEFAULT 0", "v",
+        "CREATE TRIGGER test.counts BEFORE UPDATE ON test.t FOR EACH ROW SET NEW.n = OLD.n + 1, NEW.v = LOWER(NEW.v)",
+    ),
+}  # fmt: skip
+ROWS: Final = ("a", "b", "7", "n")
+
+
+class MySQLSide:
+    """A server in this process, see `inside.Side`.
+
+    Args:
+        path: `old` or `plan`.
+        profile: of the server.
+        dsn: of the database.
+        settings: of the server, as NAME=VALUE.
+    """
+
+    def __init__(self, path: str, profile: str, dsn: str, settings: Sequence[str]) -> None:
+        facts = profiles.load(profile)
+        store = open_store(dsn, facts, 2.0)
+        assert isinstance(store, MySQLStore), "a DSN of mysql://"
+        self.path = path
+        self._store = store
+        os.environ["KVREF_PATH"] = path
+        self.server = Server(store, facts, lambda: parse(list(settings), None, facts), [HERE])
+        del os.environ["KVREF_PATH"]
+        self.numbers = Numbers()
+        self.server.shared.cas = self.numbers
+        self.server.executor = executor_for(store, self.server.isolation, 2, plans=self.server.plans)
+        self._sql = store.login.connect(2)
+        self.connections: list[tuple[Connection, Transport]] = []
+
+    def run(self, statement: str) -> list[tuple[Any, ...]]:
+        """Run a statement from outside."""
+        with self._sql.cursor() as cursor:
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+
+    async def settle(self) -> None:
+        """Wait until every command that has arrived is answered; raises TimeoutError if that does not happen."""
+        until = asyncio.get_running_loop().time() + PATIENCE
+        while any(connection._behind for connection, transport in self.connections if not transport.closed):
+            if asyncio.get_running_loop().time() > until:
+                raise TimeoutError(f"{self.path}: a command is not answered")
+            await asyncio.sleep(0.0002)
+
+    def begin(self, count: int, columns: str) -> None:
+        """Fill the table again, and connect clients."""
+        self.run("DELETE FROM test.t")
+        self.run("DELETE FROM test.demo_test")
+        options = ", ".join(["5, 17, 0"] if " f INT" in columns else [])
+        for number, key in enumerate(ROWS):
+            if " INT NOT NULL PRIMARY" not in columns or key.isdigit():
+                names = f"k, v{', f, c, e' if options else ''}"
+                value = f"'{number}'"
+                self.run(f"INSERT INTO test.t ({names}) VALUES ('{key}', {value}{f', {options}' if options else ''})")  # noqa: S608
+        self.connections = [(Connection(self.server, HERE), Transport()) for _ in range(count)]
+        for connection, transport in self.connections:
+            connection.connection_made(cast(asyncio.Transport, transport))
+        self.numbers.last = FIRST_CAS
+        self.server.shared.counters.reset()
+        self.server.shared.counters.prefixes.counting = False
+
+    async def converse(self, count: int, columns: str, events: Sequence[Event]) -> list[object]:
+        """Run a conversation; return what is compared."""
+        self.begin(count, columns)
+        last, seen = b"1", list[object]()
+        try:
+            for event in events:
+                connection, transport = self.connections[event.number]
+                if not transport.closed:
+                    connection.data_received(event.data.replace(LAST, last))
+                if event.settles:
+                    await self.settle()
+                    numbers = re.findall(rb"VALUE \S+ \d+ \d+ (\d+)", transport.written)
+                    last = numbers[-1] if numbers else last
+            await self.settle()
+        except TimeoutError as error:
+            return [str(error)]
+        for number, (connection, transport) in enumerate(self.connections):
+            seen += [
+                f"connection {number}",
+                _TAKEN.sub(rb"\1#", _UNEQUAL.sub(b"", transport.written)),
+                transport.closed,
+            ]
+            if not transport.closed:
+                connection.connection_lost(None)
+        # The number of an AUTO_INCREMENT column depends on failed inserts.
+        names = [name for (name,) in self.run(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = 'test' AND table_name = 't'"
+            " AND column_name <> 'id' ORDER BY ordinal_position"
+        )]  # fmt: skip
+        shown = [f"CAST({'IF(c > 1000, 1000, c)' if name == 'c' else name} AS CHAR)" for name in names]
+        seen.append(self.run(f"SELECT {', '.join(shown)} FROM test.t ORDER BY k"))  # noqa: S608
+        seen.append({k: v for k, v in self.server.shared.counters.totals().items() if k != "bytes_read"})
+        return seen
+
+    async def close(self) -> None:
+        """End."""
+        await self.server.executor.close()
+        self._store.close()
+        self._sql.close()
+
+
+def _differ(old: list[object], new: list[object]) -> str:
+    for one, other in zip(old, new, strict=False):
+        if one != other and isinstance(one, bytes) and isinstance(other, bytes):
+            at = next(
+                (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+            )
+            first = max(0, at - 60)
+            return f"at {at}:\n old  {one[first : at + 100]!r}\n plan {other[first : at + 100]!r}"
+        if one != other and isinstance(one, dict) and isinstance(other, dict):
+            return f"counters: { {name: (one[name], other[name]) for name in one if one[name] != other[name]} }"
+        if one != other:
+            return f"\n old  {one}\n plan {other}"
+    return "" if old == new else f"{old} {new}"
+
+
+async def run(
+    dsn: str, profile: str, conversations: int, seed: int, settings: Sequence[str], titles: Sequence[str]
+) -> int:
+    """Run conversations; print those that differ and return their number."""
+    differ = 0
+    for title in titles:
+        columns, values, more = TABLES[title]
+        setup = MySQLSide("old", "kvref", dsn, ())
+        options = "'f', 'c', 'e'" if " f INT" in columns else "'0', '', ''"
+        index = "'k'" if "id INT" in columns else "'PRIMARY'"
+        for statement in (
+            "DROP TABLE IF EXISTS test.t", f"CREATE TABLE test.t ({columns})", more,
+            "DELETE FROM innodb_memcache.containers",
+            f"INSERT INTO innodb_memcache.containers VALUES ('aaa', 'test', 't', 'k', '{values}', {options}, {index})",  # noqa: S608
+            "INSERT INTO innodb_memcache.containers VALUES"
+            " ('other', 'test', 'demo_test', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY')",
+        ):  # fmt: skip
+            if statement:
+                setup.run(statement)
+        await setup.close()
+        sides = [MySQLSide(path, profile, dsn, settings) for path in ("old", "plan")]
+        for number in range(max(1, conversations // len(titles))):
+            count, events = conversation(random.Random(f"{seed}:{title}:{number}"), DEMO)  # noqa: S311
+            if count > 1:  # commands of several connections in flight have no order that both must have
+                events = [replace(each, settles=True) for each in events]
+            old, new = [await side.converse(count, columns, events) for side in sides]
+            if found := _differ(old, new):
+                differ += 1
+                print(f"first: {found}")
+                events, found = await _shrunk(sides, count, columns, events, found)
+                print(f"--- {profile}, {title}, seed {seed}, conversation {number}")
+                for event in events:
+                    print(_short(f"{event.number}{'.' if event.settles else ' '} {event.data!r}"))
+                print(found, flush=True)
+                if differ >= MAX_SHOWN:
+                    break
+        for side in sides:
+            await side.close()
+        print(f"{profile}, {title}, seed {seed}: {differ} differ so far", flush=True)
+        if differ >= MAX_SHOWN:
+            break
+    return differ
+
+
+async def _shrunk(
+    sides: list[MySQLSide], count: int, columns: str, events: list[Event], found: str
+) -> tuple[list[Event], str]:
+    size = len(events) // 2
+    while size:
+        at = 0
+        while at < len(events):
+            fewer = events[:at] + events[at + size :]
+            old, new = [await side.converse(count, columns, fewer) for side in sides]
+            if differs := _differ(old, new):
+                events, found = fewer, differs
+            else:
+                at += size
+        size //= 2
+    return events, found
+
+
+def main() -> int:
+    """Run the command; return 1 if anything differs."""
+    logging.getLogger("kvref").setLevel(logging.CRITICAL)
+    time.time = lambda: NOW
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dsn")
+    parser.add_argument("--conversations", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--profile", action="append", choices=PROFILES)
+    parser.add_argument("--table", action="append", choices=list(TABLES))
+    parser.add_argument("--set", action="append", default=[], dest="settings")
+    given = parser.parse_args()
+    differ = sum(
+        asyncio.run(run(given.dsn, each, given.conversations, given.seed, given.settings, given.table or [*TABLES]))
+        for each in given.profile or PROFILES
+    )
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
