@@ -39,7 +39,7 @@ COMPOSED: Final = frozenset(
     }
 )
 # Texts that become part of a reply, by the name of their constant.
-PARTS: Final = frozenset({"LOCK_WAIT", "_UNKNOWN", "_UNDONE"})
+PARTS: Final = frozenset({"LOCK_WAIT", "_UNKNOWN", "UNDONE"})
 
 
 def pages() -> Mapping[str, str]:

@@ -25,7 +25,9 @@ SHOWN = b"VALUE %b 0 1\r\n%b\r\nEND\r\n"
 @pytest.fixture
 def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InProcess:
     monkeypatch.setenv("KVREF_PATH", "plan")
-    return InProcess(tmp_path / "file")
+    process = InProcess(tmp_path / "file")
+    process.server.settings["innodb_lock_wait_timeout"] = 1
+    return process
 
 
 def rows(process: InProcess) -> list[tuple[object, ...]]:
@@ -37,7 +39,7 @@ def rows(process: InProcess) -> list[tuple[object, ...]]:
 
 
 def planner_of(process: InProcess) -> Planner:
-    (planner,) = process.server.executor._planners.values()  # type: ignore[attr-defined]
+    (planner,) = process.server.executor.planners.values()  # type: ignore[attr-defined]
     return planner
 
 
@@ -175,7 +177,7 @@ def test_which_verbs_are_planned(process: InProcess) -> None:
     async def play() -> None:
         async with process.clients(1) as (client,):
             await client.ask(SET % (b"a", b"1"))
-            await turns_until(lambda: process.server.executor._planners)  # type: ignore[attr-defined]
+            await turns_until(lambda: process.server.executor.planners)  # type: ignore[attr-defined]
             planned = planner_of(process).verbs
         assert planned == {
             b"get", b"gets", b"bget", b"set", b"add", b"replace", b"append", b"prepend", b"cas", b"delete", b"incr", b"decr",

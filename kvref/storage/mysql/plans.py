@@ -103,7 +103,7 @@ class MySQLRows:
     def require_live(self) -> None:
         """Raise AgainError if the table was altered, or settings have changed, since commands were planned."""
         if not self.live:
-            raise AgainError("the table was altered")
+            raise AgainError(f"the columns of {self._mapping.source} changed")
 
     def plan_write(self, word: bytes) -> None:
         """Do nothing: no get is answered without a query."""

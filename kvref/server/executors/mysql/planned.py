@@ -27,6 +27,7 @@ from kvref.protocol.replies import Reply, ServerError
 from kvref.server.executors.mysql.batching import MAX_BYTES, MIN_CONNECTIONS, Queued
 from kvref.server.executors.mysql.command import Command, Runner, Transaction
 from kvref.server.executors.mysql.pool import DedicatedConnection
+from kvref.server.executors.mysql.writes import UNDONE
 from kvref.server.slots import Replies, Slots
 from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
@@ -560,9 +561,7 @@ def _write_in_order(lines: Sequence[_Line], connection: MySQLConnection, operati
     answers: list[Any] = []
     failed: set[_Line] = set()
     for line, operation in zip(lines, operations, strict=True):
-        answer = (
-            AgainError("behind another one") if line in failed else write_batch.carry_out(connection, [operation])[0]
-        )
+        answer = AgainError(UNDONE) if line in failed else write_batch.carry_out(connection, [operation])[0]
         if answer is not None:
             failed.add(line)
         answers.append(answer)

@@ -29,7 +29,7 @@ _log = logging.getLogger("kvref.server")
 
 # So many commands of one row: those of the other rows wait for the same commit.
 MAX_IN_TURN: Final = 8
-_UNDONE: Final = "the common transaction is undone"
+UNDONE: Final = "the common transaction is undone"
 
 # Of a commit: why it is lost or in doubt, None if it is durable; and the error of what waits for a server that has not
 # replied to it in time.
@@ -77,7 +77,7 @@ class WriteGroup:
         except HangError as error:
             self._tell(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
-            _log.debug("%s: %r", _UNDONE, error)
+            _log.debug("%s: %r", UNDONE, error)
             if isinstance(error, ports.LockWaitError):
                 self._fallback.avoid(self._mapping)
             await self._roll_back()
@@ -163,7 +163,7 @@ class WriteGroup:
             return
         self._runner.reply(command)
         if command.written:
-            raise AgainError(_UNDONE)
+            raise AgainError(UNDONE)
 
     def _is_of_its_row(self, command: Command, before: Mapping | None) -> bool:
         operation = command.operation
@@ -187,7 +187,7 @@ class WriteGroup:
     def _leave(self, command: Command) -> None:
         """Restart a command outside the group; raises AgainError if undoing its writes would undo the whole group."""
         if command.written:
-            raise AgainError(_UNDONE)
+            raise AgainError(UNDONE)
         del self._inside[command]
         self._begin_anew([command])
 
@@ -228,7 +228,7 @@ class WriteGroup:
 
 def _close_batch(command: Command) -> None:
     """Let a command count its batch as lost, so that its connection begins another."""
-    answer: str | None = _UNDONE
+    answer: str | None = UNDONE
     while command.send(answer):
         answer = None
 

@@ -94,7 +94,7 @@ class SQLiteExecutor:
         self.plans = plans and not isolation.batches
         self._scheduler = Scheduler(self._commits, lock_wait) if plans else None
         self._works: dict[CachedTable, Work] = {}
-        self._planners: dict[tuple[CachedTable, Right, bool], Planner | None] = {}
+        self.planners: dict[tuple[CachedTable, Right, bool], Planner | None] = {}
 
     def begin(self, reads: str = "") -> Transaction:  # noqa: ARG002 - see `Executor`
         """Return the transaction of a new connection."""
@@ -140,10 +140,10 @@ class SQLiteExecutor:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)
         kind = table, session.access.rights, session.bound
-        if kind not in self._planners:
-            self._planners = {each: planner for each, planner in self._planners.items() if each[0].live}
-            self._planners[kind] = self._planner_of(self._scheduler, table, session, wire_rules)
-        found = self._planners[kind]
+        if kind not in self.planners:
+            self.planners = {each: planner for each, planner in self.planners.items() if each[0].live}
+            self.planners[kind] = self._planner_of(self._scheduler, table, session, wire_rules)
+        found = self.planners[kind]
         return found if found is not None and found.live else None
 
     def _planner_of(
