@@ -54,7 +54,9 @@ def _meant(dsn: str) -> str:
     if near:
         file = rest if schemes[near] == SQLITE and not rest.startswith("//") else ""
         return f", did you mean {schemes[near]}{file}"
-    return "" if "://" in dsn else f", did you mean {SQLITE}{dsn}"
+    if "://" in dsn:
+        return ""
+    return f", did you mean {schemes.get(name, f'{SQLITE}{dsn}')}"
 
 
 def open_store(dsn: str, profile: Profile, lock_wait: float) -> Store:

@@ -77,7 +77,7 @@ def test_a_valid_file(tmp_path: Path) -> None:
     ("text", "error"),
     [
         ("stor = 'x'", "unknown key 'stor', did you mean 'store': write a table [settings] with NAME = VALUE"),
-        ("store = 'x'", "store 'x': write sqlite:///PATH"),
+        ("store = 'x'", "store 'x', did you mean sqlite:///x: write sqlite:///PATH"),
         ("workers = 'two'", "workers = 'two': write an integer"),
         ("workers = true", "workers = True: write an integer"),
         ("workers = 1000", "1000 is not in the range 1<=x<=64"),
@@ -162,7 +162,7 @@ def test_stores_are_shown_and_checked(tmp_path: Path) -> None:
         ("[[store]]\nname = 1\ndsn = 'memory://'", "[[store]] with name = 1: write name and dsn"),
         ("[[store]]\nname = 'a b'\ndsn = 'memory://'", "[[store]] name 'a b': write a letter"),
         ("[[store]]\nname = 'a'\ndns = 'memory://'", "[[store]] has an unknown key 'dns', did you mean 'dsn'"),
-        ("[[store]]\nname = 'a'\ndsn = 'memory'", "store 'memory': write sqlite:///PATH"),
+        ("[[store]]\nname = 'a'\ndsn = 'memory'", "store 'memory', did you mean memory://: write sqlite:///PATH"),
         (STORES + "[[store]]\nname = 'one'\ndsn = 'memory://'", "[[store]] name 'one' is there twice"),
         (STORES + "[[store]]\nname = 'x'\ndsn = 'sqlite:///./one.sqlite'", "[[store]] 'x' and 'one' have the same dsn"),
         ("[[mapping]]\nname = 'm'\nstore = 'one'", "write a table [[store]] for each store first"),

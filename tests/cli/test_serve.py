@@ -61,7 +61,7 @@ def test_the_place_of_a_temporary_store_is_logged_at_the_end(workers: str) -> No
         (["--config", "no.toml"], "configuration file no.toml: "),
         (
             ["--store", "mysq://root@localhost/"],
-            "store 'mysq://root@localhost/': write sqlite:///PATH, mysql://USER@HOST/ or memory://",
+            "store 'mysq://root@localhost/', did you mean mysql://: write sqlite:///PATH, mysql://USER@HOST/ or memory://",
         ),
         (["--store", "mysql://root:secret@localhost/"], "put the password into KVREF_MYSQL_PASSWORD"),
         (["--metrics", "9150"], "address '9150': write HOST:PORT"),

@@ -106,7 +106,8 @@ def _store(rules: Rules, old: Item | None, step: Store, *, same: bool) -> Effect
 
 
 def _count(rules: Rules, old: Item | None, step: Count) -> Effect:
-    if not step.amount.isdigit() or int(step.amount) >= TWO_64:
+    amount = _amount(step.amount)
+    if amount is None:
         return Effect(Outcome.NO_AMOUNT)
     if old is None and step.initial is not None:
         return Effect(Outcome.COUNTED, writes=True, item=Item(str(step.initial), 0), total=step.initial)
@@ -115,10 +116,17 @@ def _count(rules: Rules, old: Item | None, step: Count) -> Effect:
     number = _number(rules, old.value)
     if number is None:
         return Effect(Outcome.NOT_A_NUMBER)
-    amount = int(step.amount)
     total = (number + amount) % TWO_64 if step.verb == "incr" else max(0, number - amount)
     item = Item(str(total).ljust(len(old.value)) if rules.decr_pads else str(total), old.flags)
     return Effect(Outcome.COUNTED, writes=True, item=item, total=total)
+
+
+def _amount(text: str) -> int | None:
+    """Return an amount as a number, None if it is not one: below -2^63 it is read modulo 2^64 (KV-ARITH-012)."""
+    if not re.fullmatch(r"-?[0-9]+", text):
+        return None
+    number = int(text)
+    return number % TWO_64 if 0 <= number < TWO_64 or -TWO_64 < number < -(TWO_64 // 2) else None
 
 
 def _number(rules: Rules, text: str) -> int | None:
