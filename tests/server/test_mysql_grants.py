@@ -127,10 +127,10 @@ def test_columns_that_the_account_does_not_see(database: SQLServer, dsn: str) ->
                 in row["fault"]
             )
             sql(database, f"GRANT SELECT ON {TABLE} TO {USER}")
-            with serving(dsn) as served, served.connect() as client:
+            with serving(dsn) as served:
                 line = served.wait_for(f"the column {hidden} of `test`.`part`").rstrip()
-                granted(database, line)
-                served.reload()
+            granted(database, line)
+            with serving(dsn) as served, served.connect() as client:
                 assert ask(client, b"set @@part.a 7 0 1\r\nx\r\n").startswith(b"SERVER_ERROR 1143 INSERT")
             sql(database, f"REVOKE ALL, GRANT OPTION FROM {USER}", f"GRANT SELECT ON innodb_memcache.* TO {USER}")
         # What no row of containers names may be hidden, and the definition of the table.

@@ -24,7 +24,7 @@ from kvref_testbed.mutants import MUTANTS, Mutant
 ROTTEN = """
 import runpy, sys
 from kvref.engine.verbs import store
-store._condition = None
+store.unmet = None
 sys.argv = ["kvref", *sys.argv[2:]]
 runpy.run_module("kvref", run_name="__main__")
 """
