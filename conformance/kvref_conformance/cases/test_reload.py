@@ -20,7 +20,7 @@ ONE = Shape(COLUMNS)
 # Setups of one case each: what one changes is written again for the next.
 DEFAULTS = {
     name: Setup(containers=(("beta", "t2"), (name, "t1")))
-    for name in ("delta-a", "delta-b", "delta-c", "delta-d", "delta-e")
+    for name in ("delta-a", "delta-b", "delta-c", "delta-d", "delta-e", "delta-f")
 }
 OPTION = Setup(others=(("kvc_reload", "x"),))
 BOTH = (store("@@{m2}.{k}", "2"), store("@@{m1}.{k}", "1"))
@@ -212,7 +212,7 @@ DEFAULT_ROW = (
         map_table("default", "{t3}"),
         Reload(),
         *(table("t3", on=name) for name in ("a", "b", "c")),
-        setup=DEFAULTS["delta-d"],
+        setup=DEFAULTS["delta-f"],
         bind="",
     ),
     case(
