@@ -20,9 +20,9 @@ PROCESS: Final = dict.fromkeys(
 
 def pages() -> Mapping[str, str]:
     """Return the table, which `reference/stats.md` includes."""
-    told = normative.of_profile("statistics", "kvref")
+    chapter = normative.of_profile("statistics", "kvref")
     rows = [
-        (f"`{name}`", told[name]["means"], "yes", "yes" if name in names(beyond_plugin=False) else "no")
+        (f"`{name}`", chapter[name]["means"], "yes", "yes" if name in names(beyond_plugin=False) else "no")
         for name in names(beyond_plugin=True)
     ]
     head = ("row", "meaning", "`kvref`", "`mysql-8.0`, `mysql-5.6`")

@@ -40,18 +40,18 @@ def of_profile(profile: str) -> dict[str, Any]:
     Args:
         profile: name of the profile.
     """
-    told = normative.of_profile("grammar", profile)
+    chapter = normative.of_profile("grammar", profile)
     mapped = _OF_MAPPINGS if profiles.load(profile).flag("mapping.supported") else ()
-    kept = grammar().closure([told.pop("start"), "eol", *mapped]) | {"request"}
-    sections = [_section(each, kept) for each in _SECTION.split(normative.grammar())]
-    ranges = {_PREFIX.sub("", rule): rows for rule, rows in told.pop("ranges").items() if rule in kept}
-    return {"abnf": _PREFIX.sub("", "\n".join(filter(None, sections))), "ranges": ranges, **told}
+    reachable = grammar().closure([chapter.pop("start"), "eol", *mapped]) | {"request"}
+    sections = [_section(each, reachable) for each in _SECTION.split(normative.grammar())]
+    ranges = {_PREFIX.sub("", rule): rows for rule, rows in chapter.pop("ranges").items() if rule in reachable}
+    return {"abnf": _PREFIX.sub("", "\n".join(filter(None, sections))), "ranges": ranges, **chapter}
 
 
-def _section(text: str, kept: Set[str]) -> str:
+def _section(text: str, reachable: Set[str]) -> str:
     """Return a section of the grammar with the rules to keep; empty if it has none of them."""
     head, *rules = _RULE.split(text)
-    found = [each for each in rules if each.split(None, 1)[0] in kept]
+    found = [each for each in rules if each.split(None, 1)[0] in reachable]
     return "\n".join([head, *found]).rstrip("\n") + "\n" if found else ""
 
 
@@ -62,8 +62,8 @@ def accepts(line: str, profile: str) -> bool:
         line: without its line end; characters stand for octets.
         profile: one of `start` in `grammar.toml`.
     """
-    told = normative.table("grammar")
-    found = grammar().match(told["start"][profile], line, told["ranges"])
+    chapter = normative.table("grammar")
+    found = grammar().match(chapter["start"][profile], line, chapter["ranges"])
     return found is not None and all(_fits(rule, text, profile) for rule, text in found) and _flags_fit(line)
 
 

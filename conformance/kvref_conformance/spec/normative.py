@@ -56,7 +56,7 @@ def code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-def _told(name: str, profile: str) -> dict[str, Any]:
+def _chapter(name: str, profile: str) -> dict[str, Any]:
     """Return a chapter for a profile, or for all."""
     return normative.of_profile(name, profile) if profile else normative.table(name)
 
@@ -80,20 +80,22 @@ def _head(profile: str) -> tuple[str, ...]:
 
 
 def _grammar(profile: str) -> Iterator[str]:
-    told = grammar.of_profile(profile) if profile else {"abnf": normative.grammar(), **normative.table("grammar")}
-    yield _text(told["text"]["lines"])
-    if "choices" in told["text"]:
-        yield _text(told["text"]["choices"])
-    yield f"```text\n{told['abnf'].strip()}\n```"
+    chapter = grammar.of_profile(profile) if profile else {"abnf": normative.grammar(), **normative.table("grammar")}
+    yield _text(chapter["text"]["lines"])
+    if "choices" in chapter["text"]:
+        yield _text(chapter["text"]["choices"])
+    yield f"```text\n{chapter['abnf'].strip()}\n```"
     if not profile:
         yield "## Start rules"
-        yield table(("profile", "rule of a line"), [(code(name), code(rule)) for name, rule in told["start"].items()])
+        yield table(
+            ("profile", "rule of a line"), [(code(name), code(rule)) for name, rule in chapter["start"].items()]
+        )
     yield "## Ranges of numbers"
-    yield told["text"]["ranges"].strip()
+    yield chapter["text"]["ranges"].strip()
     head = ("rule", "ranges") if profile else ("rule", "profiles", "ranges")
-    yield table(head, _ranges(told["ranges"]))
+    yield table(head, _ranges(chapter["ranges"]))
     yield "## Conditions"
-    yield "\n".join(f"* {text}" for text in told["conditions"].values())
+    yield "\n".join(f"* {text}" for text in chapter["conditions"].values())
 
 
 def _ranges(ranges: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -109,26 +111,26 @@ def _range(low: int, high: int, low_bits_from: int | None = None, low_bits_to: i
 
 
 def _binary(profile: str) -> Iterator[str]:
-    told = _told("binary", profile)
-    yield told["text"]["header"]
+    chapter = _chapter("binary", profile)
+    yield chapter["text"]["header"]
     yield "## Header"
     yield table(
         ("offset", "octets", "request", "response"),
-        [(str(row["offset"]), str(row["length"]), row["request"], row["response"]) for row in told["header"]],
+        [(str(row["offset"]), str(row["length"]), row["request"], row["response"]) for row in chapter["header"]],
     )
     yield "## Statuses"
-    yield told["text"]["statuses"]
+    yield chapter["text"]["statuses"]
     yield table(
         ("status", "text"),
         [
             (f"0x{row['number']:02x}", _status_text(row, profile) if row["text"] not in ("", "*") else "")
-            for row in told["status"]
+            for row in chapter["status"]
         ],
     )
     yield "## Opcodes"
-    yield told["text"]["opcodes"]
+    yield chapter["text"]["opcodes"]
     head = ("opcode", "name", "extras (octets)", "key", "value", "quiet", *_head(profile))
-    yield table(head, [(*_opcode(row), *_profiles(row, profile)) for row in told["opcode"]])
+    yield table(head, [(*_opcode(row), *_profiles(row, profile)) for row in chapter["opcode"]])
 
 
 def _status_text(row: dict[str, Any], profile: str) -> str:
@@ -143,23 +145,23 @@ def _opcode(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _data_model(profile: str) -> Iterator[str]:
-    told = _told("data_model", profile)
-    text = told["text"]
+    chapter = _chapter("data_model", profile)
+    text = chapter["text"]
     yield text["tables"]
-    for script in told["scripts"]:
+    for script in chapter["scripts"]:
         yield f"## {script['title']}"
         yield f"```sql\n{''.join(map(normative.script, script['files'])).strip()}\n```"
     yield "## Names"
     yield text["names"]
     yield table(
-        ("what", "MySQL, MariaDB", "SQLite"), [(row["what"], row["mysql"], row["sqlite"]) for row in told["names"]]
+        ("what", "MySQL, MariaDB", "SQLite"), [(row["what"], row["mysql"], row["sqlite"]) for row in chapter["names"]]
     )
     yield "## Numbers"
     yield text["numbers"]
-    yield table(("type", "signed", "UNSIGNED"), [_integer(row) for row in told["numbers"]])
+    yield table(("type", "signed", "UNSIGNED"), [_integer(row) for row in chapter["numbers"]])
     yield "## Texts"
     yield text["texts"]
-    yield table(("type", "width"), [(row["type"], row["width"]) for row in told["texts"]])
+    yield table(("type", "width"), [(row["type"], row["width"]) for row in chapter["texts"]])
     yield "## Collations"
     yield text["collations"]
     yield "## SQLite files"
@@ -173,23 +175,23 @@ def _integer(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _defaults(profile: str) -> Iterator[str]:
-    told = _told("defaults", profile)
+    chapter = _chapter("defaults", profile)
     yield "## Options"
-    yield told["text"]["options"]
-    yield table(("option", "default"), [(code(name), code(value)) for name, value in told["options"].items()])
+    yield chapter["text"]["options"]
+    yield table(("option", "default"), [(code(name), code(value)) for name, value in chapter["options"].items()])
     yield "## Settings"
-    yield told["text"]["settings"]
-    yield table(("setting", "default"), [(code(name), _number(value)) for name, value in told["settings"].items()])
-    if told.get("own"):
+    yield chapter["text"]["settings"]
+    yield table(("setting", "default"), [(code(name), _number(value)) for name, value in chapter["settings"].items()])
+    if chapter.get("own"):
         yield "## Other settings"
-        yield _text(told["text"]["own"])
-        own = [(name, row.get("kvref", row)) for name, row in told["own"].items()]
+        yield _text(chapter["text"]["own"])
+        own = [(name, row.get("kvref", row)) for name, row in chapter["own"].items()]
         yield table(
             ("setting", "default", "meaning"), [(code(name), str(row["default"]), row["means"]) for name, row in own]
         )
     yield "## Rows"
-    yield told["text"]["rows"]
-    yield table(("table", "row"), [(code(name), ", ".join(map(str, row))) for name, row in told["rows"].items()])
+    yield chapter["text"]["rows"]
+    yield table(("table", "row"), [(code(name), ", ".join(map(str, row))) for name, row in chapter["rows"].items()])
 
 
 def _number(value: int | dict[str, int]) -> str:
@@ -197,9 +199,9 @@ def _number(value: int | dict[str, int]) -> str:
 
 
 def _states(profile: str) -> Iterator[str]:
-    told = _told("states", profile)
-    yield told["text"]["about"].strip()
-    for machine in told["machine"]:
+    chapter = _chapter("states", profile)
+    yield chapter["text"]["about"].strip()
+    for machine in chapter["machine"]:
         yield f"## {machine['title']}"
         yield f"{machine['about']} The first state is *{machine['start']}*."
         head = ("state", "event", "next state", "effect", *_head(profile))
@@ -227,39 +229,39 @@ def diagram(machine: dict[str, Any]) -> str:
 
 
 def _front_matter(profile: str) -> Iterator[str]:
-    told = _told("front_matter", profile)
-    yield f"## {told['scope']['title']}"
-    yield _text(told["scope"]["text"])
-    yield f"## {told['terms']['title']}"
-    yield told["terms"]["about"]
-    yield table(("term", "meaning"), [(row["name"], _text(row["means"])) for row in told["terms"]["term"]])
-    yield f"## {told['conformance']['title']}"
-    yield told["conformance"]["text"].strip()
+    chapter = _chapter("front_matter", profile)
+    yield f"## {chapter['scope']['title']}"
+    yield _text(chapter["scope"]["text"])
+    yield f"## {chapter['terms']['title']}"
+    yield chapter["terms"]["about"]
+    yield table(("term", "meaning"), [(row["name"], _text(row["means"])) for row in chapter["terms"]["term"]])
+    yield f"## {chapter['conformance']['title']}"
+    yield chapter["conformance"]["text"].strip()
     levels = conformance_levels.load().values()
     yield table(
         ("level", "builds on", "chapters"),
         [(code(each.name), ", ".join(map(code, each.builds_on)), ", ".join(each.chapters)) for each in levels],
     )
-    yield f"## {told['references']['title']}"
-    references = told["references"]
+    yield f"## {chapter['references']['title']}"
+    references = chapter["references"]
     mapped = references["mapped"] if profile else references["mapped"][OTHERS]
     yield "\n".join(f"* {each}" for each in (*references["items"], *mapped))
-    yield f"## {told['notation']['title']}"
-    yield told["notation"]["text"].strip()
-    yield table(("sign", "meaning"), [(row["sign"], row["means"]) for row in told["notation"]["part"]])
-    yield f"## {told['security']['title']}"
-    yield told["security"]["text"].strip()
-    if mapped := _text(told["security"]["mapped"]):
+    yield f"## {chapter['notation']['title']}"
+    yield chapter["notation"]["text"].strip()
+    yield table(("sign", "meaning"), [(row["sign"], row["means"]) for row in chapter["notation"]["part"]])
+    yield f"## {chapter['security']['title']}"
+    yield chapter["security"]["text"].strip()
+    if mapped := _text(chapter["security"]["mapped"]):
         yield mapped
-    yield f"## {told['changes']['title']}"
-    yield told["changes"]["text"]
-    yield "\n".join(f"* {each}" for each in told["changes"]["items"])
+    yield f"## {chapter['changes']['title']}"
+    yield chapter["changes"]["text"]
+    yield "\n".join(f"* {each}" for each in chapter["changes"]["items"])
 
 
 def _lifecycles(profile: str) -> Iterator[str]:
-    told = _told("lifecycles", profile)
-    yield told["text"]["about"]
-    for each in told["lifecycle"]:
+    chapter = _chapter("lifecycles", profile)
+    yield chapter["text"]["about"]
+    for each in chapter["lifecycle"]:
         yield f"## {each['title']}"
         yield each["text"].strip()
         edges = [f"    {_state(old)} --> {_state(new)}: {event}" for old, new, event in each["edges"]]
@@ -271,7 +273,7 @@ def _state(name: str) -> str:
 
 
 def _statistics(profile: str) -> Iterator[str]:
-    rows = _told("statistics", profile)
+    rows = _chapter("statistics", profile)
     yield "The reply to `stats` has these rows in this order" + (
         "." if profile else "; the rows of a profile are those that name it."
     )
@@ -285,7 +287,7 @@ def _replies(profile: str) -> Iterator[str]:
     demanding = {text: _of_profile(names, profile) for text, names in replies.demanding().items()}
     yield normative.table("success")["text"]["about"].strip()
     yield "## Success"
-    rows = {text: row for text, row in _told("success", profile).items() if text != "text"}
+    rows = {text: row for text, row in _chapter("success", profile).items() if text != "text"}
     yield table(
         ("reply", "condition"),
         [(code(text), _text(row["condition"])) for text, row in rows.items() if demanding.get(text)],

@@ -7,7 +7,7 @@ from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import EXPIRY, FLAGS, ROWID, CachedRow, Decision
 from kvref.engine.values import RefusedError
 from kvref.engine.verbs import arithmetic
-from kvref.engine.verbs.store import kept_numbers
+from kvref.engine.verbs.store import retained_numbers
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status
 
@@ -44,7 +44,7 @@ class Arithmetic:
         result = arithmetic.sum_of(bound.session, command, number)
         cas = bound.next_cas()  # taken before the column is looked at (bin-int-202)
         cells = arithmetic.cells_of_sum(bound.session, bound.mapping, result, 0)
-        flags, expiry = kept_numbers(bound.mapping, row[FLAGS], row[EXPIRY])
+        flags, expiry = retained_numbers(bound.mapping, row[FLAGS], row[EXPIRY])
         bound.counted.append(self._found[command.increment])
         bound.events.append((word, arithmetic.change_of_sum(old, result)))
         new = bound.row(word, cells, row[ROWID], flags, cas, expiry)

@@ -365,12 +365,12 @@ def remove_row(session: Session, mapping: Mapping, row: Row) -> Generator[Operat
     return cause
 
 
-def kept_numbers(mapping: Mapping, flags: int | None, expiry: int | None) -> tuple[int | None, int | None]:
+def retained_numbers(mapping: Mapping, flags: int | None, expiry: int | None) -> tuple[int | None, int | None]:
     """Return flags and expiry of a row whose value changes: both stay, NULL becomes 0 (null-002, shape-018)."""
     return None if mapping.flags is None else flags or 0, None if mapping.expiry is None else expiry or 0
 
 
 def with_values(mapping: Mapping, row: Row, values: tuple[Cell, ...], cas: int | None) -> Row:
-    """Return a row with another value and cas number, see `kept_numbers`."""
-    flags, expiry = kept_numbers(mapping, row.flags, row.expiry)
+    """Return a row with another value and cas number, see `retained_numbers`."""
+    flags, expiry = retained_numbers(mapping, row.flags, row.expiry)
     return replace(row, values=values, flags=flags, cas=cas, expiry=expiry)
