@@ -15,9 +15,8 @@ from typing import Any, Final, Protocol
 
 from kvref.engine.accesses import Event
 from kvref.engine.plans.arithmetic import Arithmetic
-from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.delete import Deletion
-from kvref.engine.plans.plan import EXPIRY, HIT, Plan
+from kvref.engine.plans.plan import EXPIRY, HIT
 from kvref.engine.plans.retrieve import Retrieval, with_cas
 from kvref.engine.plans.store import VERBS, Storage
 from kvref.engine.plans.touch import Touching
@@ -26,8 +25,9 @@ from kvref.protocol import commands as c
 from kvref.protocol.command_table import TIMED_VERBS, text_form
 from kvref.protocol.fast_path import END, PlainLines, renamed
 from kvref.protocol.rules import MAX_KEY, WireRules
-from kvref.server.slots import Replies, Slots
+from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
+from kvref.server.work import Work
 from kvref.storage.plans import KnownRows
 
 MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
@@ -79,18 +79,6 @@ _UNUSUAL: Final = -2
 _Planner = Callable[[list[bytes], bytes, int, Slots], int]
 
 
-class Plannable(Protocol):
-    """The commands of one mapping, see `kvref.server.scheduler.Work`."""
-
-    bound: Bound
-    plans: list[Plan]
-    writers: set[Replies]
-
-    @property
-    def rows(self) -> KnownRows:
-        """Return the rows of the mapping."""
-
-
 class PlanQueue(Protocol):
     """Takes plans, see `kvref.server.scheduler.Scheduler`."""
 
@@ -110,7 +98,12 @@ class Planner:
     """
 
     def __init__(
-        self, work: Plannable, words: Words, scheduler: PlanQueue, wire_rules: WireRules, fresh: Callable[[float], bool]
+        self,
+        work: Work[KnownRows],
+        words: Words,
+        scheduler: PlanQueue,
+        wire_rules: WireRules,
+        fresh: Callable[[float], bool],
     ) -> None:
         self.fresh = fresh
         self._work = work

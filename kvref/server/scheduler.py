@@ -15,7 +15,6 @@ from itertools import chain
 from typing import Final
 
 from kvref.engine.plans import record
-from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Decision, Parameters, Plan, RemovedError, Renewal
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
@@ -23,6 +22,7 @@ from kvref.protocol.fast_path import renamed
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.commits import Commits
 from kvref.server.slots import Replies, Slots
+from kvref.server.work import Work
 from kvref.storage.plans import Overlay, PlannedRows, RefusedWriteError, Write, WriteKind
 
 _log = logging.getLogger("kvref.server")
@@ -30,27 +30,6 @@ _log = logging.getLogger("kvref.server")
 WIDTH: Final = 64  # commands of a group
 RETRY_AFTER: Final = 0.005  # seconds between two tries to begin to write while another process does
 FAILED: Final = ServerError("internal error, see the server's log")
-
-
-class Work:
-    """The planned commands of one mapping.
-
-    Args:
-        bound: by which rules they are decided.
-        rows: the rows of the mapping.
-
-    Attributes:
-        plans: in the order in which they arrived.
-        writers: the lists of replies that have a place of a command that may write.
-    """
-
-    __slots__ = ("bound", "plans", "rows", "writers")
-
-    def __init__(self, bound: Bound, rows: PlannedRows) -> None:
-        self.bound = bound
-        self.rows = rows
-        self.plans: list[Plan] = []
-        self.writers: set[Replies] = set()
 
 
 class Scheduler:
@@ -65,11 +44,11 @@ class Scheduler:
         self._commits = commits
         self._lock_wait = lock_wait
         self._loop = asyncio.get_running_loop()
-        self._works: list[Work] = []
+        self._works: list[Work[PlannedRows]] = []
         self._slots: list[Slots] = []
         self._scheduled = False
 
-    def add(self, work: Work, slots: Slots) -> None:
+    def add(self, work: Work[PlannedRows], slots: Slots) -> None:
         """Carry out the plans of a mapping at the end of this turn, and complete the current replies of a connection.
 
         Called once in each turn for each connection that plans something.
@@ -115,7 +94,7 @@ class Scheduler:
         else:
             self._commits.when_settled(number, settled)
 
-    def _carry_out(self, work: Work) -> None:
+    def _carry_out(self, work: Work[PlannedRows]) -> None:
         plans, work.plans = work.plans, []
         work.bound.now = int(time.time())
         if work.writers:
@@ -132,7 +111,7 @@ class Scheduler:
             work.writers.clear()
             work.rows.release()
 
-    def _park(self, work: Work, plans: list[Plan]) -> list[Plan]:
+    def _park(self, work: Work[PlannedRows], plans: list[Plan]) -> list[Plan]:
         """Keep the plans of connections with a write until it can begin; return those of the others."""
         now = self._loop.time()
         ready: list[Plan] = []
@@ -158,7 +137,7 @@ class Scheduler:
                 self._loop.call_later(RETRY_AFTER, self.run)
         return ready
 
-    def _group(self, work: Work, plans: list[Plan]) -> None:
+    def _group(self, work: Work[PlannedRows], plans: list[Plan]) -> None:
         """Carry out a group, or if that fails, each half of it."""
         try:
             overlay = work.rows.read_many(_words(plans), written=bool(work.writers) and len(plans) > 1)
@@ -176,7 +155,7 @@ class Scheduler:
             return
         work.bound.settle()
 
-    def _decide(self, work: Work, plans: list[Plan], overlay: Overlay) -> list[Write]:
+    def _decide(self, work: Work[PlannedRows], plans: list[Plan], overlay: Overlay) -> list[Write]:
         """Decide the plans of a group in order; fill their places, and return what they write."""
         rows, late, aliases = overlay.rows, overlay.late, overlay.aliases
         writes: list[Write] = []
@@ -200,7 +179,7 @@ class Scheduler:
                 out.late = True  # type: ignore[attr-defined]  # of `Replies`
         return writes
 
-    def _decide_many(self, work: Work, plan: Plan, overlay: Overlay) -> None:
+    def _decide_many(self, work: Work[PlannedRows], plan: Plan, overlay: Overlay) -> None:
         """Decide a get of several words."""
         decide, words, command, out, place = plan
         assert isinstance(out, Replies), "a connection plans with its slots"
@@ -216,22 +195,16 @@ class Scheduler:
         except RefusedError as refused:
             out[place], _, _ = self._refused(work, plan, refused)
 
-    def _refused(self, work: Work, plan: Plan, refused: RefusedError) -> Decision:
+    def _refused(self, work: Work[PlannedRows], plan: Plan, refused: RefusedError) -> Decision:
         """Return the decision on a command that is rejected."""
         removed = ABSENT if isinstance(refused, RemovedError) else None
-        return self._reply(work, plan, refused.reply), removed, None
+        return work.rejected(plan, refused.reply), removed, None
 
-    def _reply(self, work: Work, plan: Plan, reply: Reply) -> bytes:
-        out = plan[3]
-        assert isinstance(out, Replies), "a connection plans with its slots"
-        out.owner.rejected(reply)
-        return record.rejected(work.bound, plan, reply)
-
-    def _reject(self, work: Work, plan: Plan, reply: Reply) -> None:
-        plan[3][plan[4]] = self._reply(work, plan, reply)
+    def _reject(self, work: Work[PlannedRows], plan: Plan, reply: Reply) -> None:
+        plan[3][plan[4]] = work.rejected(plan, reply)
         work.bound.settle()
 
-    def _fail_each(self, work: Work, plans: list[Plan], error: Exception) -> None:
+    def _fail_each(self, work: Work[PlannedRows], plans: list[Plan], error: Exception) -> None:
         """Reply to commands that the store has not carried out."""
         for plan in plans:
             if isinstance(error, RefusedWriteError):

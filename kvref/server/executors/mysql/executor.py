@@ -39,10 +39,11 @@ from kvref.server.executors.mysql.batching import Batching, dedicated_connection
 from kvref.server.executors.mysql.command import Command, Transaction
 from kvref.server.executors.mysql.fast_path import MySQLFastPath
 from kvref.server.executors.mysql.plain_commands import Origin
-from kvref.server.executors.mysql.planned import APART, MySQLScheduler, PlannedWork, takes_plans
+from kvref.server.executors.mysql.planned import APART, MySQLScheduler, takes_plans
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.reads import without_deleted
 from kvref.server.planner import Planner
+from kvref.server.work import Work
 from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
@@ -97,7 +98,7 @@ class MySQLExecutor:
         self._planned: MySQLScheduler | None = None
         if planned:
             self._planned = MySQLScheduler(self, self._connect, self.begin, self.end, store.login.together)
-        self._works: dict[PlainTable, PlannedWork] = {}
+        self._works: dict[PlainTable, Work[MySQLRows]] = {}
         self._planners: dict[tuple[PlainTable, Right, bool], Planner | None] = {}
         if not isolation.row_locks:
             _log.warning(
@@ -228,7 +229,7 @@ class MySQLExecutor:
             self._works = {each: work for each, work in self._works.items() if work.rows.live}
             bound = Bound(session, table.mapping)
             rows = MySQLRows(bound, table, identities, self._isolation, session.shared.directory)
-            work = self._works[table] = PlannedWork(bound, rows)
+            work = self._works[table] = Work(bound, rows)
         return Planner(work, Words(session), self._planned, wire_rules, self.up_to_date)
 
     def end(self, transaction: Transaction) -> None:

@@ -18,7 +18,6 @@ from typing import Any, Final, cast
 
 from kvref.engine.dispatch import execute
 from kvref.engine.plans import record
-from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CachedRow, Plan, RemovedError
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
@@ -29,6 +28,7 @@ from kvref.server.executors.mysql.command import Command, Runner, Transaction
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.writes import UNDONE
 from kvref.server.slots import Replies, Slots
+from kvref.server.work import Work
 from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import write_batch
@@ -52,23 +52,6 @@ def takes_plans(store: MySQLStore, isolation: Isolation) -> bool:
     """
     enough = store.login.most(batches=False) >= MIN_CONNECTIONS + APART
     return enough and not isolation.batches and store.row_cache is None and store.login.reads == PRIMARY
-
-
-class PlannedWork:
-    """The planned commands of one mapping, see `kvref.server.scheduler.Work`.
-
-    Args:
-        bound: by which rules they are decided.
-        rows: the rows of the mapping.
-    """
-
-    __slots__ = ("bound", "plans", "rows", "writers")
-
-    def __init__(self, bound: Bound, rows: MySQLRows) -> None:
-        self.bound = bound
-        self.rows = rows
-        self.plans: list[Plan] = []
-        self.writers: set[Replies] = set()
 
 
 class _Line:
@@ -103,7 +86,7 @@ class _Run:
 
     __slots__ = ("line", "plans", "work", "writes")
 
-    def __init__(self, work: PlannedWork, line: _Line, *, writes: bool) -> None:
+    def __init__(self, work: Work[MySQLRows], line: _Line, *, writes: bool) -> None:
         self.work = work
         self.line = line
         self.writes = writes
@@ -133,7 +116,7 @@ class _Task:
 
     __slots__ = ("counted", "events", "identity", "line", "plan", "reply", "word", "work", "written")
 
-    def __init__(self, work: PlannedWork, plan: Plan, line: _Line) -> None:
+    def __init__(self, work: Work[MySQLRows], plan: Plan, line: _Line) -> None:
         self.work = work
         self.plan = plan
         self.line = line
@@ -170,7 +153,7 @@ class MySQLScheduler:
         self._reading, self._writing = connect(), connect()
         self._reads = Queued(self._read, self._width, runner)
         self._writes = Queued(self._write, self._width, runner)
-        self._works: list[PlannedWork] = []
+        self._works: list[Work[MySQLRows]] = []
         self._slots: list[Slots] = []
         self._lines: dict[int, _Line] = {}  # by the identity of the slots of a connection
         self._parts: dict[Replies, tuple[Slots, list[int]]] = {}
@@ -181,7 +164,7 @@ class MySQLScheduler:
         await self._reading.close()
         await self._writing.close()
 
-    def add(self, work: PlannedWork, slots: Slots) -> None:
+    def add(self, work: Work[MySQLRows], slots: Slots) -> None:
         """Carry out the plans of a mapping from the end of this turn on, see `Scheduler.add`."""
         slots.planned = True
         self._slots.append(slots)
@@ -236,11 +219,11 @@ class MySQLScheduler:
             if not slots.open:
                 self._lines.pop(id(slots), None)
 
-    def _width(self, work: PlannedWork) -> int:
+    def _width(self, work: Work[MySQLRows]) -> int:
         """Return how many keys of a mapping one statement may have."""
         return max(1, min(self._together, MAX_BYTES // work.rows.largest))
 
-    async def _read(self, work: PlannedWork, runs: list[_Run]) -> None:
+    async def _read(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
         """Carry out gets of one mapping."""
         runs = self._without_blocked(runs)
         if not runs:
@@ -263,13 +246,12 @@ class MySQLScheduler:
                     else:
                         out[place] = decide([rows[each] for each in word], word, command)
                 except RefusedError as refused:
-                    cast(Replies, out).owner.rejected(refused.reply)
-                    out[place] = record.rejected(bound, plan, refused.reply)
+                    out[place] = work.rejected(plan, refused.reply)
         bound.settle()
         for run in runs:
             self._completed(run.line, cast(Replies, run.plans[0][3]), len(run.plans))
 
-    async def _write(self, work: PlannedWork, runs: list[_Run]) -> None:
+    async def _write(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
         """Carry out commands of one mapping that may write, in one transaction."""
         runs = self._without_blocked(runs)
         if not runs:
@@ -315,8 +297,8 @@ class MySQLScheduler:
 
     async def _retry(
         self,
-        carry_out: Callable[[PlannedWork, list[_Run]], Any],
-        work: PlannedWork,
+        carry_out: Callable[[Work[MySQLRows], list[_Run]], Any],
+        work: Work[MySQLRows],
         runs: list[_Run],
         error: Exception,
     ) -> None:
@@ -340,15 +322,16 @@ class MySQLScheduler:
     def _hang(self, tasks: Iterable[_Task], error: HangError) -> None:
         """Fail commands, and all that wait for a group: they would time out too."""
         self._runner.looked(anew=False)
-        failed = [*tasks]
-        while True:
-            runs = cast("list[_Run]", [*self._reads.queue.take_all(), *self._writes.queue.take_all()])
-            failed += [task for run in runs for task in _tasks(run)]
-            if not failed:
-                return
+        failed = [*tasks, *self._queued()]
+        while failed:
             for each in failed:
                 self._reject(each, ServerError(str(error)))
-            failed = []
+            failed = self._queued()  # what has waited for them
+
+    def _queued(self) -> list[_Task]:
+        """Take all commands that wait for a group."""
+        runs = cast("list[_Run]", [*self._reads.queue.take_all(), *self._writes.queue.take_all()])
+        return [task for run in runs for task in _tasks(run)]
 
     def _decide(self, task: _Task, found: dict[bytes, Found]) -> Operation | None:
         """Decide a command and keep its reply; return what it writes."""
@@ -364,8 +347,7 @@ class MySQLScheduler:
             if new is not None:
                 operation = task.work.rows.operation(word, row, new, parameters)
         except RefusedError as refused:
-            task.reply = record.rejected(bound, task.plan, refused.reply)
-            cast(Replies, task.plan[3]).owner.rejected(refused.reply)
+            task.reply = task.work.rejected(task.plan, refused.reply)
             if isinstance(refused, RemovedError):
                 operation = task.work.rows.operation(word, found[word], found[word].row, None)
         task.counted, bound.counted = bound.counted, counted
@@ -373,10 +355,8 @@ class MySQLScheduler:
         return operation
 
     def _reject(self, task: _Task, reply: Reply) -> None:
-        bound = task.work.bound
-        cast(Replies, task.plan[3]).owner.rejected(reply)
-        shown = record.rejected(bound, task.plan, reply)
-        bound.settle()
+        shown = task.work.rejected(task.plan, reply)
+        task.work.bound.settle()
         self._finish(task, shown)
 
     def _leave(self, tasks: Sequence[_Task], *, stale: bool = False) -> None:
@@ -426,7 +406,7 @@ class _Group:
         written: identities of the rows that are written.
     """
 
-    def __init__(self, work: PlannedWork, connection: DedicatedConnection, width: int) -> None:
+    def __init__(self, work: Work[MySQLRows], connection: DedicatedConnection, width: int) -> None:
         self._work = work
         self._rows = work.rows
         self._connection = connection
@@ -471,7 +451,7 @@ class _Group:
         self, tasks: list[_Task], decide: Callable[[_Task, dict[bytes, Found]], Operation | None], *, last: bool
     ) -> None:
         words = [each.word for each in tasks]
-        found, missing = await self._connection.call(_lock, self._rows, words)
+        found, missing = await self._connection.call(self._rows.lock_many, words)
         self._work.bound.now = int(time.time())
         writers: list[_Task] = []
         operations: list[Operation] = []
@@ -493,7 +473,7 @@ class _Group:
         if last:
             answers, self._outcome = await self._connection.call(_write_and_commit, write, operations, self.written)
         else:
-            answers = await self._connection.call(_write, write, operations)
+            answers = await self._connection.call(write, operations)
         for each, answer in zip(writers, answers, strict=True):
             if answer is None:
                 each.written = True
@@ -521,7 +501,7 @@ class _Group:
         return outcome
 
 
-def _runs(work: PlannedWork, plans: Sequence[Plan], lines: Mapping[Replies, _Line]) -> Iterable[_Run]:
+def _runs(work: Work[MySQLRows], plans: Sequence[Plan], lines: Mapping[Replies, _Line]) -> Iterable[_Run]:
     """Return plans as runs, each of one list of replies."""
     runs: dict[int, _Run] = {}  # the last one of each list
     found: list[_Run] = []
@@ -550,12 +530,6 @@ def _again(tasks: Iterable[_Task]) -> list[_Run]:
     return runs
 
 
-def _lock(
-    connection: MySQLConnection, rows: MySQLRows, words: Sequence[bytes]
-) -> tuple[dict[bytes, Found], set[bytes]]:
-    return rows.lock_many(connection, words)
-
-
 def _write_in_order(lines: Sequence[_Line], connection: MySQLConnection, operations: Sequence[Operation]) -> list[Any]:
     """Write rows one by one, see `write_batch.carry_out`, but none of a connection behind one that is not written."""
     answers: list[Any] = []
@@ -566,14 +540,6 @@ def _write_in_order(lines: Sequence[_Line], connection: MySQLConnection, operati
             failed.add(line)
         answers.append(answer)
     return answers
-
-
-def _write(
-    connection: MySQLConnection,
-    write: Callable[[MySQLConnection, Sequence[Operation]], list[Any]],
-    operations: Sequence[Operation],
-) -> list[Any]:
-    return write(connection, operations)
 
 
 def _read_parts(connection: MySQLConnection, rows: MySQLRows, words: list[bytes], width: int) -> dict[bytes, CachedRow]:

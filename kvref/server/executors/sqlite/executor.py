@@ -33,7 +33,8 @@ from kvref.server.executors.execution import Execution
 from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 from kvref.server.planner import Planner
-from kvref.server.scheduler import Scheduler, Work
+from kvref.server.scheduler import Scheduler
+from kvref.server.work import Work
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.errors import BusyError
 from kvref.storage.sqlite.plans import SQLiteRows, unplanned
@@ -93,7 +94,7 @@ class SQLiteExecutor:
         self._down = ""  # why nothing can be answered from the store
         self.plans = plans and not isolation.batches
         self._scheduler = Scheduler(self._commits, lock_wait) if plans else None
-        self._works: dict[CachedTable, Work] = {}
+        self._works: dict[CachedTable, Work[SQLiteRows]] = {}
         self.planners: dict[tuple[CachedTable, Right, bool], Planner | None] = {}
 
     def begin(self, reads: str = "") -> Transaction:  # noqa: ARG002 - see `Executor`
