@@ -13,12 +13,12 @@ from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import browser
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from live import target_or_skip
-from reports import HEADER
+from helpers import browser
+from helpers.live import target_or_skip
+from helpers.reports import HEADER
 
 from kvref.cli import main
 from kvref.errors import SuiteError

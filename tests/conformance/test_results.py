@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import reports
+from helpers import reports
 
 from kvref.errors import SuiteError
 from kvref_conformance import results

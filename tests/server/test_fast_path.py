@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from helpers.serving import Served, serving
 from server.conversations import Peer, converse, frame
-from serving import Served, serving
 
 from kvref import collations, profiles
 from kvref.storage.sqlite.store import SQLiteStore

@@ -11,13 +11,13 @@ from contextlib import ExitStack, closing, suppress
 
 import pymysql
 import pytest
-from database import database_or_skip, map_table, sql, stopped, until_one_waits, until_rows
-from live import MYSQL_8
-from proxy import proxy_to
+from helpers.database import database_or_skip, map_table, sql, stopped, until_one_waits, until_rows
+from helpers.live import MYSQL_8
+from helpers.proxy import proxy_to
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until
 from server.conversations import Frame, Peer
 from server.writers import UNKNOWN
-from serving import Served, ask, serving
-from waiting import until
 
 from kvref_testbed.targets import SQLServer
 

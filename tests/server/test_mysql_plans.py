@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8
+from helpers.serving import Served
 from server.at_once import serving_without_pauses
-from serving import Served
 
 from kvref_testbed.targets import SQLServer
 

@@ -14,9 +14,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from helpers.serving import Served, ask, serving, sockets, until_read, workers
+from helpers.waiting import until
 from server.listeners.talk import authority, frame, trusting
-from serving import Served, ask, serving, sockets, until_read, workers
-from waiting import until
 
 TWO = ("--workers", "2")
 ROW = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from database import database_or_skip, sql
-from http_client import fetch
-from live import nightly
+from helpers.database import database_or_skip, sql
+from helpers.http_client import fetch
+from helpers.live import nightly
+from helpers.serving import Served, ask, running, workers
+from helpers.waiting import until, until_equal
 from server.in_process import HERE, InProcess
-from serving import Served, ask, running, workers
-from waiting import until, until_equal
 
 from kvref import profiles
 from kvref.server.server import Server

@@ -17,11 +17,11 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from database import database_or_skip, sql
+from helpers.database import database_or_skip, sql
+from helpers.serving import Served, ask, serving, sockets, workers
+from helpers.waiting import until
 from server.listeners.talk import authority, trusting
 from server.writers import SHARED, Writer, differences
-from serving import Served, ask, serving, sockets, workers
-from waiting import until
 
 TWO = ("--workers", "2")
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pymysql
 import pytest
-from database import sql
-from live import sql_server_or_skip
+from helpers.database import sql
+from helpers.live import sql_server_or_skip
+from helpers.waiting import until, until_risen
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
-from waiting import until, until_risen
 
 from kvref import profiles
 from kvref.errors import ConfigError, StoreError

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from database import database_or_skip, map_table, sql
-from http_client import AT, metrics
-from row_cache_checker import FILL, SERVE, statistics
+from helpers.database import database_or_skip, map_table, sql
+from helpers.http_client import AT, metrics
+from helpers.row_cache_checker import FILL, SERVE, statistics
+from helpers.serving import Served, ask, ask_gets, command, running, serving
+from helpers.waiting import until, until_equal
 from server.row_cache.checks import fill, hits, logs_cascades
-from serving import Served, ask, ask_gets, command, running, serving
-from waiting import until, until_equal
 
 from kvref.cli import main
 from kvref_testbed.targets import SQLServer

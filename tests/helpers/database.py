@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from live import sql_server_or_skip
-from waiting import until, until_equal
 
+from helpers.live import sql_server_or_skip
+from helpers.waiting import until, until_equal
 from kvref_testbed.targets import SQLServer
 
 

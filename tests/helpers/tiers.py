@@ -16,11 +16,12 @@ from typing import Any, Final
 
 import pytest
 
-TESTS: Final = Path(__file__).parent
+TESTS: Final = Path(__file__).parents[1]
 NOT_UNIT: Final = frozenset({"live", "long", "programs", "serial", "nightly"})
 # Modules that start programs.
 STARTERS: Final = frozenset(
-    {"subprocess", "live", "serving", "database", "faulty", "proxy", "browser", "psutil", "kvref_testbed.targets"}
+    {"subprocess", "psutil", "kvref_testbed.targets"}
+    | {f"helpers.{name}" for name in ("live", "serving", "database", "faulty", "proxy", "browser", "warm", "guide")}
 )
 # Audit events of programs that start; of `multiprocessing` too.
 PROGRAM_EVENTS: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.system", "os.exec", "os.fork"})

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
 
-from waiting import until
-from warm import Warm
+from helpers.waiting import until
+from helpers.warm import Warm
 
 START_SECONDS = 20.0
 LOOKS = 4  # connections that show the states of others

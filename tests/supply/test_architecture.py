@@ -13,7 +13,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 VIOLATIONS = [
     ("kvref/protocol/text.py", "import kvref.engine.mapping", "each package imports only the packages below it"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import http.client
 import re
 
-from serving import Served
-from waiting import until_equal
+from helpers.serving import Served
+from helpers.waiting import until_equal
 
 AT = ("--metrics", "127.0.0.1:0")  # options of `serving`
 

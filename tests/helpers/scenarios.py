@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import points as made
-
+from helpers import points as made
 from kvref_bench.load.histogram import index
 from kvref_bench.load.plan import Kind
 from kvref_bench.load.result import Cell, Usage, WorkerResult

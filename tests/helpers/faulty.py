@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from waiting import until_listening
+from helpers.waiting import until_listening
 
-SERVER = Path(__file__).parent / "conformance" / "faulty_server.py"
+SERVER = Path(__file__).parents[1] / "conformance" / "faulty_server.py"
 # Runs a command of kvref in an empty directory, its report in `out`.
 Kvref = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from consistency.report import MARKS, RECORD, table
 from consistency.systems import SETUPS
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "consistency.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "consistency.md"
 AGAIN = "run `bash .ci/consistency`"
 
 

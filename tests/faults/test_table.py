@@ -8,7 +8,7 @@ from pathlib import Path
 from faults.description import described
 from faults.survived import MARKS, RECORD, table
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "faults.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
 AGAIN = "run `bash .ci/faults`"
 
 

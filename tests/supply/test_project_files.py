@@ -22,7 +22,7 @@ from kvref_testbed import targets
 
 pytestmark = pytest.mark.programs
 
-ROOT: Final = Path(__file__).parent.parent
+ROOT: Final = Path(__file__).parents[2]
 HOST: Final = ROOT / ".github"
 PARTS: Final = ("conformance", "bench")
 WORKFLOWS: Final = sorted((HOST / "workflows").glob("*.yml"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from platformdirs import user_cache_path
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def example_packages() -> Path:

@@ -7,8 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from live import missing_skips
-
+from helpers.live import missing_skips
 from kvref_testbed.targets import MissingError
 from kvref_testbed.targets.builds import mirror
 from kvref_testbed.targets.needs import tool

@@ -1,4 +1,4 @@
-"""Generate docs/differences-from-memcached.md: `python tests/differences.py` writes it."""
+"""Generate docs/differences-from-memcached.md: `PYTHONPATH=docs python -m generators.memcached` writes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kvref import profiles
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "differences-from-memcached.md"
 # Reasons of facts for which the profiles state none.
 REASONS = {
@@ -21,7 +21,7 @@ REASONS = {
 HEAD = """# Differences from memcached
 
 This page is generated from the facts of the profiles `kvref` (the default) and `memcached` (memcached 1.6.18). To write it
-again, run `python tests/differences.py`.
+again, run `PYTHONPATH=docs python -m generators.memcached`.
 
 Details of expiry times and meta commands, such as marks that a restart removes, are in
 [Deliberate differences from memcached](reference/protocol.md#deliberate-differences-from-memcached).

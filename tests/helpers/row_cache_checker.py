@@ -3,7 +3,7 @@
 A single thread takes random steps by SQL and by memcached and knows what each get must reply (`Stepper`); then several
 threads write and read at once, and each reply must be between the last answered and the last begun write (`race`).
 
-    python tests/row_cache_checker.py mariadb --seed 7 --seconds 300      # many quick steps; prints how many
+    PYTHONPATH=tests python -m helpers.row_cache_checker mariadb --seed 7 --seconds 300      # many quick steps; prints how many
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from typing import Any, Self
 import click
 import psutil
 import pymysql
-from database import database_or_skip, map_table, sql
-from serving import Served, ask, ask_binary, ask_gets, receive_gets, serving
-from waiting import until
 
+from helpers.database import database_or_skip, map_table, sql
+from helpers.serving import Served, ask, ask_binary, ask_gets, receive_gets, serving
+from helpers.waiting import until
 from kvref_testbed.targets import SQLServer
 
 # What is committed survives the end of the process, though not of the machine.

@@ -16,7 +16,7 @@ from kvref.cli import main, registry
 from kvref.server.settings import SETTINGS
 from kvref_testbed.targets import names
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"
 GENERATED = ("commands", "specification", "differences", "deviations", "generated", "notebooks")

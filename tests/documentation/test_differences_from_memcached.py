@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from differences import HEAD, PAGE, page
+from generators.memcached import HEAD, PAGE, page
 
 
 def test_the_committed_page_is_the_generated_one() -> None:
-    assert PAGE.read_text() == page(), "run python tests/differences.py"
+    assert PAGE.read_text() == page(), "run PYTHONPATH=docs python -m generators.memcached"
 
 
 def test_the_page_names_what_differs() -> None:

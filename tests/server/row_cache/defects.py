@@ -1,4 +1,4 @@
-"""Runs `kvref` with one defect of the row cache over a database server: `python row_cache_defects.py NAME serve …`."""
+"""Runs `kvref` with one defect of the row cache over a database server: `python defects.py NAME serve …`."""
 
 from __future__ import annotations
 
