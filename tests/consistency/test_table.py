@@ -9,7 +9,7 @@ from consistency.report import MARKS, RECORD, table
 from consistency.systems import SETUPS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "consistency.md"
-AGAIN = "run `bash .ci/consistency`"
+AGAIN = "run `bash .ci/part consistency`"
 
 
 def test_the_table_is_that_of_the_record() -> None:

@@ -9,7 +9,7 @@ from faults.description import described
 from faults.survived import MARKS, RECORD, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
-AGAIN = "run `bash .ci/faults`"
+AGAIN = "run `bash .ci/part faults`"
 
 
 def test_the_table_is_that_of_the_record() -> None:

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.programs
 ROOT: Final = Path(__file__).parents[2]
 HOST: Final = ROOT / ".github"
 PARTS: Final = ("conformance", "bench")
+TOX: Final = (ROOT / "tox.ini").read_text(encoding="utf-8")
 WORKFLOWS: Final = sorted((HOST / "workflows").glob("*.yml"))
 FORMS: Final = sorted((HOST / "ISSUE_TEMPLATE").glob("*.yml"))
 PAGES: Final = (
@@ -80,11 +81,10 @@ def test_every_tier_of_tests_has_a_workflow() -> None:
         ".ci/lint",
         ".ci/test",
         ".ci/conform",
-        ".ci/legs",
+        ".ci/part",
         ".ci/docs",
         ".ci/nightly",
         ".ci/build",
-        ".ci/check-version",
     }
 
 
@@ -102,6 +102,28 @@ def test_the_workflow_of_conformance_has_known_targets() -> None:
 def test_the_nightly_workflow_has_every_part() -> None:
     listed = subprocess.run(["bash", ".ci/nightly", "--list"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ["packages", *matrix("nightly", "part", "part")] == listed.stdout.split()
+
+
+def test_every_part_that_is_named_exists_and_is_an_environment_of_tox() -> None:
+    listed = subprocess.run(["bash", ".ci/part", "--list"], cwd=ROOT, capture_output=True, text=True, check=True)
+    parts = set(listed.stdout.split())
+    files = [*WORKFLOWS, *(ROOT / page for page in PAGES), ROOT / ".ci" / "run", *(ROOT / "docs").rglob("*.md")]
+    named = {name for path in files for name in re.findall(r"\.ci/part ([a-z-]+)", path.read_text(encoding="utf-8"))}
+    assert named <= parts
+    assert set(matrix("nightly", "part", "part")) <= parts
+    unknown = subprocess.run(["bash", ".ci/part", "gone"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (unknown.returncode, unknown.stderr) == (2, "there is no part gone\n")
+    environments = set(re.findall(r"[\w-]+", "".join(re.findall(r"^\[testenv:\{(.+)\}\]$", TOX, re.MULTILINE))))
+    # The other three are an installation and pytest with a mark.
+    assert environments == parts - {"packages", "tests", "serial"}
+
+
+def test_the_folder_has_few_commands() -> None:
+    commands = {path.name for path in (ROOT / ".ci").iterdir() if not path.suffix and path.name != "settings"}
+    assert len(commands) <= 10
+    assert {"run", "setup", "test", "lint", "conform"} <= commands
+    for name in commands:
+        subprocess.run(["bash", "-n", f".ci/{name}"], cwd=ROOT, check=True)
 
 
 @pytest.mark.parametrize("path", [path for path in FORMS if path.stem != "config"], ids=lambda path: path.stem)
@@ -154,7 +176,7 @@ def test_the_installed_package_has_the_version() -> None:
     ids=["no tag", "its tag", "another tag"],
 )
 def test_the_files_of_a_release_name_the_version(tag: tuple[str, ...], code: int, said: str) -> None:
-    done = subprocess.run(["bash", ".ci/check-version", *tag], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(["bash", ".ci/build", "version", *tag], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, said in done.stderr) == (code, True), done.stderr
 
 
