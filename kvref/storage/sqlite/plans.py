@@ -16,6 +16,7 @@ from kvref.errors import StoreError
 from kvref.protocol.fast_path import shown
 from kvref.storage.config.codecs import UNSIGNED
 from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
+from kvref.storage.sqlite.blobs import Blob
 from kvref.storage.sqlite.errors import BusyError, StatementError
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
@@ -230,7 +231,8 @@ class SQLiteRows:
     def _rename(self, write: Write) -> None:
         """Overwrite a row, its key too, as the profile does for another spelling of it."""
         row = written_row(self._mapping, self._bound.key(write.word), write.parameters)
-        key = write.key[1:] if write.key[:1] == _OF_BLOB else self._bound.key(write.key)
+        blob = write.key[1:]
+        key = Blob.of(blob, blob) if write.key[:1] == _OF_BLOB else self._bound.key(write.key)
         cause = self._store.execute(Update(self._mapping, key, row, self._clears))
         if cause is not None:
             raise RefusedWriteError(cause)
