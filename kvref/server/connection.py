@@ -30,7 +30,7 @@ from kvref.server.listeners.listener import Listener
 from kvref.server.passed import MAX_PENDING, Passed
 from kvref.server.planner import Planner, Stop
 from kvref.server.reply_queue import ReplyQueue
-from kvref.server.slots import Slots
+from kvref.server.slots import Replies, Slots
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters
 from kvref.server.turns import Turns
@@ -170,7 +170,7 @@ class Connection:
         self._paused = False  # the client does not read
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
         self._planner: Planner | None = None  # also while anything waits in front of what arrives
-        self._slots = Slots(self) if host.executor.plans and host.pass_on is None else None
+        self._slots = Slots(self) if host.executor.plans else None
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
         self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
@@ -346,6 +346,8 @@ class Connection:
                 self._write(ready)
             else:
                 self._counters.bytes_written += len(ready)
+        if self._host.pass_on is not None and cast(Replies, replies).late:  # this process has written
+            self._loop.call_soon(self._pass_on)
 
     def rejected(self, reply: Reply) -> None:
         """See `SlotOwner`."""
@@ -826,6 +828,8 @@ class Connection:
 
     def _pass_on(self) -> None:
         """Let the process that writes to the file serve the connection, or go on where it cannot be passed on yet."""
+        if self._planned:
+            return  # the last of its replies passes it on
         if self._parser.at_command and self._parser.pending <= MAX_PENDING:
             pending = self._parser.take_all()
             if self._passed(pending, binary=is_binary(self._parser)):

@@ -43,7 +43,6 @@ MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 NOT_PLANNED: Final = {
     "store": "MySQL and MariaDB, and several stores in one server",
     "protocol": "the binary protocol",
-    "processes": "processes that pass connections on to the one that writes",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
     "prefixes": "all commands while `stats detail` is on",

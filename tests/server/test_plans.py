@@ -193,7 +193,7 @@ def test_which_verbs_are_planned(process: InProcess) -> None:
 
 def test_what_is_not_planned_is_listed() -> None:
     assert [*NOT_PLANNED] == [
-        "store", "protocol", "processes", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
+        "store", "protocol", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
         "columns", "rules", "commits",
     ]  # fmt: skip
 
