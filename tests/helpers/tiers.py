@@ -1,6 +1,6 @@
 """Which tests are unit tests, in which order tests run, and the guard that unit tests start no program.
 
-CONTRIBUTING.md lists the tiers. `live`, `long`, `programs`, `serial` and `nightly` are marks in the test files; `unit` is derived: a test is
+docs/development/tests.md lists the tiers. `live`, `long`, `programs`, `serial` and `nightly` are marks in the test files; `unit` is derived: a test is
 a unit test if neither its module nor its fixtures import anything that starts a program.
 """
 
@@ -60,7 +60,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 def _refuse_programs(event: str, arguments: tuple[Any, ...]) -> None:
     if _running and event in PROGRAM_EVENTS:
-        raise RuntimeError(f"{_running[0]} starts a program ({event} {arguments[:1]}): mark it, see CONTRIBUTING.md")
+        raise RuntimeError(
+            f"{_running[0]} starts a program ({event} {arguments[:1]}): mark it, see docs/development/tests.md"
+        )
 
 
 sys.addaudithook(_refuse_programs)
