@@ -571,7 +571,9 @@ class Connection:
         self._run()
 
     def commit_idle(self) -> None:
-        """Commit its batch, unless a command of it is on its way."""
+        """Commit its batch if there is one, unless a command of it is on its way."""
+        if not self._session.batch.open:
+            return
         if self._command is None and not self._commit.running and self._transport is not None:
             self._commit.start()
 
@@ -827,10 +829,13 @@ class Connection:
                 self._run()
 
     def _pass_on(self) -> None:
-        """Let the process that writes to the file serve the connection, or go on where it cannot be passed on yet."""
+        """Let the process that writes to the file serve the connection, or go on where it cannot be passed on yet.
+
+        A connection without a command may wait for a commit, too: until its first bytes decide the protocol it stays.
+        """
         if self._planned:
             return  # the last of its replies passes it on
-        if self._parser.at_command and self._parser.pending <= MAX_PENDING:
+        if self._heard and self._parser.starts_command and self._parser.pending <= MAX_PENDING:
             pending = self._parser.take_all()
             if self._passed(pending, binary=is_binary(self._parser)):
                 return

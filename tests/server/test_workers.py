@@ -352,10 +352,8 @@ def test_signals_to_all_processes_are_the_parents_to_decide(served: Served) -> N
 
 @pytest.mark.nightly
 def test_a_drain_answers_commits_open_batches_and_ends() -> None:
-    batch = (
-        "--set", "daemon_memcached_w_batch_size=10", "--set", "daemon_memcached_r_batch_size=10",
-        "--set", "innodb_api_trx_level=0",  # shows the rows of open batches
-    )  # fmt: skip
+    settings = ("daemon_memcached_w_batch_size=10", "daemon_memcached_r_batch_size=10", "innodb_api_trx_level=0")
+    batch = [word for each in settings for word in ("--set", each)]
     with database_or_skip("mysql-8.0") as database:
         with serving(f"{database.dsn}?connections=8", *TWO, *batch) as served, clients(served, 4) as many:
             for number, client in enumerate(many):
