@@ -87,7 +87,7 @@ def test_a_group_that_fails_is_carried_out_in_smaller_ones(process: InProcess, m
 
     def refuse(self: SQLiteRows, writes: Sequence[Write]) -> None:
         sizes.append(len(writes))
-        if any(write.word == b"bad" for write in writes):
+        if any(word == b"bad" for _, _, word, *_ in writes):
             raise StoreError("no room")
         apply(self, writes)
 

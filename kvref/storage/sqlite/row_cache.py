@@ -100,6 +100,20 @@ class RowCache:
         table.items[word] = item
         self.size += size
 
+    def _keep_all(self, table: CachedTable, rows: list[tuple[bytes, CachedRow]]) -> None:
+        """Keep items, see `keep`, none of which is kept now."""
+        planned = table.planned
+        if planned:
+            planned.update([each for each in rows if each[0] in planned])
+            rows = [each for each in rows if each[0] not in planned]
+        size = sum([len(word) + len(item[HIT]) for word, item in rows]) + len(rows) * OVERHEAD
+        if table.live and self.size + size <= self.limit:
+            table.items.update(rows)
+            self.size += size
+            return
+        for word, item in rows:
+            self.keep(table, word, item)
+
     def keep_missing(self, table: CachedTable, word: bytes) -> None:
         """Keep that the table has no row of a key, if that is committed and takes no room of an item.
 
@@ -211,6 +225,25 @@ class RowCache:
             else:
                 self._doubt(other)
 
+    def change_all(self, table: CachedTable, written: dict[bytes, CachedRow]) -> None:
+        """Note that rows are other ones from the next commit on.
+
+        Args:
+            table: of the mapping through which planned commands have written them, see `change`.
+            written: the rows then, by their keys, which are words that `plan` was called with.
+        """
+        tables = self._of_source.get(table.mapping.source, ())
+        if len(tables) != 1 or tables[0] is not table or table.unsure:
+            for word, row in written.items():
+                self.change(table.mapping, word, row)
+            return
+        planned = table.planned
+        for word in written:
+            planned.pop(word, None)
+            if table.missing:
+                self.appeared(table, word)
+        table.changed.update(written)
+
     def appeared(self, table: CachedTable, word: bytes) -> None:
         """Forget that a key, and those that are equal to it, have no row."""
         if not table.by_bytes:
@@ -222,10 +255,13 @@ class RowCache:
     def committed(self, *, lost: bool) -> None:
         """Handle a commit: the written rows are being synced to disk or, if the commit failed, lost."""
         for table in self._tables.values():
+            changed, table.changed = table.changed, {}
             if not lost:
-                table.syncing.update(table.changed)
+                if table.syncing:
+                    table.syncing.update(changed)
+                else:
+                    table.syncing = changed
                 table.unsure_syncing = table.unsure_syncing or table.unsure
-            table.changed = {}
             table.unsure = False
 
     def synced(self, *, lost: bool) -> None:
@@ -233,10 +269,11 @@ class RowCache:
         for table in self._tables.values():
             syncing, table.syncing = table.syncing, {}
             table.unsure_syncing = False
-            if not lost and not table.unsure:
-                for word, item in syncing.items():
-                    if item is not None and word not in table.changed:
-                        self.keep(table, word, item)
+            if syncing and not lost and not table.unsure:
+                changed = table.changed
+                self._keep_all(
+                    table, [(word, item) for word, item in syncing.items() if item is not None and word not in changed]
+                )
 
     def clear(self) -> None:
         """Forget all items: others have written."""
