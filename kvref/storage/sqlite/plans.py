@@ -70,11 +70,17 @@ class SQLiteRows:
 
     def plan_write(self, word: bytes) -> None:
         """See `PlannedRows`."""
-        table, cache = self._table, self._store.cache
-        if cache.plan(table, word) is not None or table.changed.get(word) is not None:
+        table = self._table
+        row = table.items.pop(word, None)
+        if row is not None:
+            table.planned[word] = row
+            return
+        if word not in table.planned:
+            table.planned[word] = None
+        if table.changed.get(word) is not None:
             return
         if table.by_bytes:
-            cache.appeared(table, word)
+            self._store.cache.appeared(table, word)
         else:  # the row may be shown under another spelling of its key
             self.rows, self.missing = _NO_ROWS, _NOTHING
 
@@ -321,7 +327,8 @@ class SQLiteRows:
         if late or overlay.all_late:
             return
         if key in table.planned:
-            table.planned[key] = row
+            if table.planned[key] is None:
+                self._store.cache.known(table, key, row)
         elif key == word:
             self._store.cache.keep(table, word, row)
 
