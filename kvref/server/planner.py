@@ -207,13 +207,12 @@ class Planner:
                 stop = Stop.INCOMPLETE if length - at <= MAX_OPEN_LINE else Stop.UNUSUAL
                 break
             words = data[at:end].split(b" ")
-            planner = deciders.get(words[0])
-            behind = _UNUSUAL if planner is None else planner(words, data, end + 2, slots)
+            behind = deciders.get(words[0], _unusual)(words, data, end + 2, slots)
             if behind < 0:
                 stop = Stop.INCOMPLETE if behind == _INCOMPLETE else Stop.UNUSUAL
                 break
             at = behind
-            if times is not None and out.names is not None:
+            if out.names is not None:
                 out.names += [TIMED_VERBS[words[0]]] * (len(out) - len(out.names))
             if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
@@ -332,7 +331,8 @@ class Planner:
             return _UNUSUAL
         name, decide = self._store[verb]
         self._rows.plan_write(key)
-        out = slots.begin()
+        out = slots.current
+        assert out is not None, "called while input is planned"
         self._work.plans.append((decide, key, (name, kept, time, data[behind:end], number, quiet), out, len(out)))
         out.append(b"")
         self._writes = True
@@ -398,7 +398,8 @@ class Planner:
 
     def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
         self._rows.plan_write(key)
-        out = slots.begin()
+        out = slots.current
+        assert out is not None, "called while input is planned"
         self._work.plans.append((decide, key, command, out, len(out)))
         out.append(b"")
         self._writes = True
@@ -407,9 +408,15 @@ class Planner:
         self, decide: Callable[..., object], key: bytes | tuple[bytes, ...], command: object, slots: Slots
     ) -> None:
         slots.reads += len(key) if isinstance(key, tuple) else 1
-        out = slots.begin()
+        out = slots.current
+        assert out is not None, "called while input is planned"
         self._work.plans.append((decide, key, command, out, len(out)))
         out.append(b"")
+
+
+def _unusual(_words: list[bytes], _data: bytes, _behind: int, _slots: Slots) -> int:
+    """Leave a command to the parser."""
+    return _UNUSUAL
 
 
 def _is_number(word: bytes, digits: int) -> bool:

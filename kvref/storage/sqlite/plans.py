@@ -86,7 +86,8 @@ class SQLiteRows:
 
     def release(self) -> None:
         """See `PlannedRows`."""
-        self._store.cache.release(self._table)
+        if self._table.planned:
+            self._store.cache.release(self._table)
         self.rows, self.missing = self._table.items, self._table.missing
 
     def begin(self) -> bool:
@@ -161,8 +162,13 @@ class SQLiteRows:
             else:
                 others.append(write)
         try:
-            apply = self._apply_all if len(merged) == 1 else self._apply_together
-            rowids = apply(cells, others)
+            rowids: Sequence[int] = ()
+            if len(merged) > 1:
+                rowids = self._apply_together(cells, others)
+            elif cells:
+                self._overwrite(cells)
+            else:
+                rowids = (self._apply(others[0]),)
         except StoreError as error:
             if isinstance(error.__cause__, sqlite3.IntegrityError) and self._store.in_transaction:
                 raise RefusedWriteError(str(error.__cause__)) from error
@@ -225,13 +231,17 @@ class SQLiteRows:
             The rowids of the rows of the others, 0 where it is not known.
         """
         if cells:
-            if self._to_sql:
-                cells = [_to_sql(each, self._to_sql) for each in cells]
-            store = self._store
-            done = store.ask(self._update, cells[0]) if len(cells) == 1 else store.ask_many(self._update, cells)
-            if done.rowcount != len(cells):
-                raise RefusedWriteError(IGNORED)
+            self._overwrite(cells)
         return [self._apply(write) for write in others]
+
+    def _overwrite(self, cells: list[Parameters]) -> None:
+        """Overwrite rows by rowid, see `_apply_all`."""
+        if self._to_sql:
+            cells = [_to_sql(each, self._to_sql) for each in cells]
+        store = self._store
+        done = store.ask(self._update, cells[0]) if len(cells) == 1 else store.ask_many(self._update, cells)
+        if done.rowcount != len(cells):
+            raise RefusedWriteError(IGNORED)
 
     def _apply(self, write: Write) -> int:
         """Carry out one write; return the rowid of its row, 0 if it is not known."""
