@@ -83,7 +83,8 @@ class Scheduler:
             if number is None:
                 settled(waiting, "")
             else:
-                self._commits.when_settled(number, partial(settled, waiting))
+                # A command alone in its turn has no others to share its commit with.
+                self._commits.when_settled(number, partial(settled, waiting), at_once=len(slots) == 1)
 
     def _carry_out(self, work: Work[PlannedRows]) -> None:
         plans, work.plans = work.plans, []

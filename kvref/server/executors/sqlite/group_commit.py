@@ -65,10 +65,14 @@ class GroupCommit:
             return self._number
         return None if self._syncing is None else self._number - 1
 
-    def when_settled(self, number: int, settled: Settled) -> None:
+    def when_settled(self, number: int, settled: Settled, *, at_once: bool = False) -> None:
         """See `Commits`: call back when a commit is on the disk."""
         if self._syncing is not None and number != self._number:
             self._syncing.append(settled)
+            return
+        if at_once and self._syncing is None and not self._waiting:
+            self._waiting.append(settled)
+            self.commit()
             return
         if not self._waiting:
             self._until = self._loop.time() + GATHER
