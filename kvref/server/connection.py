@@ -263,12 +263,19 @@ class Connection:
         """Take what arrived and answer every complete command."""
         self.heard_at = now = self._loop.time()
         self._counters.bytes_read += len(data)
+        planner = self._planner
+        if planner is not None:
+            fresh = planner.fresh(now)
+            if fresh and data[:4] == _GET and self._times is None and not self._slots.open:  # type: ignore[union-attr]  # a planner fills slots
+                reply = planner.hit(data)
+                if reply is not None:
+                    self._write(reply, get=True)
+                    return
+            self._take_planned(planner, data, fresh=fresh)
+            return
         if len(data) > GREEDY:
             self._host.loop_turn.end()  # what has arrived behind it meanwhile may be read in the same turn
         if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
-            return
-        if self._planner is not None:
-            self._take_planned(self._planner, data, now)
             return
         fast = self._fast_path
         if fast is not None and self._command is None and fast.usable(now):
@@ -281,34 +288,45 @@ class Connection:
                     times.replied(_HIT)
                 self._write(reply, get=True)
                 return
-            if len(data) <= GREEDY or not self._host.turns.busy:
-                rest = self._take(fast, data)
-                if not rest:
-                    return
-                if self._waits:
-                    self._parser.feed(rest)
-                    self._throttle()
-                    return
-                if REST < len(rest) < len(data):
-                    self._parser.feed(rest)
-                    self._await_turn()
-                    return
-                data = rest
+            data = self._take_fast(fast, data)
+            if not data:
+                return
         self._take_input(data)
 
-    def _take_planned(self, planner: Planner, data: bytes, now: float) -> None:
-        """Plan the commands at the beginning of the input, and give what is left to the parser."""
-        slots = self._slots
-        assert slots is not None, "a planner fills slots"
-        if planner.fresh(now):
+    def _take_fast(self, fast: FastPath, data: bytes) -> bytes:
+        """Run the simple commands at the beginning of the input; return what is for the parser."""
+        if len(data) > GREEDY and self._host.turns.busy:
+            return data
+        rest = self._take(fast, data)
+        if rest and self._waits:
+            self._parser.feed(rest)
+            self._throttle()
+            return b""
+        if REST < len(rest) < len(data):
+            self._parser.feed(rest)
+            self._await_turn()
+            return b""
+        return rest
+
+    def _take_planned(self, planner: Planner, data: bytes, *, fresh: bool) -> None:
+        """Plan the commands at the beginning of the input, and give what is left to the parser.
+
+        Args:
+            planner: plans them.
+            data: what arrived.
+            fresh: see `Planner`.
+        """
+        if len(data) > GREEDY:
+            self._host.loop_turn.end()  # see `data_received`
+        if fresh:
             times = self._times
-            started = 0.0 if times is None else times.now()
-            reply = None if slots.open or data[:4] != _GET else planner.hit(data)
-            if reply is not None:
-                if times is not None:
+            if times is not None and data[:4] == _GET and not self._planned:
+                started = times.now()
+                reply = planner.hit(data)
+                if reply is not None:
                     times.sent(_HIT, started)
-                self._write(reply, get=True)
-                return
+                    self._write(reply, get=True)
+                    return
             if len(data) <= GREEDY or not self._host.turns.busy:
                 data = self._plan(planner, data)
                 if not data:

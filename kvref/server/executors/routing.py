@@ -130,7 +130,9 @@ class Transactions:
         self._waits = waits
         return self._number if waits else None
 
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - it is the last one
+    def when_settled(
+        self, number: int, settled: Callable[[str], None], *, at_once: bool = False  # noqa: ARG002 - it is the last one
+    ) -> None:  # fmt: skip
         """Call back when all of the commits are settled, see `Commits`."""
         left, lost = len(self._waits), ""
 
@@ -142,7 +144,7 @@ class Transactions:
                 settled(lost)
 
         for store, each in self._waits:
-            self._executors[store].commits_of(self._begun[store]).when_settled(each, one)
+            self._executors[store].commits_of(self._begun[store]).when_settled(each, one, at_once=at_once)
 
 
 class _Command:
