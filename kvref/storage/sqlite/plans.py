@@ -16,6 +16,7 @@ from kvref.errors import StoreError
 from kvref.protocol.fast_path import shown
 from kvref.storage.config.codecs import UNSIGNED
 from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
+from kvref.storage.sqlite.blobs import Blob
 from kvref.storage.sqlite.errors import BusyError, StatementError
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
@@ -278,7 +279,7 @@ class SQLiteRows:
         """Overwrite a row, its key too, as the profile does for another spelling of it."""
         _, written, word, _, _, parameters = write
         row = written_row(self._mapping, self._bound.key(word), parameters)
-        key = written[1:] if written[:1] == _OF_BLOB else self._bound.key(written)
+        key = Blob.of(written[1:], written[1:]) if written[:1] == _OF_BLOB else self._bound.key(written)
         cause = self._store.execute(Update(self._mapping, key, row, self._clears))
         if cause is not None:
             raise RefusedWriteError(cause)
@@ -350,7 +351,7 @@ class SQLiteRows:
                 key, data = to_bytes(text), to_bytes(value)
                 return key, (shown(key, shown_flags(flags), data), rowid, flags, cas, expiry, None)
         stored = self._sql.row(tuple(cells))
-        key = prefix + to_bytes(stored.key)
+        key = prefix + cells[0] if prefix else to_bytes(stored.key)
         return key, self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
 
     def _measure(self, size: int) -> None:
