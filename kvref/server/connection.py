@@ -279,34 +279,35 @@ class Connection:
             return
         fast = self._fast_path
         if fast is not None and self._command is None and fast.usable(now):
-            times = self._times
-            if times is not None:
-                times.start()
-            reply = None if self._out.replies or data[0] == REQUEST else fast.hit(data, self._loop_turn)
-            if reply is not None:
-                if times is not None:
-                    times.replied(_HIT)
-                self._write(reply, get=True)
+            if not self._out.replies and data[0] != REQUEST and self._hit_fast(fast, data):
                 return
-            data = self._take_fast(fast, data)
-            if not data:
-                return
+            if len(data) <= GREEDY or not self._host.turns.busy:
+                rest = self._take(fast, data)
+                if not rest:
+                    return
+                if self._waits:
+                    self._parser.feed(rest)
+                    self._throttle()
+                    return
+                if REST < len(rest) < len(data):
+                    self._parser.feed(rest)
+                    self._await_turn()
+                    return
+                data = rest
         self._take_input(data)
 
-    def _take_fast(self, fast: FastPath, data: bytes) -> bytes:
-        """Run the simple commands at the beginning of the input; return what is for the parser."""
-        if len(data) > GREEDY and self._host.turns.busy:
-            return data
-        rest = self._take(fast, data)
-        if rest and self._waits:
-            self._parser.feed(rest)
-            self._throttle()
-            return b""
-        if REST < len(rest) < len(data):
-            self._parser.feed(rest)
-            self._await_turn()
-            return b""
-        return rest
+    def _hit_fast(self, fast: FastPath, data: bytes) -> bool:
+        """Reply to a get of a cached row alone in the input; return whether it is one."""
+        times = self._times
+        if times is not None:
+            times.start()
+        reply = fast.hit(data, self._loop_turn)
+        if reply is None:
+            return False
+        if times is not None:
+            times.replied(_HIT)
+        self._write(reply, get=True)
+        return True
 
     def _take_planned(self, planner: Planner, data: bytes, *, fresh: bool) -> None:
         """Plan the commands at the beginning of the input, and give what is left to the parser.
@@ -360,10 +361,11 @@ class Connection:
         if names is not None and self._times is not None:
             self._times.sent([name for name, reply in zip(names, replies, strict=True) if reply], started)
         if ready:
+            self._counters.bytes_written += len(ready)
             if self._transport is not None:
-                self._write(ready)
-            else:
-                self._counters.bytes_written += len(ready)
+                if not self._host.alone:
+                    self._host.publish()
+                self._transport.write(ready)
         if self._host.pass_on is not None and cast(Replies, replies).late:  # this process has written
             self._loop.call_soon(self._pass_on)
 

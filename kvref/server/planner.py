@@ -274,11 +274,12 @@ class Planner:
                 self._misses += 1
                 slots.reply(END)
                 return behind
-            named = self._key(word, switches=True)
-            if named is None:
-                return _UNUSUAL
-            key = named
-            row = self._rows.rows.get(key)
+            if not self._is_word(word):
+                named = self._key(word, switches=True)
+                if named is None:
+                    return _UNUSUAL
+                key = named
+                row = self._rows.rows.get(key)
         if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
             self._plan_get(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return behind

@@ -44,6 +44,7 @@ class Storage:
         first = bound.mapping.values[0]
         self._width = ascii_width(first) if bound.one_text else -1
         self._has_text = has_text(first)
+        self._checks_appended = store.checks_numbers(bound.rules, "append")
 
     def set(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide a set, or a command whose condition holds."""
@@ -96,7 +97,8 @@ class Storage:
         bound, session, mapping = self._bound, self._session, self._mapping
         if not row[HIT]:
             bound.key(word)
-        store.check_numbers(session, mapping, _record(command, word), bound.now)
+        if self._checks_appended:
+            store.check_numbers(session, mapping, _record(command, word), bound.now)
         unmet = self._unmet(row, verb, number)
         if unmet is not None:
             return self._refused(verb, unmet, quiet=quiet)
@@ -104,16 +106,17 @@ class Storage:
         if self._rules.append_takes_request:
             kept = store.fit_flags(mapping, flags)
             expiry = store.fit_time(mapping, store.time_of(session, exptime, bound.now, from_now=True))
-        cells = store.appended(session, mapping, verb, flags, data, bound.cells(row))
+        cells = store.appended(session, mapping, verb, flags, data, bound.cells(row), bound.values_of)
         cas = bound.next_cas()
         bound.counted.append(self._names[verb][Status.STORED] + STORED_ITEM)
         bound.events.append((word, Change.STORED))
         new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
-        return b"" if quiet else b"STORED\r\n", new, bound.parameters(cells, kept, cas, expiry)
+        parameters = (*cells, kept, cas, expiry) if bound.all_mapped else bound.parameters(cells, kept, cas, expiry)
+        return b"" if quiet else b"STORED\r\n", new, parameters
 
     def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
         """Return the reply to a command whose condition does not hold, None where it holds; see `store.refusal`."""
-        present = bool(row[HIT]) and not self._bound.hides(row)
+        present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.hides(row))
         unmet = store.unmet(self._session, verb, present, row[CAS], number)
         if unmet is not None and verb == "add":
             self._bound.next_cas()  # the number is taken by then (cas-016, clock-001)

@@ -13,7 +13,7 @@ from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Parameters
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.errors import StoreError
-from kvref.protocol.fast_path import shown
+from kvref.protocol.fast_path import SHOWN
 from kvref.storage.config.codecs import UNSIGNED
 from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
 from kvref.storage.sqlite.blobs import Blob
@@ -66,7 +66,7 @@ class SQLiteRows:
         self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = sum(min(4 * each.width, MAX_ROW) if each.width else MAX_ROW for each in mapping.values)
         self.hits = 0
-        self._seen_largest = MIN_ROW
+        self._measured = False  # it is of rows that were read
         self._blobs = False
         self._checked_for_blobs = -1  # at which number of `RowCache.clears`
 
@@ -280,8 +280,7 @@ class SQLiteRows:
         """Overwrite a row, its key too, as the profile does for another spelling of it."""
         _, written, word, _, _, parameters = write
         row = written_row(self._mapping, self._bound.key(word), parameters)
-        blob = written[1:]
-        key = Blob.of(blob, blob) if written[:1] == _OF_BLOB else self._bound.key(written)
+        key = Blob.of(written[1:], written[1:]) if written[:1] == _OF_BLOB else self._bound.key(written)
         cause = self._store.execute(Update(self._mapping, key, row, self._clears))
         if cause is not None:
             raise RefusedWriteError(cause)
@@ -328,7 +327,9 @@ class SQLiteRows:
         else:
             rowid = 0
         key, row = self._row(cells, rowid, prefix)
-        self._measure(len(row[HIT]))
+        if len(row[HIT]) > self.largest or not self._measured:  # columns without a width would allow any size
+            self.largest = max(MIN_ROW, len(row[HIT]), self.largest if self._measured else 0)
+            self._measured = True
         if key != word:
             overlay.aliases[word] = key
         late = key in table.changed or key in table.syncing
@@ -351,14 +352,10 @@ class SQLiteRows:
             text, value, flags, cas, expiry = cells
             if type(text) is type(value) is str and type(flags) is type(cas) is type(expiry) is int:
                 key, data = to_bytes(text), to_bytes(value)
-                return key, (shown(key, shown_flags(flags), data), rowid, flags, cas, expiry, None)
+                return key, (SHOWN % (key, shown_flags(flags), len(data), data), rowid, flags, cas, expiry, None)
         stored = self._sql.row(tuple(cells))
-        key = prefix + to_bytes(stored.key)
+        key = prefix + cells[0] if prefix else to_bytes(stored.key)
         return key, self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
-
-    def _measure(self, size: int) -> None:
-        """Let `largest` follow the rows that are read: columns without a width would allow any size."""
-        self.largest = self._seen_largest = max(self._seen_largest, size)
 
     def _absent(self, word: bytes, overlay: Overlay, *, keep: bool) -> None:
         table = self._table

@@ -99,22 +99,6 @@ class RowCache:
         table.items[word] = item
         self.size += size
 
-    def _keep_all(self, table: CachedTable, rows: list[tuple[bytes, CachedRow]]) -> None:
-        """Keep items, see `keep`, none of which is kept now."""
-        planned = table.planned
-        if planned:
-            for word, item in rows:
-                if word in planned and planned[word] is None:
-                    self.known(table, word, item)
-            rows = [each for each in rows if each[0] not in planned]
-        size = sum([len(word) + len(item[HIT]) for word, item in rows]) + len(rows) * OVERHEAD
-        if table.live and self.size + size <= self.limit:
-            table.items.update(rows)
-            self.size += size
-            return
-        for word, item in rows:
-            self.keep(table, word, item)
-
     def keep_missing(self, table: CachedTable, word: bytes) -> None:
         """Keep that the table has no row of a key, if that is committed and takes no room of an item.
 
@@ -278,11 +262,25 @@ class RowCache:
         for table in self._tables.values():
             syncing, table.syncing = table.syncing, {}
             table.unsure_syncing = False
-            if syncing and not lost and not table.unsure:
-                changed = table.changed
-                self._keep_all(
-                    table, [(word, item) for word, item in syncing.items() if item is not None and word not in changed]
-                )
+            if not syncing or lost or table.unsure:
+                continue
+            changed, planned = table.changed, table.planned
+            kept: dict[bytes, CachedRow] = {}
+            size = 0
+            for word, item in syncing.items():
+                if item is None or word in changed:
+                    continue
+                if word not in planned:
+                    kept[word] = item
+                    size += len(word) + len(item[HIT]) + OVERHEAD
+                elif planned[word] is None:
+                    self.known(table, word, item)
+            if table.live and self.size + size <= self.limit:
+                table.items.update(kept)
+                self.size += size
+            else:
+                for word, item in kept.items():
+                    self.keep(table, word, item)
 
     def clear(self) -> None:
         """Forget all items: others have written."""
