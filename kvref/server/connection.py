@@ -28,7 +28,8 @@ from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.passed import MAX_PENDING, Passed
-from kvref.server.planner import Planner, Stop
+from kvref.server.planner import Planner
+from kvref.server.planners.base import Stop
 from kvref.server.reply_queue import ReplyQueue
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
-from typing import Any, Final, Protocol
+from typing import Final
 
 from kvref.engine.accesses import Event
 from kvref.engine.plans.arithmetic import Arithmetic
@@ -25,6 +24,8 @@ from kvref.protocol import commands as c
 from kvref.protocol.command_table import TIMED_VERBS, text_form
 from kvref.protocol.fast_path import END, PlainLines, renamed
 from kvref.protocol.rules import MAX_KEY, WireRules
+from kvref.server.planners.base import INCOMPLETE, MAX_VALUE, UNUSUAL, PlanQueue, Stop
+from kvref.server.planners.meta import MetaLines
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
 from kvref.server.work import Work
@@ -34,7 +35,6 @@ MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
 MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
 MAX_READ: Final = 4 << 20  # bytes of values that the plans of one connection may read in one turn
 MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections
-MAX_VALUE: Final = 1 << 20  # bytes of a value
 MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 
@@ -47,7 +47,7 @@ NOT_PLANNED: Final = {
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
     "prefixes": "all commands while `stats detail` is on",
-    "verbs": "commands that are not about single rows, meta commands, gat of several words; incr and decr in profiles"
+    "verbs": "commands that are not about single rows, me, gat of several words; incr and decr in profiles"
     " that count with a leading number",
     "spelling": "lines in another than the usual spelling: further blanks, signs, NUL, numbers of more than nine"
     " digits, cas numbers and deltas of more than 19, noreply at another place, a time of a delete",
@@ -64,26 +64,9 @@ NOT_PLANNED: Final = {
 }
 
 
-class Stop(Enum):
-    """Why a planner stops before the end of the input."""
-
-    END = auto()  # it does not: all is planned
-    INCOMPLETE = auto()  # the rest of a command has still to come
-    UNUSUAL = auto()  # the command is for the parser
-    TURN = auto()  # the other connections come first
-
-
-# What a planner of a verb returns instead of the place behind the command.
-_INCOMPLETE: Final = -1
-_UNUSUAL: Final = -2
+_INCOMPLETE: Final = INCOMPLETE
+_UNUSUAL: Final = UNUSUAL
 _Planner = Callable[[list[bytes], bytes, int, Slots], int]
-
-
-class PlanQueue(Protocol):
-    """Takes plans, see `kvref.server.scheduler.Scheduler`."""
-
-    def add(self, work: Any, slots: Slots) -> None:
-        """Carry out the plans of a mapping, and complete the current replies of a connection."""
 
 
 class Planner:
@@ -142,7 +125,8 @@ class Planner:
         ]
         if not self._bound.rules.counts_leading_number:
             families.append((c.Arithmetic(increment=True, word=b"", delta=0), self._add, (b"incr", b"decr")))
-        return {
+        meta = MetaLines(self._work, self._words, self._scheduler, wire_rules, storage, self._deletion, self._sums)
+        return meta.planners | {
             verb: planner
             for record, planner, verbs in families
             if self._words.runs(record)

@@ -9,6 +9,7 @@ from kvref.engine.dispatch import lock_wait_reply
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.delete import Deletion
+from kvref.engine.plans.meta import MetaReads, MetaWrites
 from kvref.engine.plans.plan import Plan
 from kvref.engine.plans.retrieve import Retrieval
 from kvref.engine.plans.store import Storage
@@ -34,6 +35,9 @@ def record_of(plan: Plan) -> c.Command:
             return command
         case Deletion():
             return c.Delete(words[0], command)
+        case MetaReads():
+            assert isinstance(command, c.MetaRequest)
+            return command  # type: ignore[return-value]
         case Touching() if decide.__name__ == "touch":
             return c.Touch(words[0], *command)
         case Touching():
@@ -71,4 +75,7 @@ def lock_wait_over(bound: Bound, plan: Plan) -> Reply:
 
 def may_write(plan: Plan) -> bool:
     """Return whether a planned command may write."""
-    return not isinstance(getattr(plan[0], "__self__", None), Retrieval)
+    decider = getattr(plan[0], "__self__", None)
+    return not isinstance(decider, Retrieval) and (
+        not isinstance(decider, MetaReads) or isinstance(decider, MetaWrites)
+    )
