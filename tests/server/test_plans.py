@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+import struct
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from server.in_process import InProcess, turns_until
@@ -15,6 +17,7 @@ from kvref import collations
 from kvref.errors import ConfigError, StoreError
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
 from kvref.server.planner import NOT_PLANNED, Planner
+from kvref.server.planners.base import Stop
 from kvref.server.server import path_in_force
 from kvref.storage.plans import Write
 from kvref.storage.sqlite.plans import SQLiteRows
@@ -228,9 +231,58 @@ def test_which_verbs_are_planned(process: InProcess) -> None:
     asyncio.run(play())
 
 
+def frame(opcode: int, key: bytes = b"", value: bytes = b"", extras: bytes = b"", cas: int = 0) -> bytes:
+    body = extras + key + value
+    return struct.pack(">BBHBxHI4sQ", 0x80, opcode, len(key), len(extras), 0, len(body), b"opaq", cas) + body
+
+
+def frames(data: bytes) -> list[tuple[int, int, bytes]]:
+    """Return opcode, status and body of each reply."""
+    found = []
+    while data:
+        _, opcode, _, _, status, length = struct.unpack_from(">BBHBxHI", data)
+        found.append((opcode, status, data[24 : 24 + length]))
+        data = data[24 + length :]
+    return found
+
+
+def test_binary_commands_are_planned_in_order_and_quiet_ones_have_no_reply(
+    process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await client.send(frame(0x01, b"a", b"1", bytes(8)))
+            await turns_until(lambda: process.server.executor.planners)  # type: ignore[attr-defined]
+            await client.get(24)
+            planned: list[int] = []
+            take = planner_of(process).frames.take
+
+            def noted(data: bytes, *others: Any) -> tuple[int, Stop]:
+                taken, stop = take(data, *others)
+                planned.append(taken)
+                return taken, stop
+
+            monkeypatch.setattr(planner_of(process).frames, "take", noted)
+            process.disk.clear()
+            sent = (
+                frame(0x11, b"a", b"5", bytes(8)) + frame(0x09, b"none") + frame(0x05, b"a", b"", struct.pack(">QQI", 2, 0, 0))
+                + frame(0x0C, b"a") + frame(0x19, b"a", b"x") + frame(0x14, b"none") + frame(0x0A)
+            )  # fmt: skip
+            await client.send(sent)
+            await client.nothing()
+            process.disk.set()
+            assert frames(await client.get(4 * 24 + 8 + 6 + 9)) == [
+                (0x05, 0, struct.pack(">Q", 7)), (0x0C, 0, bytes(4) + b"a7"), (0x14, 1, b"Not found"), (0x0A, 0, b""),
+            ]  # fmt: skip
+            assert rows(process) == [("a", "7x")]
+            assert planned == [len(sent)]
+
+    asyncio.run(play())
+
+
 def test_what_is_not_planned_is_listed() -> None:
     assert [*NOT_PLANNED] == [
-        "store", "protocol", "processes", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
+        "store", "processes", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
         "columns", "rules", "commits",
     ]  # fmt: skip
 

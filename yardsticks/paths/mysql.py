@@ -13,6 +13,7 @@ import logging
 import os
 import random
 import re
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +30,6 @@ from yardsticks.paths.inside import (
     _UNEQUAL,
     FIRST_CAS,
     HERE,
-    LAST,
     MAX_SHOWN,
     META_ARGUMENTS,
     NOW,
@@ -39,6 +39,8 @@ from yardsticks.paths.inside import (
     Transport,
     _short,
     conversation,
+    filled,
+    last_number,
 )  # fmt: skip
 from yardsticks.paths.tables import Table
 
@@ -132,23 +134,22 @@ class MySQLSide:
     async def converse(self, count: int, columns: str, events: Sequence[Event]) -> list[object]:
         """Run a conversation; return what is compared."""
         self.begin(count, columns)
-        last, seen = b"1", list[object]()
+        last, seen = 1, list[object]()
         try:
             for event in events:
                 connection, transport = self.connections[event.number]
                 if not transport.closed:
-                    connection.data_received(event.data.replace(LAST, last))
+                    connection.data_received(filled(event.data, last))
                 if event.settles:
                     await self.settle()
-                    numbers = re.findall(rb"(?:VALUE \S+ \d+ \d+ |\bc)(\d+)", transport.written)
-                    last = numbers[-1] if numbers else last
+                    last = last_number(transport.written) or last
             await self.settle()
         except TimeoutError as error:
             return [str(error)]
         for number, (connection, transport) in enumerate(self.connections):
             seen += [
                 f"connection {number}",
-                _TAKEN.sub(rb"\1#", _UNEQUAL.sub(b"", transport.written)),
+                _comparable(transport.written),
                 transport.closed,
             ]
             if not transport.closed:
@@ -169,6 +170,19 @@ class MySQLSide:
         await self.server.executor.close()
         self._store.close()
         self._sql.close()
+
+
+def _comparable(replies: bytes) -> bytes:
+    """Return replies without the numbers that a server has taken."""
+    if not replies.startswith(b"\x81"):
+        return _TAKEN.sub(rb"\1#", _UNEQUAL.sub(b"", replies))
+    frames, at = bytearray(replies), 0
+    while at + 24 <= len(frames):
+        length, _, cas = struct.unpack_from(">IIQ", frames, at + 8)
+        if cas > FIRST_CAS:
+            frames[at + 16 : at + 24] = b"{number}"
+        at += 24 + length
+    return bytes(frames)
 
 
 def _differ(old: list[object], new: list[object]) -> str:

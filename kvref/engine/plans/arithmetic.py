@@ -23,13 +23,16 @@ class Arithmetic:
 
     Args:
         bound: the mapping.
+
+    Attributes:
+        found: the counters of a sum, by whether it is an incr.
     """
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
         missing_counted = bound.rules.answers_missing_key
         records = {increment: c.Arithmetic(increment, b"", 0) for increment in (True, False)}
-        self._found = {key: tuple(counted(each, _ZERO, missing_counted=False)) for key, each in records.items()}
+        self.found = {key: tuple(counted(each, _ZERO, missing_counted=False)) for key, each in records.items()}
         self._missed = {
             key: tuple(counted(each, Status.NOT_FOUND, missing_counted=missing_counted))
             for key, each in records.items()
@@ -63,7 +66,7 @@ class Arithmetic:
         cas = self._next_cas()  # taken before the column is looked at (bin-int-202)
         cells = arithmetic.cells_of_sum(bound.session, bound.mapping, result, 0)
         flags, expiry = store.retained_numbers(bound.mapping, row[FLAGS], row[EXPIRY])
-        bound.counted.append(self._found[command.increment])
+        bound.counted.append(self.found[command.increment])
         bound.events.append((word, arithmetic.change_of_sum(old, result)))
         new = bound.row(word, cells, row[ROWID], flags, cas, expiry)
         return result, new, bound.parameters(cells, flags, cas, expiry)
@@ -80,7 +83,7 @@ class Arithmetic:
         expiry = store.fit_time(mapping, store.time_of(bound.session, exptime, bound.now))
         cas = self._next_cas()  # taken before the value is looked at (cas-017)
         cells = only_column(mapping, 0, value_cell(mapping.values[0], text, bound.rules))
-        bound.counted += (STORED_ITEM, self._found[command.increment])
+        bound.counted += (STORED_ITEM, self.found[command.increment])
         bound.events.append((word, Change.STORED))
         new = bound.row(word, cells, row[ROWID], flags, cas, expiry)
         return initial, new, bound.parameters(cells, flags, cas, expiry)

@@ -32,6 +32,7 @@ class Bound:
         now: UNIX time in whole seconds, set once for each group.
         counted: names of the counters that the decided commands add to, see `counters.counted`.
         events: accesses of the decided commands.
+        refused_cas: number that the next command to be rejected has taken, which a binary reply shows.
         undo: what takes back the marks that the decided commands have set.
         key: returns the key column's content for a word; raises RefusedError where the column cannot hold it.
         next_cas: takes a cas number, as the column keeps it; None without cas column.
@@ -46,6 +47,7 @@ class Bound:
         self.now = 0
         self.counted: list[tuple[str, ...]] = []
         self.events: list[Event] = []
+        self.refused_cas = 0
         self.undo: list[Callable[[], None]] = []
         self.counters = session.shared.counters
         self.accesses = session.shared.marks.log(mapping)

@@ -5,7 +5,6 @@ The command of a plan is its record.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -14,9 +13,7 @@ from kvref.engine.cache.memory import Entry
 from kvref.engine.counters import counted
 from kvref.engine.plans import retrieve as gets
 from kvref.engine.plans import touch
-from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.delete import Deletion
 from kvref.engine.plans.marks import GroupMarks
 from kvref.engine.plans.plan import (
     CAS,
@@ -29,7 +26,8 @@ from kvref.engine.plans.plan import (
     RemovedError,
     Renewal,
 )
-from kvref.engine.plans.store import VERBS, Storage, Stored
+from kvref.engine.plans.store import Stored
+from kvref.engine.plans.verbs import Verbs
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Mark
 from kvref.engine.values import shown_flags
@@ -86,16 +84,12 @@ class MetaWrites(MetaReads):
     Args:
         bound: the mapping.
         session: with the rights of the connections.
-        storage, deletion, sums: decide the verbs in them.
+        verbs: decide the verbs in them.
     """
 
-    def __init__(self, bound: Bound, session: Session, storage: Storage, deletion: Deletion, sums: Arithmetic) -> None:
+    def __init__(self, bound: Bound, session: Session, verbs: Verbs) -> None:
         super().__init__(bound, session)
-        self._deletion, self._sums = deletion, sums
-        self._stores: dict[str, Callable[[CachedRow, bytes, Stored], Decision]] = dict.fromkeys(
-            VERBS, storage.conditional
-        )
-        self._stores |= {"set": storage.set, "append": storage.append, "prepend": storage.append}
+        self._stores, self._deletion, self._sums = verbs.stores, verbs.deletion, verbs.sums
 
     def get_and_write(self, row: CachedRow, word: bytes, command: c.MetaGet) -> Decision:
         """Decide an mg with T or N."""

@@ -10,11 +10,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from kvref.engine.plans.arithmetic import Arithmetic
-from kvref.engine.plans.delete import Deletion
 from kvref.engine.plans.meta import MetaReads, MetaWrites
 from kvref.engine.plans.plan import ABSENT, EXPIRY
-from kvref.engine.plans.store import Storage
+from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
 from kvref.protocol import meta
@@ -43,24 +41,17 @@ class MetaLines(Planning):
 
     Args:
         work, words, scheduler, wire_rules: see `Planning`.
-        storage, deletion, sums: decide the verbs in them.
+        verbs: decide the verbs in them.
     """
 
     def __init__(
-        self,
-        work: Work[KnownRows],
-        words: Words,
-        scheduler: PlanQueue,
-        wire_rules: WireRules,
-        storage: Storage,
-        deletion: Deletion,
-        sums: Arithmetic,
+        self, work: Work[KnownRows], words: Words, scheduler: PlanQueue, wire_rules: WireRules, verbs: Verbs
     ) -> None:
         super().__init__(work, words, scheduler, wire_rules)
         self._rules = wire_rules
         self._bound = work.bound
         self._reads = MetaReads(work.bound, words.session)
-        self._writes = MetaWrites(work.bound, words.session, storage, deletion, sums)
+        self._writes = MetaWrites(work.bound, words.session, verbs)
         self._may_write = words.runs(c.MetaSet(b"", []))
         # By verb and flags: the record of a line with any word and no data; None for unusual lines.
         self._shapes: dict[tuple[bytes, ...], c.MetaRequest | None] = {}
