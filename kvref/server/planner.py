@@ -52,7 +52,7 @@ NOT_PLANNED: Final = {
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
     "prefixes": "all commands while `stats detail` is on",
     "verbs": "commands that are not about single rows, me, gat of several words; incr and decr in profiles"
-    " that count with a leading number",
+    " that count with a leading number, if columns that are not mapped are behind the value",
     "spelling": "lines in another than the usual spelling: further blanks, signs, NUL, numbers of more than nine"
     " digits, cas numbers and deltas of more than 19, noreply at another place, a time of a delete",
     "words": "words that name another mapping, a mapping alone or a range; in delete, incr and decr those that name"
@@ -126,7 +126,7 @@ class Planner:
             (c.Touch(b"", 0), self._touch, (b"touch",)),
             (c.GetAndTouch([], 0, with_cas=False), self._get_and_touch, (b"gat", b"gats")),
         ]
-        if not self._bound.rules.counts_leading_number:
+        if self._sums.complete:
             families.append((c.Arithmetic(increment=True, word=b"", delta=0), self._add, (b"incr", b"decr")))
         self.frames = BinaryPlanner(self._work, self._words, self._scheduler, wire_rules, verbs, self.fresh)
         meta = MetaLines(self._work, self._words, self._scheduler, wire_rules, verbs)

@@ -75,9 +75,9 @@ class BinaryPlanner(Planning):
         self._misses = 0  # of gets that were answered directly and are not counted yet
         self._direct: list[Event] = []  # keys of the hits among these gets
         self._shapes: dict[bytes, _Shape] = {}
-        self._opcodes = self._bind()
+        self._opcodes = self._bind(verbs)
 
-    def _bind(self) -> dict[int, tuple[Callable[[_Shape, bytes, Slots], c.Command | None], Opcode]]:
+    def _bind(self, verbs: Verbs) -> dict[int, tuple[Callable[[_Shape, bytes, Slots], c.Command | None], Opcode]]:
         """Return what plans each opcode that the listener does not withhold and the profile has, and its form."""
         families: list[tuple[c.Command, Callable[[_Shape, bytes, Slots], c.Command | None]]] = [
             (_GET, self._get),
@@ -86,7 +86,7 @@ class BinaryPlanner(Planning):
             (c.Delete(b""), self._write),
             (c.GetAndTouch([], 0, with_cas=True), self._write),
         ]
-        if not self._work.bound.rules.counts_leading_number:
+        if verbs.sums.complete:
             families.append((c.Arithmetic(increment=True, word=b"", delta=0), self._write))
         return {
             number: (plan, form)

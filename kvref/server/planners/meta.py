@@ -52,6 +52,7 @@ class MetaLines(Planning):
         self._bound = work.bound
         self._reads = MetaReads(work.bound, words.session)
         self._writes = MetaWrites(work.bound, words.session, verbs)
+        self._counts = verbs.sums.complete
         self._may_write = words.runs(c.MetaSet(b"", []))
         # By verb and flags: the record of a line with any word and no data; None for unusual lines.
         self._shapes: dict[tuple[bytes, ...], c.MetaRequest | None] = {}
@@ -61,7 +62,9 @@ class MetaLines(Planning):
         """Return what plans each verb; none if the items of some may be elsewhere than in the table."""
         if not self._rules.beyond_plugin or not all(self._words.leads_to_table(each) for each in _PARTS):
             return {}
-        writing: dict[bytes, Planner] = {b"ms": self._set, b"md": self._delete, b"ma": self._add}
+        writing: dict[bytes, Planner] = {b"ms": self._set, b"md": self._delete}
+        if self._counts:
+            writing[b"ma"] = self._add
         return {b"mg": self._get, b"mn": self._noop} | (writing if self._may_write else {})
 
     def _noop(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
