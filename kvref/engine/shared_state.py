@@ -6,15 +6,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 
 from kvref.engine.accesses import UNKNOWN, Access, AccessLog, Change, identity_of, replay
-from kvref.engine.cache.memory import Entry, Key
+from kvref.engine.cache.memory import Entry
 from kvref.engine.mapping import Mapping
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
 from kvref.protocol.replies import ClientError, Line, Reply, Status
 
+_64_BITS: Final = (1 << 64) - 1
 LIMIT: Final = 1 << 16  # marks, and as many rows that were answered; the oldest goes
 
 K = TypeVar("K")
@@ -36,6 +38,9 @@ class Mark:
     taken: bool = False
 
 
+UNMARKED: Final = Mark()
+
+
 class Marks:
     """Marks of items, and accesses to them, by place.
 
@@ -48,7 +53,7 @@ class Marks:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._marks: OrderedDict[Key, tuple[int, Mark]] = OrderedDict()
+        self._marks: OrderedDict[Hashable, tuple[int, Mark]] = OrderedDict()
         self._accesses: OrderedDict[_Item, Access] = OrderedDict()
         self._logs: dict[_Source, tuple[Callable[[bytes], Hashable], AccessLog]] = {}
         self._requested = False
@@ -57,18 +62,48 @@ class Marks:
         """Lock the marks, so that only one client receives the instruction to recache an item."""
         return nullcontext()
 
-    def of(self, at: Key, entry: Entry) -> Mark:
-        """Return the mark of an item."""
-        content, mark = self._marks.get(at, (0, Mark()))
-        return mark if content == content_of(entry) else Mark()
+    @property
+    def any(self) -> bool:
+        """Return whether there may be a mark of any item."""
+        return bool(self._marks)
 
-    def mark(self, at: Key, entry: Entry, mark: Mark) -> None:
-        """Set the mark of an item."""
-        _keep(self._marks, at, (content_of(entry), mark), self._limit)
+    def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark:
+        """Return the mark of an item.
 
-    def take(self, at: Key, entry: Entry) -> None:
-        """Note that a client has received the instruction to recache an item."""
-        self.mark(at, entry, replace(self.of(at, entry), taken=True))
+        Args:
+            mapping: of the item.
+            key: of the item, in any spelling.
+            entry: the item.
+        """
+        if not self.any:
+            return UNMARKED
+        content, mark = self._mark_at(self._place(mapping, key))
+        return mark if content == content_of(entry) else UNMARKED
+
+    def mark(self, mapping: Mapping, key: bytes, entry: Entry, mark: Mark) -> None:
+        """Set the mark of an item, see `of`."""
+        self._keep_mark(self._place(mapping, key), (content_of(entry), mark))
+
+    def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
+        """Note that a client has received the instruction to recache an item, see `of`."""
+        self.mark(mapping, key, entry, replace(self.of(mapping, key, entry), taken=True))
+
+    def saved(self, mapping: Mapping, key: bytes) -> Callable[[], None]:
+        """Return what sets the mark at this place as it is now."""
+        place = self._place(mapping, key)
+        return partial(self._keep_mark, place, self._mark_at(place))
+
+    def _mark_at(self, place: Hashable) -> tuple[int, Mark]:
+        """Return the content that a mark belongs to, and the mark."""
+        return self._marks.get(place, (0, UNMARKED))
+
+    def _keep_mark(self, place: Hashable, mark: tuple[int, Mark]) -> None:
+        _keep(self._marks, place, mark, self._limit)
+
+    def _place(self, mapping: Mapping, key: bytes) -> _Item:
+        self.log(mapping)
+        source = mapping.identity, mapping.key.collation
+        return source, self._logs[source][0](key)
 
     def log(self, mapping: Mapping | None) -> AccessLog:
         """Return the log of the accesses to items of a mapping; None: of the memory cache, without one."""
@@ -102,11 +137,9 @@ class Marks:
                 SQL has.
         """
         self.request()
-        self.log(mapping)
-        source = mapping.identity, mapping.key.collation
+        at = self._place(mapping, key)
         with self.exclusive():
-            self._settle(source)
-            at = source, self._logs[source][0](key)
+            self._settle(at[0])
             access, content = self._access(at), content_of(entry)
             if access.content is not None and access.content != content:
                 access = Access(access.time)
@@ -150,8 +183,8 @@ class Marks:
 
 
 def content_of(entry: Entry) -> int:
-    """Return a hash of an item's content, which is the same in every process forked from this one."""
-    return hash((entry.cas or -entry.expiry, entry.flags, entry.data))
+    """Return a hash of an item's content, 64 bits, which is the same in every process forked from this one."""
+    return hash((entry.cas or -entry.expiry, entry.flags, entry.data)) & _64_BITS
 
 
 def _keep(kept: OrderedDict[K, T], at: K, value: T, limit: int) -> None:

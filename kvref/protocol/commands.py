@@ -153,6 +153,11 @@ class MetaGet(MetaRequest):
     vivify: int | None = None
     recache: int | None = None
 
+    @property
+    def shows_access(self) -> bool:
+        """Return whether the reply shows when the item was last accessed, or whether it was read."""
+        return self.has(b"h") or self.has(b"l")
+
 
 @dataclass(slots=True)
 class MetaSet(MetaRequest):

@@ -28,7 +28,9 @@ from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.passed import MAX_PENDING, Passed
-from kvref.server.planner import Planner, Stop
+from kvref.server.planner import Planner
+from kvref.server.planners.base import Stop
+from kvref.server.planners.binary import BinaryPlanner
 from kvref.server.reply_queue import ReplyQueue
 from kvref.server.slots import Replies, Slots
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
@@ -169,7 +171,7 @@ class Connection:
         self._reading = True
         self._paused = False  # the client does not read
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
-        self._planner: Planner | None = None  # also while anything waits in front of what arrives
+        self._planner: Planner | BinaryPlanner | None = None  # also while anything waits in front of what arrives
         self._slots = Slots(self) if host.executor.plans else None
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
@@ -309,7 +311,7 @@ class Connection:
         self._write(reply, get=True)
         return True
 
-    def _take_planned(self, planner: Planner, data: bytes, *, fresh: bool) -> None:
+    def _take_planned(self, planner: Planner | BinaryPlanner, data: bytes, *, fresh: bool) -> None:
         """Plan the commands at the beginning of the input, and give what is left to the parser.
 
         Args:
@@ -319,6 +321,8 @@ class Connection:
         """
         if len(data) > GREEDY:
             self._host.loop_turn.end()  # see `data_received`
+        if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
+            return
         if fresh:
             times = self._times
             if times is not None and data[:4] == _GET and not self._planned:
@@ -334,7 +338,7 @@ class Connection:
                     return
         self._take_input(data)
 
-    def _plan(self, planner: Planner, data: bytes) -> bytes:
+    def _plan(self, planner: Planner | BinaryPlanner, data: bytes) -> bytes:
         """Plan the commands at the beginning of the input; return what is for the parser, which nothing precedes."""
         assert self._slots is not None, "a planner fills slots"
         if self._slots.open and self._slots.full:
@@ -409,7 +413,7 @@ class Connection:
             self._heard = goes_on = True
             self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
-        if self._plans_text and self._out.waits and self._session.in_force is not None:
+        if self._slots is not None and self._out.waits and self._session.in_force is not None:
             self._throttle()  # until the replies of the parser's path are sent: then the commands are planned
             return
         if not (goes_on and self._take_waiting()):
@@ -623,7 +627,7 @@ class Connection:
         self._carry_out(own_turn=own_turn)
         if self._plain_next and self._parser.between_commands:
             self._planner = self._planner_next()
-            if not self._plans_text:
+            if self._slots is None:
                 executor = self._host.executor
                 self._fast_path = executor.fast_path(self._transaction, self._session, self._host.wire_rules)
 
@@ -632,16 +636,12 @@ class Connection:
         fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
         return fast if fast is not None and fast.usable(self._loop.time()) else None
 
-    @property
-    def _plans_text(self) -> bool:
-        """Return whether the commands of this connection are planned as far as that is possible."""
-        return self._slots is not None and not is_binary(self._parser)
-
-    def _planner_next(self) -> Planner | None:
+    def _planner_next(self) -> Planner | BinaryPlanner | None:
         """Return what plans the commands that come next, None where nothing does now."""
-        if self._slots is None or self._out or self._out.waits or is_binary(self._parser):
+        if self._slots is None or self._out or self._out.waits:
             return None
-        return self._host.executor.planner(self._transaction, self._session, self._host.wire_rules)
+        planner = self._host.executor.planner(self._transaction, self._session, self._host.wire_rules)
+        return planner.frames if planner is not None and is_binary(self._parser) else planner
 
     @property
     def _plain_next(self) -> bool:
@@ -733,7 +733,7 @@ class Connection:
         planner = self._planner_next()
         if planner is not None and planner.fresh(self._loop.time()):
             return self._plan_pending(planner)
-        fast = None if self._plans_text else self._usable_fast_path()
+        fast = None if self._slots is not None else self._usable_fast_path()
         if fast is None:
             return False
         data = self._parser.take_all()
@@ -741,7 +741,7 @@ class Connection:
         self._parser.feed(rest)
         return len(rest) < len(data)
 
-    def _plan_pending(self, planner: Planner) -> bool:
+    def _plan_pending(self, planner: Planner | BinaryPlanner) -> bool:
         """Plan the commands at the beginning of the pending input; return whether there are any."""
         data = self._parser.take_all()
         rest = self._plan(planner, data)

@@ -10,31 +10,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
-from typing import Any, Final, Protocol
+from typing import Final
 
 from kvref.engine.accesses import Event
-from kvref.engine.plans.arithmetic import Arithmetic
-from kvref.engine.plans.delete import Deletion
 from kvref.engine.plans.plan import EXPIRY, HIT
 from kvref.engine.plans.retrieve import Retrieval, with_cas
-from kvref.engine.plans.store import VERBS, Storage
-from kvref.engine.plans.touch import Touching
+from kvref.engine.plans.store import VERBS
+from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
 from kvref.protocol.command_table import TIMED_VERBS, text_form
 from kvref.protocol.fast_path import END, PlainLines, renamed
 from kvref.protocol.rules import MAX_KEY, WireRules
+from kvref.server.planners.base import (
+    INCOMPLETE,
+    MAX_BYTES,
+    MAX_COMMANDS,
+    MAX_READ,
+    MAX_VALUE,
+    UNUSUAL,
+    PlanQueue,
+    Stop,
+)
+from kvref.server.planners.binary import BinaryPlanner
+from kvref.server.planners.meta import MetaLines
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
 from kvref.server.work import Work
 from kvref.storage.plans import KnownRows
 
-MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
-MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
-MAX_READ: Final = 4 << 20  # bytes of values that the plans of one connection may read in one turn
 MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections
-MAX_VALUE: Final = 1 << 20  # bytes of a value
 MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 MAX_BURST: Final = 2 << 10  # bytes of gets behind one another that are answered together
@@ -44,12 +49,11 @@ _NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most 
 # What takes the path of the parser: it waits until all planned commands of the connection are answered.
 NOT_PLANNED: Final = {
     "store": "MySQL and MariaDB, and several stores in one server",
-    "protocol": "the binary protocol",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
     "prefixes": "all commands while `stats detail` is on",
-    "verbs": "commands that are not about single rows, meta commands, gat of several words; incr and decr in profiles"
-    " that count with a leading number",
+    "verbs": "commands that are not about single rows, me, gat of several words; incr and decr in profiles"
+    " that count with a leading number, if columns that are not mapped are behind the value",
     "spelling": "lines in another than the usual spelling: further blanks, signs, NUL, numbers of more than nine"
     " digits, cas numbers and deltas of more than 19, noreply at another place, a time of a delete",
     "words": "words that name another mapping, a mapping alone or a range; in delete, incr and decr those that name"
@@ -65,26 +69,9 @@ NOT_PLANNED: Final = {
 }
 
 
-class Stop(Enum):
-    """Why a planner stops before the end of the input."""
-
-    END = auto()  # it does not: all is planned
-    INCOMPLETE = auto()  # the rest of a command has still to come
-    UNUSUAL = auto()  # the command is for the parser
-    TURN = auto()  # the other connections come first
-
-
-# What a planner of a verb returns instead of the place behind the command.
-_INCOMPLETE: Final = -1
-_UNUSUAL: Final = -2
+_INCOMPLETE: Final = INCOMPLETE
+_UNUSUAL: Final = UNUSUAL
 _Planner = Callable[[list[bytes], bytes, int, Slots], int]
-
-
-class PlanQueue(Protocol):
-    """Takes plans, see `kvref.server.scheduler.Scheduler`."""
-
-    def add(self, work: Any, slots: Slots) -> None:
-        """Carry out the plans of a mapping, and complete the current replies of a connection."""
 
 
 class Planner:
@@ -96,6 +83,9 @@ class Planner:
         scheduler: carries them out.
         wire_rules: grammar facts of the profile.
         fresh: returns whether rows that are known are still those of the store; called before input is planned.
+
+    Attributes:
+        frames: plans the binary commands of the same connections.
     """
 
     def __init__(
@@ -128,13 +118,9 @@ class Planner:
 
     def _bind(self, wire_rules: WireRules) -> dict[bytes, _Planner]:
         """Return the planner of each verb that the listener does not withhold and the profile has."""
-        self._storage, self._deletion = Storage(self._bound), Deletion(self._bound)
-        self._sums, self._touching = Arithmetic(self._bound), Touching(self._bound)
-        storage = self._storage
-        deciders = dict.fromkeys(VERBS, storage.conditional) | {
-            "set": storage.set, "append": storage.append, "prepend": storage.append
-        }  # fmt: skip
-        self._store = {verb.encode(): (verb, decide) for verb, decide in deciders.items()}
+        verbs = Verbs(self._bound)
+        self._deletion, self._sums, self._touching = verbs.deletion, verbs.sums, verbs.touching
+        self._store = {verb.encode(): (verb, decide) for verb, decide in verbs.stores.items()}
         families: list[tuple[c.Command, _Planner, Sequence[bytes]]] = [
             (c.Get([], with_cas=False), self._get, (b"get", b"gets", b"bget")),
             (c.Store("set", b"", 0, 0, b""), self._set, [verb.encode() for verb in VERBS if verb != "cas"]),
@@ -143,9 +129,11 @@ class Planner:
             (c.Touch(b"", 0), self._touch, (b"touch",)),
             (c.GetAndTouch([], 0, with_cas=False), self._get_and_touch, (b"gat", b"gats")),
         ]
-        if not self._bound.rules.counts_leading_number:
+        if self._sums.complete:
             families.append((c.Arithmetic(increment=True, word=b"", delta=0), self._add, (b"incr", b"decr")))
-        return {
+        self.frames = BinaryPlanner(self._work, self._words, self._scheduler, wire_rules, verbs, self.fresh)
+        meta = MetaLines(self._work, self._words, self._scheduler, wire_rules, verbs)
+        return meta.planners | {
             verb: planner
             for record, planner, verbs in families
             if self._words.runs(record)

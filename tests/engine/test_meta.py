@@ -43,6 +43,16 @@ def test_a_row_without_a_cas_number_is_not_marked_as_stale(desk: Make) -> None:
     assert says(endpoint, "mg new N0\nmg new\nms new 1\nx\nmg new\nmd k C0\nmg k") == "HD W HD Z HD HD HD EN"
 
 
+def test_a_time_that_the_mapping_cannot_keep_is_refused_before_anything_is_written(desk: Make) -> None:
+    endpoint = desk("kvref", *PLAIN)
+    refused = "CLIENT_ERROR mapping bbb has no expiry column: the only time that it keeps is 0"
+    assert (
+        says(endpoint, "set @@bbb.k 0 0 1\n5\nma k T9\nma new N0 J1 T9\nmg new N0 T9")
+        == f"STORED {refused} {refused} {refused}"
+    )
+    assert says(endpoint, "mg k v\nmg new") == "VA 1 5 EN"
+
+
 def test_a_row_without_a_cas_number_is_told_by_its_time(desk: Make) -> None:
     endpoint = desk("kvref", f"INSERT INTO demo_test (c1, c2, c5) VALUES ('k', 'x', {NOW + 9})")
     assert says(endpoint, "mg k R30\nmg k R30") == "HD W HD Z"
@@ -50,14 +60,21 @@ def test_a_row_without_a_cas_number_is_told_by_its_time(desk: Make) -> None:
     assert says(endpoint, "mg k R30") == "HD W"
 
 
-def test_marks_are_bounded() -> None:
-    marks = Marks(limit=2)
+def test_marks_are_bounded(desk: Make) -> None:
+    marks, mapping = Marks(limit=2), desk().shared.directory.default
     entry = Entry(0, b"x", 1, 0, NOW)
-    places = [("t", b"%d" % number) for number in range(3)]
-    for at in places:
-        marks.mark(at, entry, Mark(stale=True))
-    assert [marks.of(at, entry).stale for at in places] == [False, True, True]
-    assert not marks.of(places[1], Entry(0, b"y", 1, 0, NOW)).stale
+    assert not marks.any
+    keys = [b"a", b"b", b"c"]
+    for key in keys:
+        marks.mark(mapping, key, entry, Mark(stale=True))
+    assert [marks.of(mapping, key, entry).stale for key in keys] == [False, True, True]
+    assert marks.of(mapping, b"B", entry).stale  # the spelling of a key does not matter
+    assert not marks.of(mapping, b"b", Entry(0, b"y", 1, 0, NOW)).stale
+    restore = marks.saved(mapping, b"b")
+    marks.take(mapping, b"b", entry)
+    assert marks.of(mapping, b"b", entry) == Mark(stale=True, taken=True)
+    restore()
+    assert marks.of(mapping, b"b", entry) == Mark(stale=True)
 
 
 def test_what_a_meta_command_writes_counts_in_the_batch(desk: Make) -> None:

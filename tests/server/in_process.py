@@ -62,6 +62,13 @@ class Client:
                 said += await asyncio.get_running_loop().sock_recv(self._socket, 1 << 16)
         return said
 
+    async def get(self, size: int) -> bytes:
+        """Return as many bytes of replies."""
+        received = b""
+        while len(received) < size:
+            received += await self.some()
+        return received
+
     async def ask(self, data: bytes, lines: int = 1) -> bytes:
         """Send bytes and return so many lines of answer."""
         await self.send(data)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
+import struct
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from server.in_process import InProcess, turns_until
@@ -15,6 +18,7 @@ from kvref import collations
 from kvref.errors import ConfigError, StoreError
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
 from kvref.server.planner import NOT_PLANNED, Planner
+from kvref.server.planners.base import Stop
 from kvref.server.server import path_in_force
 from kvref.storage.plans import Write
 from kvref.storage.sqlite.plans import SQLiteRows
@@ -160,6 +164,42 @@ def test_a_group_that_fails_is_carried_out_in_smaller_ones(process: InProcess, m
     asyncio.run(play())
 
 
+def test_meta_commands_of_one_group_see_what_those_before_them_have_done(process: InProcess) -> None:
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await client.ask(SET % (b"a", b"1") + b"get a\r\n", 4)
+            group = b"md a I\r\nmg a s\r\nmg a s\r\nmg a h\r\nget a\r\nms a 2 c I C1\r\n22\r\nmg a v\r\nmg n N0 h\r\nma n N0 J5 v\r\nmn\r\n"
+            replies = b"HD\r\nHD s1 X W\r\nHD s1 Z X\r\nHD h1 Z X\r\n" + SHOWN % (b"a", b"1")
+            await client.send(group)
+            heard = await client.heard(13)
+            assert re.sub(rb" c\d+", b" c#", heard) == (
+                replies
+                + b"HD c#\r\nVA 2 Z X\r\n22\r\nHD h0 W\r\nCLIENT_ERROR cannot increment or decrement non-numeric value\r\nMN\r\n"
+            )
+
+    asyncio.run(play())
+
+
+def test_a_client_that_is_to_recache_an_item_is_the_same_after_a_group_has_failed(
+    process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = SQLiteRows.apply_many
+
+    def refuse(self: SQLiteRows, writes: Sequence[Write]) -> None:
+        if len(writes) > 1:
+            raise StoreError("no room")
+        apply(self, writes)
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await client.ask(SET % (b"a", b"1") + b"md a I\r\n", 2)
+            monkeypatch.setattr(SQLiteRows, "apply_many", refuse)
+            group = b"mg a h\r\nmg a h\r\n" + SET % (b"b", b"1") + SET % (b"c", b"1")
+            assert await client.ask(group, 4) == b"HD h0 X W\r\nHD h1 Z X\r\nSTORED\r\nSTORED\r\n"
+
+    asyncio.run(play())
+
+
 def test_a_write_waits_for_the_lock_of_another_program_and_a_get_does_not(process: InProcess) -> None:
     async def play() -> None:
         async with process.clients(2) as (writer, reader):
@@ -185,12 +225,12 @@ def test_what_is_not_planned_waits_for_the_replies_of_what_is(process: InProcess
         async with process.clients(1) as (client,):
             await client.ask(SET % (b"a", b"1") + b"get a\r\n", 4)
             process.disk.clear()
-            await client.send(SET % (b"a", b"2") + b"mg a v\r\nget a\r\nversion\r\n")
+            await client.send(SET % (b"a", b"2") + b"stats detail off\r\nget a\r\nversion\r\n")
             await client.nothing()
             process.disk.set()
             release = process.server.shared.rules.release.encode()
-            shown = b"VA 1\r\n2\r\n" + SHOWN % (b"a", b"2")
-            assert await client.heard(7) == b"STORED\r\n" + shown + b"VERSION " + release + b"\r\n"
+            shown = b"OK\r\n" + SHOWN % (b"a", b"2")
+            assert await client.heard(6) == b"STORED\r\n" + shown + b"VERSION " + release + b"\r\n"
 
     asyncio.run(play())
 
@@ -233,19 +273,68 @@ def test_which_verbs_are_planned(process: InProcess) -> None:
             planned = planner_of(process).verbs
         assert planned == {
             b"get", b"gets", b"bget", b"set", b"add", b"replace", b"append", b"prepend", b"cas", b"delete", b"incr", b"decr",
-            b"touch", b"gat", b"gats",
+            b"touch", b"gat", b"gats", b"mg", b"ms", b"md", b"ma", b"mn",
         }  # fmt: skip
         assert {*TEXT, *TEXT_BEYOND_PLUGIN} - planned == {
             b"flush_all", b"bind", b"stats", b"version", b"verbosity", b"quit", b"cache_memlimit", b"lru_crawler",
-            b"refresh_certs", b"shutdown", b"mg", b"ms", b"md", b"ma", b"me", b"mn",
+            b"refresh_certs", b"shutdown", b"me",
         }  # fmt: skip
+
+    asyncio.run(play())
+
+
+def frame(opcode: int, key: bytes = b"", value: bytes = b"", extras: bytes = b"", cas: int = 0) -> bytes:
+    body = extras + key + value
+    return struct.pack(">BBHBxHI4sQ", 0x80, opcode, len(key), len(extras), 0, len(body), b"opaq", cas) + body
+
+
+def frames(data: bytes) -> list[tuple[int, int, bytes]]:
+    """Return opcode, status and body of each reply."""
+    found = []
+    while data:
+        _, opcode, _, _, status, length = struct.unpack_from(">BBHBxHI", data)
+        found.append((opcode, status, data[24 : 24 + length]))
+        data = data[24 + length :]
+    return found
+
+
+def test_binary_commands_are_planned_in_order_and_quiet_ones_have_no_reply(
+    process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await client.send(frame(0x01, b"a", b"1", bytes(8)))
+            await turns_until(lambda: process.server.executor.planners)  # type: ignore[attr-defined]
+            await client.get(24)
+            planned: list[int] = []
+            take = planner_of(process).frames.take
+
+            def noted(data: bytes, *others: Any) -> tuple[int, Stop]:
+                taken, stop = take(data, *others)
+                planned.append(taken)
+                return taken, stop
+
+            monkeypatch.setattr(planner_of(process).frames, "take", noted)
+            process.disk.clear()
+            sent = (
+                frame(0x11, b"a", b"5", bytes(8)) + frame(0x09, b"none") + frame(0x05, b"a", b"", struct.pack(">QQI", 2, 0, 0))
+                + frame(0x0C, b"a") + frame(0x19, b"a", b"x") + frame(0x14, b"none") + frame(0x0A)
+            )  # fmt: skip
+            await client.send(sent)
+            await client.nothing()
+            process.disk.set()
+            assert frames(await client.get(4 * 24 + 8 + 6 + 9)) == [
+                (0x05, 0, struct.pack(">Q", 7)), (0x0C, 0, bytes(4) + b"a7"), (0x14, 1, b"Not found"), (0x0A, 0, b""),
+            ]  # fmt: skip
+            assert rows(process) == [("a", "7x")]
+            assert planned == [len(sent)]
 
     asyncio.run(play())
 
 
 def test_what_is_not_planned_is_listed() -> None:
     assert [*NOT_PLANNED] == [
-        "store", "protocol", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
+        "store", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
         "columns", "rules", "commits",
     ]  # fmt: skip
 

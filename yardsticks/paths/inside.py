@@ -16,6 +16,7 @@ import random
 import re
 import shutil
 import sqlite3
+import struct
 import tempfile
 import time
 from collections.abc import Sequence
@@ -46,11 +47,38 @@ QUIET: Final = 4  # turns of the loop without work, after which a side is settle
 TURNS: Final = 200_000  # of the loop, until a side counts as stuck
 _UNEQUAL: Final = re.compile(rb"STAT (pid|uptime|time|rusage_\w+|\w*connections?\w*) [^\r]*\r\n|(?<=h[01] )l\d+")
 
+# In place of a cas number: the one that the server has shown last.
+LAST: Final = b"{last}"
 KEYS: Final = [b"a", b"A", b"b", b"c:1", b"c:2", b"12", b"012", b"7", "\u00e4".encode(), b"k" * 40, b"\xff", b"n"]
 VALUES: Final = [
     b"", b"1", b"41", b"18446744073709551615", b"x|y", b"p|q|r", b"text", b"-5", b" 7", b"7x", b"0", b"v" * 70,
     b"w" * 1000, b"\xc3\xa4\xc3\xb6", b"\xff\xfe",
 ]  # fmt: skip
+LAST_CAS: Final = b"{lstcas}"  # the same in a frame
+# Opcodes of the binary protocol.
+SETS: Final = [0x01, 0x11, 0x02, 0x12, 0x03, 0x13]
+JOINS: Final = [0x0E, 0x19, 0x0F, 0x1A]
+SUMS: Final = [0x05, 0x15, 0x06, 0x16]
+TOUCHES: Final = [0x1C, 0x1D, 0x1E, 0x23, 0x24]
+KEYLESS: Final = [0x0A, 0x0B]
+OPCODES: Final = (
+    [0x00, 0x09, 0x0C, 0x0D] * 6 + SETS * 2 + [0x01, 0x11] * 4 + JOINS + SUMS * 2 + [0x04, 0x14] * 2 + TOUCHES
+    + [0x0A] * 3 + [0x0B, 0x08, 0x50]
+)  # fmt: skip
+# Flags of meta commands, and what may follow them.
+META_FLAGS: Final = {
+    b"mg": b"v v v s t c f h l k q u b O T N R".split(),
+    b"ms": b"c k q O T F M I C C b".split(),
+    b"md": b"k q O I I T C C".split(),
+    b"ma": b"v t c k q O M D N J T C".split(),
+    b"me": b"b v k t s".split(),
+}
+_CAS: Final = [LAST, LAST, b"0", b"1", b"99999"]
+META_ARGUMENTS: Final = {
+    b"O": [b"opaque", b"7"], b"T": [b"0", b"0", b"30", b"1000000000", b"1900000000", b"-1"],
+    b"N": [b"0", b"100", b"1000000000"], b"R": [b"30", b"2000000000"], b"F": [b"0", b"5", b"4294967295"],
+    b"M": [b"S", b"E", b"A", b"P", b"R", b"I", b"D", b"x"], b"C": _CAS, b"D": [b"1", b"7"], b"J": [b"0", b"13"],
+}  # fmt: skip
 FLAGS: Final = [b"0", b"1", b"5", b"4294967295", b"999999999", b"2147483648", b"-1", b"x"]
 TIMES: Final = [b"0", b"0", b"0", b"1000000000", b"100", b"2592001", b"-1", b"4000000000", b"x"]
 VERBS: Final = [b"set"] * 6 + [b"add", b"replace", b"append", b"prepend", b"cas", b"cas"]
@@ -204,15 +232,13 @@ class Side:
             self._sql.close()
 
 
-# In place of a cas number: the one that the server has shown last.
-LAST: Final = b"{last}"
-
-
-def command(draw: random.Random, keys: Sequence[bytes]) -> bytes:
-    """Return a command with its data."""
+def command(draw: random.Random, keys: Sequence[bytes], meta: float) -> bytes:
+    """Return a command with its data; `meta`: the share of meta commands."""
     key = draw.choice(keys)
     if draw.random() < 0.08:
         key = b"@@" + draw.choice([b"aaa.", b"other.", b"aaa:"]) + key
+    if draw.random() < meta:
+        return meta_command(draw, key)
     quiet = b" noreply" if draw.random() < 0.1 else b""
     kind = draw.random()
     if kind < 0.3:
@@ -232,8 +258,52 @@ def command(draw: random.Random, keys: Sequence[bytes]) -> bytes:
     if kind < 0.9:
         return b"touch %b %b%b\r\n" % (key, draw.choice(TIMES), quiet)
     if kind < 0.93:
-        return b"%b %b %b\r\n" % (draw.choice([b"gat", b"gats"]), draw.choice(TIMES), key)
+        words = [draw.choice(keys) for _ in range(draw.choice([0, 0, 1, 4]))]
+        return b"%b %b %b\r\n" % (draw.choice([b"gat", b"gats"]), draw.choice(TIMES), b" ".join([key, *words]))
     return draw.choice(ODD) + b"\r\n"
+
+
+def meta_command(draw: random.Random, key: bytes) -> bytes:
+    """Return a meta command with its data."""
+    verb = draw.choice([b"mg", b"mg", b"mg", b"ms", b"ms", b"md", b"ma", b"mn", b"me"])
+    if verb == b"mn":
+        return b"mn\r\n"
+    value = draw.choice(VALUES)
+    words = [verb, key] + ([b"%d" % len(value)] if verb == b"ms" else [])
+    for flag in draw.sample(META_FLAGS[verb], draw.choice([0, 1, 2, 2, 4])):
+        argument = META_ARGUMENTS.get(flag, [b""])
+        words.append(flag + draw.choice(argument))
+    if draw.random() < 0.03:
+        words.append(draw.choice([b"x", b"v", b"T", b"F-1", b"b"]))
+    return b" ".join(words) + b"\r\n" + (value + b"\r\n" if verb == b"ms" else b"")
+
+
+def frame(draw: random.Random, keys: Sequence[bytes]) -> bytes:
+    """Return a binary command."""
+    opcode = draw.choice(OPCODES)
+    key = draw.choice(keys)
+    if draw.random() < 0.08:
+        key = b"@@" + draw.choice([b"aaa.", b"other.", b"aaa:"]) + key
+    value, extras = b"", b""
+    times = [0, 0, 0, 100, 1_000_000_000, 2_592_001, 0xFFFFFFFF, 4_000_000_000]
+    if opcode in SETS:
+        flags = draw.choice([0, 0, 5, 0x80000000, 0xFFFFFFFF])
+        extras, value = struct.pack(">II", flags, draw.choice(times)), draw.choice(VALUES)
+    elif opcode in JOINS:
+        value = draw.choice(VALUES)
+    elif opcode in SUMS:
+        extras = struct.pack(">QQI", draw.choice([1, 5, (1 << 64) - 1]), draw.choice([0, 13]), draw.choice(times))
+    elif opcode in TOUCHES:
+        extras = struct.pack(">I", draw.choice(times))
+    elif opcode in KEYLESS:
+        key = b""
+    if draw.random() < 0.01:
+        value += b"x"  # too much, but for those with a value
+    vbucket = draw.random() < 0.01
+    cas = draw.choice([bytes(8)] * 6 + [LAST_CAS, LAST_CAS, struct.pack(">Q", 5)])
+    body = extras + key + value
+    head = struct.pack(">BBHBBHI4s", 0x80, opcode, len(key), len(extras), 0, vbucket, len(body), draw.randbytes(4))
+    return head + cas + body
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,10 +325,13 @@ def conversation(draw: random.Random, table: Table) -> tuple[int, list[Event]]:
     """Return the number of connections, and what they send."""
     keys = [key for key in KEYS if key.isascii()] if table.ascii_keys else KEYS
     count = draw.choice([1, 1, 2, 3])
+    meta, binary = draw.choice([0.03, 0.6]), draw.random() < 0.3
     events: list[Event] = []
     for _ in range(STEPS):
         number = draw.randrange(count)
-        data = b"".join(command(draw, keys) for _ in range(draw.choice([1, 1, 2, 4, 20])))
+        data = b"".join(
+            frame(draw, keys) if binary else command(draw, keys, meta) for _ in range(draw.choice([1, 1, 2, 4, 20]))
+        )
         events += [Event(number, chunk, draw.random() < 0.3) for chunk in chunks(draw, data)]
         # What the parser's path does for another connection meanwhile has no order that both must have.
         if events and (count > 1 or draw.random() < 0.5):
@@ -274,6 +347,23 @@ def chunks(draw: random.Random, data: bytes) -> list[bytes]:
     return [each for each in (data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)) if each]
 
 
+def filled(data: bytes, last: int) -> bytes:
+    """Return input with a cas number in place of `LAST` and `LAST_CAS`."""
+    return data.replace(LAST, b"%d" % last).replace(LAST_CAS, struct.pack(">Q", last))
+
+
+def last_number(replies: bytes) -> int:
+    """Return the last cas number in some replies, 0 if there is none."""
+    if not replies.startswith(b"\x81"):
+        numbers = re.findall(rb"(?:VALUE \S+ \d+ \d+ |\bc)(\d+)", replies)
+        return int(numbers[-1]) if numbers else 0
+    at, last = 0, 0
+    while at + 24 <= len(replies):
+        length, _, cas = struct.unpack_from(">IIQ", replies, at + 8)
+        at, last = at + 24 + length, cas or last
+    return last
+
+
 async def converse(sides: tuple[Side, Side], count: int, events: Sequence[Event]) -> str:
     """Run a conversation on both sides; return what differs, empty if nothing does."""
     for side in sides:
@@ -284,18 +374,17 @@ async def converse(sides: tuple[Side, Side], count: int, events: Sequence[Event]
         side.numbers.last = FIRST_CAS
         side.server.shared.counters.reset()
         side.server.shared.counters.prefixes.counting = False
-    last = b"1"
+    last = 1
     try:
         for event in events:
             for side in sides:
-                side.feed(event.number, event.data.replace(LAST, last))
+                side.feed(event.number, filled(event.data, last))
             if event.settles:
                 for side in sides:
                     await side.settle()
             if found := _difference(sides):
                 return found
-            numbers = re.findall(rb"VALUE \S+ \d+ \d+ (\d+)", sides[0].connections[event.number][1].written)
-            last = numbers[-1] if numbers else last
+            last = last_number(sides[0].connections[event.number][1].written) or last
         for side in sides:
             await side.settle()
     except TimeoutError as error:

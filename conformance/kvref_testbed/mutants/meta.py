@@ -90,7 +90,7 @@ def stores_sums_as_new_items() -> None:
 @breaks("KV-MG-019")
 def lets_everybody_win() -> None:
     """The server forgets which client received the flag to recache an item."""
-    put(shared_state.Marks, "take", lambda self, at, entry: None)
+    put(shared_state.Marks, "take", lambda self, mapping, key, entry: None)
 
 
 @breaks("KV-MD-014")

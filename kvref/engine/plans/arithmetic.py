@@ -1,17 +1,22 @@
-"""Decide incr and decr, in profiles that count with nothing but digits."""
+"""Decide incr and decr."""
 
 from __future__ import annotations
 
-from kvref.engine.counters import counted
+from functools import partial
+
+from kvref.engine.accesses import Change
+from kvref.engine.counters import STORED_ITEM, counted
+from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import EXPIRY, FLAGS, ROWID, CachedRow, Decision
-from kvref.engine.values import RefusedError
-from kvref.engine.verbs import arithmetic
-from kvref.engine.verbs.store import retained_numbers
+from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, ROWID, CachedRow, Parameters
+from kvref.engine.values import RefusedError, is_number, only_column, to_bytes, value_cell
+from kvref.engine.verbs import arithmetic, store
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Number, Status
 
 _ZERO = Number(0)
+# The sum, or why there is none; the rest as of `Decision`.
+Sum = tuple[int | Status, CachedRow | None, Parameters | None]
 
 
 class Arithmetic:
@@ -19,34 +24,95 @@ class Arithmetic:
 
     Args:
         bound: the mapping.
+
+    Attributes:
+        complete: a row says all about its number, which may go on in columns behind it.
+        found: the counters of a sum, by whether it is an incr.
     """
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
         missing_counted = bound.rules.answers_missing_key
         records = {increment: c.Arithmetic(increment, b"", 0) for increment in (True, False)}
-        self._found = {key: tuple(counted(each, _ZERO, missing_counted=False)) for key, each in records.items()}
+        self.found = {key: tuple(counted(each, _ZERO, missing_counted=False)) for key, each in records.items()}
         self._missed = {
             key: tuple(counted(each, Status.NOT_FOUND, missing_counted=missing_counted))
             for key, each in records.items()
         }
+        mapping = bound.mapping
+        mapped = {*mapping.values, mapping.flags, mapping.cas, mapping.expiry}
+        self.complete = not bound.rules.counts_leading_number or all(map(mapped.issuperset, mapping.behind))
+        self._next_cas = partial(store.new_cas, bound.session, bound.mapping)  # replies of the binary protocol show it
 
-    def add(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Decision:
+    def add(
+        self, row: CachedRow, word: bytes, command: c.Arithmetic
+    ) -> tuple[bytes, CachedRow | None, Parameters | None]:
+        """Decide an incr or decr of the text protocol."""
+        result, new, parameters = self.sum(row, word, command)
+        if command.noreply:
+            return b"", new, parameters
+        return result.value if isinstance(result, Status) else b"%d\r\n" % result, new, parameters
+
+    def sum(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Sum:
         """Decide an incr or decr."""
         bound = self._bound
         if bound.hides(row):
+            if bound.rules.wraps_integers and not is_number(bound.mapping.key, word):
+                if bound.rules.answers_missing_key and command.initial is not None:
+                    self._next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
+                raise RefusedError(arithmetic.NOT_COUNTED)  # incr and decr notice a key that is no number
+            if command.initial is not None:
+                return self._created(row, word, command, command.initial)
             bound.counted.append(self._missed[command.increment])
-            return b"" if command.noreply else b"NOT_FOUND\r\n", None, None
-        old = bound.data(row)
+            return Status.NOT_FOUND, None, None
+        if command.cas and bound.session.is_another(row[CAS], command.cas):
+            return Status.EXISTS, None, None
+        index, old, number = self._leading(row) if bound.rules.counts_leading_number else self._digits(row)
+        result = arithmetic.sum_of(bound.session, command, number)
+        cas = self._next_cas()  # taken before the column is looked at (bin-int-202)
+        cells = arithmetic.cells_of_sum(bound.session, bound.mapping, result, index)
+        flags, expiry = store.retained_numbers(bound.mapping, row[FLAGS], row[EXPIRY])
+        bound.counted.append(self.found[command.increment])
+        bound.events.append((word, arithmetic.change_of_sum(old, result)))
+        new = bound.row(word, cells, row[ROWID], flags, cas, expiry)
+        return result, new, bound.parameters(cells, flags, cas, expiry)
+
+    def _digits(self, row: CachedRow) -> tuple[int, bytes, int]:
+        """Return the place of the column that is counted in, its content, and the number there."""
+        old = self._bound.data(row)
         number = arithmetic.all_digits(old)
         if number is None:
             raise RefusedError(arithmetic.NON_NUMERIC)
-        result = arithmetic.sum_of(bound.session, command, number)
-        cas = bound.next_cas()  # taken before the column is looked at (bin-int-202)
-        cells = arithmetic.cells_of_sum(bound.session, bound.mapping, result, 0)
-        flags, expiry = retained_numbers(bound.mapping, row[FLAGS], row[EXPIRY])
-        bound.counted.append(self._found[command.increment])
-        bound.events.append((word, arithmetic.change_of_sum(old, result)))
+        return 0, old, number
+
+    def _leading(self, row: CachedRow) -> tuple[int, bytes, int]:
+        """Return what `_digits` does, in profiles that count with a leading number."""
+        bound, mapping = self._bound, self._bound.mapping
+        cells = bound.cells(row)
+        index = arithmetic.column_used(bound.session, mapping, row[FLAGS])
+        along: tuple[Cell, ...] = ()
+        if arithmetic.reads_along(mapping, index, cells[index]):
+            known = dict(zip(mapping.values, cells, strict=True))
+            options = ((mapping.flags, FLAGS), (mapping.cas, CAS), (mapping.expiry, EXPIRY))
+            known |= {column: row[place] for column, place in options if column is not None}  # type: ignore[misc]
+            along = tuple(known[column] for column in mapping.behind[index])
+        number = arithmetic.leading(bound.session, mapping, index, cells[index], along)
+        return index, to_bytes(cells[index]), number
+
+    def _created(self, row: CachedRow, word: bytes, command: c.Arithmetic, initial: int) -> Sum:
+        """Store the first number, see `arithmetic._created`."""
+        bound, mapping = self._bound, self._bound.mapping
+        bound.key(word)
+        bound.hides(row)  # the add looks at the time again
+        exptime = command.exptime if bound.rules.keeps_created_expiry else 0  # arith-011
+        number = arithmetic.first_number(bound.session, mapping, initial)
+        text = b"%d" % number
+        store.check_numbers(bound.session, mapping, c.Store("add", word, 0, exptime, text), bound.now)
+        flags = store.fit_flags(mapping, 0)
+        expiry = store.fit_time(mapping, store.time_of(bound.session, exptime, bound.now))
+        cas = self._next_cas()  # taken before the value is looked at (cas-017)
+        cells = only_column(mapping, 0, value_cell(mapping.values[0], text, bound.rules))
+        bound.counted += (STORED_ITEM, self.found[command.increment])
+        bound.events.append((word, Change.STORED))
         new = bound.row(word, cells, row[ROWID], flags, cas, expiry)
-        reply = b"" if command.noreply else b"%d\r\n" % result
-        return reply, new, bound.parameters(cells, flags, cas, expiry)
+        return initial, new, bound.parameters(cells, flags, cas, expiry)

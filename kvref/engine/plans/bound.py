@@ -32,6 +32,8 @@ class Bound:
         now: UNIX time in whole seconds, set once for each group.
         counted: names of the counters that the decided commands add to, see `counters.counted`.
         events: accesses of the decided commands.
+        refused_cas: number that the next command to be rejected has taken, which a binary reply shows.
+        undo: what takes back the marks that the decided commands have set.
         key: returns the key column's content for a word; raises RefusedError where the column cannot hold it.
         next_cas: takes a cas number, as the column keeps it; None without cas column.
         one_text: there is one value column, of text or bytes; `value` returns its cell, see `key`.
@@ -45,6 +47,8 @@ class Bound:
         self.now = 0
         self.counted: list[tuple[str, ...]] = []
         self.events: list[Event] = []
+        self.refused_cas = 0
+        self.undo: list[Callable[[], None]] = []
         self.counters = session.shared.counters
         self.accesses = session.shared.marks.log(mapping)
         self.key: Callable[[bytes], Cell] = values.key_reader(mapping.key, session.rules)
@@ -71,11 +75,14 @@ class Bound:
             self.accesses.at(self.now)
             self.accesses.noted_all(self.events)
             self.events.clear()
+        self.undo.clear()
 
     def discard(self) -> None:
-        """Forget what was counted: the group failed and is decided again."""
+        """Forget what was counted, and take marks back: the group failed and is decided again."""
         self.counted.clear()
         self.events.clear()
+        while self.undo:
+            self.undo.pop()()
 
     def expired(self, row: CachedRow) -> bool:
         """Return whether a row is expired, and count that, see `Session.finds_expired`."""

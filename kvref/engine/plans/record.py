@@ -9,6 +9,8 @@ from kvref.engine.dispatch import lock_wait_reply
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.delete import Deletion
+from kvref.engine.plans.frames import FrameReads, FrameWrites
+from kvref.engine.plans.meta import MetaReads, MetaWrites
 from kvref.engine.plans.plan import Plan
 from kvref.engine.plans.retrieve import Retrieval
 from kvref.engine.plans.store import Storage
@@ -34,6 +36,9 @@ def record_of(plan: Plan) -> c.Command:
             return command
         case Deletion():
             return c.Delete(words[0], command)
+        case MetaReads() | FrameReads():
+            record: c.Command = command
+            return record
         case Touching() if decide.__name__ == "touch":
             return c.Touch(words[0], *command)
         case Touching():
@@ -48,7 +53,8 @@ def rejected(bound: Bound, plan: Plan, reply: Reply) -> bytes:
     names = tuple(counted(record, reply, missing_counted=bound.rules.answers_missing_key))
     if names:
         bound.counted.append(names)
-    return encode(record, reply, 0)
+    cas, bound.refused_cas = bound.refused_cas, 0
+    return encode(record, reply, cas)
 
 
 def refused_write(bound: Bound, plan: Plan, cause: str) -> Reply:
@@ -71,4 +77,5 @@ def lock_wait_over(bound: Bound, plan: Plan) -> Reply:
 
 def may_write(plan: Plan) -> bool:
     """Return whether a planned command may write."""
-    return not isinstance(getattr(plan[0], "__self__", None), Retrieval)
+    decider = getattr(plan[0], "__self__", None)
+    return isinstance(decider, MetaWrites | FrameWrites) or not isinstance(decider, Retrieval | MetaReads | FrameReads)

@@ -1,4 +1,4 @@
-"""Decide touch, and gat and gats of one word."""
+"""Decide touch, gat and gats."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from kvref.protocol.fast_path import END, renamed
 from kvref.protocol.replies import Status
 
 _RECORD = c.Touch(b"", 0)
+TOUCHED = tuple(counted(_RECORD, Status.TOUCHED, missing_counted=False))
+MISSED = tuple(counted(_RECORD, Status.NOT_FOUND, missing_counted=False))
 
 
 class Touching:
@@ -25,13 +27,11 @@ class Touching:
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
-        self._touched = tuple(counted(_RECORD, Status.TOUCHED, missing_counted=False))
-        self._missed = tuple(counted(_RECORD, Status.NOT_FOUND, missing_counted=False))
 
     def touch(self, row: CachedRow, word: bytes, command: tuple[int, bool]) -> Decision:
         """Decide a touch; the command is its time and whether it has noreply."""
         exptime, quiet = command
-        found, new, parameters = self._retimed(row, word, exptime)
+        found, new, parameters = self.retimed(row, word, exptime)
         if not found:
             return b"" if quiet else b"NOT_FOUND\r\n", None, None
         return b"" if quiet else b"TOUCHED\r\n", new, parameters
@@ -39,26 +39,37 @@ class Touching:
     def get_and_touch(self, row: CachedRow, key: bytes, command: tuple[int, bool, bytes]) -> Decision:
         """Decide a gat or gats of one word; the command is its time, whether cas numbers are shown, and the word."""
         exptime, cas, word = command
-        found, new, parameters = self._retimed(row, key, exptime)
+        found, new, parameters = self.retimed(row, key, exptime)
         if not found:
             return END, None, None
         item = with_cas(row[HIT], row) if cas else row[HIT]
         return (item if word is key else renamed(item, key, word)) + END, new, parameters
 
-    def _retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[bool, CachedRow | None, Renewal | None]:
-        """Return whether there is a row, the row with its new time, and what is written; see `retrieve.retimed`."""
+    def retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[bool, CachedRow | None, Renewal | None]:
+        """Return whether there is a row, the row with its new time, and what is written; see `retrieve.touched`."""
         bound = self._bound
-        mapping = bound.mapping
-        time = retrieve.time_asked(bound.session, mapping, exptime, bound.now)
+        time = retrieve.time_asked(bound.session, bound.mapping, exptime, bound.now)
         if bound.hides(row):
-            bound.counted.append(self._missed)
+            bound.counted.append(MISSED)
             return False, None, None
-        bound.counted.append(self._touched)
+        bound.counted.append(TOUCHED)
         bound.events.append((word, Change.TOUCHED))
-        if mapping.expiry is None:
-            return True, ABSENT if time == OVER else None, None
-        if row[EXPIRY] == time:
-            return True, None, None
-        hit, rowid, flags, cas, _, cells = row
-        renewed = (time,) if mapping.cas is None else (row[CAS], time)
-        return True, (hit, rowid, flags, cas, time, cells), Renewal(renewed)
+        new, parameters = renewed(bound, row, time)
+        return True, new, parameters
+
+
+def renewed(bound: Bound, row: CachedRow, time: int) -> tuple[CachedRow | None, Renewal | None]:
+    """Return a row with another time, None if nothing is written, and what is written; see `retrieve.retimed`.
+
+    Args:
+        bound: the mapping.
+        row: as it is.
+        time: UNIX second, see `retrieve.time_asked`.
+    """
+    mapping = bound.mapping
+    if mapping.expiry is None:
+        return ABSENT if time == OVER else None, None
+    if row[EXPIRY] == time:
+        return None, None
+    hit, rowid, flags, cas, _, cells = row
+    return (hit, rowid, flags, cas, time, cells), Renewal((time,) if mapping.cas is None else (row[CAS], time))

@@ -12,18 +12,24 @@ class Words:
 
     Args:
         session: of any of them.
+
+    Attributes:
+        session: with the same rights and mapping.
     """
 
     def __init__(self, session: Session) -> None:
-        self._session = session.twin()  # the other one ends with its connection
+        self.session = self._session = session.twin()  # the other one ends with its connection
         self._directory = session.shared.directory
         self._name = b""  # in front of keys in words that name the mapping, once one was seen
         self._generation = self._directory.generation
 
     def runs(self, command: c.Command) -> bool:
         """Return whether the listener permits a command and its cache policies lead to the table."""
-        policy = self._directory.policies.of(command)
-        return policy is Policy.TABLE and self._session.access.refusal(command) is None
+        return self.leads_to_table(command) and self._session.access.refusal(command) is None
+
+    def leads_to_table(self, command: c.Command) -> bool:
+        """Return whether the cache policies of a command lead to the table."""
+        return self._directory.policies.of(command) is Policy.TABLE
 
     def key_of_bound(self, word: bytes) -> bytes | None:
         """See `Session.key_of_bound`."""

@@ -63,7 +63,7 @@ def _sum(session: Session, command: c.Arithmetic, now: int) -> OperationGen:
         return Status.NOT_FOUND if command.initial is None else (yield from _created(session, command, *target, now))
     if session.is_another(row.cas, command.cas):
         return Status.EXISTS
-    index = _column_used(session, mapping, row)
+    index = column_used(session, mapping, row.flags)
     number = yield from _number(session, mapping, row, index)
     result, new = summed(session, command, mapping, row, number, index)
     if session.rules.renames_key:
@@ -111,11 +111,7 @@ def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: byt
     """Store the first number, which only the binary protocol sends along."""
     assert command.initial is not None
     exptime = command.exptime if session.rules.keeps_created_expiry else 0  # arith-011
-    number = command.initial
-    first = mapping.values[0]
-    if first.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
-        session.next_cas()
-        number = _digits_as_integer(first, b"%d" % number)  # bin-int-202
+    number = first_number(session, mapping, command.initial)
     new = c.Store("add", command.word, 0, exptime, b"%d" % number)
     reply = yield from write(session, mapping, key, new, now, undivided=True)  # more:bin-215
     if reply is Status.STORED or (reply is Status.NOT_STORED and session.rules.answers_refused_sum):
@@ -123,10 +119,24 @@ def _created(session: Session, command: c.Arithmetic, mapping: Mapping, key: byt
     return NOT_COUNTED if reply is Status.NOT_STORED else reply
 
 
-def _column_used(session: Session, mapping: Mapping, row: Row) -> int:
+def first_number(session: Session, mapping: Mapping, initial: int) -> int:
+    """Return the number that is stored where a request creates the row with a number.
+
+    Raises:
+        RefusedError: the column cannot hold it.
+    """
+    first = mapping.values[0]
+    if first.kind is Kind.INTEGER and session.rules.integers_from_zero and len(mapping.values) > 1:
+        session.next_cas()
+        return _digits_as_integer(first, b"%d" % initial)  # bin-int-202
+    return initial
+
+
+def column_used(session: Session, mapping: Mapping, flags: int | None) -> int:
+    """Return the place of the value column that incr and decr of a row with these flags count in."""
     # innodb_api_arithmetic takes the flags for the number of a value column (several-001).
-    flags = (row.flags or 0) % _TOP
-    return flags if session.rules.counts_leading_number and flags < len(mapping.values) else 0
+    place = (flags or 0) % _TOP
+    return place if session.rules.counts_leading_number and place < len(mapping.values) else 0
 
 
 def _number(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
@@ -154,7 +164,34 @@ def all_digits(text: bytes) -> int | None:
 
 
 def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> OperationGen:
-    cell = row.values[index]
+    cell, behind = row.values[index], mapping.behind[index]
+    along: tuple[Cell, ...] = ()
+    if reads_along(mapping, index, cell):
+        along = yield ReadAlong(mapping, row.key, behind)
+    return leading(session, mapping, index, cell, along)
+
+
+def reads_along(mapping: Mapping, index: int, cell: Cell) -> bool:
+    """Return whether the number of a value column may go on in the columns behind it, see `leading`."""
+    if mapping.values[index].kind is Kind.INTEGER or cell is None or not mapping.behind[index]:
+        return False
+    text = to_bytes(cell)
+    return len(text) <= MAX_NUMBER_LENGTH and _OPEN_ENDED.fullmatch(text) is not None
+
+
+def leading(session: Session, mapping: Mapping, index: int, cell: Cell, along: tuple[Cell, ...]) -> int:
+    """Return the number at the beginning of a value column.
+
+    Args:
+        session: the connection's state.
+        mapping: whose column.
+        index: place of the value column.
+        cell: its content.
+        along: contents of the columns behind it in the record, if `reads_along`; else none.
+
+    Raises:
+        RefusedError: it is too long, or too large.
+    """
     if mapping.values[index].kind is Kind.INTEGER:
         return 0 if session.rules.integers_from_zero else to_number(cell) % _TOP
     if cell is None:
@@ -162,10 +199,7 @@ def _leading(session: Session, mapping: Mapping, row: Row, index: int) -> Operat
     text = to_bytes(cell)
     if len(text) > MAX_NUMBER_LENGTH:
         raise RefusedError(NON_NUMERIC)
-    behind = mapping.behind[index]
-    if behind and _OPEN_ENDED.fullmatch(text):
-        cells: tuple[Cell, ...] = yield ReadAlong(mapping, row.key, behind)
-        text += b"".join(map(_in_record, behind, cells))
+    text += b"".join(map(_in_record, mapping.behind[index], along))
     number = leading_number(text.split(b"\0")[0])
     if abs(number) < _TOP:
         return number % _TOP

@@ -6,10 +6,11 @@ The state that memcached keeps in an item in addition to its value (stale, won, 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from kvref.engine.accesses import Change
+from kvref.engine.accesses import Access, Change
 from kvref.engine.cache import dispatch
 from kvref.engine.cache.dispatch import Verb, entry_of, note, through
 from kvref.engine.cache.memory import BEFORE_START, Entry, Key, Policy
@@ -29,13 +30,32 @@ from kvref.protocol import replies as r
 from kvref.protocol.command_table import PolicyKind
 from kvref.protocol.replies import MetaCode, Status
 
-_CODES: Final = {
+CODES: Final = {
     Status.STORED: MetaCode.DONE,
     Status.DELETED: MetaCode.DONE,
     Status.NOT_STORED: MetaCode.NOT_STORED,
     Status.EXISTS: MetaCode.EXISTS,
     Status.NOT_FOUND: MetaCode.NOT_FOUND,
 }
+
+
+class ItemState(Protocol):
+    """The state of items that no table has, see `Marks`."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """See `Marks.exclusive`."""
+
+    def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark:
+        """See `Marks.of`."""
+
+    def take(self, mapping: Mapping, key: bytes, entry: Entry) -> None:
+        """See `Marks.take`."""
+
+    def fetched(self, mapping: Mapping, key: bytes, now: int) -> None:
+        """See `Marks.fetched`."""
+
+    def access(self, mapping: Mapping, key: bytes, entry: Entry) -> Access:
+        """See `Marks.access`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +89,7 @@ def get(session: Session, command: c.MetaGet, now: int) -> OperationGen:
         policy = _policy_of_get(session, writes=writes)
         found = yield from _find(session, mapping, key, now, policy, locks=writes)
         if found is None and command.vivify is not None and policy is not Policy.OFF:
-            time_asked(session, mapping, command.vivify, now)
+            check_times(session, mapping, command, now)
             reply = yield from _verb(session, c.Store("add", command.word, 0, command.vivify, b""), now, store.store)
             if reply not in (Status.STORED, Status.NOT_STORED):
                 return reply
@@ -101,10 +121,26 @@ def read(session: Session, command: c.MetaGet, found: Found | None, now: int, *,
 
 
 def _answer(session: Session, command: c.MetaGet, found: Found, touched: Found, now: int, *, created: bool) -> r.Meta:
-    """Return the reply for an item, with the client's part in recaching it (W, X, Z)."""
-    marks, entry = session.shared.marks, found.entry
+    return answer(session, session.shared.marks, command, found, touched, now, created=created)
+
+
+def answer(
+    session: Session, marks: ItemState, command: c.MetaGet, found: Found, touched: Found, now: int, *, created: bool
+) -> r.Meta:
+    """Return the reply for an item, with the client's part in recaching it (W, X, Z).
+
+    Args:
+        session: the connection's state.
+        marks: state of the items.
+        command: the command.
+        found: the item.
+        touched: the item with the time that the command has set.
+        now: UNIX time in whole seconds.
+        created: this command has stored it.
+    """
+    entry, mapping, key = found.entry, found.mapping, found.at[1]
     with marks.exclusive():
-        mark = marks.of(found.at, entry)
+        mark = marks.of(mapping, key, entry)
         old = created
         if command.recache is not None and not created:
             expiry = (entry if command.asks_before(b"R", b"T") else touched.entry).expiry
@@ -112,22 +148,22 @@ def _answer(session: Session, command: c.MetaGet, found: Found, touched: Found, 
         # A client without the right to write cannot recache the item, and would keep other clients from doing so.
         won = not (mark.taken or session.access.read_only) and (old or mark.stale)
         if won:
-            marks.take(found.at, touched.entry)
-        hit, idle = _accessed(session, found, now) if command.has(b"h") or command.has(b"l") else (False, 0)
+            marks.take(mapping, key, touched.entry)
+        hit, idle = _accessed(session, marks, found, now) if command.shows_access else (False, 0)
         if not command.has(b"u"):
-            marks.fetched(found.mapping, found.at[1], now)
+            marks.fetched(mapping, key, now)
     earlier = -1 if created else found.left(now)
     item = r.MetaItem(entry.flags, len(entry.data), entry.cas, touched.left(now), earlier, hit, idle)
     data = entry.data if command.has(b"v") else None
     return r.Meta(MetaCode.DONE, item, data, mark.stale, won, mark.taken)
 
 
-def _accessed(session: Session, found: Found, now: int) -> tuple[bool, int]:
+def _accessed(session: Session, marks: ItemState, found: Found, now: int) -> tuple[bool, int]:
     """Return whether an item was read after it was written, and the seconds that `l` shows.
 
     Of a row of which the server knows no access, the seconds are those since its start.
     """
-    access = session.shared.marks.access(found.mapping, found.at[1], found.entry)
+    access = marks.access(found.mapping, found.at[1], found.entry)
     return access.hit, max(0, now - (access.time or session.shared.cache.began + BEFORE_START))
 
 
@@ -155,12 +191,12 @@ def _store_stale(session: Session, command: c.MetaSet, now: int) -> OperationGen
     found = yield from _named(session, command, now)
     if found is None or not 0 < command.cas < found.entry.cas:
         return Status.EXISTS
-    mark = session.shared.marks.of(found.at, found.entry)
+    mark = session.shared.marks.of(found.mapping, found.at[1], found.entry)
     inner = c.Store("set", command.word, command.flags, found.entry.expiry, command.data)
     reply = yield from _verb(session, inner, now, store.store)
     stored = (yield from _named(session, command, now)) if reply is Status.STORED else None
     if stored is not None:
-        session.shared.marks.mark(stored.at, stored.entry, replace(mark, stale=True))
+        session.shared.marks.mark(stored.mapping, stored.at[1], stored.entry, replace(mark, stale=True))
     return reply
 
 
@@ -184,18 +220,24 @@ def _make_stale(session: Session, command: c.MetaDelete, now: int) -> OperationG
         return r.Meta(MetaCode.NOT_FOUND)
     if command.cas is not None and command.cas != found.entry.cas:
         return r.Meta(MetaCode.EXISTS)
-    if found.row is not None and found.mapping.cas is None:
-        # Without a cas number, a recached value that equals the stale one cannot be distinguished from it.
-        name = found.mapping.name
-        raise RefusedError(r.ClientError(f"mapping {name} has no cas column: its rows cannot be marked as stale"))
+    if found.row is not None:
+        check_markable(found.mapping)
     if command.exptime is not None:
         found = yield from _touch(session, found, command.exptime, now)
         if is_over(session, command.exptime):
             return r.Meta(MetaCode.DONE)  # no client reads it any more, so that no mark is needed
     entry = yield from renumbered(session, found, now)
     session.shared.marks.changed(found.mapping, found.at[1], now, Change.MARKED)
-    session.shared.marks.mark(found.at, entry, Mark(stale=True))
+    session.shared.marks.mark(found.mapping, found.at[1], entry, Mark(stale=True))
     return r.Meta(MetaCode.DONE)
+
+
+def check_markable(mapping: Mapping) -> None:
+    """Raise RefusedError if the rows of a mapping cannot be marked as stale."""
+    if mapping.cas is None:
+        # Without a cas number, a recached value that equals the stale one cannot be distinguished from it.
+        name = mapping.name
+        raise RefusedError(r.ClientError(f"mapping {name} has no cas column: its rows cannot be marked as stale"))
 
 
 def renumbered(session: Session, found: Found, now: int) -> Generator[Operation, Any, Entry]:
@@ -223,8 +265,30 @@ def renumbered(session: Session, found: Found, now: int) -> Generator[Operation,
     return entry_of(session, row, now)
 
 
+def check_times(session: Session, mapping: Mapping, command: c.MetaGet | c.MetaArithmetic, now: int) -> None:
+    """Refuse times that a mapping cannot keep before anything is written, see `time_asked`.
+
+    Args:
+        session: the connection's state.
+        mapping: of the item.
+        command: one that may store an item and set its time.
+        now: UNIX time in whole seconds.
+    """
+    for time in (command.vivify if isinstance(command, c.MetaGet) else None, command.exptime):
+        if time is not None:
+            time_asked(session, mapping, time, now)
+
+
 def arithmetic(session: Session, command: c.MetaArithmetic, now: int) -> OperationGen:
-    """Add to or subtract from a number, or store the first one (N); then its item may get another time (T)."""
+    """Add to or subtract from a number, or store the first one (N); then its item may get another time (T).
+
+    Raises:
+        RefusedError: a time that the mapping cannot keep.
+    """
+    if command.exptime is not None:
+        target = yield from session.resolve(command.word, switches=True)
+        if not isinstance(target, Status):
+            check_times(session, target[0], command, now)
     inner = c.Arithmetic(
         command.increment, command.word, command.delta,
         initial=command.initial, exptime=command.vivify, cas=command.cas,
@@ -250,7 +314,7 @@ def debug(session: Session, command: c.MetaDebug, now: int) -> OperationGen:
     if found is None:
         return r.MetaDebug(None)
     entry = found.entry
-    hit, idle = _accessed(session, found, now)
+    hit, idle = _accessed(session, session.shared.marks, found, now)
     rows = {
         "exp": -1 if entry.expiry <= 0 else now - entry.expiry,
         "la": idle,
@@ -334,7 +398,7 @@ def _within(verb: Verb, session: Session, command: c.Command, now: int) -> Opera
 
 
 def _coded(reply: r.Reply) -> r.Reply:
-    code = _CODES.get(reply) if isinstance(reply, Status) else None
+    code = CODES.get(reply) if isinstance(reply, Status) else None
     return reply if code is None else r.Meta(code)
 
 

@@ -260,10 +260,13 @@ def cas_numbers(session: Session, mapping: Mapping) -> Callable[[], int | None]:
         session: whose numbers.
         mapping: of the rows.
     """
+    return session.shared.cas.__next__ if keeps_numbers(mapping) else partial(new_cas, session, mapping)
+
+
+def keeps_numbers(mapping: Mapping) -> bool:
+    """Return whether there is a cas column that has every number as it is."""
     column = mapping.cas
-    if column is None or column.low > 0 or column.high < _LARGEST_CAS:
-        return partial(new_cas, session, mapping)
-    return session.shared.cas.__next__  # the column has every number as it is
+    return column is not None and column.low <= 0 and column.high >= _LARGEST_CAS
 
 
 def fit_flags(mapping: Mapping, flags: int) -> int | None:

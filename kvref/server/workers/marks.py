@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from kvref.engine.accesses import Access
-from kvref.engine.cache.memory import Entry, Key
-from kvref.engine.shared_state import LIMIT, Mark, Marks, content_of
+from kvref.engine.shared_state import LIMIT, Mark, Marks
 from kvref.server.workers.shared_memory import CELL, MASK, Lock, Memory, anonymous
 
 _WAYS: Final = 8  # entries of a bucket
@@ -27,6 +26,11 @@ class _Table:
 
     def __init__(self) -> None:
         self._cells = anonymous((1 + LIMIT * _MARK) * CELL).cast("Q")  # the first counts writes
+
+    @property
+    def written(self) -> bool:
+        """Return whether anything was ever kept."""
+        return bool(self._cells[0])
 
     def get(self, item: int) -> tuple[int, int]:
         """Return the content and the number kept for an item, zeros for none."""
@@ -85,18 +89,20 @@ class WorkerMarks(Marks):
             finally:
                 self._held = False
 
-    def of(self, at: Key, entry: Entry) -> Mark:
-        """Return what is said of an item."""
-        with self.exclusive():
-            content, bits = self._tables.marks.get(_item(at))
-        if content != _content(entry):
-            return Mark()
-        return Mark(stale=bool(bits & _STALE), taken=bool(bits & _TAKEN))
+    @property
+    def any(self) -> bool:
+        """See `Marks`: of any worker."""
+        return self._tables.marks.written
 
-    def mark(self, at: Key, entry: Entry, mark: Mark) -> None:
-        """Say this of an item from now on."""
+    def _mark_at(self, place: Hashable) -> tuple[int, Mark]:
         with self.exclusive():
-            self._tables.marks.put(_item(at), _content(entry), mark.stale * _STALE | mark.taken * _TAKEN)
+            content, bits = self._tables.marks.get(_item(place))
+        return content, Mark(stale=bool(bits & _STALE), taken=bool(bits & _TAKEN))
+
+    def _keep_mark(self, place: Hashable, mark: tuple[int, Mark]) -> None:
+        content, kept = mark
+        with self.exclusive():
+            self._tables.marks.put(_item(place), content, kept.stale * _STALE | kept.taken * _TAKEN)
 
     @property
     def requested(self) -> bool:
@@ -114,12 +120,8 @@ class WorkerMarks(Marks):
     def _keep_access(self, at: Hashable, access: Access) -> None:
         shown = access.content is not None
         number = access.time << _SECOND | shown * _SHOWN | access.hit * _HIT | _KNOWN
-        self._tables.accesses.put(_item(at), (access.content or 0) & MASK, number)
+        self._tables.accesses.put(_item(at), access.content or 0, number)
 
 
 def _item(at: Hashable) -> int:
     return hash(at) & MASK
-
-
-def _content(entry: Entry) -> int:
-    return content_of(entry) & MASK

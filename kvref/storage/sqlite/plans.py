@@ -65,7 +65,6 @@ class SQLiteRows:
         self._usual = sql.reads_as_written and bound.one_text and bound.all_mapped
         self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = sum(min(4 * each.width, MAX_ROW) if each.width else MAX_ROW for each in mapping.values)
-        self.hits = 0
         self._measured = False  # it is of rows that were read
         self.hits = 0
         self._blobs = False

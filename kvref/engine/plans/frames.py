@@ -1,0 +1,105 @@
+"""Decide commands of the binary protocol, by the deciders of the text protocol; the command of a plan is its record."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.plan import CAS, FLAGS, HIT, CachedRow, Decision, Parameters
+from kvref.engine.plans.retrieve import FOUND, MISSED
+from kvref.engine.plans.verbs import Verbs
+from kvref.engine.values import RefusedError, shown_flags
+from kvref.engine.verbs import store
+from kvref.protocol import commands as c
+from kvref.protocol.binary import encode, item_frame, miss_frame
+from kvref.protocol.replies import Item, Number, Reply, Status
+
+_STATUSES: Final = {status.value: status for status in Status}
+_TOP: Final = 1 << 64
+
+
+class FrameReads:
+    """Decide binary gets of one mapping.
+
+    Args:
+        bound: the mapping.
+    """
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+
+    def get(self, row: CachedRow, word: bytes, command: c.Get) -> Decision:
+        """Decide a get."""
+        bound, frame = self._bound, _frame(command)
+        if not row[HIT] or bound.expired(row):
+            bound.counted.append(MISSED)
+            return miss_frame(frame), None, None
+        bound.counted.append(FOUND)
+        bound.events.append(word)
+        return self.shown(row, frame), None, None
+
+    def shown(self, row: CachedRow, frame: c.Frame) -> bytes:
+        """Return the reply to a request that has found a row."""
+        item = Item(frame.key, shown_flags(row[FLAGS]), self._bound.data(row), (row[CAS] or 0) % _TOP)
+        return item_frame(frame, item)
+
+
+class FrameWrites(FrameReads):
+    """Decide the other binary commands of one mapping.
+
+    Args:
+        bound: the mapping.
+        verbs: decide the commands of the text protocol.
+    """
+
+    def __init__(self, bound: Bound, verbs: Verbs) -> None:
+        super().__init__(bound)
+        self._stores = verbs.stores
+        self._deletion, self._sums, self._touching = verbs.deletion, verbs.sums, verbs.touching
+        self._keeps_numbers = store.keeps_numbers(bound.mapping)
+
+    def store(self, row: CachedRow, word: bytes, command: c.Store) -> Decision:
+        """Decide a storage command."""
+        inner = command.verb, command.flags, command.exptime, command.data, command.cas, False
+        shown, new, parameters = self._stores[command.verb](row, word, inner)
+        number = 0
+        if new is not None:
+            number = (new[CAS] or 0) if self._keeps_numbers else self._bound.session.written_cas
+        return encode(command, _frame(command), _STATUSES[shown], number), new, parameters
+
+    def delete(self, row: CachedRow, _word: bytes, command: c.Delete) -> Decision:
+        """Decide a delete."""
+        status, new = self._deletion.removed(row, command.cas)
+        return encode(command, _frame(command), status, 0), new, None
+
+    def add(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Decision:
+        """Decide an increment or decrement."""
+        bound = self._bound
+        session = bound.session
+        session.written_cas = 0
+        result: int | Status = Status.NOT_STORED
+        new: CachedRow | None = None
+        parameters: Parameters | None = None
+        try:
+            result, new, parameters = self._sums.sum(row, word, command)
+        except RefusedError:
+            if not bound.rules.answers_missing_key:
+                bound.refused_cas = session.written_cas
+                raise
+        if isinstance(result, Status) and bound.rules.answers_missing_key:
+            if result is not Status.NOT_FOUND:
+                bound.counted.append(self._sums.found[command.increment])
+            result = 0  # 5.6.14 reports no failure, see `arithmetic.arithmetic`
+        reply: Reply = result if isinstance(result, Status) else Number(result)
+        return encode(command, _frame(command), reply, session.written_cas), new, parameters
+
+    def touch(self, row: CachedRow, word: bytes, command: c.GetAndTouch) -> Decision:
+        """Decide a touch or gat."""
+        frame = _frame(command)
+        found, new, parameters = self._touching.retimed(row, word, command.exptime)
+        return self.shown(row, frame) if found else miss_frame(frame), new, parameters
+
+
+def _frame(command: c.Command) -> c.Frame:
+    assert command.frame is not None, "of the binary protocol"
+    return command.frame

@@ -1,0 +1,200 @@
+"""Decide the meta commands mg, ms, md and ma, by the rules of `kvref.engine.verbs.meta` and of the verbs in them.
+
+The command of a plan is its record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from kvref.engine.accesses import Change
+from kvref.engine.cache.memory import Entry
+from kvref.engine.counters import counted
+from kvref.engine.plans import retrieve as gets
+from kvref.engine.plans import touch
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.marks import GroupMarks
+from kvref.engine.plans.plan import (
+    CAS,
+    EXPIRY,
+    FLAGS,
+    HIT,
+    CachedRow,
+    Decision,
+    Parameters,
+    RemovedError,
+    Renewal,
+)
+from kvref.engine.plans.store import Stored
+from kvref.engine.plans.verbs import Verbs
+from kvref.engine.session import Session
+from kvref.engine.shared_state import Mark
+from kvref.engine.values import shown_flags
+from kvref.engine.verbs import meta
+from kvref.engine.verbs.retrieve import time_asked
+from kvref.protocol import commands as c
+from kvref.protocol import replies as r
+from kvref.protocol.meta import encode
+from kvref.protocol.replies import MetaCode, Status
+
+_CODES: Final = {status.value: code for status, code in meta.CODES.items()}
+_EXISTS: Final = Status.EXISTS.value
+_TOP: Final = 1 << 64
+
+
+class MetaReads:
+    """Decide the meta commands of one mapping that write nothing.
+
+    Args:
+        bound: the mapping.
+        session: with the rights of the connections.
+    """
+
+    def __init__(self, bound: Bound, session: Session) -> None:
+        self._bound = bound
+        self._session = session
+        self._marks = GroupMarks(bound)
+
+    def get(self, row: CachedRow, word: bytes, command: c.MetaGet) -> Decision:
+        """Decide an mg without T and N."""
+        found = None if not row[HIT] or self._bound.expired(row) else self._found(row, word)
+        return encode(command, self._shown(command, found)), None, None
+
+    def _shown(self, command: c.MetaGet, found: meta.Found | None, *, created: bool = False) -> r.Meta:
+        """Return the reply to an mg that sets no time, and count it, see `meta.read`."""
+        bound = self._bound
+        if found is None:
+            bound.counted.append(gets.MISSED)
+            return r.Meta(MetaCode.MISSED)
+        bound.counted.append(gets.FOUND)
+        return meta.answer(self._session, self._marks, command, found, found, bound.now, created=created)
+
+    def _found(self, row: CachedRow, word: bytes) -> meta.Found:
+        """Return a row as an item."""
+        bound = self._bound
+        cas, expiry = (row[CAS] or 0) % _TOP, max(row[EXPIRY] or 0, 0)
+        entry = Entry(shown_flags(row[FLAGS]), bound.data(row), cas, expiry, bound.now)
+        return meta.Found((bound.mapping.identity, word), entry, bound.mapping, None)
+
+
+class MetaWrites(MetaReads):
+    """Decide the meta commands of one mapping that may write.
+
+    Args:
+        bound: the mapping.
+        session: with the rights of the connections.
+        verbs: decide the verbs in them.
+    """
+
+    def __init__(self, bound: Bound, session: Session, verbs: Verbs) -> None:
+        super().__init__(bound, session)
+        self._stores, self._deletion, self._sums = verbs.stores, verbs.deletion, verbs.sums
+
+    def get_and_write(self, row: CachedRow, word: bytes, command: c.MetaGet) -> Decision:
+        """Decide an mg with T or N."""
+        bound = self._bound
+        new: CachedRow | None = None
+        parameters: Parameters | None = None
+        found = None if bound.hides(row) else self._found(row, word)
+        if found is None and command.vivify is not None:
+            meta.check_times(bound.session, bound.mapping, command, bound.now)
+            _, new, parameters = self._stored(row, word, ("add", 0, command.vivify, b"", 0, False))
+            if new is not None and not bound.hides(new):
+                row, found = new, self._found(new, word)
+        created = new is not None
+        if command.exptime is None or found is None:
+            return encode(command, self._shown(command, found, created=created)), new, parameters
+        bound.counted.append(touch.TOUCHED)
+        retimed, renewal = self._retimed(row, word, command.exptime)
+        touched = found if retimed is None else self._found(retimed, word)
+        reply = meta.answer(self._session, self._marks, command, found, touched, bound.now, created=created)
+        if retimed is not None:
+            new, parameters = retimed, renewal if parameters is None else (*parameters[:-1], retimed[EXPIRY])
+        return encode(command, reply), new, parameters
+
+    def set(self, row: CachedRow, word: bytes, command: c.MetaSet) -> Decision:
+        """Decide an ms."""
+        inner = command.verb, command.flags, command.exptime, command.data, command.cas, False
+        shown, new, parameters = self._stored(row, word, inner)
+        if shown == _EXISTS and command.stale and command.verb == "cas":
+            found = self._found(row, word)
+            if 0 < command.cas < found.entry.cas:
+                mark = self._marks.of(found.mapping, word, found.entry)
+                inner = "set", command.flags, found.entry.expiry, command.data, 0, False
+                shown, new, parameters = self._stored(row, word, inner)
+                if new is not None:
+                    stored = self._found(new, word)
+                    self._marks.mark(stored.mapping, word, stored.entry, replace(mark, stale=True))
+        cas = 0 if new is None or not command.has(b"c") else (new[CAS] or 0) % _TOP
+        return encode(command, r.Meta(_CODES[shown], r.MetaItem(cas=cas))), new, parameters
+
+    def delete(self, row: CachedRow, word: bytes, command: c.MetaDelete) -> Decision:
+        """Decide an md."""
+        if command.stale:
+            return self._make_stale(row, word, command)
+        bound = self._bound
+        if command.cas == 0 and not bound.hides(row) and (row[CAS] or 0) % _TOP:
+            return encode(command, r.Meta(MetaCode.EXISTS)), None, None
+        status, new = self._deletion.removed(row, command.cas or 0)
+        return encode(command, r.Meta(meta.CODES[status])), new, None
+
+    def _make_stale(self, row: CachedRow, word: bytes, command: c.MetaDelete) -> Decision:
+        """Decide an md with I, see `meta.delete`."""
+        bound, mapping = self._bound, self._bound.mapping
+        if bound.hides(row):
+            return encode(command, r.Meta(MetaCode.NOT_FOUND)), None, None
+        if command.cas is not None and command.cas != (row[CAS] or 0) % _TOP:
+            return encode(command, r.Meta(MetaCode.EXISTS)), None, None
+        meta.check_markable(mapping)
+        if command.exptime is not None:
+            retimed, _ = self._retimed(row, word, command.exptime)
+            row = retimed or row
+        hit, rowid, flags, _, expiry, cells = row
+        new = hit, rowid, flags, bound.next_cas(), expiry, cells
+        bound.events.append((word, Change.MARKED))
+        self._marks.mark(mapping, word, self._found(new, word).entry, Mark(stale=True))
+        parameters = Renewal((new[CAS],) if mapping.expiry is None else (new[CAS], expiry))
+        return encode(command, r.Meta(MetaCode.DONE)), new, parameters
+
+    def add(self, row: CachedRow, word: bytes, command: c.MetaArithmetic) -> Decision:
+        """Decide an ma."""
+        bound = self._bound
+        meta.check_times(bound.session, bound.mapping, command, bound.now)
+        inner = c.Arithmetic(
+            command.increment, word, command.delta,
+            initial=command.initial, exptime=command.vivify, cas=command.cas,
+        )  # fmt: skip
+        result, new, parameters = self._sums.sum(row, word, inner)
+        if isinstance(result, Status):
+            return encode(command, r.Meta(meta.CODES[result])), None, None
+        assert new is not None, "a sum is written"
+        item = r.MetaItem(ttl=0, earlier=0, cas=bound.session.written_cas)  # of a number that is over at once
+        asked = command.exptime is not None or command.has(b"t") or command.has(b"c")
+        if asked and not bound.hides(new):
+            found = touched = self._found(new, word)
+            if command.exptime is not None:
+                retimed, _ = self._retimed(new, word, command.exptime)
+                if retimed is not None:
+                    assert parameters is not None, "a sum is written"
+                    new, parameters = retimed, (*parameters[:-1], retimed[EXPIRY])
+                    touched = self._found(new, word)
+            item = r.MetaItem(cas=found.entry.cas, ttl=touched.left(bound.now), earlier=found.left(bound.now))
+        data = b"%d" % result if command.has(b"v") else None
+        return encode(command, r.Meta(MetaCode.DONE, item, data)), new, parameters
+
+    def _stored(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
+        """Decide a storage command within another command, which is counted even if it removes its row."""
+        try:
+            return self._stores[command[0]](row, word, command)
+        except RemovedError as removed:
+            verb, flags, exptime, data, number, _ = command
+            record = c.Store(verb, word, flags, exptime, data, number)
+            self._bound.counted.append(tuple(counted(record, removed.reply, missing_counted=False)))
+            raise
+
+    def _retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[CachedRow | None, Renewal | None]:
+        """Return a row with another time and what is written, see `touch.renewed`."""
+        bound = self._bound
+        bound.events.append((word, Change.MARKED))
+        return touch.renewed(bound, row, time_asked(bound.session, bound.mapping, exptime, bound.now))

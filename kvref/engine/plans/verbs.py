@@ -1,0 +1,34 @@
+"""The deciders of the verbs of one mapping, of which the text, meta and binary commands consist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvref.engine.plans.arithmetic import Arithmetic
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.delete import Deletion
+from kvref.engine.plans.plan import CachedRow, Decision
+from kvref.engine.plans.store import VERBS, Storage, Stored
+from kvref.engine.plans.touch import Touching
+
+
+class Verbs:
+    """The deciders of one mapping.
+
+    Args:
+        bound: the mapping.
+
+    Attributes:
+        stores: of the storage commands, by verb.
+        deletion, sums, touching: of delete, of incr and decr, and of touch and gat.
+    """
+
+    def __init__(self, bound: Bound) -> None:
+        storage = Storage(bound)
+        self.stores: dict[str, Callable[[CachedRow, bytes, Stored], Decision]] = dict.fromkeys(
+            VERBS, storage.conditional
+        )
+        self.stores |= {"set": storage.set, "append": storage.append, "prepend": storage.append}
+        self.deletion = Deletion(bound)
+        self.sums = Arithmetic(bound)
+        self.touching = Touching(bound)

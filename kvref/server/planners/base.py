@@ -1,0 +1,99 @@
+"""What the planners of one mapping share: how a command becomes a plan, and how they say why they stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any, Final, Protocol
+
+from kvref.engine.plans.words import Words
+from kvref.protocol.fast_path import PlainLines
+from kvref.protocol.rules import MAX_KEY, WireRules
+from kvref.server.slots import Slots
+from kvref.server.work import Work
+from kvref.storage.plans import KnownRows
+
+MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
+MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
+MAX_READ: Final = 4 << 20  # bytes of values that the plans of one connection may read in one turn
+MAX_VALUE: Final = 1 << 20  # bytes of a value
+# What a planner of a verb returns instead of the place behind the command.
+INCOMPLETE: Final = -1
+UNUSUAL: Final = -2
+
+
+class Stop(Enum):
+    """Why a planner stops before the end of the input."""
+
+    END = auto()  # it does not: all is planned
+    INCOMPLETE = auto()  # the rest of a command has still to come
+    UNUSUAL = auto()  # the command is for the parser
+    TURN = auto()  # the other connections come first
+
+
+class PlanQueue(Protocol):
+    """Takes plans, see `kvref.server.scheduler.Scheduler`."""
+
+    def add(self, work: Any, slots: Slots) -> None:
+        """Carry out the plans of a mapping, and complete the current replies of a connection."""
+
+
+class Planning:
+    """Plan commands of one mapping.
+
+    Args:
+        work: takes the plans.
+        words: of the connections.
+        scheduler: carries them out.
+        wire_rules: grammar facts of the profile.
+    """
+
+    def __init__(self, work: Work[KnownRows], words: Words, scheduler: PlanQueue, wire_rules: WireRules) -> None:
+        self._work = work
+        self._words = words
+        self._rows = work.rows
+        self._scheduler = scheduler
+        self._lines = PlainLines(wire_rules)
+        self._is_word = self._lines.word.fullmatch
+        self._takes_all = self._lines.takes(b"k" * MAX_KEY, MAX_VALUE)
+
+    def _key(self, word: bytes, *, switches: bool = True) -> bytes | None:
+        """Return the key of a word in this mapping; None if it may be something else. A known row proves its key.
+
+        Args:
+            word: as the client sent it.
+            switches: it may begin with the name of this mapping.
+        """
+        if word in self._rows.rows or self._is_word(word):
+            return word
+        return self._lines.key_behind_name(word, self._words.key_of_bound) if switches else None
+
+    def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
+        """Plan a command that may write."""
+        self._rows.plan_write(key)
+        if slots.current is not None:
+            self._work.writers.add(slots.current)
+        self._plan(decide, key, command, slots)
+
+    def _plan_read(
+        self, decide: Callable[..., object], key: bytes, command: object, slots: Slots, *, passes: bool = True
+    ) -> None:
+        """Plan a command that writes nothing.
+
+        Args:
+            decide, key, command: of the plan.
+            slots: of the connection.
+            passes: gets of the row may be answered before it.
+        """
+        slots.reads += 1
+        if not passes:
+            self._rows.plan_write(key)
+        self._plan(decide, key, command, slots)
+
+    def _plan(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
+        out = slots.current
+        assert out is not None, "called while input is planned"
+        self._work.plans.append((decide, key, command, out, len(out)))
+        out.append(b"")
+        if not slots.planned:
+            self._scheduler.add(self._work, slots)

@@ -1,0 +1,213 @@
+"""Plan frames of the binary protocol: one flat look at each header, the first bytes of which most clients repeat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from kvref.engine.accesses import Event
+from kvref.engine.plans.frames import FrameReads, FrameWrites
+from kvref.engine.plans.plan import EXPIRY
+from kvref.engine.plans.verbs import Verbs
+from kvref.engine.plans.words import Words
+from kvref.protocol import commands as c
+from kvref.protocol.binary import is_too_large, miss_frame, reply_frame
+from kvref.protocol.command_table import ROWS, binary_form, timed_as
+from kvref.protocol.opcodes import HEADER_SIZE, REQUEST, Body, Opcode, header_at
+from kvref.protocol.rules import WireRules
+from kvref.server.planners.base import MAX_BYTES, MAX_COMMANDS, MAX_READ, MAX_VALUE, Planning, PlanQueue, Stop
+from kvref.server.slots import Slots
+from kvref.server.telemetry.command_times import CommandTimes
+from kvref.server.work import Work
+from kvref.storage.plans import KnownRows
+
+_SHAPE: Final = 12  # bytes of a header that decide what its frame is; the opaque and the cas number follow
+MAX_SHAPES: Final = 1 << 12
+_OPAQUE: Final = slice(12, 16)
+_GET: Final = c.Get([], with_cas=True)
+_NOOP: Final = c.Noop()
+
+
+class _Shape(NamedTuple):
+    """What frames with the same first bytes of their headers have in common.
+
+    Args:
+        plan: plans one and returns a command that is measured alike, None if the frame is unusual.
+        size: bytes of the frame.
+        number: of the opcode.
+        form: of the opcode.
+    """
+
+    plan: Callable[[_Shape, bytes, Slots], c.Command | None]
+    size: int
+    number: int
+    form: Opcode
+
+
+class BinaryPlanner(Planning):
+    """Plan binary commands of one mapping, see `kvref.server.planner.Planner`.
+
+    Args:
+        work, words, scheduler, wire_rules: see `Planning`.
+        verbs: decide the commands of the text protocol.
+        fresh: see `Planner`.
+    """
+
+    def __init__(
+        self,
+        work: Work[KnownRows],
+        words: Words,
+        scheduler: PlanQueue,
+        wire_rules: WireRules,
+        verbs: Verbs,
+        fresh: Callable[[float], bool],
+    ) -> None:
+        super().__init__(work, words, scheduler, wire_rules)
+        self.fresh = fresh
+        self._rules = wire_rules
+        self._source = work.rows.source
+        bound = work.bound
+        self._counters, self._accesses = bound.counters, bound.accesses
+        self._all_switch = bound.rules.all_verbs_switch
+        self._reads = FrameReads(bound)
+        self._writes = FrameWrites(bound, verbs)
+        self._misses = 0  # of gets that were answered directly and are not counted yet
+        self._direct: list[Event] = []  # keys of the hits among these gets
+        self._shapes: dict[bytes, _Shape] = {}
+        self._opcodes = self._bind(verbs)
+
+    def _bind(self, verbs: Verbs) -> dict[int, tuple[Callable[[_Shape, bytes, Slots], c.Command | None], Opcode]]:
+        """Return what plans each opcode that the listener does not withhold and the profile has, and its form."""
+        families: list[tuple[c.Command, Callable[[_Shape, bytes, Slots], c.Command | None]]] = [
+            (_GET, self._get),
+            (_NOOP, self._noop),
+            (c.Store("set", b"", 0, 0, b""), self._write),
+            (c.Delete(b""), self._write),
+            (c.GetAndTouch([], 0, with_cas=True), self._write),
+        ]
+        if verbs.sums.complete:
+            families.append((c.Arithmetic(increment=True, word=b"", delta=0), self._write))
+        return {
+            number: (plan, form)
+            for record, plan in families
+            if self._words.runs(record)
+            for number in ROWS[type(record)].binary
+            if (form := binary_form(number, self._rules)) is not None
+        }
+
+    def hit(self, _data: bytes) -> None:
+        """Return None, see `Planner.hit`."""
+
+    def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]:
+        """Plan the commands at the beginning of the input, see `Planner.take`."""
+        if self._counters.prefixes.counting or not self._source.live:
+            return 0, Stop.UNUSUAL
+        out = slots.begin()
+        if times is not None and out.names is None:
+            out.names, out.started = [], times.now()
+        at, stop, length, most = 0, Stop.END, len(data), len(out) + MAX_COMMANDS
+        while at < length:
+            shape = self._shapes.get(data[at : at + _SHAPE]) or self._shape(data, at)
+            if shape is None:
+                stop = Stop.UNUSUAL if length - at >= HEADER_SIZE else Stop.INCOMPLETE
+                break
+            end = at + shape.size
+            if end > length:
+                stop = Stop.INCOMPLETE
+                break
+            command = shape.plan(shape, data[at:end], slots)
+            if command is None:
+                stop = Stop.UNUSUAL
+                break
+            at = end
+            if out.names is not None:
+                out.names += [timed_as(command)] * (len(out) - len(out.names))
+            if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
+                stop = Stop.TURN if at < length else Stop.END
+                break
+        if self._direct or self._misses:
+            self._settle_direct()
+        if not slots.planned:
+            slots.end_chunk()
+        return at, stop
+
+    def _settle_direct(self) -> None:
+        self._counters.looked_up(len(self._direct), self._misses)
+        if self._direct:
+            self._rows.hits += len(self._direct)
+            self._accesses.at(time.time())
+            self._accesses.noted_all(self._direct)
+            self._direct.clear()
+        self._misses = 0
+
+    def _shape(self, data: bytes, at: int) -> _Shape | None:
+        """Return what a frame is, None where it is unusual or must still come."""
+        if len(data) < at + HEADER_SIZE:
+            return None
+        header = header_at(data, at)
+        plan, form = self._opcodes.get(header.opcode, (None, None))
+        if plan is None or form is None or header.magic != REQUEST or header.vbucket:
+            return None
+        if header.key_length > self._rules.key_limit or not form.accepts(header):
+            return None
+        if form.value and (header.value_length > MAX_VALUE or is_too_large(header, self._rules)):
+            return None
+        if len(self._shapes) >= MAX_SHAPES:
+            self._shapes.clear()
+        shape = _Shape(plan, HEADER_SIZE + header.body_length, header.opcode, form)
+        self._shapes[data[at : at + _SHAPE]] = shape
+        return shape
+
+    def _noop(self, shape: _Shape, data: bytes, slots: Slots) -> c.Command:
+        slots.reply(reply_frame(c.Frame(shape.number, data[_OPAQUE])))
+        return _NOOP
+
+    def _get(self, shape: _Shape, data: bytes, slots: Slots) -> c.Command | None:
+        """Plan or answer a get."""
+        word = data[HEADER_SIZE:]
+        frame = c.Frame(shape.number, data[_OPAQUE], word, shape.form.quiet, shape.form.with_key)
+        key = word
+        row = self._rows.rows.get(word)
+        if row is None:
+            if word in self._rows.missing:
+                self._misses += 1
+                slots.reply(miss_frame(frame))
+                return _GET
+            named = self._key(word)
+            if named is None:
+                return None
+            key = named
+            row = self._rows.rows.get(key)
+        if row is None or row[EXPIRY]:
+            self._plan_read(self._reads.get, key, c.Get([word], with_cas=True, frame=frame), slots)
+            return _GET
+        self._direct.append(key)
+        slots.reply(self._reads.shown(row, frame))
+        return _GET
+
+    def _write(self, shape: _Shape, data: bytes, slots: Slots) -> c.Command | None:
+        """Plan a command that may write."""
+        header, form = header_at(data, 0), shape.form
+        key_at = HEADER_SIZE + header.extras_length
+        value_at = key_at + header.key_length
+        word = data[key_at:value_at]
+        command = form.build(header, Body(data[HEADER_SIZE:key_at], word, data[value_at:]), self._rules)
+        command.frame = c.Frame(header.opcode, header.opaque, word, form.quiet, form.with_key)
+        switches = self._all_switch if isinstance(command, c.Delete | c.Arithmetic) else True
+        key = self._key(word, switches=switches)
+        if key is None:
+            return None
+        match command:
+            case c.Delete():
+                decide: Callable[..., object] = self._writes.delete
+            case c.Store() if command.exptime >= 0:
+                decide = self._writes.store
+            case c.Arithmetic() if command.exptime >= 0 or command.initial is None:
+                decide = self._writes.add
+            case c.GetAndTouch() if command.exptime >= 0:
+                decide = self._writes.touch
+            case _:
+                return None  # a time that has passed
+        self._plan_write(decide, key, command, slots)
+        return command
