@@ -29,7 +29,7 @@ from kvref.server.executors.mysql.cached_reads import read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.writes import UNDONE
-from kvref.server.planner import PlanQueue
+from kvref.server.planners.base import PlanQueue
 from kvref.server.slots import Replies, Slots
 from kvref.server.work import Work
 from kvref.storage.isolation import Isolation
