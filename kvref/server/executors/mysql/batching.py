@@ -30,13 +30,13 @@ from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.fast_path import PlainRemovals, PlainTable
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.plans import bytes_of_row
 
 About = Mapping | PlainTable | PlainRemovals  # what the commands of one batch have in common
 
 MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
 MIN_TOGETHER: Final = 2
 MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
-_LONGEST: Final = 1 << 20
 # Rows that are kept need no statement: so many times as many gets may be answered together.
 WIDER: Final = 8
 _BYTES_OF_KEY: Final = 1024  # in a statement
@@ -266,8 +266,3 @@ class Queued:
                     self._gather()
         finally:
             self._running = False
-
-
-def bytes_of_row(mapping: Mapping) -> int:
-    """Return how many bytes to count for the values of a row: no more than its columns hold."""
-    return sum(_LONGEST if each.width is None else min(4 * each.width, _LONGEST) for each in mapping.values) or 1
