@@ -38,6 +38,7 @@ from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError, LostError
 from kvref.storage.mysql.plans import Found, MySQLRows, Operation
 from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.plans import bytes_of_row
 
 _log = logging.getLogger("kvref.server")
 
@@ -264,7 +265,7 @@ class MySQLScheduler:
 
     def _width(self, work: Work[MySQLRows]) -> int:
         """Return how many keys of a mapping one statement may have."""
-        return max(1, min(self._together, MAX_BYTES // work.rows.largest))
+        return max(1, min(self._together, MAX_BYTES // bytes_of_row(work.rows.mapping)))
 
     def _reads_width(self, work: Work[MySQLRows]) -> int:
         """Return how many keys of a mapping gets may be answered for at once: kept rows need no statement."""
