@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kvref.engine.mapping import Mapping as MappedColumns
 from kvref.engine.operations import Cell, Row
 from kvref.engine.plans.plan import CachedRow, Parameters
 from kvref.errors import KvrefError, StoreError
+
+_MAX_COUNTED: Final = 1 << 20  # bytes of a column
 
 
 class SplitGroupError(KvrefError):
@@ -34,6 +36,12 @@ class WriteKind(Enum):
 # row before, 0 if it is unknown or there is none; the cells to write, none for a delete. A tuple, since each command
 # makes one.
 Write = tuple[WriteKind, bytes, bytes, CachedRow, int, Parameters]
+
+
+def bytes_of_row(mapping: MappedColumns) -> int:
+    """Return how many bytes to count for the values of a row that is not read yet: no more than its columns hold."""
+    widths = [each.width for each in mapping.values]
+    return sum(_MAX_COUNTED if width is None else min(4 * width, _MAX_COUNTED) for width in widths) or 1
 
 
 def written_row(mapping: MappedColumns, key: Cell, parameters: Parameters) -> Row:

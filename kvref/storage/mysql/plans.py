@@ -34,8 +34,9 @@ from kvref.storage.mysql.statements import (
     WITHOUT_LOCKED,
     WITHOUT_WAITING,
 )
-from kvref.storage.plans import written_row
+from kvref.storage.plans import bytes_of_row, written_row
 
+MIN_ROW: Final = 1 << 10  # bytes
 MAX_IDENTITIES: Final = 1 << 14  # kept of words, whose folding takes longer than all else
 Operation = Insert | Update | Remove
 
@@ -84,7 +85,8 @@ class MySQLRows:
         self.missing = set()
         self.kept: KeptRows | None = None
         self._unknown: Mapping[bytes, CachedRow] = {}
-        self.largest = 1 << 10
+        self.largest = bytes_of_row(bound.mapping)  # until a row is read
+        self._seen_largest = MIN_ROW
         self._bound = bound
         self.mapping = self._mapping = bound.mapping
         self._table = table
@@ -214,13 +216,14 @@ class MySQLRows:
         if self._takes(words) and not self._isolation.shows_deletes:
             found = self._cells(connection, words, "")
             rows = {} if len(found) == len(words) else dict.fromkeys(words, ABSENT)
-            numbers, largest = self._table.numbers, self.largest
+            numbers, largest = self._table.numbers, 0
             for word, cells in found.items():
                 flags, cas, expiry = numbers(cells)
                 hit = shown(word, shown_flags(flags), cells[1] or b"")
                 largest = max(largest, len(hit))
                 rows[word] = (hit, 0, flags, cas, expiry, None)
-            self.largest = largest
+            if found:
+                self._measure(largest)
             return rows, set()
         shown_rows, _ = self._read(connection, words, "")
         if self._isolation.shows_deletes:
@@ -300,7 +303,7 @@ class MySQLRows:
         value = cells[1] or b""
         flags, cas, expiry = self._table.numbers(cells)
         hit = shown(word, shown_flags(flags), value)
-        self.largest = max(self.largest, len(hit))
+        self._measure(len(hit))
         return Found((hit, 0, flags, cas, expiry, None), Row(cells[0], (value,), flags, cas, expiry))
 
     def _read_any(
@@ -332,9 +335,13 @@ class MySQLRows:
             raise UncertainError("the server found rows of other keys than expected")
         return {wanted[0]: rows[0][1]} if rows else {}
 
+    def _measure(self, size: int) -> None:
+        """Let `largest` follow the rows that are read: columns without a width would allow any size."""
+        self.largest = self._seen_largest = max(self._seen_largest, size)
+
     def _found(self, word: bytes, row: Row) -> Found:
         cached = self._bound.row(word, row.values, 0, row.flags, row.cas, row.expiry)
-        self.largest = max(self.largest, len(cached[0]))
+        self._measure(len(cached[0]))
         return Found(cached, row)
 
     def operation(self, word: bytes, found: Found, new: CachedRow, parameters: Parameters | None) -> Operation:

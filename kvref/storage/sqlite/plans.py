@@ -15,7 +15,15 @@ from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.errors import StoreError
 from kvref.protocol.fast_path import SHOWN
 from kvref.storage.config.codecs import UNSIGNED
-from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
+from kvref.storage.plans import (
+    Overlay,
+    RefusedWriteError,
+    SplitGroupError,
+    Write,
+    WriteKind,
+    bytes_of_row,
+    written_row,
+)
 from kvref.storage.sqlite.blobs import Blob
 from kvref.storage.sqlite.errors import BusyError, StatementError
 from kvref.storage.sqlite.row_cache import CachedTable
@@ -30,7 +38,6 @@ _INSERT: Final = WriteKind.INSERT
 _UPDATE: Final = WriteKind.UPDATE
 _WHOLE: Final = (_INSERT, _UPDATE)  # they write the value columns
 MIN_ROW: Final = 4 << 10  # bytes
-MAX_ROW: Final = 1 << 20  # bytes of a column without a width, until its rows are read
 _OF_BLOB: Final = b"\0"  # in front of keys that are BLOB in a column of text: text that equals them is another row
 IGNORED: Final = "the table ignored the write"
 
@@ -64,7 +71,7 @@ class SQLiteRows:
         # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
         self._usual = sql.reads_as_written and bound.one_text and bound.all_mapped
         self._lookups: dict[int, str] = {}  # by the number of keys
-        self.largest = sum(min(4 * each.width, MAX_ROW) if each.width else MAX_ROW for each in mapping.values)
+        self.largest = bytes_of_row(mapping)
         self._measured = False  # it is of rows that were read
         self.hits = 0
         self._blobs = False

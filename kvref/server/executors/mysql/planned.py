@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any, Final, cast
 
 from kvref.engine.dispatch import execute
+from kvref.engine.operations import LockWaitError
 from kvref.engine.plans import record
 from kvref.engine.plans.plan import CachedRow, Plan, RemovedError
 from kvref.engine.values import RefusedError
@@ -38,6 +39,7 @@ from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError, LostError
 from kvref.storage.mysql.plans import Found, MySQLRows, Operation
 from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.plans import bytes_of_row
 
 _log = logging.getLogger("kvref.server")
 
@@ -156,6 +158,7 @@ class MySQLScheduler:
         batching: Batching,
     ) -> None:
         self._runner = runner
+        self._fallback = batching.fallback
         self._isolation = isolation
         self._together = store.login.together
         self._loop = asyncio.get_running_loop()
@@ -264,7 +267,7 @@ class MySQLScheduler:
 
     def _width(self, work: Work[MySQLRows]) -> int:
         """Return how many keys of a mapping one statement may have."""
-        return max(1, min(self._together, MAX_BYTES // work.rows.largest))
+        return max(1, min(self._together, MAX_BYTES // bytes_of_row(work.rows.mapping)))
 
     def _reads_width(self, work: Work[MySQLRows]) -> int:
         """Return how many keys of a mapping gets may be answered for at once: kept rows need no statement."""
@@ -272,7 +275,7 @@ class MySQLScheduler:
 
     async def _read(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
         """Carry out gets of one mapping."""
-        runs = self._without_blocked(runs)
+        runs = self._without_blocked(work, runs)
         if not runs:
             return
         words = [*dict.fromkeys(chain.from_iterable([each.words for each in runs]))]
@@ -298,7 +301,7 @@ class MySQLScheduler:
         """Carry out gets of one mapping on a secondary, on the primary those that it cannot answer."""
         assert self._replica is not None, "only then gets are queued for it"
         counts, secondary = self._replica.counts, self._replica.secondary
-        runs = self._without_blocked(runs)
+        runs = self._without_blocked(work, runs)
         on_time: list[_Run] = []
         try:
             if secondary.ready and work.rows.live:
@@ -352,7 +355,7 @@ class MySQLScheduler:
 
     async def _write(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
         """Carry out commands of one mapping that may write, in one transaction."""
-        runs = self._without_blocked(runs)
+        runs = self._without_blocked(work, runs)
         if not runs:
             return
         group = _Group(work, self._writing, self._width(work))
@@ -384,11 +387,15 @@ class MySQLScheduler:
         if group.rest:
             self._writes.queue.put_back(work, _again(group.rest))  # type: ignore[arg-type]
 
-    def _without_blocked(self, runs: list[_Run]) -> list[_Run]:
-        """Return commands but those of connections of which an earlier one runs alone: they follow it."""
+    def _without_blocked(self, work: Work[MySQLRows], runs: list[_Run]) -> list[_Run]:
+        """Return commands but those of connections of which an earlier one runs alone: they follow it.
+
+        If a session had locked the whole table, all of them run alone: a group would block those of other tables.
+        """
         kept: list[_Run] = []
+        avoids = self._fallback.avoids(work.rows.mapping)
         for run in runs:
-            if run.line.alone:
+            if avoids or run.line.alone:
                 self._leave(_tasks(run))
             else:
                 kept.append(run)
@@ -406,6 +413,8 @@ class MySQLScheduler:
         if isinstance(error, HangError):
             self._hang(tasks, error)
             return
+        if isinstance(error, LockWaitError):
+            self._fallback.avoid(work.rows.mapping)
         if not work.rows.live or isinstance(error, LostError) or len(tasks) == 1:
             if not isinstance(error, KvrefError):
                 _log.debug("a group failed: %r", error)
