@@ -11,7 +11,7 @@ from kvref_conformance.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.frames import decode
 from kvref_conformance.player import Player
-from kvref_conformance.report.difference import differing_part
+from kvref_conformance.reports.difference import differing_part
 from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.steps import (
     AwaitReply,

@@ -33,8 +33,8 @@ from kvref_conformance import cases, distribution, hooks, options, selection, ve
 from kvref_conformance.case import Case
 from kvref_conformance.errors import CannotJudge, CaseFailed
 from kvref_conformance.parallel import Parallel, batches_of
-from kvref_conformance.report.progress import Watch
-from kvref_conformance.report.table import chapter_table, rendered
+from kvref_conformance.reports.progress import Watch
+from kvref_conformance.reports.table import chapter_table, rendered
 from kvref_conformance.run import Run
 from kvref_conformance.triage.replay_file import ReplayFile
 from kvref_conformance.verdict import SUITE_ERROR

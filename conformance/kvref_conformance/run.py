@@ -22,8 +22,8 @@ from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
 from kvref_conformance.judge import Judge, new_tag
 from kvref_conformance.liveness import Pulse
 from kvref_conformance.probe import as_toml, probe
-from kvref_conformance.report import groups, html, jsonl, levels, markdown
-from kvref_conformance.report.header import Header
+from kvref_conformance.reports import failures, groups, html, jsonl, levels
+from kvref_conformance.reports.header import Header
 from kvref_conformance.sql import layout, reload
 from kvref_conformance.sql.settings import Settings, by_command
 from kvref_conformance.sql.world import World
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from kvref_conformance.case import Case
     from kvref_conformance.endpoint import Endpoint
     from kvref_conformance.own_deviations import OwnDeviations
-    from kvref_conformance.report.progress import Watch
+    from kvref_conformance.reports.progress import Watch
     from kvref_conformance.sql.settings import Restart
 
 # The MySQL whose defaults count where the endpoint is no MySQL.
@@ -247,7 +247,7 @@ class Run:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "profile.toml").write_text(self.profile_file(), encoding="utf-8")
             jsonl.write(self.folder / "report.jsonl", self.header, self.tally, self._exercised)
-            markdown.write(self.folder / "report.md", self.header, self.tally)
+            failures.write(self.folder / "report.md", self.header, self.tally)
             html.write(self.folder / "report.html", self.header, self.tally, self._exercised)
             profile = self.header.profile
             levels.write_badges(self.folder / "badges", levels.verdicts(self.tally, profile), profile)

@@ -11,14 +11,14 @@ from rich.table import Table
 from kvref.cli import output
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
-from kvref_conformance.matrix import column, forms, found, markdown, page
-from kvref_conformance.matrix.grid import ANSWERS, VERDICTS_DIFFER, grid
+from kvref_conformance.reports import column, forms, found, markdown, page
+from kvref_conformance.reports.grid import ANSWERS, VERDICTS_DIFFER, grid
 from kvref_conformance_cli.history import update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_conformance.matrix.grid import Grid
+    from kvref_conformance.reports.grid import Grid
 
 FORMS = {
     "html": page.html,

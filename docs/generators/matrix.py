@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from generators.markup import code, page, prose, table
 from kvref.specification import requirements
-from kvref_conformance.matrix import grid, standing
+from kvref_conformance.reports import grid, standing
 from kvref_conformance.spec.entry import cases_of
 from kvref_conformance.verdict import ABOUT, NOT_RUN
 

@@ -31,8 +31,7 @@ from kvref_conformance.coverage.requests import Request
 from kvref_conformance.coverage.verbs import BINARY, OTHER, VERBS
 from kvref_conformance.frames import encode
 from kvref_conformance.judge import Judge
-from kvref_conformance.matrix import column
-from kvref_conformance.report import html, jsonl
+from kvref_conformance.reports import column, html, jsonl
 from kvref_conformance.sql.world import World
 from kvref_conformance.stateful.concurrency import judge_concurrency
 from kvref_conformance.steps import Disconnect, Reload

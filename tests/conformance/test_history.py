@@ -18,10 +18,10 @@ from helpers.reports import HEADER
 from kvref.cli import main
 from kvref.errors import SuiteError
 from kvref_conformance.conversation import Exchange
-from kvref_conformance.history import archive, forms, page
-from kvref_conformance.history.cache import Cache
-from kvref_conformance.history.changes import FIXED, LOST, REGRESSION, changes
-from kvref_conformance.report import jsonl
+from kvref_conformance.reports import jsonl
+from kvref_conformance.reports.history import archive, forms, page
+from kvref_conformance.reports.history.cache import Cache
+from kvref_conformance.reports.history.changes import FIXED, LOST, REGRESSION, changes
 from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
 
 
@@ -116,7 +116,7 @@ def test_the_page_works_in_a_browser(three_days: Path, tmp_path: Path) -> None:
 
 def test_json_fits_its_schema(three_days: Path) -> None:
     found = json.loads((three_days / "history.json").read_text())
-    schema = json.loads(files("kvref_conformance.history").joinpath("history.schema.json").read_text())
+    schema = json.loads(files("kvref_conformance.reports.history").joinpath("history.schema.json").read_text())
     jsonschema.Draft202012Validator(schema).validate(found)
     (endpoint,) = found["endpoints"]
     assert endpoint["runs"][0]["cases"] == {"holds": 1, "fails": 1, "quirk": 1}

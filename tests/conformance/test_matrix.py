@@ -25,10 +25,9 @@ from kvref.errors import SuiteError
 from kvref.specification import report
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import Exchange
-from kvref_conformance.matrix import column, forms, found, markdown, page, standing
-from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid, share
-from kvref_conformance.report import jsonl
-from kvref_conformance.report.levels import COLORS
+from kvref_conformance.reports import column, forms, found, jsonl, markdown, page, standing
+from kvref_conformance.reports.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid, share
+from kvref_conformance.reports.levels import COLORS
 from kvref_conformance.verdict import (
     DEVIATES,
     FAILS,
@@ -249,7 +248,7 @@ def test_the_standing_page_lacks_only_what_its_list_names() -> None:
     """A requirement or case that is new, renamed or removed is judged by `.ci/part standing`, or listed as pending."""
     text = (STANDING / "matrix.html").read_text(encoding="utf-8")
     assert standing.pending(text) == (STANDING / "pending.txt").read_text(encoding="utf-8").splitlines(), (
-        "run python -m kvref_conformance.matrix.standing conformance/standing/matrix.html conformance/standing/pending.txt"
+        "run python -m kvref_conformance.reports.standing conformance/standing/matrix.html conformance/standing/pending.txt"
     )
 
 
@@ -375,7 +374,7 @@ def test_a_gzip_that_was_cut_off_is_named(tmp_path: Path) -> None:
 
 
 def test_the_json_is_as_its_schema_says(three: Grid) -> None:
-    schema = json.loads(files("kvref_conformance.matrix").joinpath("matrix.schema.json").read_text())
+    schema = json.loads(files("kvref_conformance.reports").joinpath("matrix.schema.json").read_text())
     made = json.loads(forms.as_json(three))
     jsonschema.Draft202012Validator(schema).validate(made)
     assert made["requirements"][2]["verdicts"] == {"old": DEVIATES, "new": HOLDS, "broken": FAILS}

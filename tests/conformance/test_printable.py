@@ -13,10 +13,10 @@ from kvref import profiles
 from kvref.cli import main
 from kvref.errors import printable
 from kvref_conformance.endpoint import Endpoint
-from kvref_conformance.matrix import column, forms, markdown, page
-from kvref_conformance.matrix.grid import grid
-from kvref_conformance.pages import environment
 from kvref_conformance.probe import EVERY, as_toml
+from kvref_conformance.reports import column, forms, markdown, page
+from kvref_conformance.reports.grid import grid
+from kvref_conformance.reports.pages import environment
 from kvref_conformance.verdict import FAILS
 
 EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m<script>alert(1)</script>\u202e\r"

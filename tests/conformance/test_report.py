@@ -20,10 +20,10 @@ from rich.console import Console
 from kvref.specification import requirements
 from kvref_conformance.conversation import Exchange, shown
 from kvref_conformance.probe import EVERY
-from kvref_conformance.report import html, jsonl
-from kvref_conformance.report.header import Header
-from kvref_conformance.report.progress import Watch
-from kvref_conformance.report.table import chapter_table, rendered
+from kvref_conformance.reports import html, jsonl
+from kvref_conformance.reports.header import Header
+from kvref_conformance.reports.progress import Watch
+from kvref_conformance.reports.table import chapter_table, rendered
 from kvref_conformance.verdict import (
     DEVIATES,
     FAILS,

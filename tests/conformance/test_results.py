@@ -10,8 +10,8 @@ import pytest
 from helpers import reports
 
 from kvref.errors import SuiteError
-from kvref_conformance import results
 from kvref_conformance.corpus import listing
+from kvref_conformance.reports import results
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "conformance-results.md"
 

@@ -31,7 +31,7 @@ from kvref_bench.workload.keys import read_file as read_keys
 from kvref_conformance import corpus, own_deviations, probe
 from kvref_conformance.case import Setup, Shape, case, eventually, send, send_unanswered, sql
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.matrix import column
+from kvref_conformance.reports import column
 from kvref_conformance.steps import Pause
 from kvref_conformance.triage import replay_file
 from kvref_conformance.verdict import Verdict

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from kvref_conformance.report.header import Header
+from kvref_conformance.reports.header import Header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from kvref.specification.requirements import LEVELS
-from kvref_conformance import __version__, pages
+from kvref_conformance import __version__
+from kvref_conformance.reports import pages
 from kvref_conformance.spec.entry import VERSIONS, Section
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Write over_sql.json and the table of the documentation from fresh reports.
 
-python -m kvref_conformance.results DIR docs/reference/conformance-results.md
+python -m kvref_conformance.reports.results DIR docs/reference/conformance-results.md
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from kvref.errors import SuiteError
-from kvref_conformance import results
+from kvref_conformance.reports import results
 
 
 def main(reports: str, readme: str) -> None:

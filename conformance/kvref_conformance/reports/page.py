@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from kvref.specification.requirements import LEVELS
-from kvref_conformance import pages
 from kvref_conformance.conversation import shown
-from kvref_conformance.matrix.grid import ANSWERS, SAME, VERDICTS_DIFFER, parting
+from kvref_conformance.reports import pages
+from kvref_conformance.reports.grid import ANSWERS, SAME, VERDICTS_DIFFER, parting
 from kvref_conformance.spec.page import prose
 from kvref_conformance.verdict import (
     ABOUT,
@@ -33,8 +33,8 @@ from kvref_conformance.verdict import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_conformance.matrix.column import Outcome, Step
-    from kvref_conformance.matrix.grid import Grid
+    from kvref_conformance.reports.column import Outcome, Step
+    from kvref_conformance.reports.grid import Grid
 
 # A verdict has a sign too, not only a color.
 SIGNS: Final = {
@@ -70,7 +70,7 @@ def html(grid: Grid) -> str:
         levels=[level for level in LEVELS if level in levels],
         parts=[word for word in PARTS if word in found],
         data=_data(grid),
-        rows_script=pages.asset("matrix", "rows.js"),
+        rows_script=pages.asset("matrix/rows.js"),
         **pages.inside("matrix"),
     )
 

@@ -7,14 +7,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.specification import conformance_levels
-from kvref_conformance.report.levels import COLORS, NOT_JUDGED, LevelVerdict, write_badges
+from kvref_conformance.reports.levels import COLORS, NOT_JUDGED, LevelVerdict, write_badges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from kvref_conformance.history.changes import Change, Side
-    from kvref_conformance.history.run import Run
+    from kvref_conformance.reports.history.changes import Change, Side
+    from kvref_conformance.reports.history.run import Run
 
 FORMAT: Final = 1
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kvref.errors import SuiteError, printable
 from kvref.specification import report
 from kvref.specification.report import ReportError
-from kvref_conformance.report.levels import LevelVerdict
+from kvref_conformance.reports.levels import LevelVerdict
 from kvref_conformance.template import caught
 
 if TYPE_CHECKING:

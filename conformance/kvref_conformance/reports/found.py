@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from kvref_conformance.cases import all_cases
-from kvref_conformance.matrix.markdown import fenced
+from kvref_conformance.reports.markdown import fenced
 from kvref_conformance.verdict import BROKEN, base
 
 if TYPE_CHECKING:
-    from kvref_conformance.matrix.column import Outcome
-    from kvref_conformance.matrix.grid import Grid
+    from kvref_conformance.reports.column import Outcome
+    from kvref_conformance.reports.grid import Grid
 
 # Before the conversation stand the requirement, the endpoint and the seed.
 CONVERSATION = re.compile(r"^(?:seed|history) [^\n]*\n", re.MULTILINE)

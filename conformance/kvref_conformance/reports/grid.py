@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kvref.specification.requirements import Requirement
-    from kvref_conformance.matrix.column import Column, Outcome
-    from kvref_conformance.report.levels import LevelVerdict
+    from kvref_conformance.reports.column import Column, Outcome
+    from kvref_conformance.reports.levels import LevelVerdict
 
 SAME: Final = "the same"
 ANSWERS: Final = "answers differ"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref.specification import requirements
 from kvref.specification.deviations import defects
-from kvref_conformance import pages
-from kvref_conformance.report.difference import first_difference
-from kvref_conformance.report.groups import grouped
-from kvref_conformance.report.levels import verdicts
+from kvref_conformance.reports import pages
+from kvref_conformance.reports.difference import first_difference
+from kvref_conformance.reports.groups import grouped
+from kvref_conformance.reports.levels import verdicts
 from kvref_conformance.verdict import (
     ABOUT,
     BROKEN,
@@ -24,8 +24,8 @@ from kvref_conformance.verdict import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kvref_conformance.report.groups import Group
-    from kvref_conformance.report.header import Header
+    from kvref_conformance.reports.groups import Group
+    from kvref_conformance.reports.header import Header
     from kvref_conformance.verdict import Tally, Verdict
 
 # Lines of a failure's text that are commands to copy, see `triage/follow_up.py`.

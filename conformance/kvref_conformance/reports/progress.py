@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column
 
 from kvref.errors import printable
-from kvref_conformance.report.table import chapter_table
+from kvref_conformance.reports.table import chapter_table
 from kvref_conformance.verdict import BROKEN, SUITE_ERROR, counted
 
 if TYPE_CHECKING:

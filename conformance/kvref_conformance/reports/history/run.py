@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from kvref_conformance.matrix.grid import Share
+    from kvref_conformance.reports.grid import Share
 
 
 @dataclass(frozen=True, slots=True)

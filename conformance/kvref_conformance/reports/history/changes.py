@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.matrix import column
-from kvref_conformance.matrix.grid import parting
+from kvref_conformance.reports import column
+from kvref_conformance.reports.grid import parting
 from kvref_conformance.verdict import CRASH, DEVIATES, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, TRIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kvref_conformance.history.run import Run
-    from kvref_conformance.matrix.column import Column, Outcome
+    from kvref_conformance.reports.column import Column, Outcome
+    from kvref_conformance.reports.history.run import Run
 
 REGRESSION: Final = "regression"
 LOST: Final = "no longer judged"

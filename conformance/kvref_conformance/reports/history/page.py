@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from kvref_conformance import pages
-from kvref_conformance.history import forms
-from kvref_conformance.history.archive import ALL, PARTS
-from kvref_conformance.history.changes import FIXED, KINDS, REGRESSION
+from kvref_conformance.reports import pages
+from kvref_conformance.reports.history import forms
+from kvref_conformance.reports.history.archive import ALL, PARTS
+from kvref_conformance.reports.history.changes import FIXED, KINDS, REGRESSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kvref_conformance.history.changes import Change
-    from kvref_conformance.history.run import Run
+    from kvref_conformance.reports.history.changes import Change
+    from kvref_conformance.reports.history.run import Run
 
 # Of a trend line, in pixels.
 WIDTH: Final = 72
@@ -36,9 +36,7 @@ def html(runs: Mapping[str, Sequence[Run]], changes: Mapping[str, Sequence[Chang
     environment.filters["slug"] = lambda text: text.replace(" ", "-")
     every = [change for each in changes.values() for change in each]
     inside = pages.inside("history")
-    inside["style"] = (
-        pages.asset("pages", "base.css") + pages.asset("matrix", "page.css") + pages.asset("history", "page.css")
-    )
+    inside["style"] = pages.asset("base.css") + pages.asset("matrix/page.css") + pages.asset("history/page.css")
     return environment.get_template("page.html.j2").render(
         endpoints=runs,
         changes=sorted(every, key=lambda each: KINDS.index(each.kind)),

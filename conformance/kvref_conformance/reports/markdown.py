@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.errors import printable
 from kvref_conformance.conversation import shown
-from kvref_conformance.matrix.grid import VERDICTS_DIFFER, changes
+from kvref_conformance.reports.grid import VERDICTS_DIFFER, changes
 from kvref_conformance.verdict import BROKEN, DISABLED, NOT_RUN, SUITE_ERROR, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from kvref_conformance.matrix.column import Column, Outcome, Step
-    from kvref_conformance.matrix.grid import Grid, Row
+    from kvref_conformance.reports.column import Column, Outcome, Step
+    from kvref_conformance.reports.grid import Grid, Row
 
 # Code hosts accept comments of 65,536 characters.
 MAX_CHARACTERS: Final = 60_000

@@ -11,14 +11,14 @@ from kvref.errors import printable
 from kvref_conformance.conversation import shown
 
 
-def environment(package: str) -> Environment:
+def environment(kind: str) -> Environment:
     """Return a template environment that escapes, refuses unknown names and knows `shown`.
 
     Args:
-        package: folder of `kvref_conformance` with the templates.
+        kind: folder of this package with the templates.
     """
     made = Environment(
-        loader=PackageLoader("kvref_conformance", package),
+        loader=PackageLoader(__package__, kind),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalize,
@@ -33,12 +33,12 @@ def _finalize(value: object) -> object:
     return printable(value, keep="\n\t") if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def inside(package: str) -> dict[str, Markup]:
-    """Return what a page carries inside itself: the common style with the package's `page.css`, the filter script."""
-    return {"style": asset("pages", "base.css") + asset(package, "page.css"), "script": asset("pages", "filter.js")}
+def inside(kind: str) -> dict[str, Markup]:
+    """Return what a page carries inside itself: the common style with its own, and the filter script."""
+    return {"style": asset("base.css") + asset(f"{kind}/page.css"), "script": asset("filter.js")}
 
 
-def asset(package: str, name: str) -> Markup:
-    """Return a style or a script from a folder of `kvref_conformance`, for inclusion in a page."""
+def asset(path: str) -> Markup:
+    """Return a style or a script of this package, for inclusion in a page."""
     # Our own file, not input: nothing in it may be escaped.
-    return Markup(files("kvref_conformance").joinpath(package, name).read_text(encoding="utf-8"))  # noqa: S704
+    return Markup(files(__package__).joinpath(path).read_text(encoding="utf-8"))  # noqa: S704

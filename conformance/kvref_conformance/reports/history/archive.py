@@ -23,16 +23,16 @@ from kvref.errors import SuiteError, cause_of
 from kvref.specification import conformance_levels
 from kvref.specification.report import AGAIN
 from kvref.specification.requirements import LEVELS
-from kvref_conformance.history.cache import Cache
-from kvref_conformance.history.run import Run
-from kvref_conformance.matrix import column
-from kvref_conformance.matrix.grid import grid, share
+from kvref_conformance.reports import column
+from kvref_conformance.reports.grid import grid, share
+from kvref_conformance.reports.history.cache import Cache
+from kvref_conformance.reports.history.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from kvref_conformance.matrix.column import Column
-    from kvref_conformance.matrix.grid import Share
+    from kvref_conformance.reports.column import Column
+    from kvref_conformance.reports.grid import Share
 
 REPORTS: Final = "reports"
 SUFFIX: Final = ".jsonl.gz"

@@ -16,8 +16,8 @@ from kvref import documents
 from kvref.documents import DocumentError
 from kvref.specification import requirements
 from kvref_conformance import __version__
-from kvref_conformance.history.run import Run
-from kvref_conformance.matrix.grid import Share
+from kvref_conformance.reports.grid import Share
+from kvref_conformance.reports.history.run import Run
 from kvref_conformance.typed import mismatch
 
 NAME: Final = "cache.json"

@@ -1,6 +1,6 @@
 """Results of `kvref conform` and `kvref replay` over each database: a record, and a table of the documentation.
 
-    python -m kvref_conformance.results DIR docs/reference/conformance-results.md
+    python -m kvref_conformance.reports.results DIR docs/reference/conformance-results.md
 
 reads DIR/TARGET/PROFILE/report.jsonl and DIR/TARGET/replay.json as `.ci/part results` makes them, writes
 `over_sql.json` in this folder and fills that page between MARKS. Numbers are copied unchanged: nothing is judged here.

@@ -19,8 +19,8 @@ from kvref_conformance.verdict import (
 )
 
 if TYPE_CHECKING:
-    from kvref_conformance.matrix.column import Column, Outcome
-    from kvref_conformance.matrix.grid import Grid
+    from kvref_conformance.reports.column import Column, Outcome
+    from kvref_conformance.reports.grid import Grid
 
 FORMAT: Final = 1
 BADGE: Final = 1  # shields.io's schemaVersion

@@ -1,4 +1,4 @@
-"""Compare a page of the matrix with the suite: `python -m kvref_conformance.matrix.standing PAGE [PENDING]`."""
+"""Compare a page of the matrix with the suite: `python -m kvref_conformance.reports.standing PAGE [PENDING]`."""
 
 from __future__ import annotations
 
