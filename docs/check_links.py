@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 # Targets that a script of the page makes.
-MADE_BY_SCRIPTS: Final = ("matrix.html", "search.html")
+MADE_BY_SCRIPTS: Final = ("search.html",)
 
 
 class _Page(HTMLParser):

@@ -11,6 +11,7 @@ sys.path[:0] = [str(DOCS), str(DOCS.parent / "notebooks")]
 
 import generators  # noqa: E402 - the folder is on the path from here on
 import kvref  # noqa: E402
+from generators import matrix  # noqa: E402
 from generators.roles import setup_roles  # noqa: E402
 
 PROJECT = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -51,7 +52,8 @@ html_theme = "furo"
 html_title = f"kvref {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_extra_path = ["../conformance/standing/matrix.html"]
+EXTRA = DOCS.parent / "build" / "docs" / "extra"
+html_extra_path = [str(EXTRA)]
 html_theme_options = {
     "source_repository": SOURCE,
     "source_branch": "main",
@@ -71,6 +73,7 @@ linkcheck_retries = 2
 linkcheck_ignore = [r"https?://(localhost|127\.0\.0\.1)", rf"{SOURCE}.*", rf"{PROJECT['urls']['Documentation']}.*"]
 
 generators.write_all(DOCS)
+matrix.write(EXTRA / "matrix")
 
 
 def setup(app: object) -> None:

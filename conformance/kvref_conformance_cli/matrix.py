@@ -11,28 +11,39 @@ from rich.table import Table
 from kvref.cli import output
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
-from kvref_conformance.reports import column, forms, found, markdown, page
+from kvref_conformance.reports import column, forms, found, markdown, matrix_pages, record
 from kvref_conformance.reports.grid import ANSWERS, VERDICTS_DIFFER, grid
 from kvref_conformance_cli.history import update
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kvref_conformance.reports.grid import Grid
 
 FORMS = {
-    "html": page.html,
     "markdown": markdown.summary,
     "upgrade": markdown.upgrade,
     "found": found.found,
     "junit": forms.as_junit,
     "json": forms.as_json,
 }
+# Forms of several files: content by name.
+FOLDERS: Mapping[str, Callable[[Grid], Mapping[str, str]]] = {
+    "html": lambda made: matrix_pages.html(record.Record.of(made)),
+    "data": record.files,
+    "badges": lambda made: {f"{each.name}.json": forms.badge(each) for each in made.columns},
+}
 
 
 @click.command("matrix")
 @click.argument("reports", metavar="[NAME=]REPORT...", nargs=-1)
-@click.option("--html", metavar="FILE", help="HTML page with filters, search and the conversations of every case.")
+@click.option(
+    "--html",
+    metavar="DIR",
+    help="Directory for HTML: index.html, and pages of each chapter with filters, search and the conversations of every"
+    " case.",
+)
+@click.option("--data", metavar="DIR", help="Directory for verdict files: the data of these pages as JSON.")
 @click.option(
     "--markdown", metavar="FILE", help="Markdown summary for a pull request: counts, failures, differing verdicts."
 )
@@ -66,7 +77,6 @@ def command(
     context: click.Context,
     /,
     reports: tuple[str, ...],
-    badges: str | None,
     history: Path | None,
     *,
     judge: bool,
@@ -82,26 +92,30 @@ def command(
     if judge and history is None:
         raise KvrefError("--judge needs the folder that keeps the reports: add --history DIR")
     if reports:
-        _side_by_side(reports, badges, files)
-    elif history is None or badges is not None or any(files.values()):
+        _side_by_side(reports, files)
+    elif history is None or any(files.values()):
         raise click.UsageError("Missing argument '[NAME=]REPORT...'.")
     if history is not None:
         context.exit(update(history, reports, judge=judge))
 
 
-def _side_by_side(reports: tuple[str, ...], badges: str | None, files: Mapping[str, str | None]) -> None:
+def _side_by_side(reports: tuple[str, ...], files: Mapping[str, str | None]) -> None:
     if list(files.values()).count("-") > 1:
         raise KvrefError("only one FILE can be `-`, standard output")
+    if folders := [form for form in FOLDERS if files[form] == "-"]:
+        raise KvrefError(f"--{folders[0]} -: several files cannot go to standard output: give a directory")
     try:
         made = grid(column.read_all(reports))
     except SuiteError as error:
         raise KvrefError(str(error)) from error
     for form, file in files.items():
-        if file is not None:
+        if file is None:
+            continue
+        if form in FORMS:
             output.write(file, FORMS[form](made), parents=True)
-    if badges is not None:
-        for each in made.columns:
-            output.write(str(Path(badges) / f"{each.name}.json"), forms.badge(each), parents=True)
+        else:
+            for name, text in FOLDERS[form](made).items():
+                output.write(str(Path(file) / name), text, parents=True)
     if "-" not in files.values():
         print_results(_table(made))
         for each in made.columns:

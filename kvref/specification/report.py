@@ -130,16 +130,22 @@ def _fault(line: Any, kind: str) -> str:
     """Return where a line does not fit its kind, with the value; "" where it fits."""
     if isinstance(line, dict) and line.get("kind") != kind:
         return f"kind: {_shown(line.get('kind'))} is not {_shown(kind)}"
-    found = _validator(kind)
-    if not found.is_valid(line):
-        from jsonschema.exceptions import best_match  # noqa: PLC0415 - the package is of an extra
-
-        error = best_match(found.iter_errors(line))
-        assert error is not None, "what is not valid has an error"
-        return _text(error)
+    if fault := fault_of(_validator(kind), line):
+        return fault
     if kind == "verdict" and not math.isfinite(line["duration"]):
         return f"duration: {line['duration']} is not a number of seconds"
     return ""
+
+
+def fault_of(validator: Draft202012Validator, value: object) -> str:
+    """Return where decoded JSON does not fit a schema, with the value; "" where it fits."""
+    if validator.is_valid(value):
+        return ""
+    from jsonschema.exceptions import best_match  # noqa: PLC0415 - the package is of an extra
+
+    error = best_match(validator.iter_errors(value))
+    assert error is not None, "what is not valid has an error"
+    return _text(error)
 
 
 def _text(error: ValidationError) -> str:

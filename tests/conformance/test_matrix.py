@@ -25,9 +25,10 @@ from kvref.errors import SuiteError
 from kvref.specification import report
 from kvref_conformance.cases import all_cases
 from kvref_conformance.conversation import Exchange
-from kvref_conformance.reports import column, forms, found, jsonl, markdown, page, standing
+from kvref_conformance.reports import column, forms, found, jsonl, markdown, matrix_pages, record, standing
 from kvref_conformance.reports.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid, share
 from kvref_conformance.reports.levels import COLORS
+from kvref_conformance.reports.record import Record
 from kvref_conformance.verdict import (
     DEVIATES,
     FAILS,
@@ -69,6 +70,13 @@ def write(folder: Path, *verdicts: Verdict, complaints: tuple[str, ...] = (), ve
     tally = Tally(list(verdicts), list(complaints))
     jsonl.write(folder / "report.jsonl", replace(HEADER, version=version, database="SQLite 3"), tally)
     return folder
+
+
+def chapter_page(made: Grid) -> str:
+    """Return the page of the chapter `mapping`, the only one of these reports."""
+    pages = matrix_pages.html(Record.of(made))
+    assert list(pages) == ["index.html", "mapping.html"]
+    return pages["mapping.html"]
 
 
 SHOWN = "VALUE {k} 0 1\r\nx\r\nEND\r\n"
@@ -155,7 +163,7 @@ def test_of_a_long_conversation_the_last_steps_are_shown(tmp_path: Path) -> None
 def test_what_an_endpoint_says_cannot_end_the_script_of_the_page(chromium: str, tmp_path: Path) -> None:
     report = write(tmp_path / "odd", verdict("c", "KV-MAP-001", HOLDS, told("zk", "</script><b>\r\n")))
     file = tmp_path / "matrix.html"
-    file.write_text(page.html(grid([column.read(report)])))
+    file.write_text(chapter_page(grid([column.read(report)])))
     assert r"&lt;/script&gt;&lt;b&gt;\r\n" in browser.opened(chromium, file, tmp_path, "#KV-MAP-001")
 
 
@@ -176,9 +184,12 @@ def test_binding_the_mapping_of_a_case_is_no_difference(tmp_path: Path) -> None:
 
 def shown_conversations(made: Grid, case: str) -> dict[str, list[list[str]]]:
     """Return the conversation that the page shows for each endpoint."""
-    data = json.loads(re.findall(r'<script[^>]* id="data">(.*?)</script>', page.html(made), re.DOTALL)[0])
-    names = [name for name, _ in data["columns"]]
-    return {name: data["conversations"][held[2]] for name, held in zip(names, data["cases"][case], strict=True) if held}
+    data = json.loads(re.findall(r'<script[^>]* id="data">(.*?)</script>', chapter_page(made), re.DOTALL)[0])
+    return {
+        name: data["conversations"][outcome["conversation"]]
+        for outcome in data["cases"][case]
+        for name in outcome["endpoints"]
+    }
 
 
 def test_a_conversation_that_is_shown_is_the_endpoints_own(tmp_path: Path) -> None:
@@ -226,40 +237,120 @@ def test_what_a_hole_matches_is_the_endpoints_own(tmp_path: Path) -> None:
     ]
 
 
-def test_a_page_is_compared_with_the_suite(three: Grid, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = page.html(three)
-    assert list(standing.cases_of(text)) == ["KV-MAP-001", "KV-MAP-002", "KV-MAP-003", "KV-MAP-004"]
-    missing = standing.differences(text)
+def written(folder: Path, made: Grid) -> Record:
+    """Write the verdict files of reports and read them again."""
+    folder.mkdir()
+    for name, text in record.files(made).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return Record.read(folder)
+
+
+def test_verdict_files_have_what_the_pages_show(three: Grid, tmp_path: Path) -> None:
+    read = written(tmp_path / "verdicts", three)
+    assert sorted(path.name for path in (tmp_path / "verdicts").iterdir()) == ["mapping.json", "matrix.json"]
+    assert matrix_pages.html(read) == matrix_pages.html(Record.of(three))
+    (outcome,) = read.chapters["mapping"]["cases"]["same"]
+    assert outcome["endpoints"] == ["old", "new", "broken"]
+    assert [each.get("parts") for each in read.chapters["mapping"]["cases"]["kept"]] == [None, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (
+            "matrix.json",
+            '"old":"deviates"',
+            '"old":"perhaps"',
+            'requirements[2].verdicts.old: "perhaps" is not one of',
+        ),
+        ("matrix.json", '"format":1', '"format":2', "format: 2 is not 1"),
+        ("mapping.json", '"fails"', '"perhaps"', 'cases.kept[2].verdict: "perhaps" is not one of crash, '),
+        ("mapping.json", '"conversations":', '"talks":', "talks"),
+        ("mapping.json", ":{\n", ":\n", "line 11 column 7"),
+        ("mapping.json", None, None, "No such file"),
+    ],
+)
+def test_a_verdict_file_that_does_not_fit_is_named(
+    three: Grid, tmp_path: Path, file: str, old: str | None, new: str | None, said: str
+) -> None:
+    written(tmp_path / "verdicts", three)
+    path = tmp_path / "verdicts" / file
+    if old is None or new is None:
+        path.unlink()
+    else:
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+    with pytest.raises(SuiteError) as refused:
+        Record.read(tmp_path / "verdicts")
+    assert str(refused.value).startswith(f"{path}: ")
+    assert said in str(refused.value)
+    assert str(refused.value).endswith(f": {record.FIX}")
+
+
+def test_verdict_files_are_compared_with_the_suite(
+    three: Grid, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "verdicts"
+    read = written(folder, three)
+    missing = standing.differences(read)
     asked = {name for case in all_cases() for name in case.requirements}
-    assert missing[0].startswith(f"{len(asked) - 4} requirements that the page is without: KV-ARITH-001, ")
-    assert missing[1].startswith(f"{len(all_cases())} cases that the page is without: ")
-    assert missing[2:] == ["4 cases that the suite is without: gone, kept, other, same"]
-    file = tmp_path / "matrix.html"
-    file.write_text(text)
-    assert standing.main([str(file), str(tmp_path / "pending")]) == 1
+    assert missing[0].startswith(f"{len(asked) - 4} requirements that the files lack: KV-ARITH-001, ")
+    assert missing[1].startswith(f"{len(all_cases())} cases that the files lack: ")
+    assert missing[2:] == ["4 cases that the suite lacks: gone, kept, other, same"]
+    assert standing.main([str(folder), str(tmp_path / "pending")]) == 1
     listed = (tmp_path / "pending").read_text().splitlines()
-    assert listed == standing.pending(text)
+    assert listed == standing.pending(read)
     assert len(listed) == len(asked) - 4 + len(all_cases()) + 4
     assert listed[-4:] == ["- gone", "- kept", "- other", "- same"]
-    assert "the page is older than the suite, or of other reports: bash .ci/part standing\n" in capsys.readouterr().out
+    assert "the files are older than the suite, or of other reports: bash .ci/part standing\n" in capsys.readouterr().out
+    assert standing.main([str(tmp_path / "none")]) == 2
 
 
-def test_the_standing_page_lacks_only_what_its_list_names() -> None:
-    """A requirement or case that is new, renamed or removed is judged by `.ci/part standing`, or listed as pending."""
-    text = (STANDING / "matrix.html").read_text(encoding="utf-8")
-    assert standing.pending(text) == (STANDING / "pending.txt").read_text(encoding="utf-8").splitlines(), (
-        "run python -m kvref_conformance.reports.standing conformance/standing/matrix.html conformance/standing/pending.txt"
-    )
-
-
-def test_a_page_of_the_whole_suite_differs_in_nothing(tmp_path: Path) -> None:
+def test_verdict_files_of_the_whole_suite_differ_in_nothing(tmp_path: Path) -> None:
     verdicts = [Verdict(each.id, "c", each.requirements, HOLDS) for each in all_cases()]
-    made = grid([column.read(write(tmp_path / "whole", *verdicts))])
-    assert standing.differences(page.html(made)) == []
-    assert standing.pending(page.html(made)) == []
-    for text in ("<html>", '<script id="data">{</script>', '<script id="data">{"requirements": [1]}</script>'):
-        with pytest.raises(SuiteError, match="not a page of the matrix"):
-            standing.differences(text)
+    read = Record.of(grid([column.read(write(tmp_path / "whole", *verdicts))]))
+    assert standing.differences(read) == []
+    assert standing.pending(read) == []
+
+
+def test_the_standing_files_lack_only_what_their_list_names() -> None:
+    """A requirement or case that is new, renamed or removed is judged by `.ci/part standing`, or listed as pending.
+
+    Each page that the files make is as small as the documentation says.
+    """
+    read = Record.read(STANDING / "verdicts")
+    assert standing.pending(read) == (STANDING / "pending.txt").read_text(encoding="utf-8").splitlines(), (
+        "run python -m kvref_conformance.reports.standing conformance/standing/verdicts conformance/standing/pending.txt"
+    )
+    sizes = {name: len(text.encode()) for name, text in matrix_pages.html(read).items()}
+    assert max(sizes.values()) <= matrix_pages.MAX_BYTES, sizes
+
+
+def test_a_page_that_would_be_too_large_is_split(three: Grid, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Record.of(three)
+    smallest = len(matrix_pages.html(made)["mapping.html"].encode())
+    monkeypatch.setattr(matrix_pages, "MAX_BYTES", smallest - 1)
+    pages = matrix_pages.html(made)
+    assert list(pages) == ["index.html", "mapping.html", "mapping-2.html"]
+    assert re.findall(r'<tbody id="([^"]+)"', pages["mapping-2.html"]) == ["KV-MAP-003", "KV-MAP-004"]
+    assert '<a href="mapping.html">' in pages["index.html"]
+    assert '<a href="mapping-2.html">2</a>' in pages["index.html"]
+    monkeypatch.setattr(matrix_pages, "MAX_BYTES", 1)
+    pages = matrix_pages.html(made)
+    assert len(pages) == 5
+    assert '"conversations":[]' in pages["mapping-3.html"]
+
+
+def test_a_page_says_that_its_conversations_are_left_out(
+    three: Grid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chromium: str
+) -> None:
+    monkeypatch.setattr(matrix_pages, "MAX_BYTES", 1)
+    file = tmp_path / "mapping-3.html"
+    file.write_text(matrix_pages.html(Record.of(three))["mapping-3.html"])
+    shown = browser.opened(chromium, file, tmp_path, "#KV-MAP-003")
+    assert "The conversations are too long for this page: the reports have them." in shown
+    assert 'class="conversation"' not in shown
 
 
 def test_conversations_of_older_reports_are_shown_but_not_compared(tmp_path: Path) -> None:
@@ -272,8 +363,8 @@ def test_conversations_of_older_reports_are_shown_but_not_compared(tmp_path: Pat
     made = grid(column.read_all([str(tmp_path / "one"), str(tmp_path / "two")]))
     assert [row.parts for row in made.rows] == [SAME]
     assert "0 requirements are answered otherwise" in markdown.upgrade(made)
-    assert "get z1k" in page.html(made)
-    assert "get z2k" in page.html(made)
+    assert "get z1k" in chapter_page(made)
+    assert "get z2k" in chapter_page(made)
 
 
 def test_a_report_is_read_from_its_folder_its_file_and_gzip(tmp_path: Path) -> None:
@@ -345,7 +436,7 @@ def test_what_is_no_whole_report_is_named(tmp_path: Path, change: Callable[[list
 def test_no_output_takes_a_verdict_that_does_not_exist(tmp_path: Path) -> None:
     file = write(tmp_path / "x", verdict("c", "KV-MAP-001", HOLDS)) / "report.jsonl"
     file.write_text("\n".join(broken_line(1, verdict="perhaps")(file.read_text().splitlines())))
-    options = [(f"--{name}", str(tmp_path / "out")) for name in (*cli_matrix.FORMS, "badges", "history")]
+    options = [(f"--{name}", str(tmp_path / "out")) for name in (*cli_matrix.FORMS, *cli_matrix.FOLDERS, "history")]
     for words in ((), *options):
         refused = CliRunner().invoke(main, ["matrix", f"a={file}", *words])
         assert refused.exit_code == 2
@@ -413,7 +504,7 @@ def test_levels_of_conformance_are_counted_by_endpoint(three: Grid) -> None:
     text = "does not conform: 1 passed, 1 failed, 0 not applicable"
     found = [replace(each, levels=({"level": "core", "verdict": "does not conform", "totals": {"holds": 1, "fails": 1}, "applicable": 2},)) for each in three.columns]  # fmt: skip
     made = replace(three, columns=[found[0], three.columns[1], replace(three.columns[2], levels=())])
-    assert f"<td>{text}</td>" in page.html(made)
+    assert f"<td>{text}</td>" in matrix_pages.html(Record.of(made))["index.html"]
     assert f"| core | {text} | " in markdown.summary(made)
 
 
@@ -464,12 +555,13 @@ def test_the_share_is_of_judged_requirements(verdicts: list[str], percent: str) 
     assert share(verdicts).percent == percent
 
 
-def test_the_page_has_the_share_of_each_endpoint(three: Grid) -> None:
-    text = page.html(three)
+def test_the_pages_have_the_share_of_each_endpoint(three: Grid) -> None:
+    index, chapter = matrix_pages.html(Record.of(three)).values()
     whole = [three.share(column.name) for column in three.columns]
     for each in whole:
-        assert f'title="{each.kept} of {each.judged}">{each.percent}</td>' in text
-    assert text.count('class="share"') == len(three.columns) * (1 + len(list(three.chapters())))
+        assert f'title="{each.kept} of {each.judged}">{each.percent}</td>' in index
+    assert index.count('class="share"') == len(three.columns) * (1 + len(list(three.chapters())))
+    assert chapter.count('class="share"') == len(three.columns)
 
 
 def shown_lines(text: str) -> list[str]:
@@ -479,7 +571,7 @@ def shown_lines(text: str) -> list[str]:
 
 def test_the_page_shows_every_verdict(three: Grid, chromium: str, tmp_path: Path) -> None:
     file = tmp_path / "matrix.html"
-    file.write_text(page.html(three))
+    file.write_text(chapter_page(three))
     text = browser.opened(chromium, file, tmp_path)
     assert ">4 of 4 requirements</output>" in text
     assert len(shown_lines(text)) == 4
@@ -487,8 +579,8 @@ def test_the_page_shows_every_verdict(three: Grid, chromium: str, tmp_path: Path
     line = text[begin : text.index("</tbody>", begin)]
     assert re.findall(r'class="word">([\w ]+)<', line) == [DEVIATES, HOLDS, FAILS]
     assert "<code>get @@MAPPING</code> MUST return" in line
-    assert "a row matches no case" in text
     assert 'class="detail"' not in text
+    assert "a row matches no case" in matrix_pages.html(Record.of(three))["index.html"]
 
 
 @pytest.mark.parametrize(
@@ -502,7 +594,7 @@ def test_the_page_shows_every_verdict(three: Grid, chromium: str, tmp_path: Path
 )
 def test_the_page_filters(three: Grid, chromium: str, tmp_path: Path, old: str, new: str, lines: list[str]) -> None:
     file = tmp_path / "matrix.html"
-    text = page.html(three)
+    text = chapter_page(three)
     assert old in text
     file.write_text(text.replace(old, new))
     found = browser.opened(chromium, file, tmp_path)
@@ -512,7 +604,7 @@ def test_the_page_filters(three: Grid, chromium: str, tmp_path: Path, old: str, 
 
 def test_a_link_opens_a_line_with_all_conversations(three: Grid, chromium: str, tmp_path: Path) -> None:
     file = tmp_path / "matrix.html"
-    file.write_text(page.html(three))
+    file.write_text(chapter_page(three))
     text = browser.opened(chromium, file, tmp_path, "#KV-MAP-003")
     assert text.count('class="detail"') == 1
     detail = text[text.index('class="detail"') : text.index("</tbody>", text.index('class="detail"'))]
@@ -535,7 +627,7 @@ def test_keys_move_and_open(three: Grid, chromium: str, tmp_path: Path) -> None:
     )
     file = tmp_path / "matrix.html"
     file.write_text(
-        page.html(three).replace("</body>", f"<script>{keys} document.activeElement.click();</script></body>")
+        chapter_page(three).replace("</body>", f"<script>{keys} document.activeElement.click();</script></body>")
     )
     text = browser.opened(chromium, file, tmp_path)
     assert re.findall(r'<tbody id="([^"]+)"(?:(?!</tbody>).)*class="detail"', text, re.DOTALL) == ["KV-MAP-002"]
@@ -547,22 +639,34 @@ def test_keys_move_and_open(three: Grid, chromium: str, tmp_path: Path) -> None:
     assert 'class="detail"' not in browser.opened(chromium, file, tmp_path)
 
 
-def test_the_page_needs_nothing_else(three: Grid) -> None:
-    text = page.html(three)
-    assert not re.findall(r"""(?:src|href)=["'](?!#)|url\(|@import|https?://""", text)
-    assert "prefers-color-scheme: dark" in text
-    assert "@media print" in text
+def test_the_pages_need_nothing_but_each_other(three: Grid) -> None:
+    pages = matrix_pages.html(Record.of(three))
+    for text in pages.values():
+        assert {*re.findall(r"""(?:src|href)=["'](?!#)([^"']*)""", text)} <= pages.keys()
+        assert not re.findall(r"url\(|@import|https?://", text)
+        assert "prefers-color-scheme: dark" in text
+        assert "@media print" in text
+
+
+def test_the_index_finds_a_chapter_by_a_requirement(three: Grid, chromium: str, tmp_path: Path) -> None:
+    file = tmp_path / "index.html"
+    text = matrix_pages.html(Record.of(three))["index.html"]
+    file.write_text(text.replace('name="text"', 'name="text" value="kv-map-004"'))
+    assert ">1 of 1 chapters</output>" in browser.opened(chromium, file, tmp_path)
+    file.write_text(text.replace('name="text"', 'name="text" value="kv-map-005"'))
+    assert ">0 of 1 chapters</output>" in browser.opened(chromium, file, tmp_path)
 
 
 def test_the_command_writes_every_form(tmp_path: Path) -> None:
     report = write(tmp_path / "memcached", verdict("c", "KV-MAP-001", HOLDS))
     out = tmp_path / "out"
-    options = [f"--{form}={out / form}" for form in ("html", "markdown", "upgrade", "junit", "json", "badges")]
+    options = [f"--{form}={out / form}" for form in (*cli_matrix.FORMS, *cli_matrix.FOLDERS)]
     done = CliRunner().invoke(main, ["matrix", str(report), f"b={report}", *options])
     assert done.exit_code == 0, done.output
     assert "1 requirements: verdicts differ in 0, only answers in 0" in done.output
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()) == [
-        "badges/b.json", "badges/memcached.json", "html", "json", "junit", "markdown", "upgrade",
+        "badges/b.json", "badges/memcached.json", "data/mapping.json", "data/matrix.json", "found",
+        "html/index.html", "html/mapping.html", "json", "junit", "markdown", "upgrade",
     ]  # fmt: skip
     shown = CliRunner().invoke(main, ["matrix", str(report), "--json", "-"])
     assert json.loads(shown.output)["format"] == 1
@@ -572,7 +676,8 @@ def test_the_command_writes_every_form(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("nothing.jsonl",), "nothing.jsonl: No such file"),
-        (("{report}", "--json", "-", "--html", "-"), "only one FILE"),
+        (("{report}", "--json", "-", "--junit", "-"), "only one FILE"),
+        (("{report}", "--html", "-"), "--html -: several files cannot go to standard output: give a directory"),
         (("{report}", "--json", "/proc/none/x.json"), "cannot write /proc/none/x.json"),
         ((), "Missing argument"),
     ],

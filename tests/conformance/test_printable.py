@@ -14,9 +14,10 @@ from kvref.cli import main
 from kvref.errors import printable
 from kvref_conformance.endpoint import Endpoint
 from kvref_conformance.probe import EVERY, as_toml
-from kvref_conformance.reports import column, forms, markdown, page
+from kvref_conformance.reports import column, forms, markdown, matrix_pages
 from kvref_conformance.reports.grid import grid
 from kvref_conformance.reports.pages import environment
+from kvref_conformance.reports.record import Record
 from kvref_conformance.verdict import FAILS
 
 EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m<script>alert(1)</script>\u202e\r"
@@ -53,7 +54,8 @@ def test_the_forms_of_a_matrix(tmp_path: Path) -> None:
         write(tmp_path / name, failed, complaints=(EVIL, "~~~~\n# heading"), version=EVIL)
     made = grid([column.read(tmp_path / name) for name in ("a", "b")])
     texts = [markdown.summary(made), markdown.upgrade(made)]
-    for text in (*texts, forms.as_junit(made), *map(forms.badge, made.columns), page.html(made)):
+    pages = matrix_pages.html(Record.of(made)).values()
+    for text in (*texts, forms.as_junit(made), *map(forms.badge, made.columns), *pages):
         assert is_safe(text)
     for text in texts:
         assert "<script" not in text
@@ -72,6 +74,6 @@ def test_no_line_ends_a_fence() -> None:
 
 
 def test_pages_show_no_control_characters() -> None:
-    shown = environment("report").from_string("{{ said }}").render(said=EVIL)
+    shown = environment().from_string("{{ said }}").render(said=EVIL)
     assert is_safe(shown)
     assert "<script" not in shown

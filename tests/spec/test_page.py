@@ -9,6 +9,7 @@ import pytest
 from helpers import browser
 
 from kvref.specification import requirements
+from kvref_conformance.reports import pages
 from kvref_conformance.spec import page
 from kvref_conformance.spec.entry import Section, sections
 
@@ -82,4 +83,4 @@ def test_every_requirement_of_the_catalogue_is_on_the_whole_page() -> None:
 
 
 def test_bytes_and_statements_are_escaped() -> None:
-    assert page.prose("`a<b>` *c* **d** <e>") == "<code>a&lt;b&gt;</code> <em>c</em> <b>d</b> &lt;e&gt;"
+    assert pages.prose("`a<b>` *c* **d** <e>") == "<code>a&lt;b&gt;</code> <em>c</em> <b>d</b> &lt;e&gt;"

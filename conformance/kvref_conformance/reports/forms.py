@@ -30,7 +30,12 @@ NO_XML: Final = {code: f"\\x{code:02x}" for code in (*range(9), 11, 12, *range(1
 
 def as_json(grid: Grid) -> str:
     """Return the grid as JSON; `matrix.schema.json` in this folder describes it."""
-    about: dict[str, Any] = {
+    return json.dumps(document(grid), indent=1) + "\n"
+
+
+def document(grid: Grid) -> dict[str, Any]:
+    """Return what `as_json` writes."""
+    return {
         "format": FORMAT,
         "endpoints": [
             {
@@ -57,7 +62,6 @@ def as_json(grid: Grid) -> str:
             for row in grid.rows
         ],
     }
-    return json.dumps(about, indent=1) + "\n"
 
 
 def as_junit(grid: Grid) -> str:

@@ -38,26 +38,22 @@ def write(path: Path, header: Header, tally: Tally, exercised: dict[str, Any] | 
     """Write the page of a run to a file; arguments as of `jsonl.write`."""
     word = OUTCOMES.get(tally.exit_code(), "does not conform")
     totals = tally.totals()
-    page = (
-        pages.environment("report")
-        .get_template("page.html.j2")
-        .render(
-            header=header,
-            about=_about(header),
-            outcome={"word": word, "sentence": f"{word}: {counted(totals)}"},
-            complaints=tally.complaints,
-            words=[word for word in VERDICTS if totals[word]],
-            broken=FAILURES,
-            meaning=ABOUT,
-            totals=totals,
-            levels=verdicts(tally, header.profile),
-            defects=defects.of(header.profile),
-            kinds=defects.KINDS,
-            exercised=exercised,
-            failures=[_failures(group) for group in grouped(tally.verdicts)],
-            chapters=[_chapter(name, tally) for name in tally.chapters()],
-            **pages.inside("report"),
-        )
+    page = pages.render(
+        "report/page.html.j2",
+        header=header,
+        about=_about(header),
+        outcome={"word": word, "sentence": f"{word}: {counted(totals)}"},
+        complaints=tally.complaints,
+        words=[word for word in VERDICTS if totals[word]],
+        broken=FAILURES,
+        meaning=ABOUT,
+        totals=totals,
+        levels=verdicts(tally, header.profile),
+        defects=defects.of(header.profile),
+        kinds=defects.KINDS,
+        exercised=exercised,
+        failures=[_failures(group) for group in grouped(tally.verdicts)],
+        chapters=[_chapter(name, tally) for name in tally.chapters()],
     )
     path.write_text(page, encoding="utf-8")
 

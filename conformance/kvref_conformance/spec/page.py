@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from importlib.resources import files
 from textwrap import dedent
 from typing import TYPE_CHECKING, Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
 
 from kvref.specification.requirements import LEVELS
 from kvref_conformance import __version__
@@ -21,18 +19,13 @@ if TYPE_CHECKING:
 
     from kvref_conformance.spec.entry import Entry
 
-MARKS: Final = ((re.compile(r"`([^`]+)`"), r"<code>\1</code>"), (re.compile(r"\*\*([^*]+)\*\*"), r"<b>\1</b>"))
-EMPHASIS: Final = (re.compile(r"(?<!\*)\*([^*]+)\*(?!\*)"), r"<em>\1</em>")
 # A conversation of up to this number of steps is expanded, a longer one is folded.
 SHORT: Final = 8
 
 
 def html(sections: Sequence[Section]) -> str:
     """Return the page, which needs nothing else."""
-    environment = pages.environment("spec")
-    environment.filters.update(prose=prose, lines=_lines)
-    template = environment.get_template("page.html.j2")
-    return template.render(**_context(sections), paragraphs=_introduction(), short=SHORT, **pages.inside("spec"))
+    return pages.render("spec/page.html.j2", **_context(sections), paragraphs=_introduction(), short=SHORT)
 
 
 def markdown(sections: Sequence[Section]) -> str:
@@ -68,19 +61,6 @@ def held(entry: Entry) -> str:
     if entry.requirement.untestable:
         parts.append(f"no case: {entry.requirement.untestable}")
     return "; ".join(parts) or "replayed recordings only"
-
-
-def prose(text: str) -> Markup:
-    """Return a sentence of the catalogue as HTML: back quotes are code, asterisks are emphasis."""
-    marked = str(escape(text))
-    for pattern, replacement in (*MARKS, EMPHASIS):
-        marked = pattern.sub(replacement, marked)
-    return Markup(marked)  # noqa: S704 - escaped above
-
-
-def _lines(shown: str) -> str:
-    # A line of the protocol on a line of its own.
-    return shown.replace(r"\r\n", "\\r\\n\n").removesuffix("\n")
 
 
 def introduction() -> str:

@@ -32,12 +32,10 @@ def html(runs: Mapping[str, Sequence[Run]], changes: Mapping[str, Sequence[Chang
         runs: as `archive.read` returns them.
         changes: since the last run, by endpoint.
     """
-    environment = pages.environment("history")
-    environment.filters["slug"] = lambda text: text.replace(" ", "-")
     every = [change for each in changes.values() for change in each]
-    inside = pages.inside("history")
-    inside["style"] = pages.asset("base.css") + pages.asset("matrix/page.css") + pages.asset("history/page.css")
-    return environment.get_template("page.html.j2").render(
+    return pages.render(
+        "history/page.html.j2",
+        "matrix",
         endpoints=runs,
         changes=sorted(every, key=lambda each: KINDS.index(each.kind)),
         kinds=[kind for kind in KINDS if forms.counted(every, kind)],
@@ -50,7 +48,6 @@ def html(runs: Mapping[str, Sequence[Run]], changes: Mapping[str, Sequence[Chang
         all=ALL,
         trend=trend,
         change_of=_change_of,
-        **inside,
     )
 
 

@@ -1,5 +1,5 @@
-// Opens a line: every case of the requirement, and what each endpoint was told and answered. Endpoints that answered the
-// same stand together; from the step at which one parts from the first its lines are marked.
+// Opens a line: every case of the requirement, and what each endpoint received and replied. Endpoints with equal replies
+// are one group; from the step at which one differs from the first, its lines are marked.
 const data = JSON.parse(document.getElementById("data").textContent);
 const lines = [...document.querySelectorAll("tbody[data-item]")];
 
@@ -12,7 +12,7 @@ function element(name, properties = {}, ...children) {
 function conversation(steps, parting) {
   const table = element("table", { className: "conversation" });
   steps.forEach(([on, sent, got, note], at) => {
-    const name = parting !== null && at >= parting ? "parts" : "";
+    const name = parting !== undefined && at >= parting ? "parts" : "";
     table.append(
       element("tr", { className: name }, element("td", {}, at + 1), element("td", {}, on), element("td", {}, element("code", {}, sent))),
       element("tr", { className: `got ${name}` }, element("td"), element("td", {}, "←"),
@@ -24,30 +24,29 @@ function conversation(steps, parting) {
 
 function side(group) {
   const made = element("div", { className: "side" });
-  for (const [column, [verdict, reason, , , text]] of group.members) {
-    const word = data.verdicts[verdict];
-    const [name, about] = data.columns[column];
-    made.append(element("p", {}, element("b", {}, name), " ", element("span", { className: word.replace(" ", "-") }, word),
-      " ", element("span", { className: "about" }, reason && word !== "fails" ? reason : about)));
+  for (const { endpoints, verdict, reason, text } of group) {
+    for (const name of endpoints) {
+      made.append(element("p", {}, element("b", {}, name), " ", element("span", { className: verdict.replace(" ", "-") }, verdict),
+        " ", element("span", { className: "about" }, reason && verdict !== "fails" ? reason : data.endpoints[name])));
+    }
     if (text) made.append(element("pre", {}, text));
   }
-  if (group.conversation >= 0 && group.members.length > 1) {
-    const first = data.columns[group.members[0][0]][0];
-    made.append(element("p", { className: "about" }, `The same on each but for keys and cas numbers; shown: ${first}.`));
+  const { conversation: number, endpoints, parts } = group[0];
+  if (number === undefined) return made;
+  if (group.length > 1 || endpoints.length > 1) {
+    made.append(element("p", { className: "about" }, `The same on each but for keys and cas numbers; shown: ${endpoints[0]}.`));
   }
-  if (group.conversation >= 0) made.append(conversation(data.conversations[group.conversation], group.parting));
+  made.append(conversation(data.conversations[number], parts));
   return made;
 }
 
 function caseOf(name) {
+  // What has no conversation is grouped by its verdict.
   const groups = new Map();
-  data.cases[name].forEach((outcome, column) => {
-    if (!outcome) return;
-    // What has no conversation stands together by its verdict.
-    const key = outcome[2] >= 0 ? outcome[2] : `verdict ${outcome[0]}`;
-    if (!groups.has(key)) groups.set(key, { conversation: outcome[2], parting: outcome[3], members: [] });
-    groups.get(key).members.push([column, outcome]);
-  });
+  for (const outcome of data.cases[name]) {
+    const key = outcome.conversation ?? `verdict ${outcome.verdict}`;
+    groups.set(key, [...(groups.get(key) ?? []), outcome]);
+  }
   const sides = [...groups.values()].map(side);
   return element("div", { className: "case" }, element("h3", {}, name), element("div", { className: "sides" }, ...sides));
 }
@@ -56,7 +55,8 @@ function toggle(line, open = !line.querySelector(".detail")) {
   line.querySelector(".detail")?.remove();
   line.querySelector("button").setAttribute("aria-expanded", open);
   if (!open) return;
-  const cell = element("td", { colSpan: data.columns.length + 1 }, ...data.requirements[line.id].map(caseOf));
+  const cell = element("td", { colSpan: Object.keys(data.endpoints).length + 1 }, ...data.requirements[line.id].map(caseOf));
+  if (!data.complete) cell.prepend(element("p", {}, "The conversations are too long for this page: the reports have them."));
   line.append(element("tr", { className: "detail" }, cell));
 }
 
