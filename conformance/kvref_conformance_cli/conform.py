@@ -19,7 +19,8 @@ from kvref import profiles
 from kvref.addresses import is_address
 from kvref.cli import completion
 from kvref.errors import KvrefError, choices
-from kvref.specification import conformance_levels, requirements
+from kvref.specification import requirements
+from kvref_conformance_cli.options import suite_options
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 from kvref_testbed.targets.kvref_server import reload_command
@@ -42,11 +43,7 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
 
 @click.command("conform")
 @click.argument("names", metavar="[HOST:PORT|unix:PATH] [CHAPTER]...", nargs=-1, shell_complete=completion.chapter)
-@click.option(
-    "--sql",
-    metavar="DSN",
-    help="Database of the endpoint: mysql://user@host:port/, mysql://user@host/?unix_socket=PATH or sqlite:///PATH.",
-)
+@suite_options
 @click.option(
     "--target",
     metavar="NAME",
@@ -54,104 +51,11 @@ FOREIGN: Final = ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
     help="Start a private instance of this target and judge it; see `kvref target list`.",
 )
 @click.option(
-    "--profile",
-    shell_complete=completion.profile,
-    metavar="NAME|FILE",
-    help="Profile to judge by; a kvref server started for the run uses it too. Default: detect it from the"
-    " endpoint. auto also prints the detected profile as a TOML file. If you pass such a FILE, the"
-    " endpoint must match it.",
-)
-@click.option(
-    "--level",
-    type=click.Choice(["must", "should", "quirk"]),
-    default="must",
-    show_default=True,
-    help="Lowest requirement level that affects the exit code. Failures of lower levels are reported as non-strict.",
-)
-@click.option(
-    "--chapter",
-    metavar="CHAPTER",
-    multiple=True,
-    shell_complete=completion.chapter,
-    help="Run only this chapter of the suite. Repeatable.",
-)
-@click.option(
-    "--conformance-level",
-    type=click.Choice(conformance_levels.NAMES),
-    multiple=True,
-    help="Run only the cases of this level of conformance and of the levels that it builds on. Repeatable.",
-)
-@click.option(
-    "--only",
-    metavar="GLOB",
-    shell_complete=completion.requirement,
-    multiple=True,
-    help="Run only cases whose ID or requirement matches; with --self-test, only matching mutants. Repeatable.",
-)
-@click.option(
-    "--last-failed",
-    "last_broken",
-    is_flag=True,
-    help="Run only the cases that failed in the previous report in --report.",
-)
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="Detect the profile of the endpoint, print it and list the cases, without running them.",
-)
-@click.option(
     "--jobs",
     type=click.IntRange(1),
     metavar="N",
     help=f"Number of instances of the target to start; cases run on them in parallel.  [default: {JOBS} for"
     " the embedded server, 1 for --target]",
-)
-@click.option(
-    "--repeat", type=click.IntRange(0), metavar="N", help="Number of times to repeat a failed case.  [default: 5]"
-)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(0),
-    metavar="SECONDS",
-    help="Time limit of the run, in seconds. Remaining cases are reported as not-run; 0 disables.  [default: 7200]",
-)
-@click.option(
-    "--max-hangs",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Skip the rest of a chapter, as not-run, after N of its cases hang; 0 disables.  [default: 5]",
-)
-@click.option(
-    "--max-failures",
-    type=click.IntRange(0),
-    metavar="N",
-    help="End the run after N cases fail. Remaining cases are reported as not-run; 0 disables.  [default: 0]",
-)
-@click.option("--allow-destructive", is_flag=True, help="Allow flush_all, which deletes the items of the endpoint.")
-@click.option(
-    "--reload",
-    metavar="COMMAND",
-    help="Shell command that makes the endpoint reload its configuration tables. Exit code 3 means that"
-    " the endpoint rejects this configuration.",
-)
-@click.option(
-    "--restart",
-    metavar="COMMAND",
-    help="Shell command that restarts the endpoint on the same data. Settings are appended as NAME=VALUE arguments.",
-)
-@click.option("--deviations", metavar="FILE", help="TOML file of known deviations of your endpoint.")
-@click.option("--update-deviations", is_flag=True, help="Rewrite the --deviations file so that the same run conforms.")
-@click.option("--report", metavar="DIR", default="kvref-report", show_default=True, help="Directory for the report.")
-@click.option("--examples", type=click.IntRange(1), metavar="N", help="Number of generated conversations per case.")
-@click.option(
-    "--histories",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Number of generated concurrent histories per group of settings.",
-)
-@click.option("--seed", type=int, metavar="S", help="Seed of the generated conversations.")
-@click.option(
-    "--database", metavar="DIR", help="Directory that keeps failed generated examples; later runs try them first."
 )
 @click.option(
     "--self-test",

@@ -1,0 +1,46 @@
+"""The options of the suite as options of click."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kvref.cli import completion
+from kvref_conformance.options import OPTIONS, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+COMPLETION: Final = {
+    "profile": completion.profile,
+    "chapter": completion.chapter,
+    "only": completion.requirement,
+}
+# Names that differ from those of the suite's pytest plugin, and defaults that only the command has.
+NAMES: Final = {"last-broken": "last-failed"}
+DEFAULTS: Final = {"level": "must", "report": "kvref-report"}
+
+
+def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add all options of the suite to a command; one that is not given is None, False or (), the suite's default."""
+    for each in reversed(OPTIONS):
+        function = _option(each)(function)
+    return function
+
+
+def _option(option: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    flag, name = f"--{NAMES.get(option.name, option.name)}", option.name.replace("-", "_")
+    if not option.metavar:
+        return click.option(flag, name, is_flag=True, help=option.text)
+    shown: dict[str, Any] = {"help": option.text, "shell_complete": COMPLETION.get(option.name)}
+    if option.name in DEFAULTS:
+        shown |= {"help": option.help, "default": DEFAULTS[option.name], "show_default": True}
+    kind: Any = option.kind
+    if option.choices:
+        kind = click.Choice(option.choices)
+    else:
+        shown["metavar"] = option.metavar
+        if option.least is not None:
+            kind = (click.FloatRange if kind is float else click.IntRange)(option.least)
+    return click.option(flag, name, type=kind, multiple=option.several, **shown)
