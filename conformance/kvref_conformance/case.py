@@ -4,9 +4,9 @@ r"""A case: a conversation of steps, written as data. `conversation.py` runs it.
 
     case("bin-set-new", "KV-BINSTORE-001", frames("set key={k} value=one", "set ok cas=<cas>"))
 
-Texts are templates (`template.py`), one character a byte, or frames of the binary protocol in words (`frames.py`).
-If endpoints may differ, `by_fact` reads a fact of the profile. Time is expressed by requests and statements that wait,
-and by deadlines for what must be observed:
+Texts are templates (`wire/template.py`), one character a byte, or frames of the binary protocol in words
+(`wire/frames.py`). If endpoints may differ, `by_fact` reads a fact of the profile. Time is expressed by requests and
+statements that wait, and by deadlines for what must be observed:
 
     start_request("set {k} 0 0 1\r\nb\r\n", on="b"),  # waits for the row that another connection has locked
     sql("COMMIT", on="s"),
@@ -37,7 +37,7 @@ from kvref_conformance.steps import (
     StartSql,
     innermost,
 )
-from kvref_conformance.template import names_in
+from kvref_conformance.wire.template import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -195,7 +195,7 @@ def send(send: str | tuple[str, ...], allow: str | tuple[str, ...] | By, **how: 
 
 
 def frames(send: str, allow: str | tuple[str, ...] | By, **how: Any) -> Send:
-    """Send binary frames and allow one answer (several: any, or by a fact), both in the words of `frames.py`."""
+    """Send binary frames and allow one answer (several: any, or by a fact), both in the words of `wire/frames.py`."""
     return Send((send,), (allow,) if isinstance(allow, str) else allow, binary=True, **how)
 
 

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kvref_conformance.parallel import Instance
+    from kvref_conformance.running.parallel import Instance
 
 
 @pytest.hookspec(firstresult=True)

@@ -29,21 +29,23 @@ from rich.console import Console
 
 from kvref.errors import SuiteError, printable
 from kvref.specification import requirements
-from kvref_conformance import cases, distribution, hooks, options, selection, verdict
+from kvref_conformance import cases, hooks
 from kvref_conformance.case import Case
 from kvref_conformance.errors import CannotJudge, CaseFailed
-from kvref_conformance.parallel import Parallel, batches_of
+from kvref_conformance.judging import verdict
+from kvref_conformance.judging.verdict import SUITE_ERROR
 from kvref_conformance.reports.progress import Watch
 from kvref_conformance.reports.table import chapter_table, rendered
-from kvref_conformance.run import Run
+from kvref_conformance.running import distribution, options, selection
+from kvref_conformance.running.parallel import Parallel, batches_of
+from kvref_conformance.running.run import Run
 from kvref_conformance.triage.replay_file import ReplayFile
-from kvref_conformance.verdict import SUITE_ERROR
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
-    from kvref_conformance.parallel import Instance
+    from kvref_conformance.running.parallel import Instance
 
 RUN = pytest.StashKey[Run]()
 WANTED = pytest.StashKey[selection.Wanted]()

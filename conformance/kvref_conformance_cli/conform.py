@@ -28,7 +28,7 @@ from kvref_testbed.targets.kvref_server import reload_command
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kvref_conformance.parallel import Instance
+    from kvref_conformance.running.parallel import Instance
 
 Option = str | int | bool | tuple[str, ...] | None
 Options = dict[str, Option]
@@ -156,7 +156,7 @@ class Booted:
     @pytest.hookimpl
     def pytest_kvref_instances(self) -> list[Instance]:
         """Return all but the first."""
-        from kvref_conformance.parallel import Instance  # noqa: PLC0415 - the judge is loaded by pytest alone
+        from kvref_conformance.running.parallel import Instance  # noqa: PLC0415 - the judge is loaded by pytest alone
 
         further = list(self._instances.items())[1:]
         filled = [(address, _filled_in(self._options, each.target)) for address, each in further]

@@ -15,11 +15,11 @@ from kvref import documents
 from kvref.cli.output import print_results
 from kvref.documents import DocumentError
 from kvref.errors import KvrefError, SuiteError
+from kvref_conformance.data.typed import mismatch
 from kvref_conformance.reports.history import archive, forms, page
 from kvref_conformance.reports.history.cache import NAME as CACHE
 from kvref_conformance.reports.history.cache import Cache
 from kvref_conformance.reports.history.changes import FIXED, LOST, REGRESSION, changes
-from kvref_conformance.typed import mismatch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kvref.cli import completion
-from kvref_conformance.options import OPTIONS, Option
+from kvref_conformance.running.options import OPTIONS, Option
 
 if TYPE_CHECKING:
     from collections.abc import Callable

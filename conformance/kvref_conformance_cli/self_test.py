@@ -26,8 +26,8 @@ from rich.table import Table
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError
 from kvref.specification import requirements
-from kvref_conformance import trial
-from kvref_conformance.verdict import FAILS, HOLDS
+from kvref_conformance.judging import trial
+from kvref_conformance.judging.verdict import FAILS, HOLDS
 from kvref_testbed import targets
 from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, FIRST_CALL, MUTANTS, Mutant, trials_of
 from kvref_testbed.mutants.mutant import planted_code
@@ -38,8 +38,8 @@ from kvref_testbed.targets.run import tail
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from kvref_conformance.judge import Judge
-    from kvref_conformance.verdict import Verdict
+    from kvref_conformance.judging.judge import Judge
+    from kvref_conformance.judging.verdict import Verdict
 
 # Most of a trial is waiting.
 AT_ONCE: Final = 2

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from generators.markup import code, page, prose, table
 from kvref.specification import requirements
+from kvref_conformance.judging.verdict import ABOUT
 from kvref_conformance.reports import matrix_pages
 from kvref_conformance.reports.record import Record
 from kvref_conformance.spec.entry import cases_of
-from kvref_conformance.verdict import ABOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

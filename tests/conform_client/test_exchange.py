@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kvref_conformance.clients.exchange import Exchange
 from kvref_conformance.clients.login import Gate
 from kvref_conformance.clients.requirements import Requirement, load
-from kvref_conformance.frames import HEADER, OPCODES
+from kvref_conformance.wire.frames import HEADER, OPCODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

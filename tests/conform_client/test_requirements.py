@@ -14,7 +14,7 @@ from kvref_conformance.clients.login import Gate
 from kvref_conformance.clients.requirements import ALLOWED, LEVELS, PROTOCOLS, RIGHT, Requirement, load
 from kvref_conformance.clients.store import Item, Store
 from kvref_conformance.clients.tls import CERTIFICATES, RECORDS
-from kvref_conformance.frames import HEADER, frames
+from kvref_conformance.wire.frames import HEADER, frames
 
 REQUIREMENTS = load()
 

@@ -19,7 +19,7 @@ from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_machine
 
 if TYPE_CHECKING:
-    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.endpoints.endpoint import Endpoint
     from kvref_conformance.model.rows import RowId
     from kvref_conformance.stateful.concurrency.run import Rows
 

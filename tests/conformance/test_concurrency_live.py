@@ -12,14 +12,15 @@ import pytest
 from helpers.live import target_or_skip
 
 from kvref.specification.deviations import Deviations
-from kvref_conformance import endpoint, sql
+from kvref_conformance import sql
 from kvref_conformance.case import Case
 from kvref_conformance.cases.batches import SNAPSHOT, WRITES
-from kvref_conformance.judge import Judge
+from kvref_conformance.endpoints import endpoint
+from kvref_conformance.judging.judge import Judge
+from kvref_conformance.judging.verdict import FAILS, HOLDS, Verdict
 from kvref_conformance.sql.world import World
 from kvref_conformance.stateful.concurrency import judge_concurrency
 from kvref_conformance.triage.repeat import DEFAULT_TIMES
-from kvref_conformance.verdict import FAILS, HOLDS, Verdict
 from kvref_testbed import targets
 
 pytestmark = pytest.mark.live

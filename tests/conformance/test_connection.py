@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
-from kvref_conformance.connection import (
+from kvref_conformance.corpus.silences import NORMAL, Silences
+from kvref_conformance.errors import CannotJudge
+from kvref_conformance.steps import AwaitReply, Send
+from kvref_conformance.wire.connection import (
     BINARY_ANSWER,
     BINARY_ASK,
     KEPT_BYTES,
@@ -19,11 +22,8 @@ from kvref_conformance.connection import (
     Reply,
     version_line,
 )
-from kvref_conformance.corpus.silences import NORMAL, Silences
-from kvref_conformance.errors import CannotJudge
-from kvref_conformance.frames import encode
-from kvref_conformance.sentinels import Sentinels
-from kvref_conformance.steps import AwaitReply, Send
+from kvref_conformance.wire.frames import encode
+from kvref_conformance.wire.sentinels import Sentinels
 
 VERSION = b"VERSION 9.9.9\r\n"
 Make = Callable[..., Any]
@@ -103,7 +103,7 @@ def test_a_longer_answer_that_is_allowed_is_read_whole(scripted: Make, connect: 
 
 def test_a_version_line_byte_by_byte_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is that of the whole line, not of each byte."""
-    monkeypatch.setattr("kvref_conformance.connection.CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("kvref_conformance.wire.connection.CONNECT_SECONDS", 0.5)
     done = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

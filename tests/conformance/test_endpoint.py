@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kvref.addresses import SocketAddress
-from kvref_conformance import endpoint
+from kvref_conformance.endpoints import endpoint
 from kvref_conformance.errors import CannotJudge
 
 Make = Callable[..., Any]

@@ -20,22 +20,22 @@ from hypothesis import strategies as st
 from kvref import profiles
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
 from kvref.specification.deviations import Deviations
-from kvref_conformance import endpoint
 from kvref_conformance import sql as sql_of
 from kvref_conformance.case import Case, Setup, await_reply, case, frames, send, send_unanswered, sql, start_request
-from kvref_conformance.conversation import Exchange
 from kvref_conformance.coverage import Exercised, summary
 from kvref_conformance.coverage.configuration import PARAMETERS
 from kvref_conformance.coverage.key_shapes import ABOUT, LONGEST
 from kvref_conformance.coverage.requests import Request
-from kvref_conformance.coverage.verbs import BINARY, OTHER, VERBS
-from kvref_conformance.frames import encode
-from kvref_conformance.judge import Judge
+from kvref_conformance.endpoints import endpoint
+from kvref_conformance.judging.conversation import Exchange
+from kvref_conformance.judging.judge import Judge
+from kvref_conformance.judging.verdict import HOLDS, Tally
 from kvref_conformance.reports import column, html, jsonl
 from kvref_conformance.sql.world import World
 from kvref_conformance.stateful.concurrency import judge_concurrency
 from kvref_conformance.steps import Disconnect, Reload
-from kvref_conformance.verdict import HOLDS, Tally
+from kvref_conformance.wire.frames import encode
+from kvref_conformance.wire.verbs import BINARY, OTHER, VERBS
 from kvref_testbed import targets
 
 W, R = "daemon_memcached_w_batch_size", "daemon_memcached_r_batch_size"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvref_conformance.coverage.requests import BinaryReader, Request, TextReader
-from kvref_conformance.frames import encode
+from kvref_conformance.wire.frames import encode
 
 
 def text(data: bytes, *, meta: bool = True) -> list[tuple[str, ...]]:

@@ -10,11 +10,11 @@ from helpers.faking import faking
 from helpers.live import target_or_skip
 
 from kvref.specification import deviations
-from kvref_conformance import endpoint
 from kvref_conformance.cases import all_cases
-from kvref_conformance.judge import Judge, new_tag
-from kvref_conformance.probe import WORDS, probe
-from kvref_conformance.verdict import FAILS, HOLDS
+from kvref_conformance.endpoints import endpoint
+from kvref_conformance.endpoints.probe import WORDS, probe
+from kvref_conformance.judging.judge import Judge, new_tag
+from kvref_conformance.judging.verdict import FAILS, HOLDS
 
 pytestmark = pytest.mark.live
 FEATURES = frozenset({"binary", *WORDS.values()}) - {"bind", "flush_all", "stats", "verbosity"}

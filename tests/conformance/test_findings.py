@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from kvref import profiles
-from kvref_conformance import findings
-from kvref_conformance.budget import TIME_LIMIT, Budget
 from kvref_conformance.case import case
-from kvref_conformance.conversation import Exchange
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Search, ShrinkLimit, ShrinkLimitReached, signature
+from kvref_conformance.judging import findings
+from kvref_conformance.judging.budget import TIME_LIMIT, Budget
+from kvref_conformance.judging.conversation import Exchange
+from kvref_conformance.judging.findings import Search, ShrinkLimit, ShrinkLimitReached, signature
+from kvref_conformance.judging.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 from kvref_conformance.stateful.examples import judge_examples
-from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.judging.judge import Judge
 
 KEYS = ["z1k0", "z1k1"]
 CASE = case("any", "KV-SEQ-001")

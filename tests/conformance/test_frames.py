@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvref.errors import SuiteError
-from kvref_conformance.frames import decode, decode_requests, encode
+from kvref_conformance.wire.frames import decode, decode_requests, encode
 
 SET = "80 01 0001 08 00 0000 0000000c 00000007 0000000000000009 00000004 00000002 6b 6f6e65"
 ANSWER = "81 01 0000 00 00 0000 00000000 00000007 000000000000000a"

@@ -19,9 +19,9 @@ from kvref.cli import main
 from kvref.profiles import Profile
 from kvref_conformance.case import by_fact, case, send
 from kvref_conformance.cases import all_cases
+from kvref_conformance.judging.verdict import FAILS, Verdict
 from kvref_conformance.steps import AwaitReply, By, Eventually, Send, Sql, Step
 from kvref_conformance.triage import replay_file
-from kvref_conformance.verdict import FAILS, Verdict
 
 
 def test_a_replay_file_has_the_answers_of_its_profile() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from helpers.reports import HEADER
 
-from kvref_conformance.conversation import Exchange
+from kvref_conformance.judging.conversation import Exchange
+from kvref_conformance.judging.verdict import CRASH, FAILS, HOLDS, SUITE_ERROR, Tally, Verdict
 from kvref_conformance.reports import failures
 from kvref_conformance.reports.difference import differing_part, first_difference
 from kvref_conformance.reports.groups import MAX_GROUPS, grouped, lines
-from kvref_conformance.verdict import CRASH, FAILS, HOLDS, SUITE_ERROR, Tally, Verdict
 
 
 def failed(case: str, *exchanges: Exchange, requirements: tuple[str, ...] = ("KV-CORE-041",)) -> Verdict:

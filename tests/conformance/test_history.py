@@ -17,12 +17,12 @@ from helpers.reports import HEADER
 
 from kvref.cli import main
 from kvref.errors import SuiteError
-from kvref_conformance.conversation import Exchange
+from kvref_conformance.judging.conversation import Exchange
+from kvref_conformance.judging.verdict import CRASH, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
 from kvref_conformance.reports import jsonl
 from kvref_conformance.reports.history import archive, forms, page
 from kvref_conformance.reports.history.cache import Cache
 from kvref_conformance.reports.history.changes import FIXED, LOST, REGRESSION, changes
-from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
 
 
 def verdict(case: str, requirement: str, word: str, got: str = "STORED\r\n") -> Verdict:

@@ -10,15 +10,12 @@ import pytest
 
 from kvref.errors import SuiteError
 from kvref.specification.deviations import Deviation, Deviations
-from kvref_conformance import endpoint
-from kvref_conformance.budget import Budget
 from kvref_conformance.case import Case, Setup, Shape, by_fact, case, send, send_unanswered, sql
-from kvref_conformance.connection import KEPT_BYTES, MAX_ANSWER_BYTES
-from kvref_conformance.conversation import MAX_WRONG_CHARACTERS
-from kvref_conformance.judge import Judge, in_force
-from kvref_conformance.steps import Disconnect
-from kvref_conformance.triage.repeat import Repeats
-from kvref_conformance.verdict import (
+from kvref_conformance.endpoints import endpoint
+from kvref_conformance.judging.budget import Budget
+from kvref_conformance.judging.conversation import MAX_WRONG_CHARACTERS
+from kvref_conformance.judging.judge import Judge, in_force
+from kvref_conformance.judging.verdict import (
     COULD_NOT_JUDGE,
     DEVIATES,
     DOES_NOT_CONFORM,
@@ -29,6 +26,9 @@ from kvref_conformance.verdict import (
     Tally,
     Verdict,
 )
+from kvref_conformance.steps import Disconnect
+from kvref_conformance.triage.repeat import Repeats
+from kvref_conformance.wire.connection import KEPT_BYTES, MAX_ANSWER_BYTES
 
 Judging = Callable[..., Verdict]
 GET = case("get-x", "KV-CORE-041", send("get x\r\n", "END\r\n"))

@@ -11,11 +11,11 @@ import pytest
 from helpers.reports import HEADER
 
 from kvref.specification import conformance_levels, requirements
-from kvref_conformance import selection
 from kvref_conformance.case import Case
 from kvref_conformance.cases import all_cases
+from kvref_conformance.judging.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
 from kvref_conformance.reports import html, jsonl, levels
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, QUIRK, UNSUPPORTED, Tally, Verdict
+from kvref_conformance.running import selection
 
 
 def level_of(case: Case) -> str:

@@ -24,12 +24,8 @@ from kvref.cli import main
 from kvref.errors import SuiteError
 from kvref.specification import report
 from kvref_conformance.cases import all_cases
-from kvref_conformance.conversation import Exchange
-from kvref_conformance.reports import column, forms, found, jsonl, markdown, matrix_pages, record, standing
-from kvref_conformance.reports.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid, share
-from kvref_conformance.reports.levels import COLORS
-from kvref_conformance.reports.record import Record
-from kvref_conformance.verdict import (
+from kvref_conformance.judging.conversation import Exchange
+from kvref_conformance.judging.verdict import (
     DEVIATES,
     FAILS,
     FLAKY,
@@ -41,6 +37,10 @@ from kvref_conformance.verdict import (
     Tally,
     Verdict,
 )
+from kvref_conformance.reports import column, forms, found, jsonl, markdown, matrix_pages, record, standing
+from kvref_conformance.reports.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid, share
+from kvref_conformance.reports.levels import COLORS
+from kvref_conformance.reports.record import Record
 from kvref_conformance_cli import matrix as cli_matrix
 
 STANDING = Path(__file__).parents[2] / "conformance" / "standing"

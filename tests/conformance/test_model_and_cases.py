@@ -17,10 +17,10 @@ from kvref.profiles import Profile
 from kvref.specification import requirements
 from kvref_conformance.case import Case
 from kvref_conformance.cases import all_cases
-from kvref_conformance.frames import decode, encode
 from kvref_conformance.steps import By, Disconnect, Send
-from kvref_conformance.template import Names
 from kvref_conformance.traffic.modelled import BEYOND, ModelServer
+from kvref_conformance.wire.frames import decode, encode
+from kvref_conformance.wire.template import Names
 
 pytestmark = pytest.mark.long
 LASTS = 3600.0

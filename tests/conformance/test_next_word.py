@@ -6,9 +6,9 @@ import re
 import sys
 
 from kvref_conformance.cases import all_cases
-from kvref_conformance.next_word import depends_on_address
 from kvref_conformance.steps import Send
-from kvref_conformance.template import NAME
+from kvref_conformance.wire.next_word import depends_on_address
+from kvref_conformance.wire.template import NAME
 
 TAG = "z587703b5"  # in front of the name of each key, as `Judge.fresh_key` has it
 

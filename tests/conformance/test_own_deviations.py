@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from helpers.live import target_or_skip
 
-from kvref_conformance import own_deviations
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.own_deviations import OwnDeviations, OwnRow
-from kvref_conformance.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, SUITE_ERROR, UNSUPPORTED, Verdict
+from kvref_conformance.judging import own_deviations
+from kvref_conformance.judging.own_deviations import OwnDeviations, OwnRow
+from kvref_conformance.judging.verdict import DEVIATES, FAILS, HOLDS, NOT_RUN, SUITE_ERROR, UNSUPPORTED, Verdict
 
 TODAY = datetime.date(2026, 11, 22)
 

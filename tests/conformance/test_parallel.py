@@ -14,11 +14,11 @@ import pytest
 from helpers.faulty import Kvref, judged, serving
 
 from kvref.errors import SuiteError
-from kvref_conformance.budget import Budget
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.parallel import Instance, Parallel, batches_of
-from kvref_conformance.run import Run
-from kvref_conformance.verdict import HOLDS, Tally, Verdict
+from kvref_conformance.judging.budget import Budget
+from kvref_conformance.judging.verdict import HOLDS, Tally, Verdict
+from kvref_conformance.running.parallel import Instance, Parallel, batches_of
+from kvref_conformance.running.run import Run
 
 CHAPTERS = ("KV-CAS-*", "KV-TOUCH-*", "KV-DELIM-*", "KV-BATCH-00*")
 

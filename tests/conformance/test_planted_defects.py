@@ -17,20 +17,20 @@ from hypothesis.errors import Flaky
 
 from kvref_conformance.case import Case
 from kvref_conformance.cases.batches import COMMITTED, SNAPSHOT, WRITES
-from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Search, ShrinkLimit, ShrinkLimitReached
-from kvref_conformance.judge import Judge
+from kvref_conformance.judging.conversation import render
+from kvref_conformance.judging.findings import Search, ShrinkLimit, ShrinkLimitReached
+from kvref_conformance.judging.judge import Judge
+from kvref_conformance.judging.trial import judging
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
-from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES
+from kvref_conformance.running.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES
 from kvref_conformance.stateful.commands import STEPS, CommandMachine
 from kvref_conformance.stateful.concurrency import Histories
 from kvref_conformance.stateful.concurrency.machine import CONNECTIONS
 from kvref_conformance.stateful.concurrency.run import Rows
 from kvref_conformance.stateful.modelled import ModelledConversation
 from kvref_conformance.stateful.run import example_settings, run_machine
-from kvref_conformance.trial import judging
 from kvref_testbed import targets
 from kvref_testbed.targets.kvref_server import KvrefSQLite
 

@@ -12,13 +12,13 @@ from conformance.test_matrix import verdict, write
 from kvref import profiles
 from kvref.cli import main
 from kvref.errors import printable
-from kvref_conformance.endpoint import Endpoint
-from kvref_conformance.probe import EVERY, as_toml
+from kvref_conformance.endpoints.endpoint import Endpoint
+from kvref_conformance.endpoints.probe import EVERY, as_toml
+from kvref_conformance.judging.verdict import FAILS
 from kvref_conformance.reports import column, forms, markdown, matrix_pages
 from kvref_conformance.reports.grid import grid
 from kvref_conformance.reports.pages import environment
 from kvref_conformance.reports.record import Record
-from kvref_conformance.verdict import FAILS
 
 EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m<script>alert(1)</script>\u202e\r"
 

@@ -7,10 +7,10 @@ from helpers.live import nightly, target_or_skip
 
 from kvref import profiles
 from kvref.specification import requirements
-from kvref_conformance import endpoint
 from kvref_conformance.case import case, frames, send
 from kvref_conformance.cases import all_cases
-from kvref_conformance.probe import REQUESTS, as_toml, needed, probe
+from kvref_conformance.endpoints import endpoint
+from kvref_conformance.endpoints.probe import REQUESTS, as_toml, needed, probe
 
 MEMCACHED = profiles.load("memcached")
 

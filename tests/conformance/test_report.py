@@ -18,13 +18,9 @@ from helpers.reports import HEADER
 from rich.console import Console
 
 from kvref.specification import requirements
-from kvref_conformance.conversation import Exchange, shown
-from kvref_conformance.probe import EVERY
-from kvref_conformance.reports import html, jsonl
-from kvref_conformance.reports.header import Header
-from kvref_conformance.reports.progress import Watch
-from kvref_conformance.reports.table import chapter_table, rendered
-from kvref_conformance.verdict import (
+from kvref_conformance.endpoints.probe import EVERY
+from kvref_conformance.judging.conversation import Exchange, shown
+from kvref_conformance.judging.verdict import (
     DEVIATES,
     FAILS,
     HOLDS,
@@ -35,6 +31,10 @@ from kvref_conformance.verdict import (
     Tally,
     Verdict,
 )
+from kvref_conformance.reports import html, jsonl
+from kvref_conformance.reports.header import Header
+from kvref_conformance.reports.progress import Watch
+from kvref_conformance.reports.table import chapter_table, rendered
 
 ODD = Exchange("a", "get x\r\n", ("END\r\n",), "VALUE x 0 1\r\n\xff<b>\r\nEND\r\n", written=("get {k}\r\n", ""))
 

@@ -8,12 +8,12 @@ import pytest
 from helpers.faulty import serving
 
 from kvref.specification.deviations import Deviations
-from kvref_conformance import endpoint
 from kvref_conformance.cases.test_concurrency import GENERATED
-from kvref_conformance.judge import Judge
-from kvref_conformance.probe import Features
+from kvref_conformance.endpoints import endpoint
+from kvref_conformance.endpoints.probe import Features
+from kvref_conformance.judging.judge import Judge
+from kvref_conformance.judging.verdict import FAILS, HOLDS, Verdict
 from kvref_conformance.stateful.concurrency import judge_concurrency
-from kvref_conformance.verdict import FAILS, HOLDS, Verdict
 
 pytestmark = pytest.mark.programs
 CASE = GENERATED[-1]

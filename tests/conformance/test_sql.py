@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from helpers.live import nightly, target_or_skip
 
-from kvref_conformance import endpoint
 from kvref_conformance.case import Setup, Shape
+from kvref_conformance.endpoints import endpoint
 from kvref_conformance.errors import CannotJudge, NotRun
 from kvref_conformance.sql import connect
 from kvref_conformance.sql.base import POLICY_COLUMNS, literal

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvref import profiles
-from kvref_conformance.step_rules import MOST, rules_of
+from kvref_conformance.judging.step_rules import MOST, rules_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvref_conformance.template import Names, names_in
+from kvref_conformance.wire.template import Names, names_in
 
 
 @pytest.fixture

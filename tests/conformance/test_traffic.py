@@ -23,7 +23,6 @@ from kvref.cli import main
 from kvref.errors import SuiteError
 from kvref_conformance import corpus
 from kvref_conformance.corpus.templates import plain
-from kvref_conformance.frames import encode
 from kvref_conformance.traffic import grouping, recorder, show
 from kvref_conformance.traffic import proxy as proxy_module
 from kvref_conformance.traffic.dialogue import Dialogue, NotRecordableError
@@ -31,6 +30,7 @@ from kvref_conformance.traffic.mask import Mask
 from kvref_conformance.traffic.proxy import Proxy
 from kvref_conformance.traffic.recorder import Recorder, Source
 from kvref_conformance.traffic.replay import is_traffic, read, replay
+from kvref_conformance.wire.frames import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

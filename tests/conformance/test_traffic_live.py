@@ -20,7 +20,7 @@ from helpers.live import nightly, target_or_skip
 from pymemcache.client.base import Client
 
 from kvref.cli import main
-from kvref_conformance.frames import encode
+from kvref_conformance.wire.frames import encode
 
 pytestmark = pytest.mark.live
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from kvref import profiles
 from kvref.cli import main
-from kvref_conformance.frames import decode, encode
 from kvref_conformance.traffic.modelled import BEYOND, ModelServer
+from kvref_conformance.wire.frames import decode, encode
 
 ERROR = f"SERVER_ERROR {BEYOND.decode()}\r\n"
 

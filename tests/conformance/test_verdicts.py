@@ -11,8 +11,8 @@ from helpers.faulty import Kvref, judged, serving, stop_restarted, words
 from helpers.live import target_or_skip
 
 from kvref.specification import requirements
+from kvref_conformance.judging.verdict import ABOUT, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
 from kvref_conformance.triage.follow_up import replay_words
-from kvref_conformance.verdict import ABOUT, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, at_level
 
 
 def test_levels() -> None:

@@ -12,11 +12,11 @@ import pytest
 from helpers.waiting import until
 
 from kvref.specification.deviations import Deviations
-from kvref_conformance import endpoint
 from kvref_conformance.case import await_reply, case, eventually, send, start_request
-from kvref_conformance.judge import Judge
+from kvref_conformance.endpoints import endpoint
+from kvref_conformance.judging.judge import Judge
+from kvref_conformance.judging.verdict import FAILS, HOLDS, Verdict
 from kvref_conformance.steps import Disconnect
-from kvref_conformance.verdict import FAILS, HOLDS, Verdict
 
 VERSION = b"VERSION 9.9.9\r\n"
 # How a connection ended, as its server sees it.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from kvref_conformance.case import case
-from kvref_conformance.conversation import Exchange
+from kvref_conformance.judging.conversation import Exchange
 from kvref_conformance.stateful.as_case import as_case
 from kvref_conformance.steps import Send, Sql, Step
-from kvref_conformance.template import Names
+from kvref_conformance.wire.template import Names
 
 if TYPE_CHECKING:
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.judging.judge import Judge
 
 
 class Run:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import click
 
 from kvref_bench.runs import machine
-from kvref_conformance.marks import between
+from kvref_conformance.data.marks import between
 
 RECORD: Final = Path(__file__).with_name("seen.json")
 MARKS: Final = ("<!-- consistency: begin -->\n", "<!-- consistency: end -->\n")

@@ -14,9 +14,9 @@ from kvref_conformance.differential.configuration import Configuration
 from kvref_conformance.differential.generate import script_of, world_of
 from kvref_conformance.differential.kinds import kind_of_frames
 from kvref_conformance.differential.known_differences import Known
-from kvref_conformance.frames import OPCODES, REPLY, encode, frames, split
 from kvref_conformance.steps import Send
 from kvref_conformance.strategies import pools
+from kvref_conformance.wire.frames import OPCODES, REPLY, encode, frames, split
 
 
 def reply(name: str, status: int = 0, key: str = "", value: str = "", cas: int = 0) -> bytes:

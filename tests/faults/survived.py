@@ -17,7 +17,7 @@ import click
 from faults.description import FULL, described
 
 from kvref_bench.runs import machine
-from kvref_conformance.marks import between
+from kvref_conformance.data.marks import between
 
 RECORD: Final = Path(__file__).with_name("survived.json")
 MARKS: Final = ("<!-- faults: begin -->\n", "<!-- faults: end -->\n")

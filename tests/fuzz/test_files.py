@@ -28,13 +28,15 @@ from kvref_bench import scenario
 from kvref_bench.pairs import document as pairs
 from kvref_bench.runs import folder, verdict
 from kvref_bench.workload.keys import read_file as read_keys
-from kvref_conformance import corpus, own_deviations, probe
+from kvref_conformance import corpus
 from kvref_conformance.case import Setup, Shape, case, eventually, send, send_unanswered, sql
+from kvref_conformance.endpoints import probe
 from kvref_conformance.errors import CannotJudge
+from kvref_conformance.judging import own_deviations
+from kvref_conformance.judging.verdict import Verdict
 from kvref_conformance.reports import column
 from kvref_conformance.steps import Pause
 from kvref_conformance.triage import replay_file
-from kvref_conformance.verdict import Verdict
 from support import matrix as analysed
 
 REPLACED: Final = 400 if FULL else 60

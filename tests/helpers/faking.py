@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, Final
 
-from kvref_conformance.probe import STORES, WORDS
+from kvref_conformance.endpoints.probe import STORES, WORDS
 
 COPY: Final = b"copy-"
 END: Final = b"NF Oend\r\n"

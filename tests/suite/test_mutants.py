@@ -10,7 +10,7 @@ import pytest
 from helpers.live import nightly
 
 import kvref_testbed.mutants
-from kvref_conformance.verdict import FAILS
+from kvref_conformance.judging.verdict import FAILS
 from kvref_conformance_cli.self_test import complaints, judged
 from kvref_testbed.mutants import CONTROL, DEFAULT_PATH, GROUPS, MUTANTS, OF_SQLITE, SLOW_PATH_ONLY, TOYS, trials_of
 from kvref_testbed.mutants.__main__ import main

@@ -16,7 +16,7 @@ from helpers.waiting import until
 
 from kvref.cli import main
 from kvref.errors import KvrefError
-from kvref_conformance.verdict import FAILS, HOLDS, Verdict
+from kvref_conformance.judging.verdict import FAILS, HOLDS, Verdict
 from kvref_conformance_cli import self_test
 from kvref_testbed.mutants import MUTANTS, Mutant
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from helpers.desk import Desk
 
 from kvref.errors import ConfigError
-from kvref_conformance.connection import Reply
 from kvref_conformance.corpus.conversation import Conversation
 from kvref_conformance.corpus.silences import Pace
 from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
+from kvref_conformance.wire.connection import Reply
 
 AT_ONCE = Pace(first=0, quiet=0, whole=0, broken=0)
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kvref_conformance.connection import Connection
 from kvref_conformance.corpus.conversation import Conversation, Recorded
 from kvref_conformance.corpus.observe import Played, play
 from kvref_conformance.corpus.silences import Pace
 from kvref_conformance.corpus.templates import request
 from kvref_conformance.steps import AwaitReply, AwaitSql, Crowd, Disconnect, Eventually, Pause, Sql, StartSql, Watch
+from kvref_conformance.wire.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,12 +14,12 @@ import pytest
 from transcripts.desk_target import AT_ONCE, DeskTarget, Machine
 
 from kvref_conformance import corpus
-from kvref_conformance import player as steps_player
 from kvref_conformance.corpus import listing, observe, silences
 from kvref_conformance.corpus.compare import ServerKind, differences
 from kvref_conformance.corpus.conversation import Conversation, Recorded
 from kvref_conformance.corpus.targets.kvref_process import SETTINGS
 from kvref_conformance.corpus.templates import sent
+from kvref_conformance.judging import player as steps_player
 from kvref_conformance.steps import Crowd, Send
 from kvref_conformance.translation import session
 

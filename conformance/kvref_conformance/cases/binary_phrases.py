@@ -1,4 +1,4 @@
-"""Steps that the chapters of the binary protocol share; requests and answers are frames in words (`frames.py`)."""
+"""Steps that the chapters of the binary protocol share; requests and answers are frames in words (`wire/frames.py`)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from kvref_conformance.case import case
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
-    from kvref_conformance.run import Run
+    from kvref_conformance.running.run import Run
 
 CASES = (case("any-arguments", "KV-SEQ-005"),)
 

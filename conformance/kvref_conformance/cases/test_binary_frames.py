@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kvref_conformance.case import case, frames, frames_unanswered, send
 from kvref_conformance.cases.binary_phrases import hit, miss, send_text, store, try_frames, unknown_opcode
-from kvref_conformance.frames import encode
 from kvref_conformance.steps import Disconnect
+from kvref_conformance.wire.frames import encode
 
 UNKNOWN = (0x1F, *range(0x25, 0x40), *range(0x48, 0x83), *range(0x86, 0xF0), *range(0xF1, 0x100))
 NOOP = frames("noop", "noop ok")

@@ -29,7 +29,7 @@ from kvref_conformance.stateful.case_names import SIMULTANEOUS
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
-    from kvref_conformance.run import Run
+    from kvref_conformance.running.run import Run
 
 GENERATED = (
     case("histories-of-writes", "KV-HIST-001", settings=DIRTY),

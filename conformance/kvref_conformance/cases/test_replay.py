@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
-    from kvref_conformance.run import Run
+    from kvref_conformance.running.run import Run
     from kvref_conformance.triage.replay_file import ReplayFile
 
 CASES: tuple[Case, ...] = ()

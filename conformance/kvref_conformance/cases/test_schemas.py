@@ -9,7 +9,7 @@ from kvref_conformance.stateful.case_names import ANY_CONFIGURATION, ANY_ROW, AN
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
-    from kvref_conformance.run import Run
+    from kvref_conformance.running.run import Run
 
 CASES = (
     case(ANY_TABLE, "KV-SEQ-002"),

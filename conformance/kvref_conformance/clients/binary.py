@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED
 from kvref_conformance.clients.text import Command
-from kvref_conformance.frames import HEADER, NAMES, OPCODES, REPLY, frames
+from kvref_conformance.wire.frames import HEADER, NAMES, OPCODES, REPLY, frames
 
 if TYPE_CHECKING:
     from kvref_conformance.clients.store import Item, Store

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from kvref_conformance.clients import binary, text
-from kvref_conformance.frames import REQUEST
+from kvref_conformance.wire.frames import REQUEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable

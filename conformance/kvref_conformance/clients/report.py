@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref_conformance.clients.judge import FAILS, HOLDS, Judged, Verdict
 from kvref_conformance.clients.requirements import load
 from kvref_conformance.clients.rows import judged_clients
-from kvref_conformance.marks import between
+from kvref_conformance.data.marks import between
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

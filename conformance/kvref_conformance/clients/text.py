@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED, number_of
-from kvref_conformance.coverage.verbs import CR_LF, VERBS
+from kvref_conformance.wire.verbs import CR_LF, VERBS
 
 if TYPE_CHECKING:
     from kvref_conformance.clients.store import Item, Store

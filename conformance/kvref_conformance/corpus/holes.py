@@ -15,12 +15,12 @@ import re
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, TypeAlias, Union
 
-from kvref_conformance.frames import CAS, REPLY, frames
+from kvref_conformance.wire.frames import CAS, REPLY, frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvref_conformance.frames import Frame
+    from kvref_conformance.wire.frames import Frame
 
 Json: TypeAlias = Union[bool, int, float, str, "list[Json]", "dict[str, Json]", None]
 Hole: TypeAlias = dict[str, Json]

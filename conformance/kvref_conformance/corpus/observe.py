@@ -16,7 +16,7 @@ from kvref_conformance.corpus.conversation import JOIN_SECONDS
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.corpus.silences import NORMAL, Pace, Silences
 from kvref_conformance.corpus.templates import CasNames
-from kvref_conformance.player import Player, Target
+from kvref_conformance.judging.player import Player, Target
 from kvref_conformance.steps import (
     AwaitReply,
     AwaitSql,
@@ -31,10 +31,10 @@ from kvref_conformance.steps import (
 )
 
 if TYPE_CHECKING:
-    from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Conversation, Recorded
     from kvref_conformance.corpus.holes import Json
-    from kvref_conformance.player import Result, Shown
+    from kvref_conformance.judging.player import Result, Shown
+    from kvref_conformance.wire.connection import Connection
 
 # A server that closed a connection is given so long to be seen dead, since a dying one closes first.
 DYING_SECONDS: Final = 0.3

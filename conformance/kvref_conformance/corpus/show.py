@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from kvref_conformance.conversation import shown
 from kvref_conformance.corpus.holes import is_hole
 from kvref_conformance.corpus.replay import DIFFERS, LISTED, SAME, UNLISTED
 from kvref_conformance.corpus.templates import sent
+from kvref_conformance.judging.conversation import shown
 from kvref_conformance.steps import AwaitReply, AwaitSql, Crowd, Disconnect, Pause, Restart, Send, innermost
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.connection import MAX_ANSWER_BYTES, Reply, beyond
-from kvref_conformance.frames import split
+from kvref_conformance.wire.connection import MAX_ANSWER_BYTES, Reply, beyond
+from kvref_conformance.wire.frames import split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_conformance.connection import Connection
     from kvref_conformance.steps import AwaitReply, Send, StartRequest
+    from kvref_conformance.wire.connection import Connection
 
 # An answer that is still coming so many seconds after the wait for its first byte is not read to its end.
 MAX_ANSWER_SECONDS: Final = 30.0

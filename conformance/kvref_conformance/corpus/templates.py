@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.frames import decode_requests, encode
-from kvref_conformance.player import packets_of
+from kvref_conformance.judging.player import packets_of
 from kvref_conformance.steps import Send
-from kvref_conformance.template import Names
+from kvref_conformance.wire.frames import decode_requests, encode
+from kvref_conformance.wire.template import Names
 
 if TYPE_CHECKING:
     from kvref_conformance.corpus.holes import Json

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.corpus.holes import cas_spans, replies
-from kvref_conformance.frames import CAS, OPCODES
+from kvref_conformance.wire.frames import CAS, OPCODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,16 +10,16 @@ from kvref_conformance.coverage.connection_state import BOUND, FAILED, NO_MAPPIN
 from kvref_conformance.coverage.key_shapes import Naming
 from kvref_conformance.coverage.literal import sent_in
 from kvref_conformance.coverage.requests import BinaryReader, TextReader
-from kvref_conformance.coverage.verbs import BINARY
+from kvref_conformance.wire.verbs import BINARY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvref.profiles import Profile
     from kvref_conformance.case import Case, Setup, Shape
-    from kvref_conformance.conversation import Exchange
     from kvref_conformance.coverage.configuration import Level
     from kvref_conformance.coverage.requests import Request
+    from kvref_conformance.judging.conversation import Exchange
 
 # What the suite calls its mappings; `m` is that of a case's own table.
 MAPPINGS: Final = ("m", "m1", "m1b", "m2", "q")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kvref_conformance.coverage.requests import Request
-    from kvref_conformance.coverage.verbs import Verb
+    from kvref_conformance.wire.verbs import Verb
 
 PLAIN: Final = "key"
 WORD: Final = "@@name"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvref_conformance.frames import encode
 from kvref_conformance.steps import Disconnect, Mark, Pause, Reload, Send, StartRequest, StartSql, Tick, innermost
+from kvref_conformance.wire.frames import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvref_conformance.conversation import Exchange
+    from kvref_conformance.judging.conversation import Exchange
     from kvref_conformance.steps import Step
 
 # They make no exchange.

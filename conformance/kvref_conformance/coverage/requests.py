@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from kvref_conformance.coverage.verbs import BINARY, OTHER, OTHER_BINARY, VERBS, Verb
-from kvref_conformance.frames import HEADER, NAMES, REQUEST
+from kvref_conformance.wire.frames import HEADER, NAMES, REQUEST
+from kvref_conformance.wire.verbs import BINARY, OTHER, OTHER_BINARY, VERBS, Verb
 
 # Maximum length of an unfinished line or frame that is kept until the rest arrives: more than any key with its line.
 LONGEST: Final = 1 << 17

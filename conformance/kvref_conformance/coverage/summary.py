@@ -18,14 +18,14 @@ from kvref_conformance.coverage.connection_state import (
     SWITCHED,
 )
 from kvref_conformance.coverage.key_shapes import ABOUT, sensible
-from kvref_conformance.coverage.verbs import BINARY, OTHER, OTHER_BINARY, VERBS
+from kvref_conformance.wire.verbs import BINARY, OTHER, OTHER_BINARY, VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kvref_conformance.coverage.collect import Exercised
     from kvref_conformance.coverage.configuration import Level
-    from kvref_conformance.coverage.verbs import Verb
+    from kvref_conformance.wire.verbs import Verb
 
 
 def as_json(exercised: Exercised) -> dict[str, Any]:

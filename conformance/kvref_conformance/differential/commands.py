@@ -1,7 +1,7 @@
 """Draw what the connections of a duel send: the commands of all generated conversations, some of them distorted.
 
-Requests are templates: of text a line with its data block, of the binary protocol frames in words (`frames.py`); in
-both `{c2}` is the second cas number that was received. `exclusions.py` says what is never sent.
+Requests are templates: of text a line with its data block, of the binary protocol frames in words (`wire/frames.py`);
+in both `{c2}` is the second cas number that was received. `exclusions.py` says what is never sent.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis import strategies as st
 
-from kvref_conformance.connection import SENTINEL_OPAQUE
 from kvref_conformance.corpus.templates import bytes_of, escaped
 from kvref_conformance.differential import exclusions
-from kvref_conformance.frames import SIZE, frames, in_key, in_value
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.steps import Send
@@ -23,6 +21,8 @@ from kvref_conformance.strategies.draw import between, chance, pick, some, weigh
 from kvref_conformance.strategies.palette import CAS
 from kvref_conformance.strategies.pools import NUMBERS, ODD_FRAMES, ODD_LINES, ODD_OPCODES, ODD_STATES, ODD_VBUCKETS
 from kvref_conformance.strategies.words import EXPIRIES, draw_name, draw_value, draw_word
+from kvref_conformance.wire.connection import SENTINEL_OPAQUE
+from kvref_conformance.wire.frames import SIZE, frames, in_key, in_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

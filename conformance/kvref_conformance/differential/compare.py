@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kvref_conformance.corpus.holes import CasNumbers, cas_spans
-from kvref_conformance.frames import BETWEEN, decode
+from kvref_conformance.wire.frames import BETWEEN, decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Counted(CasNumbers):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a text reply, or a frame in words (`frames.py`).
+    """A line of a text reply, or a frame in words (`wire/frames.py`).
 
     Args:
         text: without its cas numbers.

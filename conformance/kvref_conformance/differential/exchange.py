@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import MAX_ANSWER_BYTES, beyond
 from kvref_conformance.corpus.conversation import Conversation
 from kvref_conformance.corpus.templates import CasNames, bytes_of, plain
 from kvref_conformance.differential.compare import Counted, differing_rows, explained, lines, same
 from kvref_conformance.differential.kinds import kind_of_frames, kind_of_rows, kind_of_text
-from kvref_conformance.frames import BETWEEN, decode_requests
-from kvref_conformance.player import Player
-from kvref_conformance.sentinels import Sentinels
+from kvref_conformance.judging.player import Player
 from kvref_conformance.steps import AwaitReply, Disconnect, Send, Sql
+from kvref_conformance.wire.connection import MAX_ANSWER_BYTES, beyond
+from kvref_conformance.wire.frames import BETWEEN, decode_requests
+from kvref_conformance.wire.sentinels import Sentinels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,9 @@ from itertools import takewhile, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.corpus.templates import bytes_of, sent
-from kvref_conformance.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
-from kvref_conformance.next_word import depends_on_address
 from kvref_conformance.steps import Disconnect, Send
+from kvref_conformance.wire.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
+from kvref_conformance.wire.next_word import depends_on_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

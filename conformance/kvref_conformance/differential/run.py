@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from hypothesis.errors import Flaky
 
-from kvref_conformance.budget import Budget
 from kvref_conformance.differential import exchange
 from kvref_conformance.differential.exchange import Difference, Outcome, run_script
 from kvref_conformance.differential.generate import (
@@ -23,7 +22,8 @@ from kvref_conformance.differential.generate import (
     world_of,
 )
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import ShrinkLimit, ShrinkLimitReached
+from kvref_conformance.judging.budget import Budget
+from kvref_conformance.judging.findings import ShrinkLimit, ShrinkLimitReached
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

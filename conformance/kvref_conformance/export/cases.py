@@ -13,7 +13,7 @@ from kvref_conformance import __version__
 from kvref_conformance.cases import all_cases
 from kvref_conformance.sql.base import DEMO_COLUMNS
 from kvref_conformance.steps.forms import Writer
-from kvref_conformance.template import Names
+from kvref_conformance.wire.template import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
+from kvref_conformance.data.marks import between
 from kvref_conformance.interop.play import CANNOT, NOT_RUN, WORKS, WRONG, Cell, Played
 from kvref_conformance.interop.rows import HERE, clients, features
-from kvref_conformance.marks import between
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

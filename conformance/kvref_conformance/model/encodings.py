@@ -1,6 +1,6 @@
 """A command as text, as a meta command and as a binary frame, and what a reply to it looks like in each protocol.
 
-What is sent and received is text: bytes of the text protocol, one character each; frames in words (`frames.py`).
+What is sent and received is text: bytes of the text protocol, one character each; frames in words (`wire/frames.py`).
 Sources: memcached `protocol.txt`, `protocol_binary.txt`; the requirements of the chapters on both.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.frames import BETWEEN, decode, encode, in_key, in_value
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.effects import Outcome
-from kvref_conformance.template import CAS
+from kvref_conformance.wire.frames import BETWEEN, decode, encode, in_key, in_value
+from kvref_conformance.wire.template import CAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

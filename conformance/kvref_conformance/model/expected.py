@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from kvref_conformance.template import CAS, with_numbers
+from kvref_conformance.wire.template import CAS, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

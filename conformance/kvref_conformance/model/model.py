@@ -29,7 +29,7 @@ from kvref_conformance.model.rows import Number, Row, RowId, Rows
 from kvref_conformance.model.rules import ONE_BY_ONE, Limits, Rules
 from kvref_conformance.model.schema import RefusedError
 from kvref_conformance.model.words import Mappings, Resolved
-from kvref_conformance.template import CAS
+from kvref_conformance.wire.template import CAS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from kvref.errors import SuiteError, printable
 from kvref.specification import report
 from kvref.specification.report import ReportError
 from kvref_conformance.reports.levels import LevelVerdict
-from kvref_conformance.template import caught
+from kvref_conformance.wire.template import caught
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

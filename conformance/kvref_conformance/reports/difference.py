@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.frames import BETWEEN
-from kvref_conformance.template import CAUGHT, HOLE
+from kvref_conformance.wire.frames import BETWEEN
+from kvref_conformance.wire.template import CAUGHT, HOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ def first_difference(got: str, allowed: Iterable[str]) -> int:
 
     Args:
         got: the reply, one character a byte.
-        allowed: allowed replies, with the holes of `template.py`.
+        allowed: allowed replies, with the holes of `wire/template.py`.
 
     Returns:
         0 to the length of the reply, which means that the reply ends too early.
@@ -34,7 +34,7 @@ def differing_part(got: str, allowed: Sequence[str]) -> str:
 
     Args:
         got: the reply, one character a byte.
-        allowed: allowed replies, with the holes of `template.py`.
+        allowed: allowed replies, with the holes of `wire/template.py`.
 
     Returns:
         Such as `line 2 of 3: STAT b 1\r\nexpected: STAT b 2` without the line ends; empty if there is one part.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.judging.verdict import counted
 from kvref_conformance.reports.groups import grouped
 from kvref_conformance.reports.markdown import MAX_CHARACTERS, fenced, inline, within
-from kvref_conformance.verdict import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from kvref_conformance.judging.verdict import Tally
     from kvref_conformance.reports.groups import Group
     from kvref_conformance.reports.header import Header
-    from kvref_conformance.verdict import Tally
 
 MAX_CASES: Final = 20  # in the list of a group
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from xml.etree import ElementTree as ET
 
-from kvref_conformance.verdict import (
+from kvref_conformance.judging.verdict import (
     BROKEN,
     DEVIATES,
     FAILED,

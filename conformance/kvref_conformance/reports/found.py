@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from kvref_conformance.cases import all_cases
+from kvref_conformance.judging.verdict import BROKEN, base
 from kvref_conformance.reports.markdown import fenced
-from kvref_conformance.verdict import BROKEN, base
 
 if TYPE_CHECKING:
     from kvref_conformance.reports.column import Outcome

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from kvref.specification import conformance_levels, requirements
-from kvref_conformance.verdict import KEPT, NOT_APPLICABLE, NOT_RUN, TRIED, WORST
+from kvref_conformance.judging.verdict import KEPT, NOT_APPLICABLE, NOT_RUN, TRIED, WORST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -7,13 +7,13 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.verdict import BROKEN, CRASH, SUITE_ERROR
+from kvref_conformance.judging.verdict import BROKEN, CRASH, SUITE_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kvref_conformance.conversation import Exchange
-    from kvref_conformance.verdict import Verdict
+    from kvref_conformance.judging.conversation import Exchange
+    from kvref_conformance.judging.verdict import Verdict
 
 # Requests that only show what an earlier request has done.
 READS: Final = frozenset("get gets mg me bget getk SELECT stat stats version noop mn".split())

@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref.specification import requirements
 from kvref.specification.deviations import defects
-from kvref_conformance.reports import pages
-from kvref_conformance.reports.difference import first_difference
-from kvref_conformance.reports.groups import grouped
-from kvref_conformance.reports.levels import verdicts
-from kvref_conformance.verdict import (
+from kvref_conformance.judging.verdict import (
     ABOUT,
     BROKEN,
     CONFORMS,
@@ -20,13 +16,17 @@ from kvref_conformance.verdict import (
     VERDICTS,
     counted,
 )
+from kvref_conformance.reports import pages
+from kvref_conformance.reports.difference import first_difference
+from kvref_conformance.reports.groups import grouped
+from kvref_conformance.reports.levels import verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kvref_conformance.judging.verdict import Tally, Verdict
     from kvref_conformance.reports.groups import Group
     from kvref_conformance.reports.header import Header
-    from kvref_conformance.verdict import Tally, Verdict
 
 # Lines of a failure's text that are commands to copy, see `triage/follow_up.py`.
 COMMANDS: Final = ("again: ", "by hand: ")

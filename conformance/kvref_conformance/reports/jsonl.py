@@ -11,15 +11,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.specification.deviations import defects
+from kvref_conformance.judging.verdict import HOLDS, VERDICTS
 from kvref_conformance.reports import levels
-from kvref_conformance.verdict import HOLDS, VERDICTS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kvref_conformance.conversation import Exchange
+    from kvref_conformance.judging.conversation import Exchange
+    from kvref_conformance.judging.verdict import Tally, Verdict
     from kvref_conformance.reports.header import Header
-    from kvref_conformance.verdict import Tally, Verdict
 
 LONGEST: Final = 4096
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref import profiles
 from kvref.specification import conformance_levels, requirements
 from kvref_conformance.cases import all_cases
-from kvref_conformance.verdict import (
+from kvref_conformance.judging.verdict import (
     FAILED,
     KEPT,
     NOT_APPLICABLE,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kvref_conformance.case import Case
-    from kvref_conformance.verdict import Tally
+    from kvref_conformance.judging.verdict import Tally
 
 CONFORMS: Final = "conforms"
 DOES_NOT_CONFORM: Final = "does not conform"

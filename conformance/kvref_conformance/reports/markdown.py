@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import printable
-from kvref_conformance.conversation import shown
+from kvref_conformance.judging.conversation import shown
+from kvref_conformance.judging.verdict import BROKEN, DISABLED, NOT_RUN, SUITE_ERROR, UNSUPPORTED
 from kvref_conformance.reports.grid import VERDICTS_DIFFER, changes
-from kvref_conformance.verdict import BROKEN, DISABLED, NOT_RUN, SUITE_ERROR, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

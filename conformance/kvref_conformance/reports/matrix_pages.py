@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from markupsafe import Markup
 
 from kvref.specification.requirements import LEVELS
-from kvref_conformance.reports import pages
-from kvref_conformance.reports.grid import ANSWERS, SAME, VERDICTS_DIFFER
-from kvref_conformance.verdict import (
+from kvref_conformance.judging.verdict import (
     ABOUT,
     CRASH,
     DEVIATES,
@@ -29,6 +27,8 @@ from kvref_conformance.verdict import (
     UNSUPPORTED,
     WORST,
 )
+from kvref_conformance.reports import pages
+from kvref_conformance.reports.grid import ANSWERS, SAME, VERDICTS_DIFFER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,13 +9,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column
 
 from kvref.errors import printable
+from kvref_conformance.judging.verdict import BROKEN, SUITE_ERROR, counted
 from kvref_conformance.reports.table import chapter_table
-from kvref_conformance.verdict import BROKEN, SUITE_ERROR, counted
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from kvref_conformance.verdict import Tally, Verdict
+    from kvref_conformance.judging.verdict import Tally, Verdict
 
 FAILURES: Final = BROKEN | {SUITE_ERROR}
 

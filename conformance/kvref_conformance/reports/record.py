@@ -20,11 +20,11 @@ from kvref.documents import DocumentError
 from kvref.errors import SuiteError
 from kvref.specification import requirements
 from kvref.specification.report import fault_of
-from kvref_conformance.conversation import shown
+from kvref_conformance.judging.conversation import shown
+from kvref_conformance.judging.verdict import BROKEN, SUITE_ERROR
 from kvref_conformance.reports import forms
 from kvref_conformance.reports.column import Column
 from kvref_conformance.reports.grid import Grid, Row, parting
-from kvref_conformance.verdict import BROKEN, SUITE_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from kvref.errors import SuiteError
 from kvref.specification import requirements
 from kvref_conformance.cases import all_cases
+from kvref_conformance.judging.verdict import base
 from kvref_conformance.reports.record import Record
-from kvref_conformance.verdict import base
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,10 +8,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from kvref_conformance.verdict import BROKEN, FAILS, HOLDS, SUITE_ERROR, VERDICTS
+from kvref_conformance.judging.verdict import BROKEN, FAILS, HOLDS, SUITE_ERROR, VERDICTS
 
 if TYPE_CHECKING:
-    from kvref_conformance.verdict import Tally
+    from kvref_conformance.judging.verdict import Tally
 
 
 def chapter_table(tally: Tally) -> Table:

@@ -15,8 +15,8 @@ from kvref import profiles
 from kvref.specification import conformance_levels, deviations, normative, requirements
 from kvref_conformance import __version__, corpus
 from kvref_conformance.cases import all_cases
-from kvref_conformance.conversation import shown
 from kvref_conformance.export import cases as export
+from kvref_conformance.judging.conversation import shown
 from kvref_conformance.spec import grammar
 from kvref_conformance.spec import normative as tables
 from kvref_conformance.spec.entry import VERSIONS

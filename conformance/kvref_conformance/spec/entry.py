@@ -13,7 +13,7 @@ from kvref.specification.deviations import defects
 from kvref.specification.terminal import APPLIES, DEVIATES, OTHERWISE, PROFILES
 from kvref_conformance import corpus
 from kvref_conformance.cases import all_cases
-from kvref_conformance.conversation import shown
+from kvref_conformance.judging.conversation import shown
 from kvref_conformance.spec.example import Example, example
 from kvref_conformance.steps import By, Send
 

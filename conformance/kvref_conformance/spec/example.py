@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.conversation import shown
 from kvref_conformance.corpus import holes
 from kvref_conformance.corpus.templates import sent
-from kvref_conformance.frames import decode, decode_requests
+from kvref_conformance.judging.conversation import shown
 from kvref_conformance.steps import AwaitReply, Crowd, Disconnect, Pause, Restart, Send, innermost
+from kvref_conformance.wire.frames import decode, decode_requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

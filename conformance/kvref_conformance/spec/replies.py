@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from kvref.specification import normative, requirements
 from kvref_conformance.cases import all_cases
 from kvref_conformance.steps import AwaitReply, By, Send, StartRequest, innermost
-from kvref_conformance.template import HOLE
+from kvref_conformance.wire.template import HOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -51,7 +51,7 @@ def stated(line: str) -> list[str]:
     """Return the rows of the tables that state a line of a reply; empty if none does.
 
     Args:
-        line: without its line end, with the holes of `template.py`.
+        line: without its line end, with the holes of `wire/template.py`.
     """
     if line in ANY_TEXT or line.startswith("<"):
         return [line]

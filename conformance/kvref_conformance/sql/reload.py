@@ -6,8 +6,8 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.connection import version_line
 from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
+from kvref_conformance.wire.connection import version_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Shape
-    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.endpoints.endpoint import Endpoint
     from kvref_conformance.sql.base import Database, Row
 
 PREFIX: Final = "kvc_"

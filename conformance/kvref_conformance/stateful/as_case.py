@@ -7,14 +7,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.steps import AwaitReply, By, Eventually, Send, Sql, StartRequest, StartSql
-from kvref_conformance.template import NAME, Names
+from kvref_conformance.wire.template import NAME, Names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvref_conformance.case import Case
-    from kvref_conformance.conversation import Exchange
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.judging.conversation import Exchange
+    from kvref_conformance.judging.judge import Judge
     from kvref_conformance.steps import Step
 
 # What is shown for a reload of the configuration.

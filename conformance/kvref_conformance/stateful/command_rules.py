@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.endpoints.endpoint import Endpoint
 
 Forms = dict[str, float]
 """Forms of words, with weights: `k`, `@@m.k`, `@@m`, and those of a mapping that does not exist."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis import target
 from hypothesis.stateful import initialize, precondition
 
-from kvref_conformance.findings import Search, signature
+from kvref_conformance.judging.findings import Search, signature
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.model import Model
 from kvref_conformance.model.words import Mappings
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvref_conformance.case import Case
-    from kvref_conformance.judge import Judge
-    from kvref_conformance.verdict import Verdict
+    from kvref_conformance.judging.judge import Judge
+    from kvref_conformance.judging.verdict import Verdict
 
 STEPS: Final = 50
 CONNECTIONS: Final = ("a", "b")

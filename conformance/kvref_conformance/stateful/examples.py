@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis.errors import Flaky
 
-from kvref_conformance.budget import OverTime
-from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.findings import ShrinkLimitReached
-from kvref_conformance.step_rules import rules_of
-from kvref_conformance.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
+from kvref_conformance.judging.budget import OverTime
+from kvref_conformance.judging.conversation import render
+from kvref_conformance.judging.findings import ShrinkLimitReached
+from kvref_conformance.judging.step_rules import rules_of
+from kvref_conformance.judging.verdict import CRASH, FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_conformance.case import Case
-    from kvref_conformance.conversation import Exchange
-    from kvref_conformance.findings import Search
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.judging.conversation import Exchange
+    from kvref_conformance.judging.findings import Search
+    from kvref_conformance.judging.judge import Judge
 
 
 # After so many no more things are looked for.

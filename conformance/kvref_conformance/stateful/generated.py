@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.judging.verdict import NOT_RUN, Verdict
 from kvref_conformance.stateful.case_names import SIMULTANEOUS
 from kvref_conformance.stateful.commands import judge_commands
 from kvref_conformance.stateful.concurrency import judge_concurrency
 from kvref_conformance.stateful.schemas import judge_schemas
-from kvref_conformance.verdict import NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.judging.judge import Judge
 
 JUDGES: Final = {
     "arguments": judge_commands,

@@ -17,22 +17,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pymysql
 
-from kvref_conformance.conversation import DONE, Conversation, Exchange
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.frames import BETWEEN
+from kvref_conformance.judging.conversation import DONE, Conversation, Exchange
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.expected import Answer, Closed, Refill, Seen, Served, Silence
-from kvref_conformance.next_word import depends_on_address
 from kvref_conformance.stateful.statements import SILENT, WAITER, insertion, opening, selection, statements
 from kvref_conformance.steps import AwaitReply, AwaitSql, Disconnect, Eventually, Send, Sql, StartRequest, StartSql
-from kvref_conformance.template import CAS, Names, with_numbers
+from kvref_conformance.wire.frames import BETWEEN
+from kvref_conformance.wire.next_word import depends_on_address
+from kvref_conformance.wire.template import CAS, Names, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from kvref_conformance.coverage import Exercised
-    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.endpoints.endpoint import Endpoint
     from kvref_conformance.model.expected import Expected
     from kvref_conformance.model.model import Model
     from kvref_conformance.model.rows import Number

@@ -1,8 +1,8 @@
 """The steps of a conversation: requests with their allowed replies, statements, waits, restarts.
 
 Literal cases, replay files, exported cases and recordings have these steps. `forms.py` writes and reads them as JSON,
-which `schema.json` describes; `player.py` plays them. Texts are templates (`template.py`), one character a byte, or
-frames of the binary protocol in words (`frames.py`).
+which `schema.json` describes; `judging/player.py` plays them. Texts are templates (`wire/template.py`), one character a
+byte, or frames of the binary protocol in words (`wire/frames.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Send:
         quiet: no reply is allowed, and no sentinel is sent (an unfinished data block).
         closes: the endpoint closes the connection after the answer.
         patience: seconds to wait for the answer.
-        binary: texts are frames in words (`frames.py`), and a connection that it opens is a binary one.
+        binary: texts are frames in words (`wire/frames.py`), and a connection that it opens is a binary one.
         cuts: of binary frames: before which bytes a new packet begins.
     """
 
@@ -125,7 +125,7 @@ class StartRequest:
         packets: templates, one packet each.
         on: name of the connection.
         silent: seconds in which no reply is allowed; 0 if one is.
-        binary: they are in the words of `frames.py`.
+        binary: they are in the words of `wire/frames.py`.
     """
 
     packets: tuple[str, ...]

@@ -13,7 +13,7 @@ from dataclasses import MISSING, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
-from kvref_conformance.frames import encode
+from kvref_conformance.data.typed import faults_of
 from kvref_conformance.steps import (
     EVERY_SECONDS,
     AwaitReply,
@@ -34,13 +34,13 @@ from kvref_conformance.steps import (
     Tick,
     Watch,
 )
-from kvref_conformance.template import FRESH, HOLE, NAME
-from kvref_conformance.typed import faults_of
+from kvref_conformance.wire.frames import encode
+from kvref_conformance.wire.template import FRESH, HOLE, NAME
 
 if TYPE_CHECKING:
     from kvref.profiles import Profile
     from kvref_conformance.steps import Step
-    from kvref_conformance.template import Names
+    from kvref_conformance.wire.template import Names
 
 # A step that is repeated has the form of the inner one, with `within` and maybe `every`.
 FORMS: Final = {

@@ -14,8 +14,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from kvref_conformance.coverage.verbs import VERBS, block
-from kvref_conformance.frames import NAMES, OPCODES, REPLY, REQUEST, SIZE
+from kvref_conformance.wire.frames import NAMES, OPCODES, REPLY, REQUEST, SIZE
+from kvref_conformance.wire.verbs import VERBS, block
 
 # Limit of a line, in bytes; no server accepts a longer one.
 MAX_LINE: Final = 1 << 16

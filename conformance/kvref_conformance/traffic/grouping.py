@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.specification import requirements
 from kvref_conformance.cases import all_cases
-from kvref_conformance.frames import HEADER, SIZE
 from kvref_conformance.spec.replies import stated
 from kvref_conformance.steps import By, Send, innermost
+from kvref_conformance.wire.frames import HEADER, SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -14,9 +14,9 @@ import hashlib
 import re
 from typing import Final
 
-from kvref_conformance.coverage.verbs import CR_LF, VERBS
-from kvref_conformance.frames import HEADER, OPCODES, SIZE
 from kvref_conformance.traffic.dialogue import META, Command
+from kvref_conformance.wire.frames import HEADER, OPCODES, SIZE
+from kvref_conformance.wire.verbs import CR_LF, VERBS
 
 MIN_SECRET: Final = 16  # bytes
 _CLASSES: Final = (b"0123456789", b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")

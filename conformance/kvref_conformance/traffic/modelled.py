@@ -16,21 +16,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Self
 
 from kvref.errors import SuiteError
-from kvref_conformance.frames import REPLY, SIZE, encode, frames
 from kvref_conformance.model import encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.effects import THIRTY_DAYS, TWO_64
 from kvref_conformance.model.expected import Answer
 from kvref_conformance.model.model import Model
-from kvref_conformance.template import CAS
 from kvref_conformance.traffic.dialogue import Dialogue, NotRecordableError
+from kvref_conformance.wire.frames import REPLY, SIZE, encode, frames
+from kvref_conformance.wire.template import CAS
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from kvref.profiles import Profile
-    from kvref_conformance.frames import Frame
     from kvref_conformance.traffic.dialogue import Command
+    from kvref_conformance.wire.frames import Frame
 
 # What a reply has in it if the model does not determine it.
 BEYOND: Final = b"beyond the model"

@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from kvref_conformance.corpus.conversation import Conversation, Recorded, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.corpus.templates import request
-from kvref_conformance.frames import CAS, HEADER
 from kvref_conformance.steps import AwaitReply, Disconnect
 from kvref_conformance.traffic.dialogue import SETTING
+from kvref_conformance.wire.frames import CAS, HEADER
 
 if TYPE_CHECKING:
     from kvref_conformance.corpus.holes import Json

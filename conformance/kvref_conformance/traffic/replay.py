@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref import addresses, documents
 from kvref.documents import DocumentError
 from kvref.errors import SuiteError
-from kvref_conformance.connection import Connection, Reply
 from kvref_conformance.corpus.conversation import Conversation, Recorded, from_json
 from kvref_conformance.corpus.holes import CasNumbers, Clock, cas_number, cas_spans, matches
 from kvref_conformance.corpus.templates import CasNames
-from kvref_conformance.frames import encode
-from kvref_conformance.player import Player
+from kvref_conformance.judging.player import Player
 from kvref_conformance.steps import AwaitReply, Disconnect, Send
 from kvref_conformance.traffic import grouping
 from kvref_conformance.traffic.dialogue import SETTING, Dialogue, NotRecordableError
 from kvref_conformance.traffic.modelled import BEYOND
 from kvref_conformance.traffic.recorder import EOF, MASKED, Bounded
+from kvref_conformance.wire.connection import Connection, Reply
+from kvref_conformance.wire.frames import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import printable
 from kvref.specification import requirements
-from kvref_conformance.conversation import shown
 from kvref_conformance.corpus.show import answer
+from kvref_conformance.judging.conversation import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

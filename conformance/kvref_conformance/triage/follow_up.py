@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.cases import all_cases
-from kvref_conformance.conversation import render
+from kvref_conformance.judging.conversation import render
+from kvref_conformance.judging.verdict import CRASH, FAILS, FLAKY, HANG, TRIED, base
 from kvref_conformance.steps import Send
 from kvref_conformance.triage import replay_file
 from kvref_conformance.triage.repeat import Repeats, waits
-from kvref_conformance.verdict import CRASH, FAILS, FLAKY, HANG, TRIED, base
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from kvref.addresses import SocketAddress
     from kvref_conformance.case import Case
-    from kvref_conformance.judge import Judge
-    from kvref_conformance.verdict import Verdict
+    from kvref_conformance.judging.judge import Judge
+    from kvref_conformance.judging.verdict import Verdict
 
 REPLAYS: Final = "replays"
 _CREDENTIAL: Final = re.compile(r"^(mysql://[^:@/]*):[^@/]*@")

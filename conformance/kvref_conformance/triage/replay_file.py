@@ -1,6 +1,6 @@
 """A failure as a file: a case with its steps, for one profile, that `kvref replay FILE HOST:PORT` runs again.
 
-`steps/schema.json` describes it. Texts stay templates (`template.py`), so that each time
+`steps/schema.json` describes it. Texts stay templates (`wire/template.py`), so that each time
 has fresh keys and the tables of its own run.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kvref.profiles import Profile
-    from kvref_conformance.verdict import Verdict
+    from kvref_conformance.judging.verdict import Verdict
 
 FORMAT: Final = 2
 PLAIN_CASE: Final = ("id", "bind", "flushes", "engine")

@@ -15,8 +15,8 @@ from helpers import reports
 from kvref_bench.errors import BenchError
 from kvref_bench.runs import document, machine, verdict
 from kvref_bench.runs.records import Peer
+from kvref_conformance.judging.verdict import BROKEN, DEVIATES, FAILS, HOLDS, Tally, Verdict
 from kvref_conformance.reports import jsonl
-from kvref_conformance.verdict import BROKEN, DEVIATES, FAILS, HOLDS, Tally, Verdict
 
 pytestmark = pytest.mark.programs  # git says what is measured
 

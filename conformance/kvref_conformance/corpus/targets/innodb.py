@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection as SQLConnection
     from pymysql.cursors import Cursor
 
-    from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Conversation
     from kvref_conformance.corpus.holes import Json
     from kvref_conformance.corpus.targets.kvref_process import Machine
+    from kvref_conformance.wire.connection import Connection
 
 # What another server needs to take the tables of a version as that version took them, where it can. And a write that
 # outlives the process is enough here: no conversation cuts the power. 200 clients have an open batch at once.

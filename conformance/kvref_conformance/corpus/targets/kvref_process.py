@@ -8,9 +8,9 @@ from math import inf
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import Connection
 from kvref_conformance.corpus.templates import sent
 from kvref_conformance.steps import Send
+from kvref_conformance.wire.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

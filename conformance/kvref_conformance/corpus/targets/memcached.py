@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import Connection
 from kvref_conformance.steps import Restart
+from kvref_conformance.wire.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable

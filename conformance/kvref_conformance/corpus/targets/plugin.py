@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 import pymysql
 
 from kvref.errors import SuiteError
-from kvref_conformance.connection import Connection
 from kvref_conformance.corpus.targets.mysql_database import MySQLDatabase, start_again
+from kvref_conformance.wire.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,9 +20,9 @@ from kvref_conformance.translation.translate import Translator
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kvref_conformance.connection import Connection
     from kvref_conformance.corpus.conversation import Conversation
     from kvref_conformance.corpus.holes import Json
+    from kvref_conformance.wire.connection import Connection
 
 # What no reader of a SQLite file can be shown.
 READS_UNCOMMITTED: Final = re.compile(r"SET (?:SESSION )?TRANSACTION ISOLATION LEVEL READ UNCOMMITTED\b", re.IGNORECASE)

@@ -16,9 +16,9 @@ from kvref import documents
 from kvref.documents import DocumentError
 from kvref.specification import requirements
 from kvref_conformance import __version__
+from kvref_conformance.data.typed import mismatch
 from kvref_conformance.reports.grid import Share
 from kvref_conformance.reports.history.run import Run
-from kvref_conformance.typed import mismatch
 
 NAME: Final = "cache.json"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from kvref_conformance.judging.verdict import CRASH, DEVIATES, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, TRIED
 from kvref_conformance.reports import column
 from kvref_conformance.reports.grid import parting
-from kvref_conformance.verdict import CRASH, DEVIATES, FAILS, FLAKY, HANG, HOLDS, NON_STRICT, QUIRK, TRIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

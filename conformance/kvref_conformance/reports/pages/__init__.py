@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from kvref.errors import printable
-from kvref_conformance.conversation import shown
+from kvref_conformance.judging.conversation import shown
 
 MARKS: Final = (
     (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),

@@ -19,9 +19,9 @@ from kvref.specification import report
 from kvref.specification.report import ReportError
 from kvref_conformance.corpus import listing
 from kvref_conformance.corpus.replay import LISTED, SAME
-from kvref_conformance.marks import between
-from kvref_conformance.typed import mismatch
-from kvref_conformance.verdict import DEVIATES, DISABLED, HOLDS, QUIRK, UNSUPPORTED
+from kvref_conformance.data.marks import between
+from kvref_conformance.data.typed import mismatch
+from kvref_conformance.judging.verdict import DEVIATES, DISABLED, HOLDS, QUIRK, UNSUPPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

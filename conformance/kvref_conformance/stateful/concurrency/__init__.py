@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 from hypothesis.errors import Flaky
 
-from kvref_conformance.budget import OverTime
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.findings import Search, ShrinkLimitReached
+from kvref_conformance.judging.budget import OverTime
+from kvref_conformance.judging.findings import Search, ShrinkLimitReached
+from kvref_conformance.judging.verdict import FAILS, HOLDS, NOT_RUN, Verdict
 from kvref_conformance.model.rules import Limits
 from kvref_conformance.stateful.case_names import SIMULTANEOUS
 from kvref_conformance.stateful.command_rules import missing_in
@@ -26,11 +27,10 @@ from kvref_conformance.stateful.concurrency.run import SHORTENING_SECONDS, Histo
 from kvref_conformance.stateful.concurrency.simultaneous import NOT_A_RACE, Clients, plans
 from kvref_conformance.stateful.examples import judge_examples
 from kvref_conformance.stateful.run import example_settings, run_examples
-from kvref_conformance.verdict import FAILS, HOLDS, NOT_RUN, Verdict
 
 if TYPE_CHECKING:
     from kvref_conformance.case import Case
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.judging.judge import Judge
 
 __all__ = ["Histories", "judge_concurrency"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
-from kvref_conformance.findings import Signature, signature
+from kvref_conformance.judging.findings import Signature, signature
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.model import MANY_THREADS, Model
 from kvref_conformance.model.rules import Limits
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvref_conformance.case import Case
-    from kvref_conformance.endpoint import Endpoint
-    from kvref_conformance.findings import Search
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.endpoints.endpoint import Endpoint
+    from kvref_conformance.judging.findings import Search
+    from kvref_conformance.judging.judge import Judge
     from kvref_conformance.sql.world import World
     from kvref_conformance.stateful.modelled import Wrong
 

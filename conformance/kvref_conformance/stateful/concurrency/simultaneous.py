@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 
-from kvref_conformance.endpoint_target import EndpointTarget
+from kvref_conformance.endpoints.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import ShrinkLimit
+from kvref_conformance.judging.findings import ShrinkLimit
+from kvref_conformance.judging.player import Player
+from kvref_conformance.judging.step_rules import rules_of
 from kvref_conformance.model import effects, encodings
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.rules import Rules
-from kvref_conformance.player import Player
-from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.stateful.command_rules import PROTOCOLS
 from kvref_conformance.stateful.concurrency.linearizability import Operation, longest_order
-from kvref_conformance.step_rules import rules_of
 from kvref_conformance.steps import Disconnect, Send
 from kvref_conformance.strategies.commands import Arguments, draw_command
 from kvref_conformance.strategies.draw import chance, pick
-from kvref_conformance.template import Names, with_numbers
+from kvref_conformance.wire.sentinels import Sentinels
+from kvref_conformance.wire.template import Names, with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from hypothesis.strategies import DrawFn
 
-    from kvref_conformance.connection import Reply
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.judging.judge import Judge
     from kvref_conformance.model.effects import Item
+    from kvref_conformance.wire.connection import Reply
 
 CONNECTIONS: Final = ("a", "b", "c")
 KEYS: Final = ("k0", "k1")

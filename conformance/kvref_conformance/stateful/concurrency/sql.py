@@ -6,11 +6,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.endpoint_target import EndpointTarget
+from kvref_conformance.endpoints.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed
+from kvref_conformance.judging.player import Player
 from kvref_conformance.model.expected import Cells, Seen, shown
-from kvref_conformance.player import Player
-from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.stateful.statements import (
     COMMITTED,
     DIRTY,
@@ -22,14 +21,15 @@ from kvref_conformance.stateful.statements import (
     opening,
 )
 from kvref_conformance.steps import AwaitSql, Sql, StartSql
-from kvref_conformance.template import Names
+from kvref_conformance.wire.sentinels import Sentinels
+from kvref_conformance.wire.template import Names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.endpoints.endpoint import Endpoint
+    from kvref_conformance.judging.player import Result
     from kvref_conformance.model.model import Model
-    from kvref_conformance.player import Result
     from kvref_conformance.sql.world import World
 
 # Before rows that are not those of the model.

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.case import Setup, Shape
-from kvref_conformance.conversation import Exchange
 from kvref_conformance.errors import CaseFailed
-from kvref_conformance.findings import Search
+from kvref_conformance.judging.conversation import Exchange
+from kvref_conformance.judging.findings import Search
 from kvref_conformance.model import steps as s
 from kvref_conformance.model.model import Model
 from kvref_conformance.model.schema import Schema
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kvref_conformance.case import Case
-    from kvref_conformance.findings import Signature
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.judging.findings import Signature
+    from kvref_conformance.judging.judge import Judge
+    from kvref_conformance.judging.verdict import Verdict
     from kvref_conformance.sql.world import World
     from kvref_conformance.stateful.schemas.strategies import Cells
     from kvref_conformance.strategies.tables import MappedTable
-    from kvref_conformance.verdict import Verdict
 
 ON: Final = "a"
 # Divisors of the number of examples of each case; a configuration costs a reload, so few are tried.

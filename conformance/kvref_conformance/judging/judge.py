@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 
 from kvref.errors import SuiteError
 from kvref.specification import requirements
-from kvref_conformance.budget import Budget
 from kvref_conformance.case import Setup, Shape
-from kvref_conformance.conversation import STAYS_OPEN, Conversation, render
 from kvref_conformance.coverage import Exercised
+from kvref_conformance.endpoints.probe import needed
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.liveness import Pulse
-from kvref_conformance.probe import needed
+from kvref_conformance.judging.budget import Budget
+from kvref_conformance.judging.conversation import STAYS_OPEN, Conversation, render
+from kvref_conformance.judging.liveness import Pulse
+from kvref_conformance.judging.verdict import DEVIATES, DISABLED, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
 from kvref_conformance.sql.settings import with_interval
-from kvref_conformance.template import Names
-from kvref_conformance.verdict import DEVIATES, DISABLED, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
+from kvref_conformance.wire.template import Names
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kvref.specification.deviations import Deviation, Deviations
     from kvref_conformance.case import Case
-    from kvref_conformance.conversation import Exchange
-    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.endpoints.endpoint import Endpoint
+    from kvref_conformance.judging.conversation import Exchange
     from kvref_conformance.sql.settings import Settings
     from kvref_conformance.sql.world import World
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.specification import conformance_levels
-from kvref_conformance.budget import DEFAULT_FAILURES, DEFAULT_HANGS, DEFAULT_SECONDS
+from kvref_conformance.judging.budget import DEFAULT_FAILURES, DEFAULT_HANGS, DEFAULT_SECONDS
+from kvref_conformance.judging.verdict import DEMANDS
 from kvref_conformance.triage.repeat import DEFAULT_TIMES
-from kvref_conformance.verdict import DEMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

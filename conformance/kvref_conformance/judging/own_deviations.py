@@ -25,13 +25,13 @@ from kvref import documents, profiles
 from kvref.documents import MAX_TOML_BYTES
 from kvref_conformance.cases import all_cases
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.verdict import BROKEN, DEVIATES, FAILS, KEPT, NON_STRICT, base
+from kvref_conformance.judging.verdict import BROKEN, DEVIATES, FAILS, KEPT, NON_STRICT, base
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from kvref_conformance.verdict import Verdict
+    from kvref_conformance.judging.verdict import Verdict
 
 BREAKS: Final = BROKEN | {NON_STRICT}
 SUBJECTS: Final = ("case", "requirement")

@@ -6,14 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.budget import TIME_LIMIT
+from kvref_conformance.judging.budget import TIME_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kvref.specification.requirements import Requirement
     from kvref_conformance.case import Case
-    from kvref_conformance.conversation import Exchange
+    from kvref_conformance.judging.conversation import Exchange
 
 HOLDS: Final = "holds"
 QUIRK: Final = "quirk"

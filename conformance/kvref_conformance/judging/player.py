@@ -14,8 +14,6 @@ from concurrent.futures import TimeoutError as Overdue
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar, overload
 
-from kvref_conformance.connection import Reply
-from kvref_conformance.frames import encode
 from kvref_conformance.steps import (
     AwaitReply,
     AwaitSql,
@@ -30,11 +28,13 @@ from kvref_conformance.steps import (
     StartSql,
     Tick,
 )
+from kvref_conformance.wire.connection import Reply
+from kvref_conformance.wire.frames import encode
 
 if TYPE_CHECKING:
-    from kvref_conformance.connection import Connection
     from kvref_conformance.steps import Step
-    from kvref_conformance.template import Names
+    from kvref_conformance.wire.connection import Connection
+    from kvref_conformance.wire.template import Names
 
 # `{"rows": …}`, `{"affected": n}` or `{"error": [number, text]}`.
 Result: TypeAlias = dict[str, Any]

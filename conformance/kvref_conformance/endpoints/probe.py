@@ -15,10 +15,10 @@ import tomlkit
 
 from kvref import documents
 from kvref.errors import printable
-from kvref_conformance.connection import BINARY_ANSWER, Connection
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.frames import encode
 from kvref_conformance.steps import By, Send, StartRequest, innermost
+from kvref_conformance.wire.connection import BINARY_ANSWER, Connection
+from kvref_conformance.wire.frames import encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from kvref.addresses import SocketAddress
     from kvref.profiles import Profile
     from kvref_conformance.case import Case
-    from kvref_conformance.connection import Reply
     from kvref_conformance.steps import Step
+    from kvref_conformance.wire.connection import Reply
 
 PATIENCE: Final = 1.0
 # yrmcds 1.1.9 loses what is stored within a second of flush_all, which is for its own cases to find.

@@ -11,11 +11,11 @@ import pymysql
 from kvref_conformance.sql import binlog
 
 if TYPE_CHECKING:
-    from kvref_conformance.connection import Connection
-    from kvref_conformance.endpoint import Endpoint
-    from kvref_conformance.player import Result
+    from kvref_conformance.endpoints.endpoint import Endpoint
+    from kvref_conformance.judging.player import Result
     from kvref_conformance.sql.base import Database
     from kvref_conformance.sql.world import World
+    from kvref_conformance.wire.connection import Connection
 
 LOG_SECONDS: Final = 2.0
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvref_conformance.connection import Reply
 from kvref_conformance.steps import By, Send, StartRequest
+from kvref_conformance.wire.connection import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.connection import Connection
     from kvref_conformance.steps import AwaitReply
+    from kvref_conformance.wire.connection import Connection
 
 Allow = tuple[str, ...] | By
 

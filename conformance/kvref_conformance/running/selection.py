@@ -14,10 +14,10 @@ from kvref.specification import conformance_levels, requirements
 from kvref_conformance.case import Case
 from kvref_conformance.cases import all_cases, by_chapter, test_replay
 from kvref_conformance.errors import CannotJudge
+from kvref_conformance.judging.verdict import BROKEN
 from kvref_conformance.reports.column import read
 from kvref_conformance.triage import replay_file
 from kvref_conformance.triage.replay_file import ReplayFile
-from kvref_conformance.verdict import BROKEN
 
 if TYPE_CHECKING:
     from argparse import Namespace

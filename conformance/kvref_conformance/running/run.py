@@ -14,22 +14,17 @@ import pymysql
 import pytest
 
 from kvref.specification import deviations, requirements
-from kvref_conformance import endpoint, own_deviations, sql
-from kvref_conformance.budget import Budget
+from kvref_conformance import sql
 from kvref_conformance.cases import all_cases
 from kvref_conformance.coverage import summary
+from kvref_conformance.endpoints import endpoint
+from kvref_conformance.endpoints.probe import as_toml, probe
 from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
-from kvref_conformance.judge import Judge, new_tag
-from kvref_conformance.liveness import Pulse
-from kvref_conformance.probe import as_toml, probe
-from kvref_conformance.reports import failures, groups, html, jsonl, levels
-from kvref_conformance.reports.header import Header
-from kvref_conformance.sql import layout, reload
-from kvref_conformance.sql.settings import Settings, by_command
-from kvref_conformance.sql.world import World
-from kvref_conformance.triage.follow_up import Aftermath, replay_words
-from kvref_conformance.triage.repeat import Repeats
-from kvref_conformance.verdict import (
+from kvref_conformance.judging import own_deviations
+from kvref_conformance.judging.budget import Budget
+from kvref_conformance.judging.judge import Judge, new_tag
+from kvref_conformance.judging.liveness import Pulse
+from kvref_conformance.judging.verdict import (
     BROKEN,
     CONFORMS,
     DEVIATES,
@@ -43,14 +38,21 @@ from kvref_conformance.verdict import (
     at_level,
     counted,
 )
+from kvref_conformance.reports import failures, groups, html, jsonl, levels
+from kvref_conformance.reports.header import Header
+from kvref_conformance.sql import layout, reload
+from kvref_conformance.sql.settings import Settings, by_command
+from kvref_conformance.sql.world import World
+from kvref_conformance.triage.follow_up import Aftermath, replay_words
+from kvref_conformance.triage.repeat import Repeats
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
 
     from kvref_conformance.case import Case
-    from kvref_conformance.endpoint import Endpoint
-    from kvref_conformance.own_deviations import OwnDeviations
+    from kvref_conformance.endpoints.endpoint import Endpoint
+    from kvref_conformance.judging.own_deviations import OwnDeviations
     from kvref_conformance.reports.progress import Watch
     from kvref_conformance.sql.settings import Restart
 

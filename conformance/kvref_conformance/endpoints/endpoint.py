@@ -10,10 +10,10 @@ from typing import Final
 from kvref import addresses, profiles
 from kvref.addresses import SocketAddress
 from kvref.errors import ConfigError, choices, printable
-from kvref_conformance.connection import Connection, version_line
+from kvref_conformance.endpoints.probe import EVERY, Features
+from kvref_conformance.endpoints.probe import read as read_profile_file
 from kvref_conformance.errors import CannotJudge, CaseFailed
-from kvref_conformance.probe import EVERY, Features
-from kvref_conformance.probe import read as read_profile_file
+from kvref_conformance.wire.connection import Connection, version_line
 
 # Which plugin answers `VERSION x.y.z`: that release, or the nearest one that was recorded.
 PLUGIN_VERSIONS: Final = ((re.compile(r"5\.6\.\d+"), "mysql-5.6"), (re.compile(r"(5\.7|8\.\d+)\.\d+"), "mysql-8.0"))

@@ -7,12 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import SuiteError
-from kvref_conformance.endpoint_target import EndpointTarget
+from kvref_conformance.endpoints.endpoint_target import EndpointTarget
 from kvref_conformance.errors import CaseFailed, NotRun
-from kvref_conformance.frames import decode
-from kvref_conformance.player import Player
+from kvref_conformance.judging.player import Player
 from kvref_conformance.reports.difference import differing_part
-from kvref_conformance.sentinels import Sentinels
 from kvref_conformance.steps import (
     AwaitReply,
     AwaitSql,
@@ -27,18 +25,20 @@ from kvref_conformance.steps import (
     innermost,
 )
 from kvref_conformance.triage.repeat import slowed
+from kvref_conformance.wire.frames import decode
+from kvref_conformance.wire.sentinels import Sentinels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_conformance.budget import Budget
     from kvref_conformance.case import Case
-    from kvref_conformance.connection import Connection, Reply
-    from kvref_conformance.endpoint import Endpoint
-    from kvref_conformance.player import Shown
+    from kvref_conformance.endpoints.endpoint import Endpoint
+    from kvref_conformance.judging.budget import Budget
+    from kvref_conformance.judging.player import Shown
     from kvref_conformance.sql.world import World
     from kvref_conformance.steps import Step
-    from kvref_conformance.template import Names
+    from kvref_conformance.wire.connection import Connection, Reply
+    from kvref_conformance.wire.template import Names
 
 REFUSED: Final = "refused: "
 DONE: Final = "done"

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pytest
 
     from kvref_conformance.coverage import Exercised
-    from kvref_conformance.run import Run
-    from kvref_conformance.verdict import Verdict
+    from kvref_conformance.judging.verdict import Verdict
+    from kvref_conformance.running.run import Run
 
     Batch = Sequence[pytest.Item]
 

@@ -6,16 +6,16 @@ import re
 import time
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.budget import OverTime
-from kvref_conformance.conversation import render
 from kvref_conformance.errors import CaseFailed
+from kvref_conformance.judging.budget import OverTime
+from kvref_conformance.judging.conversation import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kvref_conformance.budget import Budget
-    from kvref_conformance.conversation import Exchange
-    from kvref_conformance.judge import Judge
+    from kvref_conformance.judging.budget import Budget
+    from kvref_conformance.judging.conversation import Exchange
+    from kvref_conformance.judging.judge import Judge
 
 # Of one thing: for as long a shorter conversation is looked for that shows it.
 SHORTENING_SECONDS: Final = 25.0

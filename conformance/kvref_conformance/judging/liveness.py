@@ -6,13 +6,13 @@ import re
 import time
 from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.connection import Connection, version_line
 from kvref_conformance.errors import CannotJudge
+from kvref_conformance.wire.connection import Connection, version_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_conformance.endpoint import Endpoint
+    from kvref_conformance.endpoints.endpoint import Endpoint
 
 # For one that something else watches and starts again; a MySQL server takes this long.
 COMES_BACK_SECONDS: Final = 10.0

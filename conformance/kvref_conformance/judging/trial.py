@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING, Final
 from hypothesis import Phase, settings
 
 from kvref.specification.deviations import Deviations
-from kvref_conformance import endpoint, sql
+from kvref_conformance import sql
 from kvref_conformance.cases import by_chapter
-from kvref_conformance.judge import Judge, new_tag
-from kvref_conformance.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES, DEFAULT_SEED
-from kvref_conformance.run import NEWEST
+from kvref_conformance.endpoints import endpoint
+from kvref_conformance.judging.judge import Judge, new_tag
+from kvref_conformance.judging.verdict import FAILS
+from kvref_conformance.running.options import DEFAULT_EXAMPLES, DEFAULT_HISTORIES, DEFAULT_SEED
+from kvref_conformance.running.run import NEWEST
 from kvref_conformance.sql.reload import wait_for_port
 from kvref_conformance.sql.settings import Settings
 from kvref_conformance.sql.world import World
 from kvref_conformance.stateful.generated import judge_generated
-from kvref_conformance.verdict import FAILS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from kvref_conformance.case import Case
+    from kvref_conformance.judging.verdict import Verdict
     from kvref_conformance.sql.settings import Restart
-    from kvref_conformance.verdict import Verdict
 
 # Chance must not decide whether a mutant is found: one run in six of a default length found none in four columns.
 TIMES: Final = 4

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from kvref.addresses import SocketAddress, connect, shown
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.frames import REPLY, encode
+from kvref_conformance.wire.frames import REPLY, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""Decoded JSON and TOML checked against types, and generated parts of pages."""

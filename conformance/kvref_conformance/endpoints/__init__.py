@@ -1,0 +1,1 @@
+"""The endpoint under judgment: its address, its profile, its features and its tables."""

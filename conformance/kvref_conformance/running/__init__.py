@@ -1,0 +1,1 @@
+"""One run of the suite: its options, the selection of cases, several instances, and what it opens and reports."""
