@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvref_conformance.coverage.requests import BinaryReader, Request, TextReader
+from kvref_conformance.coverage.requests import Reader, Request
 from kvref_conformance.wire.frames import encode
 
 
 def text(data: bytes, *, meta: bool = True) -> list[tuple[str, ...]]:
-    return told_of(TextReader(meta=meta).read(data, more=False))
+    return told_of(Reader(binary=False, meta=meta).read(data, more=False))
 
 
 def told_of(requests: list[Request]) -> list[tuple[str, ...]]:
@@ -53,10 +53,12 @@ def test_the_data_of_ms_is_a_command_to_whom_has_no_ms() -> None:
         ("get magic=129 key=a", [("binary other",)]),
         ("append key=a longer=1000", [("binary append", "a")]),
         ("raw %80%00", []),
+        # A key that is longer than its body ends with it.
+        ("get keylen=9 key=a; noop", [("binary get", "a"), ("binary noop",)]),
     ],
 )
 def test_frames_are_taken_apart_into_requests(words: str, wanted: list[tuple[str, ...]]) -> None:
-    assert told_of(BinaryReader().read(encode(words), more=False)) == wanted
+    assert told_of(Reader(binary=True).read(encode(words), more=False)) == wanted
 
 
 WORDS = st.text("ab@.", min_size=1, max_size=4)
@@ -78,6 +80,6 @@ def test_packets_may_end_anywhere(data: st.DataObject, binary: bool) -> None:
     else:
         whole = "".join(data.draw(st.lists(LINES, min_size=1, max_size=5))).encode()
     cuts = sorted(data.draw(st.sets(st.integers(0, len(whole)), max_size=4)))
-    made = [BinaryReader() if binary else TextReader(meta=True) for _ in range(2)]
+    made = [Reader(binary=binary) for _ in range(2)]
     pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
     assert [each for piece in pieces for each in made[0].read(piece, more=True)] == made[1].read(whole, more=False)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED
 from kvref_conformance.clients.text import Command
-from kvref_conformance.wire.frames import HEADER, NAMES, OPCODES, REPLY, frames
+from kvref_conformance.wire.frames import HEADER, OPCODES, REPLY, frames
+from kvref_conformance.wire.requests import frame_request
 
 if TYPE_CHECKING:
     from kvref_conformance.clients.store import Item, Store
@@ -47,33 +48,21 @@ class Frame:
     def render(self) -> bytes:
         """Return the bytes to send."""
         body = self.extras + self.key + self.value
-        return (
-            HEADER.pack(
-                self.magic,
-                self.opcode,
-                len(self.key) + self.key_length,
-                len(self.extras) + self.extras_length,
-                self.datatype,
-                self.status,
-                max(0, len(body) + self.total),
-                self.opaque,
-                self.cas,
-            )
-            + body
-        )
+        key, extras = len(self.key) + self.key_length, len(self.extras) + self.extras_length
+        total = max(0, len(body) + self.total)
+        fields = self.magic, self.opcode, key, extras, self.datatype, self.status, total, self.opaque, self.cas
+        return HEADER.pack(*fields) + body
 
 
 def take(buffer: bytearray) -> Command | None:
     """Cut the next request off the front of a buffer; None while it is not complete."""
-    frame = next(frames(bytes(buffer)), None)
-    if frame is None or not frame.whole:
+    request = frame_request(buffer)
+    if request is None or len(buffer) < request.size:
         return None
-    data = bytes(buffer[: frame.size])
-    del buffer[: frame.size]
-    name = NAMES.get(frame.opcode, "unknown")
-    verb = name.removesuffix("q")
-    keys = (frame.key,) if frame.lengths[0] else ()
-    return Command(_VERBS.get(verb, verb), (b"0x%02x" % frame.opcode,), data, name.endswith("q"), keys)
+    data = bytes(buffer[: request.size])
+    del buffer[: request.size]
+    verb, quiet = request.name.removesuffix("q"), request.name.endswith("q")
+    return Command(_VERBS.get(verb, verb), (b"0x%02x" % request.opcode,), data, quiet, request.keys)
 
 
 def key_and_value(command: Command) -> tuple[bytes, bytes]:

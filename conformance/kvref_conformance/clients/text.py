@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED, number_of
+from kvref_conformance.wire.requests import text_request
 from kvref_conformance.wire.verbs import CR_LF, VERBS
 
 if TYPE_CHECKING:
     from kvref_conformance.clients.store import Item, Store
+    from kvref_conformance.wire.requests import Request
 
 _STORES: Final = frozenset({"set", "add", "replace", "append", "prepend", "cas"})
 _READS: Final = frozenset({"get", "gets", "gat", "gats"})
@@ -107,25 +109,16 @@ class Meta:
 
 def take(buffer: bytearray) -> Command | None:
     """Cut the next command off the front of a buffer; None while it is not complete."""
-    line, end, _ = bytes(buffer).partition(b"\n")
-    if not end:
+    request = text_request(buffer)
+    if request is None or len(buffer) < request.size:
         return None
-    words = tuple(line.rstrip(b"\r").split(b" "))
-    words = tuple(word for word in words if word)
-    name = words[0].decode("latin-1") if words else ""
-    block = VERBS[name].block(words) if name in VERBS else 0
-    used = len(line) + 1
-    if len(buffer) < used + block:
-        return None
-    size = max(0, block - len(CR_LF))
-    data = bytes(buffer[used : used + size])
-    if block:
-        used += size + (2 if buffer[used + size : used + size + 1] == b"\r" else 1)
-    del buffer[:used]
-    return _command(name, words, data)
+    data = bytes(buffer[request.head : request.size - len(CR_LF)])
+    del buffer[: request.size]
+    return _command(request, data)
 
 
-def _command(name: str, words: tuple[bytes, ...], data: bytes) -> Command:
+def _command(request: Request, data: bytes) -> Command:
+    name, words = request.name, request.words
     if name in _META:
         flags = words[3 if name == "ms" else 2 :]
         keys = words[1:2]
@@ -138,7 +131,7 @@ def _command(name: str, words: tuple[bytes, ...], data: bytes) -> Command:
         elif name == "ma" and mode.upper() in {"D", "-", "DECR"}:
             verb = "decr"
         return Command(verb, words, data, b"q" in flags, keys)
-    keys = VERBS[name].keys_of(words) if name in VERBS and VERBS[name].batch else ()
+    keys = request.keys if name in VERBS and VERBS[name].batch else ()
     if name in _READS:
         return Command(name.removesuffix("s"), words, keys=keys)
     return Command(name, words, data, words[-1:] == (b"noreply",), keys)

@@ -9,7 +9,7 @@ from kvref_conformance.coverage.configuration import row
 from kvref_conformance.coverage.connection_state import BOUND, FAILED, NO_MAPPINGS, SWITCHED, Connection, Limits
 from kvref_conformance.coverage.key_shapes import Naming
 from kvref_conformance.coverage.literal import sent_in
-from kvref_conformance.coverage.requests import BinaryReader, TextReader
+from kvref_conformance.coverage.requests import Reader
 from kvref_conformance.wire.verbs import BINARY
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ class Exercised:
             more: the last request may go on in the next bytes.
         """
         if on not in self._connections:
-            reader = BinaryReader() if binary else TextReader(meta=self.profile.flag("verbs.beyond_plugin"))
-            self._connections[on] = Connection(reader)
+            meta = self.profile.flag("verbs.beyond_plugin")
+            self._connections[on] = Connection(Reader(binary=binary, meta=meta))
         connection = self._connections[on]
         found = connection.reader.read(data, more=more)
         for request in found:

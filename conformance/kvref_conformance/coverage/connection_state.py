@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_conformance.coverage.requests import BinaryReader, TextReader
+    from kvref_conformance.coverage.requests import Reader
 
 NO_MAPPINGS: Final = "no mappings"
 DEFAULT: Final = "default"
@@ -60,7 +60,7 @@ class Connection:
         reads: number of reads that wait for a commit; `writes` is that of writes.
     """
 
-    reader: TextReader | BinaryReader
+    reader: Reader
     mapping: str = DEFAULT
     name: str = ""
     reads: int = 0

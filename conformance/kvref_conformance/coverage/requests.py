@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kvref_conformance.wire.frames import HEADER, NAMES, REQUEST
+from kvref_conformance.wire.requests import frame_request, text_request
 from kvref_conformance.wire.verbs import BINARY, OTHER, OTHER_BINARY, VERBS, Verb
+
+if TYPE_CHECKING:
+    from kvref_conformance.wire import requests
 
 # Maximum length of an unfinished line or frame that is kept until the rest arrives: more than any key with its line.
 LONGEST: Final = 1 << 17
@@ -27,16 +30,18 @@ class Request:
     encoded: bool = False
 
 
-class TextReader:
-    """Reads requests of the text protocol.
+class Reader:
+    """Reads requests of one protocol.
 
     Args:
+        binary: they are frames.
         meta: the endpoint has meta commands, so that an `ms` has a data block.
     """
 
-    def __init__(self, *, meta: bool) -> None:
+    def __init__(self, *, binary: bool, meta: bool = True) -> None:
+        self._binary = binary
         self._meta = meta
-        self._rest = ""
+        self._rest = b""
         self._skipped = 0
 
     def read(self, data: bytes, *, more: bool) -> list[Request]:
@@ -46,59 +51,24 @@ class TextReader:
             data: what is sent next.
             more: the last request may go on in the next bytes; else it ended here, whatever length it announced.
         """
-        text, place, found = self._rest + data.decode("latin-1"), 0, []
-        while True:
-            taken = min(self._skipped, len(text) - place)
-            place, self._skipped = place + taken, self._skipped - taken
-            end = text.find("\n", place)
-            if end < 0:
+        text, place, found = self._rest + data[self._skipped :], 0, []
+        self._skipped = max(0, self._skipped - len(data))
+        while (request := self._next(text, place)) is not None:
+            if more and len(text) < place + min(request.head, request.size):
                 break
-            words = [word for word in text[place:end].removesuffix("\r").split(" ") if word]
-            place = end + 1
-            if words:
-                found.append(_text_request(words))
-                self._skipped = self._block(found[-1].verb, words)
-        self._rest = text[place : place + LONGEST] if more else ""
-        self._skipped = self._skipped if more else 0
+            if self._binary or request.words:
+                found.append(self._made(request))
+            place += request.size
+        self._rest = text[place : place + LONGEST] if more else b""
+        self._skipped = self._skipped + max(0, place - len(text)) if more else 0
         return found
 
-    def _block(self, verb: Verb, words: list[str]) -> int:
-        return 0 if verb.beyond and not self._meta else verb.block(words)
+    def _next(self, data: bytes, place: int) -> requests.Request | None:
+        return frame_request(data, place) if self._binary else text_request(data, place, beyond=self._meta)
 
-
-def _text_request(words: list[str]) -> Request:
-    verb = VERBS.get(words[0], VERBS[OTHER])
-    encoded = verb.encoded and "b" in words[max(verb.key, verb.data) + 1 :]
-    return Request(verb, verb.keys_of(words), encoded)
-
-
-class BinaryReader:
-    """Reads requests of the binary protocol."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-        self._skipped = 0
-
-    def read(self, data: bytes, *, more: bool) -> list[Request]:
-        """Return the requests that begin in these bytes; arguments as of `TextReader.read`."""
-        taken = min(self._skipped, len(data))
-        rest, found = self._rest + data[taken:], []
-        self._skipped -= taken
-        while len(rest) >= HEADER.size:
-            magic, opcode, keylen, extlen, _, _, length, _, _ = HEADER.unpack_from(rest)
-            key_end = HEADER.size + extlen + keylen
-            if len(rest) < min(key_end, HEADER.size + length) and more:
-                break
-            found.append(_binary_request(magic, opcode, rest[HEADER.size + extlen : key_end]))
-            self._skipped = max(0, HEADER.size + length - len(rest))
-            rest = rest[HEADER.size + length :]
-        self._rest = rest[:LONGEST] if more else b""
-        self._skipped = self._skipped if more else 0
-        return found
-
-
-def _binary_request(magic: int, opcode: int, key: bytes) -> Request:
-    verb = VERBS.get(f"{BINARY}{NAMES.get(opcode, OTHER)}", VERBS[OTHER_BINARY])
-    if magic != REQUEST:
-        verb = VERBS[OTHER_BINARY]
-    return Request(verb, (key.decode("latin-1"),) if verb.key and key else ())
+    def _made(self, request: requests.Request) -> Request:
+        name, other = (f"{BINARY}{request.name}", OTHER_BINARY) if self._binary else (request.name, OTHER)
+        verb = VERBS.get(name, VERBS[other])
+        encoded = verb.encoded and b"b" in request.words[max(verb.key, verb.data) + 1 :]
+        keys = tuple(key.decode("latin-1") for key in request.keys) if verb.key else ()
+        return Request(verb, keys, encoded)

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kvref_conformance.wire.frames import NAMES, OPCODES, REPLY, REQUEST, SIZE
-from kvref_conformance.wire.verbs import VERBS, block
+from kvref_conformance.wire.requests import Request, frame_request, text_request
+from kvref_conformance.wire.verbs import block
 
 # Limit of a line, in bytes; no server accepts a longer one.
 MAX_LINE: Final = 1 << 16
@@ -34,7 +35,6 @@ META: Final = frozenset({b"mg", b"ms", b"md", b"ma", b"me", b"mn"})
 SILENT: Final = "noreply"
 # Replies of these never end, or the connection has another protocol afterwards.
 ENDLESS: Final = frozenset({b"watch"})
-_QUIET: Final = frozenset(number for name, number in OPCODES.items() if name.endswith("q"))
 _STAT: Final = OPCODES["stat"]
 _LENGTHS: Final = struct.Struct(">xxHBxxxI")
 
@@ -159,36 +159,31 @@ class Dialogue:
         return found
 
     def _text_command(self) -> Command | None:
-        end = self._asked.find(b"\n")
-        if end < 0:
-            if len(self._asked) > MAX_LINE:
-                raise NotRecordableError(f"a line of more than {MAX_LINE} bytes")
-            return None
-        words = bytes(self._asked[:end]).split()
-        whole = end + 1 + _data_block(words)
-        if whole > MAX_BYTES:
-            raise NotRecordableError(f"a command of more than {MAX_BYTES} bytes")
-        if len(self._asked) < whole:
-            return None
-        data = bytes(self._asked[:whole])
-        del self._asked[:whole]
-        return _text_command(data, words)
+        request = text_request(self._asked)
+        if request is None and len(self._asked) > MAX_LINE:
+            raise NotRecordableError(f"a line of more than {MAX_LINE} bytes")
+        data = self._whole(request)
+        return None if request is None or data is None else _text_command(data, request)
 
     def _binary_command(self) -> Command | None:
-        if len(self._asked) < SIZE:
+        request = frame_request(self._asked)
+        if request is not None and request.magic != REQUEST:
+            raise NotRecordableError(f"a binary request with the magic byte 0x{request.magic:02x}")
+        data = self._whole(request)
+        if request is None or data is None:
             return None
-        if self._asked[0] != REQUEST:
-            raise NotRecordableError(f"a binary request with the magic byte 0x{self._asked[0]:02x}")
-        keylen, extlen, length = _LENGTHS.unpack_from(self._asked)
-        if SIZE + length > MAX_BYTES:
+        name = NAMES.get(request.opcode, f"0x{request.opcode:02x}")
+        return Command(data, f"binary {name}", request.keys, quiet=name.endswith("q"))
+
+    def _whole(self, request: Request | None) -> bytes | None:
+        """Take the bytes of the first request; None if they have not arrived."""
+        if request is not None and request.size > MAX_BYTES:
             raise NotRecordableError(f"a command of more than {MAX_BYTES} bytes")
-        if len(self._asked) < SIZE + length:
+        if request is None or len(self._asked) < request.size:
             return None
-        data = bytes(self._asked[: SIZE + length])
-        del self._asked[: SIZE + length]
-        opcode, key = data[1], data[SIZE + extlen : SIZE + extlen + keylen]
-        name = f"binary {NAMES.get(opcode, f'0x{opcode:02x}')}"
-        return Command(data, name, (key,) if key else (), quiet=opcode in _QUIET)
+        data = bytes(self._asked[: request.size])
+        del self._asked[: request.size]
+        return data
 
     def _end_of_frame(self) -> int | None:
         """Return where the reply of a binary command ends: behind its frame; `stat` has frames up to an empty one."""
@@ -228,12 +223,6 @@ class Dialogue:
         return [*found, Exchange(command, reply, self.binary)]
 
 
-def _data_block(words: list[bytes]) -> int:
-    """Return the length of the data block behind a line, with its line end; 0 if there is none."""
-    verb = VERBS.get(words[0].decode("latin-1")) if words else None
-    return 0 if verb is None else verb.block(words)
-
-
 def _item_block(line: bytes) -> int:
     words = line.split()
     if words[:1] == [b"VALUE"] and len(words) > 3:
@@ -241,17 +230,15 @@ def _item_block(line: bytes) -> int:
     return block(words[1]) if words[:1] == [b"VA"] and len(words) > 1 else 0
 
 
-def _text_command(data: bytes, words: list[bytes]) -> Command:
-    name = words[0].decode("latin-1") if words else ""
+def _text_command(data: bytes, request: Request) -> Command:
+    words = [*request.words]
     if words and words[0] in ENDLESS:
-        raise NotRecordableError(f"`{name}`, whose reply does not end")
-    verb = VERBS.get(name)
-    keys = () if verb is None else verb.keys_of(words)
+        raise NotRecordableError(f"`{request.name}`, whose reply does not end")
     meta = bool(words) and words[0] in META
     return Command(
         data,
-        name,
-        keys,
+        request.name,
+        request.keys,
         silent=bool(words) and (words[0] == b"quit" or (not meta and words[-1] == SILENT.encode() and len(words) > 1)),
         quiet=meta and b"q" in words[2:],
         words=words,
