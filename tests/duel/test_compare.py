@@ -78,7 +78,7 @@ def test_a_row_explains_the_lines_it_fits_and_no_other() -> None:
 
 def test_a_malformed_row_is_refused() -> None:
     row = '[[known]]\nid = "x"\nprofiles = ["kvref"]\nsent = "a"\none = "b"\nother = "c"\nreason = "r"\n'
-    with pytest.raises(SuiteError, match="none empty"):
+    with pytest.raises(SuiteError, match="known 1: no evidence"):
         known_differences.parse(row, ["kvref"])
     assert known_differences.parse(row + 'evidence = ["e"]\n', ["kvref"])[0].id == "x"
 

@@ -46,8 +46,11 @@ def test_glob_that_fits_nothing_is_named() -> None:
     ("change", "complaint"),
     [
         (('class = "crash"', 'class = "bad luck"'), "no class 'bad luck'"),
-        (('reason = "it ends"\n', ""), "a row has conversations, class, reason"),
-        (('reason = "it ends"', 'reason = ""'), "a row has conversations, class, reason"),
+        (('reason = "it ends"\n', ""), "not_replayed.toml: row 1: no reason: a row has conversations, class, reason"),
+        (('reason = "it ends"', 'reason = ""'), "row 1: reason is empty: a row has conversations, class, reason"),
+        (('reason = "it ends"', "reason = 7"), "row 1.reason: 7 is not str"),
+        (('reason = "it ends"', 'cause = "it ends"'), "row 1: no reason"),
+        (('reason = "it ends"', 'reason = "it ends"\nmore = "x"'), "row 1: unknown 'more'"),
         (("[[row]]", "[[rows]]"), "unknown rows"),
         (("[[row]]", "[[row"), "not_replayed.toml: "),
     ],

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from kvref_conformance.clients.judge import FAILS, HOLDS, Judged, Verdict
 from kvref_conformance.clients.requirements import load
 from kvref_conformance.clients.rows import judged_clients
 from kvref_conformance.data.marks import between
+from kvref_conformance.data.tables import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -21,6 +21,11 @@ VARIES: Final = "varies"
 VARYING: Final = Path(__file__).with_name("varies.toml")
 MARKS: Final = ("<!-- verdicts: written by kvref conform-client -->\n", "<!-- end of verdicts -->\n")
 Record = dict[str, Any]
+
+
+class _Varying(TypedDict):
+    reason: str
+    requirements: tuple[str, ...]
 
 
 def record(judged: Mapping[str, Judged], skipped: Mapping[str, str], date: str, timeout: float) -> Record:
@@ -47,7 +52,7 @@ def record(judged: Mapping[str, Judged], skipped: Mapping[str, str], date: str, 
 def marked(one: Record) -> Record:
     """Return the results with the outcome VARIES, and the reason, for each verdict that varies.toml lists."""
     clients = {name: dict(row, verdicts=dict(row["verdicts"])) for name, row in one["clients"].items()}
-    for name, listed in tomllib.loads(VARYING.read_text(encoding="utf-8")).items():
+    for name, listed in tables(VARYING, _Varying).items():
         for key in listed["requirements"]:
             clients[name]["verdicts"][key] = {"outcome": VARIES, "why": listed["reason"]}
     return one | {"clients": clients}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Final
 from kvref_conformance.clients.faults import Fault
 from kvref_conformance.clients.server import Entry
 from kvref_conformance.clients.store import Item, Store
+from kvref_conformance.data.tables import rows
 
 PATH: Final = Path(__file__).with_name("requirements.toml")
 PROTOCOLS: Final = ("text", "binary", "meta")
@@ -117,8 +117,7 @@ def _value(row: dict[str, Any]) -> str:
 @cache
 def load() -> tuple[Requirement, ...]:
     """Return all requirements in their order."""
-    rows = tomllib.loads(PATH.read_text(encoding="utf-8"))["requirement"]
-    return tuple(_requirement(row) for row in rows)
+    return tuple(_requirement(row) for row in rows(PATH, "requirement", object))
 
 
 def _requirement(row: dict[str, Any]) -> Requirement:

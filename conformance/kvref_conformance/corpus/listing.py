@@ -5,14 +5,14 @@ The list is strict: a listed conversation that does replay fails the run, and so
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 from kvref.errors import SuiteError
 from kvref_conformance import corpus
+from kvref_conformance.data.tables import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -40,6 +40,19 @@ CLASSES: Final[Mapping[str, str]] = {
     RACE: "a race with several possible results; these may replay",
     LATER: "the feature is not implemented; these are not run",
 }
+
+
+# `class` is no name of Python.
+_Entry = TypedDict(
+    "_Entry",
+    {
+        "conversations": tuple[str, ...],
+        "class": str,
+        "reason": str,
+        "versions": NotRequired[tuple[str, ...]],
+        "targets": NotRequired[tuple[str, ...]],
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +104,9 @@ def parse(text: str, name: str = SQLITE) -> tuple[Row, ...]:
         name: of its file, for errors.
 
     Raises:
-        SuiteError: no TOML; a row with a field missing, unknown or empty, or of an unknown class.
+        SuiteError: as `tables.rows_of`; or a row of an unknown class.
     """
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"{name}: {error}") from error
-    if unknown := table.keys() - {"row"}:
-        raise SuiteError(f"{name}: unknown {', '.join(sorted(unknown))}; it holds [[row]]")
-    return tuple(_row(entry, name) for entry in table.get("row", []))
+    return tuple(_row(entry, name) for entry in rows_of(text, name, "row", _Entry))
 
 
 def find(rows: Iterable[Row], citation: str, version: str) -> Row | None:
@@ -163,11 +170,6 @@ def _line(row: Row) -> str:
 
 
 def _row(entry: Mapping[str, Any], name: str) -> Row:
-    fields = entry.keys() - {"versions", "targets"}
-    if fields != {"conversations", "class", "reason"} or not all(entry.values()):
-        raise SuiteError(
-            f"{name}: a row has conversations, class, reason and maybe versions and targets: {dict(entry)}"
-        )
     if entry["class"] not in CLASSES:
         raise SuiteError(f"{name}: no class {entry['class']!r}: choose one of {', '.join(CLASSES)}")
     versions, targets = (tuple(entry.get(field, ())) for field in ("versions", "targets"))

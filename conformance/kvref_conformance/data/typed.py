@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Mapping
-from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 _SHOWN = 60
 
@@ -63,9 +63,14 @@ def _items(value: object, parts: tuple[Any, ...], where: str) -> str:
 def _table(value: object, hint: Any, where: str) -> str:
     if not isinstance(value, dict):
         return _fault(value, "a table", where)
-    if missing := hint.__required_keys__ - value.keys():
-        return f"{where}: no {min(missing)}"
     hints = get_type_hints(hint)
+    # Where annotations are strings, Python 3.11 counts fields that are not required as required.
+    marked = get_type_hints(hint, include_extras=True)
+    required = [
+        name for name in hints if name in hint.__required_keys__ and get_origin(marked[name]) is not NotRequired
+    ]
+    if missing := [name for name in required if name not in value]:
+        return f"{where}: no {missing[0]}"
     return _first(mismatch(value[name], part, f"{where}.{name}") for name, part in hints.items() if name in value)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from importlib.resources import files
 from itertools import takewhile, zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from kvref_conformance.corpus.templates import bytes_of, sent
+from kvref_conformance.data.tables import rows
 from kvref_conformance.steps import Disconnect, Send
 from kvref_conformance.wire.frames import FLUSHES, GETS, OPCODES, STORES, Frame, frames
 from kvref_conformance.wire.next_word import depends_on_address
@@ -51,11 +51,19 @@ _APPENDS: Final = frozenset(OPCODES[name] for name in ("append", "prepend", "app
 _WRITING: Final = STORES | {OPCODES[name] for name in ("incr", "decr", "incrq", "decrq")}
 
 
+class _Rule(TypedDict):
+    name: str
+    profiles: tuple[str, ...]
+    rule: str
+    reason: str
+    evidence: tuple[str, ...]
+
+
 def rules_for(profiles: Iterable[str]) -> frozenset[str]:
     """Return the names of the rules that are in force when endpoints of these profiles take part."""
     taking_part = set(profiles)
-    table = tomllib.loads(files(__package__).joinpath("exclusions.toml").read_text(encoding="utf-8"))
-    return frozenset(row["name"] for row in table["rules"] if taking_part.intersection(row["profiles"]))
+    listed = rows(files(__package__).joinpath("exclusions.toml"), "rules", _Rule)
+    return frozenset(row["name"] for row in listed if taking_part.intersection(row["profiles"]))
 
 
 def is_safe(data: bytes, rules: frozenset[str], *, secondary: bool = False, delimiter: bytes = b".") -> bool:

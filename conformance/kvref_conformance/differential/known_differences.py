@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
-from kvref.errors import SuiteError
+from kvref_conformance.data.tables import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_FIELDS: Final = {"id", "profiles", "sent", "one", "other", "reason", "evidence"}
+NAME: Final = "known_differences.toml"
+
+
+class _Row(TypedDict):
+    id: str
+    profiles: tuple[str, ...]
+    sent: str
+    one: str
+    other: str
+    reason: str
+    evidence: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +50,16 @@ class Known:
 
 def load(profiles: Iterable[str]) -> tuple[Known, ...]:
     """Load the rows that count when endpoints of these profiles take part."""
-    return parse(files(__package__).joinpath("known_differences.toml").read_text(encoding="utf-8"), profiles)
+    return parse(files(__package__).joinpath(NAME).read_text(encoding="utf-8"), profiles)
 
 
 def parse(text: str, profiles: Iterable[str]) -> tuple[Known, ...]:
-    """Read rows.
-
-    Raises:
-        SuiteError: a row lacks a field, has one too many or an empty one.
-    """
+    """Read rows; raises as `tables.rows_of`."""
     taking_part = set(profiles)
-    rows = tomllib.loads(text).get("known", [])
-    for row in rows:
-        if row.keys() != _FIELDS or not all(row.values()):
-            raise SuiteError(
-                f"differential/known_differences.toml: a row has the fields {', '.join(sorted(_FIELDS))}, none empty:"
-                f" {row}"
-            )
+    rows = rows_of(text, NAME, "known", _Row)
     return tuple(_known(row) for row in rows if taking_part.intersection(row["profiles"]))
 
 
-def _known(row: dict[str, Any]) -> Known:
+def _known(row: _Row) -> Known:
     pair = re.compile(f"(?:{row['one']})\\n(?:{row['other']})")
     return Known(row["id"], re.compile(row["sent"], re.MULTILINE), pair, row["reason"])

@@ -10,17 +10,28 @@ import os
 import shutil
 import subprocess
 import sys
-import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
+from kvref_conformance.data.tables import tables
 from kvref_conformance.interop.rows import HERE, SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 _LAST_LINES: Final = 8
+
+
+class _Kit(TypedDict, total=False):
+    tools: Mapping[str, str]
+    packages: tuple[str, ...]
+    pins: tuple[str, ...]
+    suite: str
+    package: str
+    artifact: str
+    wheel: str
 
 
 class KitError(Exception):
@@ -74,8 +85,7 @@ class Kit:
 
 def load() -> dict[str, Kit]:
     """Return all kits by name."""
-    rows = tomllib.loads((HERE / "kits.toml").read_text(encoding="utf-8"))
-    return {name: Kit(name, row) for name, row in rows.items()}
+    return {name: Kit(name, row) for name, row in tables(HERE / "kits.toml", _Kit).items()}
 
 
 def _found(tool: str) -> str | None:

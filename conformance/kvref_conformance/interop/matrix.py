@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 from kvref_conformance.data.marks import between
+from kvref_conformance.data.tables import rows
 from kvref_conformance.interop.play import CANNOT, NOT_RUN, WORKS, WRONG, Cell, Played
 from kvref_conformance.interop.rows import HERE, clients, features
 
@@ -107,9 +107,15 @@ class Note:
         return all(any(fnmatchcase(name, glob) for glob in globs) for name, globs in pairs)
 
 
+class _Note(TypedDict):
+    features: tuple[str, ...]
+    text: str
+    clients: NotRequired[tuple[str, ...]]
+    endpoints: NotRequired[tuple[str, ...]]
+
+
 def notes() -> list[Note]:
     """Return the notes in their order."""
-    rows = tomllib.loads((HERE / "notes.toml").read_text(encoding="utf-8"))["note"]
     return [
         Note(
             tuple(row.get("clients", ("*",))),
@@ -117,7 +123,7 @@ def notes() -> list[Note]:
             tuple(row["features"]),
             " ".join(row["text"].split()),
         )
-        for row in rows
+        for row in rows(HERE / "notes.toml", "note", _Note)
     ]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, NotRequired, TypedDict
+
+from kvref_conformance.data.tables import tables
 
 HERE: Final = Path(__file__).parent
 SCRIPTS: Final = HERE / "scripts"
@@ -44,6 +45,21 @@ class Client:
         return SCRIPTS / self.kit / self.script
 
 
+class _Feature(TypedDict):
+    title: str
+    verbs: tuple[str, ...]
+    calls: str
+    comes: tuple[object, ...]
+
+
+class _Client(TypedDict):
+    name: str
+    kit: str
+    script: str
+    protocol: str
+    through: NotRequired[str]
+
+
 def features() -> dict[str, Feature]:
     """Return the features by id, in the order of the table."""
     return {
@@ -54,14 +70,10 @@ def features() -> dict[str, Feature]:
             row["calls"],
             tuple(None if each == "null" else each for each in row["comes"]),
         )
-        for key, row in _read("features").items()
+        for key, row in tables(HERE / "features.toml", _Feature).items()
     }
 
 
 def clients() -> dict[str, Client]:
     """Return the clients by id, in the order of the table."""
-    return {key: Client(key, **row) for key, row in _read("clients").items()}
-
-
-def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads((HERE / f"{name}.toml").read_text(encoding="utf-8"))
+    return {key: Client(key, **row) for key, row in tables(HERE / "clients.toml", _Client).items()}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
-_POOLS: Final[dict[str, Any]] = tomllib.loads(files(__package__).joinpath("pools.toml").read_text(encoding="utf-8"))
+from kvref_conformance.data.tables import tables
+
+_POOLS: Final = tables(files(__package__).joinpath("pools.toml"), object)
 
 
 def _sent(name: str) -> tuple[bytes, ...]:
