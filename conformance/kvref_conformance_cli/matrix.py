@@ -11,7 +11,7 @@ from rich.table import Table
 from kvref.cli import output
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
-from kvref_conformance.reports import column, forms, found, markdown, matrix_pages, record
+from kvref_conformance.reports import column, forms, markdown, matrix_pages, record
 from kvref_conformance.reports.grid import ANSWERS, VERDICTS_DIFFER, grid
 from kvref_conformance_cli.history import update
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMS = {
     "markdown": markdown.summary,
     "upgrade": markdown.upgrade,
-    "found": found.found,
+    "found": markdown.found,
     "junit": forms.as_junit,
     "json": forms.as_json,
 }

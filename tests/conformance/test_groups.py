@@ -7,7 +7,7 @@ from helpers.reports import HEADER
 
 from kvref_conformance.judging.conversation import Exchange
 from kvref_conformance.judging.verdict import CRASH, FAILS, HOLDS, SUITE_ERROR, Tally, Verdict
-from kvref_conformance.reports import failures
+from kvref_conformance.reports import markdown
 from kvref_conformance.reports.difference import differing_part, first_difference
 from kvref_conformance.reports.groups import MAX_GROUPS, grouped, lines
 
@@ -99,7 +99,7 @@ def test_the_terminal_has_a_limited_number_of_groups() -> None:
 
 
 def test_the_markdown_has_groups_and_an_example_of_each() -> None:
-    text = failures.text(HEADER, Tally([SET, *TOUCH], ["a row matches no case"]))
+    text = markdown.failures(HEADER, Tally([SET, *TOUCH], ["a row matches no case"]))
     assert text.index("### 2 cases: \\`touch\\` receives ERROR") < text.index(
         "### 1 case: \\`set\\` receives NOT_STORED"
     )
@@ -114,11 +114,11 @@ def test_the_markdown_fits_the_comment_of_a_pull_request() -> None:
         Verdict(f"case-{n}", "bind", ("KV-BIND-001",), FAILS, "", 0.0, (exchange(f"verb{n}\r\n", "x", "y"),), "z" * 900)
         for n in range(200)
     ]
-    text = failures.text(HEADER, Tally(many))
+    text = markdown.failures(HEADER, Tally(many))
     assert 50_000 < len(text) <= 60_000
     left = 200 - text.count("\n### ")
     assert text.endswith(f"{left} more parts are left out here: the HTML page has them.\n")
-    assert len(failures.text(HEADER, Tally(many), limit=3_000)) <= 3_000
+    assert len(markdown.failures(HEADER, Tally(many), limit=3_000)) <= 3_000
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from kvref_conformance.judging.verdict import (
     Tally,
     Verdict,
 )
-from kvref_conformance.reports import column, forms, found, jsonl, markdown, matrix_pages, record, standing
+from kvref_conformance.reports import column, forms, jsonl, markdown, matrix_pages, record, standing
 from kvref_conformance.reports.grid import ANSWERS, SAME, VERDICTS_DIFFER, Grid, changes, grid, share
 from kvref_conformance.reports.levels import COLORS
 from kvref_conformance.reports.record import Record
@@ -714,7 +714,7 @@ def test_what_generated_conversations_found_is_told(tmp_path: Path) -> None:
     for name, verdicts in (("bad", [drawn, written, flaky]), ("good", [holds])):
         (tmp_path / name).mkdir()
         jsonl.write(tmp_path / name / "report.jsonl", HEADER, Tally(verdicts))
-    told = found.found(grid(column.read_all([str(tmp_path / "bad"), str(tmp_path / "good")])))
+    told = markdown.found(grid(column.read_all([str(tmp_path / "bad"), str(tmp_path / "good")])))
     assert "3 things" not in told
     assert "2 things on 1 of 2 endpoints." in told
     assert (

@@ -1,4 +1,4 @@
-"""The grid as Markdown: for a pull request, and what changes for clients from one endpoint to the next."""
+"""Reports as Markdown: of a run, and of several for a pull request, for an upgrade and of what was generated."""
 
 from __future__ import annotations
 
@@ -8,20 +8,80 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from kvref.errors import printable
+from kvref_conformance.cases import all_cases
 from kvref_conformance.judging.conversation import shown
-from kvref_conformance.judging.verdict import BROKEN, DISABLED, NOT_RUN, SUITE_ERROR, UNSUPPORTED
+from kvref_conformance.judging.verdict import BROKEN, DISABLED, NOT_RUN, SUITE_ERROR, UNSUPPORTED, base, counted
 from kvref_conformance.reports.grid import VERDICTS_DIFFER, changes
+from kvref_conformance.reports.groups import grouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from kvref_conformance.judging.verdict import Tally
     from kvref_conformance.reports.column import Column, Outcome, Step
     from kvref_conformance.reports.grid import Grid, Row
+    from kvref_conformance.reports.groups import Group
+    from kvref_conformance.reports.header import Header
 
 # Code hosts accept comments of 65,536 characters.
 MAX_CHARACTERS: Final = 60_000
 # Steps before the one at which two endpoints part.
 BEFORE: Final = 4
+MAX_CASES: Final = 20  # in the list of a group
+# Before a conversation stand the requirement, the endpoint and the seed.
+CONVERSATION: Final = re.compile(r"^(?:seed|history) [^\n]*\n", re.MULTILINE)
+
+
+def failures(header: Header, tally: Tally, limit: int = MAX_CHARACTERS) -> str:
+    """Return the failures of a run as Markdown.
+
+    Args:
+        header: of the run.
+        tally: its verdicts.
+        limit: maximum length in characters; the groups that do not fit are left out and counted.
+    """
+    lines = ["## kvref conformance", ""]
+    lines.append(f"{inline(header.endpoint)} as {inline(header.profile)}: {counted(tally.totals())}")
+    lines += [f"- {inline(complaint)}" for complaint in tally.complaints]
+    head = "\n".join(lines) + "\n"
+    return within([head, *("\n".join(_block(group)) + "\n" for group in grouped(tally.verdicts))], limit)
+
+
+def _block(group: Group) -> Iterator[str]:
+    count = len(group.verdicts)
+    yield f"\n### {count} {'case' if count == 1 else 'cases'}: {inline(group.cause)}\n"
+    yield "Requirements: " + ", ".join(f"{name} ({count})" for name, count in group.requirements()) + "\n"
+    cases = [inline(each.case) for each in group.verdicts[:MAX_CASES]]
+    more = f" and {count - MAX_CASES} more" if count > MAX_CASES else ""
+    yield f"<details><summary>Cases: {', '.join(cases)}{more}</summary>\n"
+    yield from fenced(group.verdicts[0].text.splitlines())
+    yield "\n</details>"
+
+
+def found(grid: Grid) -> str:
+    """Return what is broken in cases that are drawn and not written."""
+    drawn = {case.id for case in all_cases() if not case.steps}
+    by_column = [
+        (column, [each for each in column.outcomes.values() if each.verdict in BROKEN and base(each.case) in drawn])
+        for column in grid.columns
+    ]
+    count = sum(len(outcomes) for _, outcomes in by_column)
+    lines = ["# What generated conversations found", ""]
+    lines.append(
+        f"{count} things on {sum(bool(outcomes) for _, outcomes in by_column)} of {len(grid.columns)} endpoints."
+    )
+    for column, outcomes in by_column:
+        if outcomes:
+            lines += ["", f"## {column.name}", "", f"{column.about()}."]
+        for outcome in outcomes:
+            lines += ["", f"### {outcome.case}: {outcome.verdict}", "", *fenced(_conversation(outcome))]
+    return "\n".join(lines) + "\n"
+
+
+def _conversation(outcome: Outcome) -> list[str]:
+    text = CONVERSATION.split(outcome.text, maxsplit=1)[-1]
+    # The file is one of the run, and the endpoint is gone.
+    return [line for line in text.splitlines() if not line.startswith(("again: ", "by hand: "))]
 
 
 def summary(grid: Grid) -> str:

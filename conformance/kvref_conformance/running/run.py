@@ -38,7 +38,7 @@ from kvref_conformance.judging.verdict import (
     at_level,
     counted,
 )
-from kvref_conformance.reports import failures, groups, html, jsonl, levels
+from kvref_conformance.reports import groups, html, jsonl, levels, markdown
 from kvref_conformance.reports.header import Header
 from kvref_conformance.sql import layout, reload
 from kvref_conformance.sql.settings import Settings, by_command
@@ -249,7 +249,8 @@ class Run:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "profile.toml").write_text(self.profile_file(), encoding="utf-8")
             jsonl.write(self.folder / "report.jsonl", self.header, self.tally, self._exercised)
-            failures.write(self.folder / "report.md", self.header, self.tally)
+            text = markdown.failures(self.header, self.tally)
+            (self.folder / "report.md").write_text(text, encoding="utf-8")
             html.write(self.folder / "report.html", self.header, self.tally, self._exercised)
             profile = self.header.profile
             levels.write_badges(self.folder / "badges", levels.verdicts(self.tally, profile), profile)
