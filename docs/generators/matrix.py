@@ -1,4 +1,4 @@
-"""The matrix of endpoints from the verdict files of `.ci/part standing`: counts by verdict and by chapter, and its pages."""
+"""The matrix of endpoints from the verdict files of `.ci/part standing`: counts by verdict and chapter, and its pages."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 FILES: Final = Path(__file__).parents[2] / "conformance" / "standing" / "verdicts"
 ABOUT_PAGE: Final = (
-    "The suite judged these endpoints of the target manager at level quirk. `bash .ci/part standing` repeats the runs and "
-    "writes the data of this page. The <a href='../../matrix/index.html'>whole matrix</a> has every conversation."
+    "The suite judged these endpoints of the target manager at level quirk. `bash .ci/part standing` repeats the runs "
+    "and writes the data of this page. The <a href='../../matrix/index.html'>whole matrix</a> has every conversation."
 )
 
 

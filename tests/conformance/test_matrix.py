@@ -303,7 +303,9 @@ def test_verdict_files_are_compared_with_the_suite(
     assert listed == standing.pending(read)
     assert len(listed) == len(asked) - 4 + len(all_cases()) + 4
     assert listed[-4:] == ["- gone", "- kept", "- other", "- same"]
-    assert "the files are older than the suite, or of other reports: bash .ci/part standing\n" in capsys.readouterr().out
+    assert (
+        "the files are older than the suite, or of other reports: bash .ci/part standing\n" in capsys.readouterr().out
+    )
     assert standing.main([str(tmp_path / "none")]) == 2
 
 
