@@ -1,4 +1,4 @@
-"""The matrix of endpoints from the verdict files of `.ci/part standing`: counts by verdict and chapter, and its pages."""
+"""The matrix of endpoints from the verdict files of `.ci/part standing`: counts by verdict and chapter, and pages."""
 
 from __future__ import annotations
 
