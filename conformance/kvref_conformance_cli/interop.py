@@ -19,12 +19,13 @@ from kvref.cli import output
 from kvref.errors import KvrefError, SuiteError, choices
 from kvref_conformance import sql
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.interop import kits, matrix, proxy, world
+from kvref_conformance.interop import kits, matrix, world
 from kvref_conformance.interop.matrix import ENDPOINTS, Matrix
 from kvref_conformance.interop.play import NOT_RUN, WRONG, Played, not_run, play
 from kvref_conformance.interop.rows import Client, clients, features
 from kvref_testbed import targets
 from kvref_testbed.targets.folders import build_once, cache_root
+from kvref_testbed.targets.memcached import Running, Twemproxy, twemproxy_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,7 +121,7 @@ def _run(chosen: Sequence[Client], names: Sequence[str], progress: Progress) -> 
             played = {client.id: {name: futures[client.id, name].result() for name in names} for client in chosen}
         _again(runs, booted, played, progress)
     versions = {name: target.version for name, target in booted.items()}
-    machine = {"twemproxy": proxy.version()} if not runs.lacks["twemproxy"] else {}
+    machine = {"twemproxy": twemproxy_version()} if not runs.lacks["twemproxy"] else {}
     return Matrix(datetime.datetime.now(datetime.UTC).date().isoformat(), versions, played, machine)
 
 
@@ -195,10 +196,13 @@ class _Runs:
         words, environment = self._kits[client.kit].command(self._folders[client.kit], client.path)
         with ExitStack() as stack:
             address = target.memcached()
-            try:
-                address = stack.enter_context(proxy.twemproxy(address)) if client.through else address
-            except kits.KitError as error:
-                return not_run(self._features, str(error))
+            if client.through:
+                # One for each script: a mapping bound through it affects no other script.
+                recipe = Twemproxy(client.through, "in front of a target", Running(address), "memcached")
+                try:
+                    address = stack.enter_context(targets.booted(recipe)).target.memcached()
+                except KvrefError as error:
+                    return not_run(self._features, str(error))
             host, port = address.rsplit(":", 1)
             played = play(words, environment, [host, port, client.protocol, f"{prefix}{client.id}"], self._features)
         wrong = [feature for feature, cell in played.cells.items() if cell.outcome in {WRONG, NOT_RUN}]

@@ -93,11 +93,6 @@ def _found(tool: str) -> str | None:
     return shutil.which(tool) or shutil.which(tool, path="/usr/sbin")
 
 
-def program(tool: str) -> str:
-    """Return the path of a tool that is there."""
-    return _found(tool) or tool
-
-
 def _run(words: Sequence[str], cwd: Path, **environment: str) -> str:
     done = subprocess.run(
         words,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -239,6 +240,23 @@ kvref:
 
 
 @dataclass(frozen=True, slots=True)
+class Running:
+    """A server that runs already, for a proxy in front of it; see `recipe.Recipe` for the other fields.
+
+    address: HOST:PORT.
+    """
+
+    address: str
+    name: str = "running"
+    summary: str = "a server that runs already"
+    profile: str | None = None
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:  # noqa: ARG002
+        """Start nothing."""
+        return Endpoint(self.address, "")
+
+
+@dataclass(frozen=True, slots=True)
 class Twemproxy:
     """The `nutcracker` program in front of a private instance; see `recipe.Recipe` for the fields.
 
@@ -274,3 +292,9 @@ class Twemproxy:
         mine = [each.replace("{mc_port}", str(port)) for each in options if not each.startswith(OF_SERVER)]
         # No SQL, though the plugin has it: on tables of its own the suite begins each case with `bind`, see above.
         return started(run, _PROCESS, [program, *places, *mine], address)
+
+
+def twemproxy_version() -> str:
+    """Return what `nutcracker --version` says, such as `0.5.0`; raises MissingError without the program."""
+    done = subprocess.run([tool(_PROCESS), "--version"], capture_output=True, text=True, check=False)
+    return (done.stdout + done.stderr).splitlines()[0].rpartition("-")[2]
