@@ -13,7 +13,7 @@ from socket import create_connection, socket
 import pytest
 from cluster.generator import writing
 from cluster.rows import ACCOUNT, dsn
-from helpers.database import kvref
+from helpers.commands import kvref
 from helpers.http_client import AT, metrics
 from helpers.serving import Served, ask, running, serving
 from helpers.waiting import until, until_equal

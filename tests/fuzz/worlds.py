@@ -8,7 +8,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from helpers.database import kvref, sql
+from helpers.commands import kvref
+from helpers.database import sql
 from helpers.serving import Served, serving
 
 from fuzz.neighbour import NAME

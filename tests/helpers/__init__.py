@@ -4,7 +4,9 @@
 |---|---|
 | `tiers` | pytest hooks: the mark `unit`, the order of tests, and the guard that unit tests start no program |
 | `desk` | semantics and storage in this process, without a socket: bytes in, bytes out, over a SQLite file |
-| `serving`, `warm` | a `kvref serve` of its own for a test, forked from a process that has loaded kvref; requests in text and binary |
+| `serving` | a `kvref serve` of its own for a test; requests in text and binary |
+| `commands` | another command of kvref, run to its end |
+| `warm` | the processes of both, forked from one that has loaded kvref |
 | `clocked` | a server in this process whose clock the test moves |
 | `live` | servers of the target manager (MySQL, MariaDB, plugins, memcached), and parameters that only the nightly tier runs |
 | `database` | a SQL server with the plugin's schema, for kvref over InnoDB; mapped tables, statements |

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import psutil
 
+from helpers.commands import kvref
 from helpers.live import sql_server_or_skip
 from helpers.waiting import until, until_equal
 from kvref_testbed.targets import SQLServer
@@ -24,12 +23,6 @@ def database_or_skip(name: str, options: Sequence[str] = ()) -> Iterator[SQLServ
     with sql_server_or_skip(name, options) as server:
         assert kvref("init", "--demo", "--store", server.dsn).returncode == 0
         yield server
-
-
-def kvref(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of kvref to its end, in an environment of its own where one is given."""
-    command = [sys.executable, "-m", "kvref", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment or None)
 
 
 def sql(database: SQLServer, *statements: str) -> list[tuple[Any, ...]]:

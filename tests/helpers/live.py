@@ -27,6 +27,7 @@ def nightly(*values: object) -> Any:
 
 
 MYSQL_8 = nightly("mysql-8.0")
+MYSQL_9 = nightly("mysql-9.7")
 
 
 @contextmanager

@@ -17,13 +17,12 @@ from itertools import cycle
 from pathlib import Path
 
 from helpers.waiting import until
-from helpers.warm import Warm
+from helpers.warm import MEASURED, Warm
 
 START_SECONDS = 20.0
 LOOKS = 4  # connections that show the states of others
+START = [sys.executable, "-m", "kvref", "serve"]
 INTERPRETER = 2  # words of a command in front of the module
-# Coverage of processes needs a start of its own in each.
-MEASURED = {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
 ENDS_OF_GETS = re.compile(rb"^(?:END|(?:(?:SERVER_|CLIENT_)?ERROR)[^\r\n]*)\r\n", re.MULTILINE)
 _BINARY = struct.Struct(">BBHBBHI4sQ")
 LISTENING = re.compile(r"listening on [0-9.]+:(\d+)")
@@ -96,12 +95,8 @@ def serving(
     first: words in front of the command. anew: start a new interpreter, so that the command line is the server's.
     """
     words = [*command(store), *(["--listen", listen] if listen else []), *options]
-    if anew or first or MEASURED & os.environ.keys():
-        with running([*first, *words], store) as served:
-            yield served
-    else:
-        with _looked_after(Warm(words[INTERPRETER:]), store) as served:
-            yield served
+    with running([*first, *words], store, anew=anew) as served:
+        yield served
 
 
 def command(store: Path | str) -> list[str]:
@@ -124,12 +119,19 @@ def running(
     store: Path | str,
     environment: Mapping[str, str] | None = None,
     descriptors: Sequence[int] = (),
+    *,
+    anew: bool = False,
 ) -> Iterator[Served]:
     """Run a server, and wait until it listens; in the end it is stopped.
 
-    words: its command, or what becomes it. descriptors: that it inherits.
+    words: its command, or what becomes it. descriptors: that it inherits. anew: start a new interpreter, also if
+    `python -m kvref` could be forked from one that has loaded it.
     """
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment, pass_fds=descriptors)
+    process: subprocess.Popen[str] | Warm
+    if anew or descriptors or list(words[: len(START)]) != START or MEASURED & os.environ.keys():
+        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment, pass_fds=descriptors)
+    else:
+        process = Warm(words[INTERPRETER:], environment=environment)
     with _looked_after(process, store) as served:
         yield served
 

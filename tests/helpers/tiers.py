@@ -21,7 +21,10 @@ NOT_UNIT: Final = frozenset({"live", "long", "programs", "serial", "nightly"})
 # Modules that start programs.
 STARTERS: Final = frozenset(
     {"subprocess", "psutil", "kvref_testbed.targets"}
-    | {f"helpers.{name}" for name in ("live", "serving", "database", "faulty", "proxy", "browser", "warm", "guide")}
+    | {
+        f"helpers.{name}"
+        for name in ("commands", "live", "serving", "database", "faulty", "proxy", "browser", "warm", "guide")
+    }
 )
 # Audit events of programs that start; of `multiprocessing` too.
 PROGRAM_EVENTS: Final = frozenset({"subprocess.Popen", "os.posix_spawn", "os.system", "os.exec", "os.fork"})

@@ -1,7 +1,8 @@
-"""`kvref serve` from a process that has loaded it already and forks: a server starts in some milliseconds of CPU.
+"""Commands of kvref from a process that has loaded them already and forks: one starts in some milliseconds of CPU.
 
 The child runs what `python -m kvref` runs, with arguments, environment, folder and limits of its own. Only its
-command line in the process list is that of the process that forked it.
+command line in the process list is that of the process that forked it. Servers and other commands have a process each
+that forks them, so that a server has only its own modules in memory.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -27,26 +28,48 @@ from typing import IO, cast
 NUMBER = struct.Struct("i")
 LIMITS = sorted({value for name, value in vars(resource).items() if name.startswith("RLIMIT_")})
 LONGEST = 1 << 20  # bytes of a request
+# Coverage of processes needs a start of its own in each.
+MEASURED = {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
 
 
 class Warm:
-    """A server's process, to be used like a `subprocess.Popen`."""
+    """A server's process, or that of another command, to be used like a `subprocess.Popen`.
 
-    def __init__(self, arguments: Sequence[str]) -> None:
+    Args:
+        arguments: `kvref`, the command, and its words.
+        streams: descriptors of input, output and error output of another command; of a server, `stderr` is a pipe.
+        environment: of the process; by default this one's.
+        folder: where it runs; by default where this process does.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        streams: tuple[int, int, int] | None = None,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
         self.args = list(arguments)
         self.returncode: int | None = None
-        reading, writing = os.pipe()
+        self.stderr: IO[str] | None = None
         self._state, state = os.pipe()
+        passed, closed = list(streams or ()), [state]
+        if streams is None:
+            reading, writing = os.pipe()
+            self.stderr = os.fdopen(reading, "r")
+            passed.append(writing)
+            closed.append(writing)
         try:
             limits = {number: resource.getrlimit(number) for number in LIMITS}
-            request = json.dumps([self.args, dict(os.environ), str(Path.cwd()), list(limits.items())]).encode()
-            _forking().sendmsg(
-                [request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [writing, state]).tobytes())]
+            environment = dict(os.environ if environment is None else environment)
+            request = json.dumps([self.args, environment, str(folder or Path.cwd()), list(limits.items())]).encode()
+            descriptors = array.array("i", [state, *passed])
+            _forking("serve" if streams is None else "commands").sendmsg(
+                [request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors.tobytes())]
             )
         finally:
-            os.close(writing)
-            os.close(state)
-        self.stderr: IO[str] | None = os.fdopen(reading, "r")
+            for each in closed:
+                os.close(each)
         (self.pid,) = NUMBER.unpack(os.read(self._state, NUMBER.size))
 
     def poll(self) -> int | None:
@@ -85,11 +108,11 @@ class Warm:
 
 
 @cache
-def _forking() -> socket.socket:
+def _forking(what: str) -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LONGEST)
     with theirs:
-        process = subprocess.Popen([sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()])
+        process = subprocess.Popen([sys.executable, __file__, what, str(theirs.fileno())], pass_fds=[theirs.fileno()])
 
     def end() -> None:
         ours.close()
@@ -102,8 +125,9 @@ def _forking() -> socket.socket:
 class Forker:
     """The process that forks; `requests` reports its children."""
 
-    def __init__(self, requests: socket.socket) -> None:
+    def __init__(self, requests: socket.socket, load: Callable[[str], object]) -> None:
         self._requests = requests
+        self._load = load  # gets the command of each request
         self._states: dict[int, int] = {}  # process -> where its end is written
         self._woken, self._wake = os.pipe()
         for each in (self._woken, self._wake):
@@ -120,39 +144,44 @@ class Forker:
                 os.read(self._woken, 1000)
                 self._tell_ended()
             if self._requests in ready:
-                request, (stderr, state) = self._request()
+                request, state, streams = self._request()
                 if not request:
                     return None
-                arguments = self._fork(request, stderr, state)
+                arguments = self._fork(request, state, streams)
                 if arguments is not None:
                     return arguments
 
-    def _request(self) -> tuple[bytes, tuple[int, int]]:
-        request, passed, _, _ = self._requests.recvmsg(LONGEST, socket.CMSG_SPACE(2 * NUMBER.size))
+    def _request(self) -> tuple[bytes, int, list[int]]:
+        request, passed, _, _ = self._requests.recvmsg(LONGEST, socket.CMSG_SPACE(4 * NUMBER.size))
         if not request:
-            return b"", (-1, -1)
+            return b"", -1, []
         descriptors = array.array("i")
         descriptors.frombytes(passed[0][2])
-        return request, cast("tuple[int, int]", tuple(descriptors))
+        state, *streams = descriptors
+        return request, state, streams
 
-    def _fork(self, request: bytes, stderr: int, state: int) -> list[str] | None:
+    def _fork(self, request: bytes, state: int, streams: list[int]) -> list[str] | None:
+        arguments, environment, folder, limits = json.loads(request)
+        self._load(arguments[1])
         pid = os.fork()
         if pid:
-            os.close(stderr)
+            for each in streams:
+                os.close(each)
             os.write(state, NUMBER.pack(pid))
             self._states[pid] = state
             return None
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.dup2(stderr, 2)
-        for each in (stderr, state, self._woken, self._wake, *self._states.values()):
+        for number, each in enumerate(streams, start=3 - len(streams)):  # a single one is for errors
+            os.dup2(each, number)
+        for each in (*streams, state, self._woken, self._wake, *self._states.values()):
             os.close(each)
         self._requests.close()
-        arguments, environment, folder, limits = json.loads(request)
         os.environ.clear()
         os.environ.update(environment)
         os.chdir(folder)
+        sys.path.insert(0, folder)  # as for `python -m kvref`
         for number, (soft, hard) in limits:
             resource.setrlimit(number, (soft, hard))
         return cast("list[str]", arguments)
@@ -167,12 +196,22 @@ class Forker:
             os.close(state)
 
 
+def load_command(name: str) -> None:
+    """Load a command of kvref, if there is one of that name."""
+    entry = commands().get(name)
+    if entry is not None:
+        entry.load()
+
+
 if __name__ == "__main__":
-    sys.path.remove(str(Path(__file__).parent))  # as for `python -m kvref`, the tests' modules are none of its own
+    # As for `python -m kvref`, the tests' modules are none of its own.
+    sys.path[:] = [each for each in sys.path if Path(each) not in (Path(__file__).parent, Path(__file__).parents[1])]
     import kvref.cli.serve
     import kvref.storage.sqlite.store
+    from kvref.cli.registry import commands
 
-    found = Forker(socket.socket(fileno=int(sys.argv[1]))).run()
+    what, descriptor = sys.argv[1:]
+    found = Forker(socket.socket(fileno=int(descriptor)), load_command if what == "commands" else str).run()
     if found is not None:
         sys.argv = found
         kvref.cli.main()

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from helpers.live import nightly
 from helpers.serving import Served, serving
 from server.conversations import Peer, converse, frame
 
@@ -128,7 +129,7 @@ class _Peer(Peer):
             return str(error)
 
 
-@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
+@pytest.mark.parametrize("profile", ["kvref", nightly("mysql-8.0"), nightly("mysql-5.6")])
 @pytest.mark.parametrize("at_once", [False, True])
 def test_the_fast_path_answers_as_the_general_one(tmp_path: Path, profile: str, at_once: bool) -> None:
     """The same conversation with servers that keep no rows, a handful, all of them, and one of two processes."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pymysql
 import pytest
 from helpers.database import database_or_skip, sql
-from helpers.live import MYSQL_8, nightly
+from helpers.live import MYSQL_8, MYSQL_9, nightly
 from helpers.row_cache_checker import OPTIONS, SERVE
 from helpers.serving import serving
 from server.conversations import CLIENTS, Peer, converse
@@ -79,7 +79,7 @@ class Base:
 
 @pytest.fixture(
     scope="module",
-    params=[MYSQL_8, nightly("mysql-9.7"), "mariadb", "row-cache", "row-cache-with-log-files"],
+    params=[MYSQL_8, MYSQL_9, "mariadb", "row-cache", "row-cache-with-log-files"],
 )
 def database(request: pytest.FixtureRequest) -> Iterator[Base]:
     if request.param.startswith("row-cache"):

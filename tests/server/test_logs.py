@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.database import database_or_skip, kvref, sql
+from helpers.commands import kvref
+from helpers.database import database_or_skip, sql
 from helpers.live import MYSQL_8
 from helpers.serving import Served, ask, command, serving
 from helpers.waiting import until, until_listening

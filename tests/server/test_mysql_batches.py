@@ -9,7 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import pytest
-from helpers.database import database_or_skip, kvref, map_table, sql, until_one_waits, until_rows
+from helpers.commands import kvref
+from helpers.database import database_or_skip, map_table, sql, until_one_waits, until_rows
 from helpers.live import MYSQL_8
 from helpers.serving import Served, ask, serving
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 from helpers.database import database_or_skip, sql
-from helpers.live import MYSQL_8
+from helpers.live import MYSQL_8, MYSQL_9
 from helpers.proxy import PING, Proxy, proxy_to
 from helpers.serving import Served, ask, serving
 from server.at_once import Crowd, answer, put
@@ -23,7 +23,7 @@ from kvref_testbed.targets import SQLServer
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
 
-@pytest.fixture(scope="module", params=[MYSQL_8, "mysql-9.7", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, MYSQL_9, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param, ("--innodb-rollback-on-timeout=ON",)) as server:
         sql(server, "CREATE USER 'kv'@'%'", "GRANT ALL ON *.* TO 'kv'@'%'")

@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.commands import kvref
 from helpers.database import database_or_skip, sql
 from helpers.http_client import fetch
 from helpers.live import nightly
@@ -479,16 +479,5 @@ def test_what_several_stores_cannot_do_is_rejected(
     first, second = sqlite_database(tmp_path / "1"), sqlite_database(tmp_path / "2", RENAME)
     with serving(tmp_path, first, second):
         pass
-    words = [
-        sys.executable,
-        "-m",
-        "kvref",
-        "serve",
-        "--config",
-        str(tmp_path / "kvref.toml"),
-        "--listen",
-        "127.0.0.1:0",
-        *options,
-    ]
-    refused = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    refused = kvref("serve", "--config", tmp_path / "kvref.toml", "--listen", "127.0.0.1:0", *options)
     assert (refused.returncode, text in refused.stderr) == (code, True), refused.stderr

@@ -10,13 +10,13 @@ import sqlite3
 import ssl
 import struct
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from helpers.commands import kvref
 from helpers.database import database_or_skip, sql
 from helpers.serving import Served, ask, serving, sockets, workers
 from helpers.waiting import until
@@ -219,8 +219,7 @@ REFUSED = [
 
 
 def kvref_serve(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kvref", "serve", "--listen", "127.0.0.1:0", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return kvref("serve", "--listen", "127.0.0.1:0", *arguments)
 
 
 @pytest.mark.parametrize(("arguments", "text"), REFUSED)
@@ -255,9 +254,8 @@ def test_a_memory_cache_is_refused_at_the_start_and_by_a_reload(served: Served, 
 
 
 def test_a_port_in_use(served: Served, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kvref", "serve", *TWO, "--create", "--store", f"sqlite:///{tmp_path}/y.sqlite"]
-    command += ["--listen", f"127.0.0.1:{served.port}"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    words = ("--create", "--store", f"sqlite:///{tmp_path}/y.sqlite", "--listen", f"127.0.0.1:{served.port}")
+    result = kvref("serve", *TWO, *words)
     assert result.returncode == 2
     assert "Address already in use: choose another --listen" in result.stderr
 

@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from cli.test_serve import kvref
+from helpers.commands import kvref
 from helpers.serving import ask, serving
 
 from kvref.addresses import connect
