@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from helpers.commands import kvref
 from helpers.faulty import Kvref
 
 VERSION = b"VERSION 9.9.9\r\n"
@@ -112,8 +112,7 @@ def in_folder(tmp_path: Path) -> Kvref:
     """Return a function that runs a command of kvref in an empty directory, its report in `out`."""
 
     def run(*arguments: str, command: str = "conform") -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "kvref", command, *arguments]
-        words += ["--report", "out"] if command == "conform" else []
-        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False)
+        report = ["--report", "out"] if command == "conform" else []
+        return kvref(command, *arguments, *report, folder=tmp_path, timeout=280)
 
     return run

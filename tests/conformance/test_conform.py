@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.commands import kvref
 from helpers.live import target_or_skip
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -22,16 +23,7 @@ def conform(tmp_path: Path) -> Run:
     """Return a function that runs `kvref conform` in an empty directory."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "kvref", "conform", *arguments]
-        return subprocess.run(
-            command,
-            cwd=tmp_path,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=500,
-            check=False,
-        )
+        return kvref("conform", *arguments, folder=tmp_path, environment={**os.environ, **environment}, timeout=500)
 
     return run
 

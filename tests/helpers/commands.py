@@ -17,6 +17,7 @@ from tempfile import TemporaryFile
 from helpers.warm import MEASURED, Warm
 
 UNLOADED = {"bench"}  # starts threads when it is loaded, which no fork has
+OF_INTERPRETER = {"PYTHONPATH"}  # variables that an interpreter reads at its start
 
 
 def kvref(
@@ -39,7 +40,8 @@ def kvref(
         subprocess.TimeoutExpired: it did not end in time.
     """
     arguments = ["kvref", *map(str, words)]
-    if not words or words[0] in UNLOADED or MEASURED & os.environ.keys():
+    variables = os.environ if environment is None else environment
+    if not words or words[0] in UNLOADED or OF_INTERPRETER & variables.keys() or MEASURED & os.environ.keys():
         return subprocess.run(
             [sys.executable, "-m", *arguments], cwd=folder, env=environment, input=typed,
             capture_output=True, text=True, timeout=timeout, check=False,
