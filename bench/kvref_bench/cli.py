@@ -1,4 +1,4 @@
-"""`kvref bench`: measure endpoints with the experiments of the articles, compare and export runs.
+"""`kvref bench`: measure endpoints with the experiments of the articles, compare runs.
 
 The work is done in `kvref_bench`; results go to standard output, progress to standard error. Exit code 0 measured,
 2 not, or not to the end, 130 ended by Ctrl-C; what was measured until then is kept.
@@ -23,7 +23,7 @@ from kvref_bench.display import Screen, duration
 from kvref_bench.experiment import STOPPED
 from kvref_bench.order import estimate
 from kvref_bench.runs import compare as comparing
-from kvref_bench.runs import document, export, folder
+from kvref_bench.runs import document, folder
 from kvref_bench.runs.selection import Selection
 from kvref_testbed.targets import catalogue
 
@@ -276,17 +276,3 @@ def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
         click.echo(f"{server}: {words}")
     for text in (*found.warnings, *found.left_out):
         click.echo(text)
-
-
-@command.command("export")
-@click.argument("path", metavar="RUN")
-@click.option("--format", "form", type=click.Choice(list(export.FORMATS)), required=True, help="Format to write.")
-@click.option("--out", metavar="DIR", required=True, help="Directory for the files.")
-@_as_json
-def export_(path: str, form: str, out: str, as_json: bool) -> None:
-    """Write a RUN in the format of another tool.
-
-    hlog and hgrm are HdrHistogram formats, memtier is the JSON of memtier_benchmark, csv exports the tables unchanged.
-    """
-    written = [str(each) for each in export.export(folder.read(path), form, out)]
-    click.echo(json.dumps(written, indent=2) if as_json else "\n".join(written))
