@@ -17,7 +17,7 @@ from kvref_bench.load.result import WorkerResult
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_bench.load.session import Crowd, Session
+    from kvref_bench.load.session import Crowd
     from kvref_bench.load.work import Task
 
 _TICK: Final = 0.02  # seconds between looks at the channel and at what is still running
@@ -35,6 +35,19 @@ class Line(Protocol):
 
     def progress(self, what: Progress) -> None:
         """Report the progress of a second."""
+
+
+class Timed(Protocol):
+    """A session as the clock sees it."""
+
+    def start(self) -> None:
+        """Send the first request."""
+
+    def open(self) -> int:
+        """Return the number of operations without an answer."""
+
+    def take_pieces(self, before: int) -> None:
+        """See `load.session.Session`; called only if replies are of several operations."""
 
 
 class Connection:
@@ -71,7 +84,7 @@ class Point:
         task: Task,
         channel: Line,
         crowd: Crowd,
-        sessions: Sequence[Session],
+        sessions: Sequence[Timed],
         connections: Sequence[Connection] = (),
     ) -> None:
         self._task = task
