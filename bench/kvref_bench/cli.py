@@ -17,7 +17,7 @@ import click
 from kvref.addresses import parse_address
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, printable
-from kvref_bench import benchmark, judged, link, scenario, specs, summary
+from kvref_bench import benchmark, judged, scenario, specs, summary
 from kvref_bench import quick as quicker
 from kvref_bench.display import Screen, duration
 from kvref_bench.experiment import STOPPED
@@ -92,11 +92,6 @@ def command() -> None:
 @click.option("--processes", type=click.IntRange(1, 1024), metavar="N", help="Maximum number of load worker processes.")
 @click.option("--pin", is_flag=True, help="Pin each load worker to a CPU.")
 @click.option(
-    "--via-namespace",
-    metavar="RATE[,DELAY]",
-    help="Run the load workers behind an emulated network link, for example 1gbit. Requires root.",
-)
-@click.option(
     "--dask", metavar="SCHEDULER", help="Run the load workers on the Dask cluster of this scheduler, tcp://HOST:PORT."
 )
 @click.option(
@@ -140,14 +135,12 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
 
 
 def _workers(options: dict[str, Any]) -> benchmark.Workers:
-    shaped, dask, control = options["via_namespace"], options["dask"], options["control_host"]
-    if dask is not None and (options["pin"] or shaped):
-        raise KvrefError("--pin and --via-namespace apply only to workers on this machine: remove them or --dask")
+    dask, control = options["dask"], options["control_host"]
+    if dask is not None and options["pin"]:
+        raise KvrefError("--pin applies only to workers on this machine: remove it or --dask")
     if control is not None and dask is None:
         raise KvrefError("--control-host applies only to workers of a cluster: add --dask")
-    return benchmark.Workers(
-        options["processes"], options["pin"], link.shape(shaped) if shaped else None, dask, control
-    )
+    return benchmark.Workers(options["processes"], options["pin"], dask, control)
 
 
 def _show(outcome: Outcome, as_json: bool) -> None:
