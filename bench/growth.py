@@ -35,10 +35,8 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
 from kvref_bench.load.engine import local
 from kvref_bench.load.work import Clock, Keys, Values, Work
-from kvref_bench.pairs import cpus
 from kvref_bench.pairs.clients import answered
 from kvref_bench.pairs.document import insert_table, read, write
-from kvref_bench.pairs.readings import Onlooker, Readings, Timed
 from kvref_bench.peers import PeerSpec
 from kvref_bench.peers.mysql_tables import CONTAINERS, MySQLTables
 from kvref_bench.peers.rows import DATABASE
@@ -47,6 +45,8 @@ from kvref_bench.runs import machine
 from kvref_bench.runs.merge import percentile
 from kvref_bench.scenario.records import Table
 from kvref_bench.sql import login
+from kvref_bench.turns import cpus
+from kvref_bench.turns.readings import Onlooker, Readings, Timed
 from kvref_testbed.targets import QUIET
 
 if TYPE_CHECKING:

@@ -24,9 +24,10 @@ import click
 
 from kvref.errors import KvrefError
 from kvref_bench.errors import BenchError
-from kvref_bench.pairs import cpus, document
+from kvref_bench.pairs import document
 from kvref_bench.pairs.measure import Settings, measure
 from kvref_bench.pairs.rows import COUNT, Row, rows
+from kvref_bench.turns import cpus
 from kvref_testbed.targets import Terminal
 
 PATH = click.Path(dir_okay=False, path_type=Path)

@@ -35,8 +35,8 @@ from pymemcache.client.base import Client
 from rich.console import Console
 from rich.table import Table
 
-from kvref_bench.pairs.readings import Readings
 from kvref_bench.peers.processes import process_at
+from kvref_bench.turns.readings import Readings
 from kvref_testbed.targets import SQLServer, kvref_server, sql_server
 
 LOGGED: Final = ("--server-id=1", "--log-bin=binlog")

@@ -33,14 +33,14 @@ from kvref_bench import peers
 from kvref_bench.load import coordinator
 from kvref_bench.load.engine import local
 from kvref_bench.load.work import Clock, Keys, Values, Work
-from kvref_bench.pairs import cpus
 from kvref_bench.pairs.clients import answered
 from kvref_bench.pairs.document import write
-from kvref_bench.pairs.readings import Onlooker
 from kvref_bench.peers import PeerSpec
 from kvref_bench.runs import machine
 from kvref_bench.runs.merge import percentile
 from kvref_bench.scenario.records import Table
+from kvref_bench.turns import cpus
+from kvref_bench.turns.readings import Onlooker
 from kvref_testbed.targets import QUIET
 
 if TYPE_CHECKING:

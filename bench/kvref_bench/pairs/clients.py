@@ -11,10 +11,10 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
 from kvref_bench.load.drivers import memcaslap, sysbench
 from kvref_bench.load.work import Clock
-from kvref_bench.pairs import cpus
-from kvref_bench.pairs.readings import Onlooker, Readings, Timed
 from kvref_bench.pairs.rows import VALUE, Generated, Memcaslap
 from kvref_bench.runs.merge import Merged
+from kvref_bench.turns import cpus
+from kvref_bench.turns.readings import Onlooker, Readings, Timed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from kvref_bench.load.coordinator import Engine
     from kvref_bench.load.result import WorkerResult
     from kvref_bench.load.work import Keys, Work
-    from kvref_bench.pairs.cpus import Split
     from kvref_bench.pairs.rows import Load
     from kvref_bench.pairs.servers import Server
+    from kvref_bench.turns.cpus import Split
 
 WINDOW: Final = 1024  # keys: what memcaslap counts in
 SWEEP: Final = 100  # keys in each get of a sweep

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kvref_bench.load.engine import local
-from kvref_bench.pairs import cpus
 from kvref_bench.pairs.clients import Clients, Done
 from kvref_bench.pairs.rows import COUNT, table
 from kvref_bench.pairs.servers import boot, require_durable
+from kvref_bench.turns import cpus
 from kvref_testbed.targets import QUIET, MissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kvref_bench.pairs.cpus import Split
     from kvref_bench.pairs.rows import Row, ServerName
     from kvref_bench.pairs.servers import Server
+    from kvref_bench.turns.cpus import Split
     from kvref_testbed.targets.progress import Progress
 
 Pair = tuple[Done, Done]

@@ -19,11 +19,12 @@ from urllib.parse import quote
 
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
-from kvref_bench.pairs import cpus, floor
+from kvref_bench.pairs import floor
 from kvref_bench.peers import PeerSpec, processes, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
 from kvref_bench.sql import login
+from kvref_bench.turns import cpus
 from kvref_testbed.targets import QUIET, MissingError, kvref_server
 from kvref_testbed.targets.ports import free_port
 

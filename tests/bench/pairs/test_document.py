@@ -9,9 +9,9 @@ import pytest
 from kvref_bench.errors import BenchError
 from kvref_bench.pairs import document
 from kvref_bench.pairs.clients import Done
-from kvref_bench.pairs.cpus import Split
 from kvref_bench.pairs.measure import Measured, Settings
 from kvref_bench.pairs.rows import rows
+from kvref_bench.turns.cpus import Split
 
 pytestmark = pytest.mark.programs
 

@@ -16,14 +16,15 @@ from live import missing_skips
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.engine import local
-from kvref_bench.pairs import cpus, document
+from kvref_bench.pairs import document
 from kvref_bench.pairs.clients import Clients, Done
-from kvref_bench.pairs.cpus import Split
 from kvref_bench.pairs.measure import Settings, measure, pair
 from kvref_bench.pairs.rows import Generated, Row, Side, Sysbench, rows, table
 from kvref_bench.pairs.servers import Server, boot, require_durable
 from kvref_bench.peers import wire
 from kvref_bench.peers.mysql_tables import MySQLTables
+from kvref_bench.turns import cpus
+from kvref_bench.turns.cpus import Split
 from kvref_bench.workload.keys import key
 from kvref_testbed.targets import MissingError
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from kvref_bench.errors import BenchError
-from kvref_bench.pairs import cpus
+from kvref_bench.turns import cpus
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import psutil
 
-from kvref_bench.pairs import cpus
+from kvref_bench.turns import cpus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
