@@ -25,6 +25,7 @@ from kvref_bench.order import estimate
 from kvref_bench.runs import compare as comparing
 from kvref_bench.runs import document, folder
 from kvref_bench.runs.selection import Selection
+from kvref_bench.turns import commands as turns
 from kvref_testbed.targets import catalogue
 
 if TYPE_CHECKING:
@@ -269,3 +270,7 @@ def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
         click.echo(f"{server}: {words}")
     for text in (*found.warnings, *found.left_out):
         click.echo(text)
+
+
+for _each in turns.COMMANDS:
+    command.add_command(_each)

@@ -1,6 +1,6 @@
 """What the row cache over a database server saves, and how old its replies are, by the share of SQL writes.
 
-The data are those of `python bench/row_cache.py --json row_cache.json` in the folder of runs.
+The data are those of `kvref bench row-cache --json row_cache.json` in the folder of runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from support import gather, style
 from support.answer import Answer, cannot_tell, figures
 
 FILE: Final = "row_cache.json"
-MAKES: Final = "python bench/row_cache.py --json notebooks/data/laptop/row_cache.json"
+MAKES: Final = "kvref bench row-cache --json notebooks/data/laptop/row_cache.json"
 MODES: Final = ("off", "strong", "local", "fast")  # "local" is strong with the files of the log
 LIMIT_MS: Final = 10  # `row_cache_staleness` of the mode `fast` in that script
 LIMITS: Final = (

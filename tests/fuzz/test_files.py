@@ -25,8 +25,8 @@ from kvref.server.listeners.authentication import read_users
 from kvref.server.listeners.listener import listener
 from kvref.server.settings import parse, read_file
 from kvref_bench import scenario
-from kvref_bench.pairs import document as pairs
 from kvref_bench.runs import folder, verdict
+from kvref_bench.turns import report as turns
 from kvref_bench.workload.keys import read_file as read_keys
 from kvref_conformance import corpus, own_deviations, probe
 from kvref_conformance.case import Setup, Shape, case, eventually, send, send_unanswered, sql
@@ -140,7 +140,7 @@ until = 2999-01-01
 flaky = true
 """
 PROFILE: Final = b'profile = "kvref"\n[features]\ncas = false\n'
-PAIRS: Final = b'{"version": %d, "rows": []}' % pairs.VERSION
+PAIRS: Final = b'{"version": %d, "rows": []}' % turns.VERSION
 
 
 def read_configuration(path: Path) -> None:
@@ -175,7 +175,7 @@ KINDS: Final = {
         "own.toml", DEVIATIONS, lambda path: own_deviations.load(path, "kvref", "1", update=True), "toml"
     ),
     "profile": Kind("profile.toml", PROFILE, probe.read, "toml"),
-    "pairs": Kind("pairs.json", PAIRS, pairs.read, "json"),
+    "pairs": Kind("pairs.json", PAIRS, lambda path: turns.read(path, "rows"), "json"),
     "scenario": Kind("s.toml", scenario_file(), lambda path: scenario.load(str(path), "small"), "toml"),
     "keys": Kind("keys", b"one\ntwo\n", lambda path: read_keys(str(path)), ""),
     "run": Kind("run.json", b"", read_run, "json"),

@@ -35,6 +35,13 @@ class Readings:
         """Read the last time."""
         self._last = self._read()
 
+    def __enter__(self) -> Self:
+        self.begin()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
     def used(self) -> dict[str, float]:
         """Return the CPU seconds in between, by name."""
         return {name: self._last[name] - self._first[name] for name in self._pids}
