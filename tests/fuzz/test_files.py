@@ -35,7 +35,6 @@ from kvref_conformance.matrix import column
 from kvref_conformance.steps import Pause
 from kvref_conformance.triage import replay_file
 from kvref_conformance.verdict import Verdict
-from support import matrix as analysed
 
 REPLACED: Final = 400 if FULL else 60
 BROKEN: Final = 200 if FULL else 40
@@ -166,7 +165,6 @@ KINDS: Final = {
     "replay": Kind("failure.json", failure(), replay_file.read, "json"),
     "report": Kind("report.jsonl", report(), column.read, "lines"),
     "packed report": Kind("report.jsonl.gz", report(), column.read, "lines"),
-    "analysed report": Kind("report.jsonl", report(), analysed.read, "lines"),
     "verdict": Kind("report.jsonl", report(), verdict.read, "lines"),
     "transcript": Kind("t.jsonl", TRANSCRIPT, corpus.read, "lines"),
     "configuration": Kind("kvref.toml", CONFIGURATION, read_configuration, "toml"),
@@ -296,7 +294,7 @@ DEEP: Final = b"[" * 100_000
         ("f.jsonl", DEEP, ["replay", "f.jsonl"]),
         ("report.jsonl", b"9" * 6000, ["matrix", "report.jsonl"]),
         ("report.jsonl.gz", gzip.compress(report())[:-9] + b"x" * 9, ["matrix", "report.jsonl.gz"]),
-        ("run.json", DEEP, ["bench", "export", ".", "--format", "csv", "--out", "out"]),
+        ("run.json", DEEP, ["bench", "compare", ".", "."]),
         ("kvref.toml", b"x = " + DEEP, ["serve", "--create", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
         ("kvref.toml", b'[[listener]]\naddress = "127.0.0.1:0"\nauth_file = "\\u0000"\n', ["serve", "--create", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
     ],

@@ -1,4 +1,4 @@
-"""What a server costs beside its load: memory of idle connections, the first reply of a newcomer, its start.
+"""What a server costs apart from its load: memory of idle connections, the first reply of a newcomer, its start.
 
 `memory`: resident memory of the server's process and of its children; shared pages count once for each process. A
 figure is the growth from the first point that has connections, so that the memory of the first get (statements, pages
