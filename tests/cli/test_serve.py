@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from serving import ask, running, serving
+from helpers.serving import ask, running, serving
 
 
 def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from database import kvref, sql
+from helpers.database import kvref, sql
 
 from kvref import collations
 from kvref_testbed.targets import SQLServer

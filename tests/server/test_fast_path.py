@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from helpers.serving import Served, serving
 from server.conversations import Peer, converse, frame
-from serving import Served, serving
 
 from kvref import collations, profiles
 from kvref.storage.sqlite.store import SQLiteStore
@@ -128,7 +128,6 @@ class _Peer(Peer):
             return str(error)
 
 
-@pytest.mark.serial  # a binary command was not answered for a minute with six copies of it at once; the cause is not found
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
 @pytest.mark.parametrize("at_once", [False, True])
 def test_the_fast_path_answers_as_the_general_one(tmp_path: Path, profile: str, at_once: bool) -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from serving import ask, serving
+from helpers.serving import ask, serving
 
 # Requirements that the demo table is enough for.
 CORE = ("KV-CORE-*", "KV-PARSE-*", "KV-FLAG-*", "KV-SET-*", "KV-ARITH-*", "KV-MGET-*", "KV-FLUSH-*", "KV-META-*")

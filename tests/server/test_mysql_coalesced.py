@@ -8,10 +8,10 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8
+from helpers.serving import Served, serving
 from server.at_once import Crowd, common_statements, got, put
-from serving import Served, serving
 
 from kvref_testbed.targets import SQLServer
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8
+from helpers.serving import ask, serving
 from server.at_once import Crowd, crowd_of_readers
-from serving import ask, serving
 
 from kvref_testbed.targets import SQLServer
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, map_table, sql, stopped
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql, stopped
+from helpers.live import MYSQL_8
+from helpers.serving import serving
 from server.at_once import Crowd, crowd_of_readers, got, put
-from serving import serving
 
 from kvref_testbed.targets import SQLServer
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from database import database_or_skip, sql
-from live import MYSQL_8
-from serving import ask, serving
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8
+from helpers.serving import ask, serving
 
 from kvref.cli import main
 from kvref_testbed.targets import SQLServer

@@ -12,11 +12,11 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import pytest
-from database import database_or_skip, sql
-from live import MYSQL_8
-from proxy import PING, Proxy, proxy_to
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8
+from helpers.proxy import PING, Proxy, proxy_to
+from helpers.serving import Served, ask, serving
 from server.at_once import Crowd, answer, put
-from serving import Served, ask, serving
 
 from kvref_testbed.targets import SQLServer
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pymysql
 import pytest
-from live import MYSQL_8, missing_skips
-from serving import Served, ask, serving
-from waiting import until_equal
+from helpers.live import MYSQL_8, missing_skips
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until_equal
 
 from kvref_testbed import targets
 from kvref_testbed.targets.servers import SQLServer

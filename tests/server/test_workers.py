@@ -17,11 +17,11 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from database import database_or_skip, sql
+from helpers.database import database_or_skip, sql
+from helpers.serving import Served, ask, serving, sockets, workers
+from helpers.waiting import until
 from server.listeners.talk import authority, trusting
 from server.writers import SHARED, Writer, differences
-from serving import Served, ask, serving, sockets, workers
-from waiting import until
 
 TWO = ("--workers", "2")
 
@@ -352,7 +352,8 @@ def test_signals_to_all_processes_are_the_parents_to_decide(served: Served) -> N
 
 @pytest.mark.nightly
 def test_a_drain_answers_commits_open_batches_and_ends() -> None:
-    batch = ("--set", "daemon_memcached_w_batch_size=10", "--set", "daemon_memcached_r_batch_size=10")
+    settings = ("daemon_memcached_w_batch_size=10", "daemon_memcached_r_batch_size=10", "innodb_api_trx_level=0")
+    batch = [word for each in settings for word in ("--set", each)]
     with database_or_skip("mysql-8.0") as database:
         with serving(f"{database.dsn}?connections=8", *TWO, *batch) as served, clients(served, 4) as many:
             for number, client in enumerate(many):

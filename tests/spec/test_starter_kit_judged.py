@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from waiting import until
+from helpers.waiting import until
 
 from kvref_testbed.targets.ports import free_port
 

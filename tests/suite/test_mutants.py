@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from live import nightly
+from helpers.live import nightly
 
 import kvref_testbed.mutants
 from kvref_conformance.verdict import FAILS

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from waiting import until
+from helpers.waiting import until
 
 from kvref.cli import main
 from kvref.errors import KvrefError

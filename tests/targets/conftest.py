@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref_testbed import targets
 

@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from live import missing_skips
-from waiting import until
+from helpers.live import missing_skips
+from helpers.waiting import until
 
 from kvref.errors import SuiteError, TargetError
 from kvref_conformance import corpus

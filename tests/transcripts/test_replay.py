@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import missing_skips, target_or_skip
+from helpers.live import missing_skips, target_or_skip
 
 from kvref_testbed import targets
 

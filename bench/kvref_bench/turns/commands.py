@@ -86,7 +86,7 @@ def _show(points: Sequence[Point], columns: Sequence[Column], file: Path | None,
 @click.option("--keys", default=rows.COUNT, show_default=True, type=click.IntRange(128), help="Keys in the table.")
 @_processors
 @click.option("--kvref-option", "options", multiple=True, help="Further option of `kvref serve`. Repeatable.")
-@click.option("--compiled", "venv", type=DIRECTORY, help="Environment of `.ci/compiled`, for the rows compiled-*.")
+@click.option("--compiled", "venv", type=DIRECTORY, help="Environment of `.ci/build venv`, for the rows compiled-*.")
 @_json
 def pairs(names: str | None, file: Path | None, server_cpus: str, client_cpus: str, **given: Any) -> None:
     """Compare kvref with the plugin, memcached and SQL in interleaved pairs.

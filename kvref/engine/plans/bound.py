@@ -59,8 +59,10 @@ class Bound:
     def settle(self) -> None:
         """Add what the decided commands count to the counters of `stats`, and their accesses to the log."""
         if self.counted:
-            if len(self.counted) == 1:
-                self.counters.add(self.counted[0])
+            first = self.counted[0]
+            times = self.counted.count(first)
+            if times == len(self.counted):
+                self.counters.add(first, times)
             else:
                 for names, times in Counter(self.counted).items():
                     self.counters.add(names, times)

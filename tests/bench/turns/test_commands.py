@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref.cli import main
 from kvref_bench.turns import report

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
-from live import missing_skips
+from helpers.live import missing_skips
 
 from generators import growth as charts
 from kvref.cli import main

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli.test_serve import kvref
-from serving import ask, serving
+from helpers.serving import ask, serving
 
 from kvref.addresses import connect
 from kvref.client import AsyncMappedClient, MappedClient

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip
-from live import MYSQL_8, nightly
-from row_cache_checker import OPTIONS, SERVE, create_tables, local_dsn
-from serving import Served, serving
+from helpers.database import database_or_skip
+from helpers.live import MYSQL_8, nightly
+from helpers.row_cache_checker import OPTIONS, SERVE, create_tables, local_dsn
+from helpers.serving import Served, serving
 
 from kvref_testbed.targets import SQLServer
 

@@ -78,7 +78,7 @@ class SQLiteExecutor:
         self._lock_wait = lock_wait
         self._loop = asyncio.get_running_loop()
         self._isolation = isolation
-        self._commits = GroupCommit(store, self._committed, lambda: self._commands)
+        self._commits = GroupCommit(store, self)
         self.transactions = Transactions(store, isolation, self._commits.commit_store)
         # Where every write is a transaction, nothing outlives a command: one without content serves all connections.
         self._common = None if isolation.batches else Transaction()
@@ -89,7 +89,7 @@ class SQLiteExecutor:
         self._unchanged = store.watch.unchanged
         self._looked_at = -math.inf  # loop time of the last look at what others did to the file
         self._valid = False  # then nothing was kept that they changed
-        self._commands = 0  # so far
+        self.commands = 0  # see `Committing`
         self._fast_paths: dict[tuple[CachedTable, Right, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
         self.plans = plans and not isolation.batches
@@ -191,7 +191,7 @@ class SQLiteExecutor:
         Args:
             now: loop time.
         """
-        self._commands += 1
+        self.commands += 1
         if now - self._looked_at < LOOK_EVERY and (not self._valid or self._unchanged()):
             return self._valid
         self._looked_at = now
@@ -210,8 +210,9 @@ class SQLiteExecutor:
         """Commit the pending writes; commands that wait for them are notified when they are on disk."""
         self._commits.commit()
 
-    def _committed(self, lost: bool) -> int:
-        writes = self.transactions.settled(lost=lost)
+    def committed(self, *, lost: bool) -> int:
+        """See `Committing`."""
+        writes = self.transactions.settled(lost=lost) if self.transactions.touched else 0
         if lost:
             self._wake_soon()
         return writes
