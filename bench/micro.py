@@ -23,8 +23,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from functools import cache, partial
-from itertools import islice
+from hashlib import sha256
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -44,9 +46,15 @@ from kvref.server.server import Server, lock_wait
 from kvref.server.settings import parse
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.stores import open_store
+from kvref_bench.load.work import Keys, Values
 from kvref_bench.peers.sqlite_tables import SQLiteTables
+from kvref_bench.scenario.records import Table
+from kvref_bench.workload.binary import HEADER, REQUEST, Binary, frame
+from kvref_bench.workload.commands import Item
+from kvref_bench.workload.keys import key
+from kvref_bench.workload.text import Text
+from kvref_bench.workload.values import value
 from kvref_testbed.targets import QUIET
-from micro_cases import MANY, Case, cases, table
 
 if TYPE_CHECKING:
     import argparse
@@ -57,6 +65,68 @@ WHILE_THE_DISK_WORKS: Final = 0.0002  # seconds between two looks whether a comm
 # A measurement of a server; returns CPU seconds.
 Measure = Callable[["Inside"], Coroutine[Any, Any, float]]
 NOWHERE: Final = Listener(Address("127.0.0.1", 0))
+
+
+MANY: Final = 100  # keys of a multi-get
+VALUES: Final = Values((100, 100))
+LENGTH: Final = 17  # bytes of a key
+SETQ: Final = 0x11
+NOOP: Final = 0x0A
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One kind of exchange.
+
+    commands: in one request. keys: in one request. reply_size: bytes of its whole answer. requests: in turn.
+    """
+
+    name: str
+    keys: int
+    commands: int
+    reply_size: int
+    requests: list[bytes]
+
+
+def table(keys: int) -> Table:
+    """Return the table of the requests; its mapping is the default one."""
+    return Table("demo", "default", Keys(keys, length=LENGTH), VALUES)
+
+
+def cases(keys: int) -> tuple[Case, ...]:
+    """Return all cases for a table with this number of rows, at least MANY."""
+    names = [key(table(2 * keys).keys, number) for number in range(2 * keys)]
+    there = [Item(name, value(VALUES, name), True) for name in names[:keys]]  # noqa: FBT003 - a field of the tuple
+    missing = [Item(name, b"", False) for name in names[keys:]]  # noqa: FBT003 - as above
+    many = [there[first : first + MANY] for first in range(0, keys - MANY + 1, MANY)]
+    asked = {
+        "get hit": ("get", [[each] for each in there]),
+        "get miss": ("get", [[each] for each in missing]),
+        f"get of {MANY}": ("get", many),
+        "set": ("set", [[each] for each in there]),
+    }
+    found = []
+    for name, (verb, items) in asked.items():
+        for protocol, codec in (("text", Text()), ("binary", Binary())):
+            both = [codec.ask(verb, each) for each in items]
+            several = len(items[0]) > 1 and protocol == "binary"  # quiet gets and a noop
+            commands = MANY + 1 if several else 1
+            requests, size = [each for each, _ in both], len(both[0][1])
+            found.append(Case(f"{name}, {protocol}", len(items[0]), commands, size, requests))
+    odd = [[_any_bytes(each.name) for each in some] for some in many]
+    for words, items in (("", many), (", any bytes", odd)):
+        quiet = [
+            b"".join([frame(REQUEST, SETQ, each.name, bytes(8), each.value) for each in some]) + frame(REQUEST, NOOP)
+            for some in items
+        ]
+        found.append(Case(f"set of {MANY}, quiet binary{words}", MANY, MANY + 1, HEADER.size, quiet))
+    return tuple(found)
+
+
+def _any_bytes(name: bytes) -> Item:
+    """Return a key that no line of text has; the rest is pseudo-random ASCII, which every column takes."""
+    odd = b"\0 \n" + bytes([byte & 0x7F for byte in sha256(name).digest()[: LENGTH - 3]])
+    return Item(odd, value(VALUES, odd), True)  # noqa: FBT003 - a field of the tuple
 
 
 class Sink(asyncio.Transport):
@@ -92,7 +162,7 @@ class Inside:
             store, self.server.isolation, lock_wait(profile, self.server.settings)
         )  # fmt: skip
         self._case = case
-        self._requests = case.make()
+        self._requests = cycle(case.requests)
         self._turns: list[list[bytes]] = []
 
     def prepare(self, turns: int) -> None:

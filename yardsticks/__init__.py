@@ -13,6 +13,6 @@ Each yardstick is one module with one function `measure`, which returns what `js
 * `lines.py`: files and lines of Python by package.
 * `coverage.py`: branch coverage by package, of the last `.ci/part coverage`.
 * `tiers.py`: CPU and wall time of each tier of the tests.
-* `speed.py`: `bench/pairs.py` and `bench/micro.py`, with the machine (`machine.py`). Nothing else may run meanwhile.
+* `speed.py`: `kvref bench pairs` and `bench/micro.py`, with the machine (`machine.py`). Nothing else may run meanwhile.
 * `instructions.py`: instructions of the processor for each operation, by case of `bench/micro.py`.
 """

@@ -1,4 +1,4 @@
-"""Ratios to peers and CPU time inside the server: `bench/pairs.py` and `bench/micro.py`, with the machine they are of.
+"""Ratios to peers and CPU time inside the server: `kvref bench pairs` and `bench/micro.py`, with their machine.
 
 Nothing else may run meanwhile. `instructions.py` counts instructions of the same cases, which nothing disturbs.
 """
@@ -25,7 +25,7 @@ def measure(rows: Sequence[str] = (), pairs: int = 5, seconds: float = 3.0) -> d
     """Return the machine, ratios of pairs by row, microseconds of CPU by case.
 
     Args:
-        rows: of `bench/pairs.py`; none: all.
+        rows: of `kvref bench pairs`; none: all.
         pairs: of each row.
         seconds: of each measurement.
     """
@@ -50,7 +50,7 @@ def _pairs(rows: Sequence[str], pairs: int, seconds: float) -> dict[str, Any]:
         file = Path(folder) / "pairs.json"
         words = ["--pairs", str(pairs), "--seconds", str(seconds), "--json", str(file)]
         words += ["--rows", ",".join(rows)] if rows else []
-        _bench("pairs.py", words)
+        _run("-m", "kvref", "bench", "pairs", *words)
         measured = json.loads(file.read_text(encoding="utf-8"))
     found = {}
     for row in measured["rows"]:
@@ -62,11 +62,11 @@ def _pairs(rows: Sequence[str], pairs: int, seconds: float) -> dict[str, Any]:
 def _micro() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "micro.json"
-        _bench("micro.py", ["--fast", "-o", str(file)])
+        _run("bench/micro.py", "--fast", "-o", str(file))
         suite = pyperf.BenchmarkSuite.load(str(file))
     return {each.get_name(): {"microseconds": round(1e6 * each.median(), 3)} for each in suite.get_benchmarks()}
 
 
-def _bench(script: str, words: list[str]) -> None:
-    print(f"bench/{script} {' '.join(words)}", file=sys.stderr)
-    subprocess.run([sys.executable, f"bench/{script}", *words], cwd=ROOT, check=True)
+def _run(*words: str) -> None:
+    print(" ".join(words), file=sys.stderr)
+    subprocess.run([sys.executable, *words], cwd=ROOT, check=True)

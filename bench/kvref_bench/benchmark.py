@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from kvref_bench.display import Display
     from kvref_bench.engines import Place
-    from kvref_bench.link import Shape
     from kvref_bench.peers import OpenPeer, PeerSpec
     from kvref_bench.runs.records import Peer
     from kvref_bench.scenario import Scenario
@@ -34,13 +33,12 @@ class Workers:
     """Where load workers run.
 
     count: at most so many; None: as many as the scenario says, of a cluster all.
-    pin: each to a CPU. link: between them and everything else. dask: address of a scheduler.
+    pin: each to a CPU. dask: address of a scheduler.
     control_host: of this machine, as workers of a cluster reach it; None: found out.
     """
 
     count: int | None = None
     pin: bool = False
-    link: Shape | None = None
     dask: str | None = None
     control_host: str | None = None
 
@@ -97,7 +95,7 @@ def _place(request: Request) -> AbstractContextManager[Place]:
     if workers.dask is not None:
         return engines.cluster(workers.dask, workers.count, workers.control_host)
     count = workers.count or request.scenario.processes
-    return engines.local(count, pin=workers.pin, shape=workers.link)
+    return engines.local(count, pin=workers.pin)
 
 
 def _open(specs: Sequence[PeerSpec], stack: ExitStack, display: Display) -> dict[str, OpenPeer]:

@@ -1,4 +1,4 @@
-"""`kvref bench`: measure endpoints with the experiments of the articles, compare and export runs.
+"""`kvref bench`: measure endpoints with the experiments of the articles, compare runs.
 
 The work is done in `kvref_bench`; results go to standard output, progress to standard error. Exit code 0 measured,
 2 not, or not to the end, 130 ended by Ctrl-C; what was measured until then is kept.
@@ -17,14 +17,15 @@ import click
 from kvref.addresses import parse_address
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, printable
-from kvref_bench import benchmark, judged, link, scenario, specs, summary
+from kvref_bench import benchmark, judged, scenario, specs, summary
 from kvref_bench import quick as quicker
 from kvref_bench.display import Screen, duration
 from kvref_bench.experiment import STOPPED
 from kvref_bench.order import estimate
 from kvref_bench.runs import compare as comparing
-from kvref_bench.runs import document, export, folder
+from kvref_bench.runs import document, folder
 from kvref_bench.runs.selection import Selection
+from kvref_bench.turns import commands as turns
 from kvref_testbed.targets import catalogue
 
 if TYPE_CHECKING:
@@ -92,11 +93,6 @@ def command() -> None:
 @click.option("--processes", type=click.IntRange(1, 1024), metavar="N", help="Maximum number of load worker processes.")
 @click.option("--pin", is_flag=True, help="Pin each load worker to a CPU.")
 @click.option(
-    "--via-namespace",
-    metavar="RATE[,DELAY]",
-    help="Run the load workers behind an emulated network link, for example 1gbit. Requires root.",
-)
-@click.option(
     "--dask", metavar="SCHEDULER", help="Run the load workers on the Dask cluster of this scheduler, tcp://HOST:PORT."
 )
 @click.option(
@@ -140,14 +136,12 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
 
 
 def _workers(options: dict[str, Any]) -> benchmark.Workers:
-    shaped, dask, control = options["via_namespace"], options["dask"], options["control_host"]
-    if dask is not None and (options["pin"] or shaped):
-        raise KvrefError("--pin and --via-namespace apply only to workers on this machine: remove them or --dask")
+    dask, control = options["dask"], options["control_host"]
+    if dask is not None and options["pin"]:
+        raise KvrefError("--pin applies only to workers on this machine: remove it or --dask")
     if control is not None and dask is None:
         raise KvrefError("--control-host applies only to workers of a cluster: add --dask")
-    return benchmark.Workers(
-        options["processes"], options["pin"], link.shape(shaped) if shaped else None, dask, control
-    )
+    return benchmark.Workers(options["processes"], options["pin"], dask, control)
 
 
 def _show(outcome: Outcome, as_json: bool) -> None:
@@ -278,15 +272,5 @@ def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
         click.echo(text)
 
 
-@command.command("export")
-@click.argument("path", metavar="RUN")
-@click.option("--format", "form", type=click.Choice(list(export.FORMATS)), required=True, help="Format to write.")
-@click.option("--out", metavar="DIR", required=True, help="Directory for the files.")
-@_as_json
-def export_(path: str, form: str, out: str, as_json: bool) -> None:
-    """Write a RUN in the format of another tool.
-
-    hlog and hgrm are HdrHistogram formats, memtier is the JSON of memtier_benchmark, csv exports the tables unchanged.
-    """
-    written = [str(each) for each in export.export(folder.read(path), form, out)]
-    click.echo(json.dumps(written, indent=2) if as_json else "\n".join(written))
+for _each in turns.COMMANDS:
+    command.add_command(_each)

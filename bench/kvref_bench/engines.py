@@ -1,4 +1,4 @@
-"""Where load workers run: processes here, processes behind a shaped link, or a Dask cluster.
+"""Where load workers run: processes here, or a Dask cluster.
 
 The tasks are the same everywhere (`load.worker.run`); an engine is an executor, and an address at which its workers
 reach this machine.
@@ -11,12 +11,10 @@ import socket
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import cause_of, install
-from kvref_bench import link
 from kvref_bench.errors import BenchError
 from kvref_bench.load import engine
 
@@ -40,25 +38,16 @@ class Place:
 
 
 @contextmanager
-def local(workers: int, *, pin: bool = False, shape: link.Shape | None = None) -> Iterator[Place]:
+def local(workers: int, *, pin: bool = False) -> Iterator[Place]:
     """Run workers in processes of this machine, which end with the block.
 
     Args:
         workers: at most so many at once, 1 to 1024.
         pin: each to a CPU of its own, in turn.
-        shape: they run in a network namespace, and reach everything through a link of this shape.
-
-    Raises:
-        BenchError: there can be no such namespace.
     """
     cpus = tuple(sorted(os.sched_getaffinity(0))) if pin else ()
     facts: dict[str, object] = {"kind": "local", "workers": workers, "pinned": list(cpus)}
-    if shape is None:
-        with engine.local(workers, cpus) as pool:
-            yield Place(pool, facts)
-        return
-    with link.namespace(shape) as there, engine.local(workers, cpus, partial(link.enter, there.name)) as pool:
-        facts |= {"kind": "namespace", "rate_bits": shape.rate, "delay_s": shape.delay, "address": there.inside}
+    with engine.local(workers, cpus) as pool:
         yield Place(pool, facts)
 
 

@@ -19,70 +19,74 @@ from __future__ import annotations
 import os
 import random
 import socket
+import sqlite3
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from kvref.addresses import connect, parse_address
-from kvref.errors import cause_of
+import pymysql
+from pymysql.constants import ER
+
+from kvref import collations
 from kvref_bench.errors import BenchError
-from kvref_bench.lag_seen import Eye, Found, LockWait
+from kvref_bench.load import histogram
 from kvref_bench.load.plan import Kind
-from kvref_bench.load.result import Usage, WorkerResult
-from kvref_bench.observer import SQLITE, InnoDB, observe
+from kvref_bench.load.result import Cell, Usage, WorkerResult
+from kvref_bench.peers import wire
+from kvref_bench.peers.rows import DATABASE
+from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
+from kvref_bench.sql import login
 from kvref_bench.workload.keys import key
 from kvref_bench.workload.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from kvref_bench.observer import Name
     from kvref_bench.scenario.records import Table
+
+    Name = int | str
 
 VISIBLE: Final = Kind("set", "visible")
 UNCOMMITTED: Final = Kind("set", "uncommitted")
+UNLOCKED: Final = Kind("set", "unlocked")
+ISOLATION: Final = {VISIBLE: "READ COMMITTED", UNCOMMITTED: "READ UNCOMMITTED"}
 
 WRITES: Final = 10
 A_TICK: Final = 5
-# Bytes read of one line.
-_MAX_LINE: Final = 8192
+EVERY: Final = 0.005  # seconds between two looks
 LONGEST: Final = 20.0  # seconds, besides three intervals: 5.6.14 takes 5 and up to one interval
 
 
-def measure(
-    address: str,
-    dsn: str,
-    table: Table,
-    *,
-    trials: int,
-    interval: int,
-    seed: int = 0,
-    watch: Callable[[int], None] | None = None,
-) -> list[WorkerResult]:
+def measure(address: str, dsn: str, table: Table, *, trials: int, interval: int, seed: int = 0) -> list[WorkerResult]:
     """Measure after how long writes are seen; the rows are gone afterwards.
 
     address: HOST:PORT or unix:PATH of the memcached endpoint. dsn: of the SQL server or SQLite file behind it.
     table: prepared on that endpoint; rows beyond its own are written.
-    trials: how many. interval: `innodb_api_bk_commit_interval` in force, s.
-    seed: of the moments at which trials begin. watch: gets the number of trials that are done, each time one is.
+    trials: how many. interval: `innodb_api_bk_commit_interval` in force, s. seed: of the moments at which trials begin.
 
     Returns: one result: a count of each kind in each trial, in service timing; `open`: how many were not seen within
         20 s and three intervals, which `stopped` names.
 
     Raises:
-        BenchError: no such mapping, an endpoint that cannot be reached or that does not store.
+        BenchError: the table is missing, or the endpoint cannot be reached or does not store.
     """
-    began, cpu = time.time_ns(), os.times()
-    found = Found(LONGEST + 3 * interval)
+    began, cpu, found = time.time_ns(), os.times(), Found(LONGEST + 3 * interval)
     cells = [_cell(table, name) for trial in range(trials) for name in _names(table, trial)]
+    kinds = (VISIBLE,) if dsn.startswith(SCHEME) else (VISIBLE, UNCOMMITTED)
     with ExitStack() as stack:
-        cleaner = stack.enter_context(closing(observe(dsn, table.mapping)))
-        cleaner.delete(cells)
-        stack.callback(cleaner.delete, cells)
-        eyes = [stack.enter_context(each) for each in _eyes(dsn, table.mapping, found)]
-        _Trials(address, dsn, table, found, eyes).run(_starts(trials, interval, seed), watch)
+        cleaner = stack.enter_context(closing(Rows(dsn, table)))
+        cleaner.run("DELETE FROM", cells)
+        stack.callback(cleaner.run, "DELETE FROM", cells)
+        lookers = [stack.enter_context(Looker(kind, Rows(dsn, table, ISOLATION[kind]), found)) for kind in kinds]
+        over = threading.Event()
+        pool = stack.enter_context(ThreadPoolExecutor(trials))
+        stack.callback(over.set)
+        starts = enumerate(_starts(trials, interval, seed))
+        trying = [pool.submit(_trial, address, dsn, table, number, at, lookers, found, over) for number, at in starts]
+        for each in trying:
+            each.result()
     used = os.times()
     return [
         WorkerResult(
@@ -100,96 +104,182 @@ def measure(
     ]
 
 
-def _eyes(dsn: str, mapping: str, found: Found) -> list[Eye]:
-    committed = observe(dsn, mapping)
-    if not isinstance(committed, InnoDB):
-        return [Eye(VISIBLE, committed, found)]
-    return [
-        Eye(VISIBLE, committed, found),
-        Eye(UNCOMMITTED, InnoDB(dsn, mapping, "READ UNCOMMITTED"), found),
-    ]
+class Found:
+    """What was seen, counted by any thread.
 
-
-class _Trials:
-    """All trials of a measurement, each in a thread of its own."""
-
-    def __init__(self, address: str, dsn: str, table: Table, found: Found, eyes: Sequence[Eye]) -> None:
-        self._address = address
-        self._dsn = dsn
-        self._table = table
-        self._found = found
-        self._eyes = eyes
-        self._over = threading.Event()
-
-    def run(self, starts: Sequence[float], watch: Callable[[int], None] | None) -> None:
-        """Run one trial at each of the moments, seconds."""
-        with ThreadPoolExecutor(len(starts)) as pool:
-            try:
-                pending = {pool.submit(self._one, number, at) for number, at in enumerate(starts)}
-                for done, each in enumerate(as_completed(pending), 1):
-                    each.result()
-                    if watch is not None:
-                        watch(done)
-            finally:
-                self._over.set()
-
-    def _one(self, number: int, at: float) -> None:
-        if self._over.wait(max(0.0, self._found.start + at - time.perf_counter())):
-            return
-        names = _names(self._table, number)
-        cells = [_cell(self._table, each) for each in names]
-        with ExitStack() as stack:
-            watchers: list[Eye | LockWait] = [*self._eyes]
-            if not self._dsn.startswith(SQLITE):
-                locker = InnoDB(self._dsn, self._table.mapping, patience=int(self._found.limit))
-                watchers.append(stack.enter_context(LockWait(locker, self._found)))
-            # Entered last and so left first: its end commits what a lock may still wait for.
-            session = stack.enter_context(closing(_Session(self._address, self._table, self._found.limit)))
-            session.write(names)
-            since = time.perf_counter_ns()
-            seen = [each.expect(cells, since) for each in watchers]
-            while not self._over.is_set() and not all(each.wait(0.05) for each in seen):
-                pass
-        for eye in self._eyes:
-            eye.check()
-
-
-class _Session:
-    """A memcached connection that is bound to the table's mapping and stores rows.
-
-    patience: seconds that it waits for an answer.
+    limit: seconds after which something counts as not seen.
     """
 
-    def __init__(self, address: str, table: Table, patience: float) -> None:
-        self._address = address
-        self._table = table
-        where = parse_address(address)
-        try:
-            self._socket = connect(where.socket_address, patience)
-        except OSError as error:
-            raise BenchError(f"{address}: {error.strerror or error}") from error
-        self._replies = self._socket.makefile("rb")
-        self._ask(b"bind %s\r\n" % table.mapping.encode(), b"SUCCEED\r\n")
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self.start = time.perf_counter()
+        self.histograms: dict[Cell, dict[int, int]] = {}
+        self.unseen: list[str] = []
+        self._lock = threading.Lock()
 
-    def write(self, names: Sequence[bytes]) -> None:
-        """Store the rows, each after the answer to the one before. Raises BenchError when one is not stored."""
-        for name in names:
-            data = value(self._table.values, name)
-            self._ask(b"set %s 0 0 %d\r\n%s\r\n" % (name, len(data), data), b"STORED\r\n")
+    def count(self, kind: Kind, since: int) -> None:
+        """Count what happened now, ns after the reply to the last write of its trial."""
+        now = time.perf_counter_ns()
+        cell = Cell(int(now / 1e9 - self.start), kind, "service")
+        with self._lock:
+            histogram.add(self.histograms.setdefault(cell, {}), {histogram.index(now - since): 1})
+
+    def miss(self, kind: Kind) -> None:
+        """Count a row that was not seen within the limit."""
+        with self._lock:
+            self.unseen.append(f"not {kind.outcome} after {self.limit:g} s")
+
+    def is_late(self, since: int) -> bool:
+        """Return whether a trial has waited for the limit."""
+        return time.perf_counter_ns() - since > self.limit * 1e9
+
+
+class Rows:
+    """A SQL connection to the rows of a scenario's table; every statement is a transaction of its own.
+
+    patience: seconds that it waits for a row lock.
+
+    Raises:
+        BenchError: the database is not reached.
+    """
+
+    def __init__(self, dsn: str, table: Table, isolation: str = ISOLATION[VISIBLE], patience: int = 50) -> None:
+        self._connection: Any
+        if dsn.startswith(SCHEME):
+            self._connection = sqlite3.connect(
+                SQLiteTables(dsn).path, timeout=10, isolation_level=None, check_same_thread=False
+            )
+            collations.register(self._connection)
+            self._table, self._mark = f'"{DATABASE}.{table.name}"', "?"
+            return
+        self._connection = login.parse(dsn).connect()
+        self._table, self._mark = f"{DATABASE}.{table.name}", "%s"
+        with self._connection.cursor() as cursor:
+            cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
+            cursor.execute("SET SESSION innodb_lock_wait_timeout = %s", (patience,))
+
+    def run(self, what: str, names: Sequence[Name], end: str = "") -> list[Any]:
+        """Run `what` on the rows with these keys and return the first column. Raises BenchError."""
+        marks = ", ".join([self._mark] * len(names))
+        with closing(self._connection.cursor()) as cursor:
+            try:
+                cursor.execute(f"{what} {self._table} WHERE k IN ({marks}) {end}", tuple(names))
+            except (sqlite3.Error, pymysql.MySQLError) as error:
+                raise BenchError(f"SQL could not look for the rows of {self._table}: {error}") from error
+            return [row[0] for row in cursor.fetchall()]
+
+    def present(self, names: Sequence[Name]) -> set[Name]:
+        """Return those of the keys that have a row which this connection sees."""
+        found = self.run("SELECT k FROM", names) if names else []
+        return {each.decode() if isinstance(each, bytes) else each for each in found}
+
+    def lock(self, names: Sequence[Name]) -> bool:
+        """Wait until no other transaction has locked a row of the keys; False when that took too long."""
+        try:
+            # One by one: with all of them a small table is read whole, and rows of others are waited for.
+            for name in names:
+                self.run("SELECT k FROM", [name], "FOR UPDATE")
+        except BenchError as error:
+            cause = error.__cause__
+            if isinstance(cause, pymysql.err.OperationalError) and cause.args[0] == ER.LOCK_WAIT_TIMEOUT:
+                return False
+            raise
+        return True
 
     def close(self) -> None:
         """Close the connection."""
-        self._replies.close()
-        self._socket.close()
+        self._connection.close()
 
-    def _ask(self, request: bytes, wanted: bytes) -> None:
+
+class Looker:
+    """One connection that looks for the rows of all trials, in a thread of its own."""
+
+    def __init__(self, kind: Kind, rows: Rows, found: Found) -> None:
+        self._kind = kind
+        self._rows = rows
+        self._found = found
+        self._awaited: dict[frozenset[Name], tuple[int, threading.Event]] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self._error: Exception | None = None
+
+    def __enter__(self) -> Looker:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._rows.close()
+
+    def expect(self, cells: Sequence[Name], since: int) -> threading.Event:
+        """Look for rows from now on; the event is set when they are seen or given up."""
+        seen = threading.Event()
+        self._awaited[frozenset(cells)] = (since, seen)
+        return seen
+
+    def check(self) -> None:
+        """Raise what ended the looking."""
+        if self._error is not None:
+            raise self._error
+
+    def _look(self) -> None:
         try:
-            self._socket.sendall(request)
-            reply = self._replies.readline(_MAX_LINE)
-        except OSError as error:
-            raise BenchError(f"{self._address}: no answer to {request[:60]!r}: {cause_of(error)}") from error
-        if reply != wanted:
-            raise BenchError(f"{self._address}: {request[:60]!r} was answered {reply!r} instead of {wanted!r}")
+            while not self._over.wait(EVERY):
+                self._look_once()
+        except Exception as error:  # noqa: BLE001 - raised by `check` in the thread that waits
+            self._error = error
+            for _, seen in list(self._awaited.values()):
+                seen.set()
+
+    def _look_once(self) -> None:
+        awaited = dict(self._awaited)
+        there = self._rows.present([cell for cells in awaited for cell in cells])
+        for cells, (since, seen) in awaited.items():
+            if cells <= there:
+                self._found.count(self._kind, since)
+            elif self._found.is_late(since):
+                self._found.miss(self._kind)
+            else:
+                continue
+            del self._awaited[cells]
+            seen.set()
+
+
+def _trial(  # noqa: PLR0913, PLR0917 - the parts of a measurement
+    address: str, dsn: str, table: Table, number: int, at: float, lookers: Sequence[Looker], found: Found,
+    over: threading.Event,
+) -> None:  # fmt: skip
+    if over.wait(max(0.0, found.start + at - time.perf_counter())):
+        return
+    names = _names(table, number)
+    cells = [_cell(table, each) for each in names]
+    with ExitStack() as stack:
+        locker = None
+        if not dsn.startswith(SCHEME):
+            locker = stack.enter_context(closing(Rows(dsn, table, patience=int(found.limit))))
+        session = stack.enter_context(wire.link(address))
+        _ask(session, b"bind %s" % table.mapping.encode(), b"SUCCEED")
+        for name in names:
+            data = value(table.values, name)
+            _ask(session, b"set %s 0 0 %d\r\n%s" % (name, len(data), data), b"STORED")
+        since = time.perf_counter_ns()
+        seen = [each.expect(cells, since) for each in lookers]
+        if locker is not None:
+            if locker.lock(cells) and not found.is_late(since):
+                found.count(UNLOCKED, since)
+            else:
+                found.miss(UNLOCKED)
+        while not over.is_set() and not all(each.wait(0.05) for each in seen):
+            pass
+    for each in lookers:
+        each.check()
+
+
+def _ask(session: wire.Link, request: bytes, wanted: bytes) -> None:
+    reply = session.ask(request)
+    if reply != wanted:
+        raise BenchError(f"{session.address}: {request[:60]!r} was answered {reply!r} instead of {wanted!r}")
 
 
 def _names(table: Table, trial: int) -> list[bytes]:

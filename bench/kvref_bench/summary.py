@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from kvref_bench.runs.run import Run
 
 Row = dict[str, Any]
-_MEDIANS = ("qps", "p50", "p99", "client_cpu_us_per_op", "server_cpu_us_per_op", "ceiling")
+_LATENCIES = ("p50", "p99", "p999")
+_MEDIANS = ("qps", *_LATENCIES, "client_cpu_us_per_op", "server_cpu_us_per_op", "ceiling")
 
 
 def rows(run: Run) -> list[Row]:
@@ -31,26 +32,16 @@ def rows(run: Run) -> list[Row]:
 def table(run: Run) -> Table:
     """Return the table for a terminal; where no repetition is valid the figures are dim and in parentheses."""
     shown = Table(title=f"{run.info['scenario']['name']}, scale {run.info['scenario']['scale']}: {run.id}")
-    for name in (
-        "series",
-        "server",
-        "settings",
-        "sessions",
-        "op/s",
-        "p50, ms",
-        "p99, ms",
-        "client, µs/op",
-        "valid",
-        "why not",
-    ):
-        shown.add_column(name, justify="left" if name in {"series", "server", "settings", "why not"} else "right")
+    left, figures = ("series", "server", "settings"), ("sessions", "op/s", "p50, ms", "p99, ms", "p99.9, ms")
+    for name in (*left, *figures, "client, µs/op", "valid", "why not"):
+        shown.add_column(name, justify="left" if name in (*left, "why not") else "right")
     for row in rows(run):
         settings = "\n".join(f"{name}={value}" for name, value in row["settings"].items())
         if row["rate"] is not None:
             settings = f"{settings}\nopen loop, {row['rate']:,.0f}/s".strip()
-        figures = [
+        cells = [
             f"{row['qps']:,.0f}",
-            *("-" if row[name] is None else f"{row[name] / 1e6:.3f}" for name in ("p50", "p99")),
+            *("-" if row[name] is None else f"{row[name] / 1e6:.3f}" for name in _LATENCIES),
             "-" if row["client_cpu_us_per_op"] is None else f"{row['client_cpu_us_per_op']:.1f}",
         ]
         shown.add_row(
@@ -58,7 +49,7 @@ def table(run: Run) -> Table:
             row["server"],
             settings,
             str(row["sessions"]),
-            *(figures if row["valid"] else [f"({figure})" for figure in figures]),
+            *(cells if row["valid"] else [f"({cell})" for cell in cells]),
             f"{row['valid']} of {row['repetitions']}" if row["valid"] else "NOT VALID",
             "; ".join(row["reasons"]),
             style="" if row["valid"] else "dim",
@@ -79,7 +70,7 @@ def _row(run: Run, part: pd.DataFrame) -> Row:
         "sessions": int(first["sessions"]),
         "rate": _number(first["rate"]),
         **{name: _median(used, name) for name in _MEDIANS},
-        **({} if _number(first["rate"]) is None else {n: _median(used, f"intended_{n}") for n in ("p50", "p99")}),
+        **({} if _number(first["rate"]) is None else {n: _median(used, f"intended_{n}") for n in _LATENCIES}),
         "valid": len(good),
         "repetitions": len(part),
         "reasons": list(reasons),

@@ -35,7 +35,7 @@ def chart(document: Mapping[str, Any]) -> str:
     """Return the panels as SVG, on white so that they are readable on any page.
 
     Args:
-        document: as `bench/growth.py --json` writes it.
+        document: as `kvref bench growth --json` writes it.
     """
     axes = list(dict.fromkeys(point["axis"] for point in document["points"]))
     height = HEAD + HEIGHT * -(-len(axes) // COLUMNS)

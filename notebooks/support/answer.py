@@ -89,14 +89,6 @@ def percent(share: float, *, sign: bool = False) -> str:
     return f"{100 * share:{'+' if sign else ''}.0f} %"
 
 
-def interval(value: float, low: float, high: float, *, places: int = 3, unit: str = "") -> str:
-    """Write a value with its interval: `1.84 (1.70 to 1.95)`; without one when a bound is not known."""
-    tail = f" {unit}" if unit else ""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return f"{figures(value, places)}{tail} (no interval)"
-    return f"{figures(value, places)}{tail} ({figures(low, places)} to {figures(high, places)})"
-
-
 def source(info: Mapping[str, object] | Sequence[Mapping[str, object]]) -> str:
     """Write the source line of a chart from the records (`run.json`) that it shows."""
     records: Sequence[Mapping[str, object]] = [info] if hasattr(info, "keys") else info  # type: ignore[list-item]

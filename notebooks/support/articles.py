@@ -62,29 +62,5 @@ def figures() -> pd.DataFrame:
     return pd.DataFrame(list(csv.DictReader(_text("figures.csv").splitlines())))
 
 
-def curves() -> dict[str, dict[int, float]]:
-    """Return the published rates by number of sessions, operations a second, of each series that has three or more.
-
-    Rates of memslap's writes are computed: threads times operations of each by seconds.
-    """
-    printed = figures()
-    found: dict[str, dict[int, float]] = {}
-    for row in printed[printed["at"].str.isdigit()].to_dict("records"):
-        name = f"{row['scenario']}: {row['series']}"
-        points = found.setdefault(name, {})
-        if row["metric"] == "rate":
-            points[int(row["at"])] = float(row["value"])
-        elif row["metric"] == "rate over one client":
-            points[int(row["at"])] = float(row["value"]) * points[1]
-        elif row["metric"] == "elapsed" and row["scenario"] == "memslap-set":
-            points[int(row["at"])] = int(row["at"]) * _operations(printed) / float(row["value"])
-    return {name: dict(sorted(points.items())) for name, points in found.items() if len(points) >= 3}
-
-
-def _operations(printed: pd.DataFrame) -> float:
-    each = printed[(printed["scenario"] == "memslap-set") & (printed["metric"] == "operations")]
-    return float(each["value"].iloc[0])
-
-
 def _text(name: str) -> str:
     return (files(__package__) / "published" / name).read_text(encoding="utf-8")

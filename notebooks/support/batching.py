@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from kvref_bench.runs.run import Run
     from support.gather import Data
 
 W_BATCH: Final = "factor_daemon_memcached_w_batch_size"
@@ -28,8 +27,6 @@ SEEN: Final = {
     "unlocked": "row locks given up",
     "uncommitted": "rows seen at READ UNCOMMITTED",
 }
-# Of SHOW GLOBAL STATUS and of `stats`; those that moved are shown.
-COUNTERS: Final = ("Binlog_bytes", "Binlog_cache_use", "Handler_commit", "Innodb_os_log_written", "Innodb_log_writes")
 UNDER: Final = "Grey: between the interval and a second later, when a thread that wakes each second commits"
 LIMITS: Final = (
     "What a crash would lose with open batches is not measured.",
@@ -69,17 +66,6 @@ def cost(points: pd.DataFrame, by: Sequence[str], log: str = BINLOG) -> pd.DataF
             found = intervals.ratio(intervals.Pair(sides[1], sides[0]), name=name)
             rows.append((*group, found.value, found.low, found.high, found.count))
     return pd.DataFrame(rows, columns=[*by, "ratio", "low", "high", "count"])
-
-
-def moved(runs: Sequence[Run], points: pd.DataFrame, counter: str) -> pd.Series[float]:
-    """Return for each of the points by how much a counter of the server moved for one operation; NaN: it did not.
-
-    counter: its name, or the beginning of it.
-    """
-    every = pd.concat([run.counters.assign(run_id=run.id) for run in runs], ignore_index=True)
-    chosen = every[every["name"].str.startswith(counter)].groupby(["run_id", "point_id"])["value"].sum()
-    places = pd.MultiIndex.from_frame(points[["run_id", "point_id"]])
-    return pd.Series(chosen.reindex(places).to_numpy(dtype=float) / points["ops"].to_numpy(dtype=float), points.index)
 
 
 def draw_surface(axes: Axes, rates: pd.DataFrame, base: float, size: float = 15) -> None:
@@ -195,18 +181,6 @@ def rates(data: Data | None) -> pd.DataFrame:
 def costs(data: Data | None) -> pd.DataFrame:
     """List what the binary log leaves of the rate, by server and batch: ratio and interval."""
     return cost(chosen(data), ["label", W_BATCH]).rename(columns={"label": "server", W_BATCH: "batch"}).round(3)
-
-
-def counted(data: Data | None) -> pd.DataFrame:
-    """List what the servers' own counters moved by for one set, by server, binary log and batch."""
-    points = chosen(data)
-    if data is None or points.empty:
-        return points
-    shown = points.assign(**{name: moved(data.runs, points, name) for name in COUNTERS})
-    table = (
-        shown.groupby(["label", BINLOG, W_BATCH])[list(COUNTERS)].median().dropna(axis="columns", how="all").round(4)
-    )
-    return table.rename_axis(["server", "binary log", "batch"])
 
 
 def lags_of(data: Data | None) -> dict[tuple[object, ...], pd.DataFrame]:

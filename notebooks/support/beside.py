@@ -1,14 +1,12 @@
-"""The articles' ratios and ours as tables, charts and a sentence."""
+"""The articles' ratios and ours as tables, a chart and a sentence."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from support import gather, seeds, style
 from support.answer import Answer, cannot_tell, command, figures
@@ -22,14 +20,8 @@ if TYPE_CHECKING:
     from support.gather import Data
     from support.seeds import Row
 
-SESSIONS: Final = re.compile(r"\d+ (connections|threads)")
 VERDICTS: Final = ("yes", "no", "cannot tell")
 COLOURS: Final = {"yes": "#8fc3e6", "no": "#f2a37c", "cannot tell": "#eceef1"}  # dark words are read on each
-ARROWS: Final = {  # where an article has only words
-    "more": ("more \N{BLACK RIGHT-POINTING POINTER}", "left", 8),
-    "less": ("\N{BLACK LEFT-POINTING POINTER} less", "right", -8),
-}
-TICKS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500)
 
 
 def everything() -> tuple[list[Row], dict[str, dict[str, Data]]]:
@@ -73,105 +65,6 @@ def of(rows: Iterable[Row], *groups: str) -> list[Row]:
     return found
 
 
-def chart(rows: Sequence[Row], datas: Mapping[str, Data], heading: str) -> style.Slide:
-    """Draw each claim as a line of the page: the article's ratio, and ours with its interval for each server.
-
-    rows: of one table of an article. heading: what is over what.
-    """
-    asked = list(dict.fromkeys(row.claim for row in rows))
-    shown = [row for row in rows if row.ours is not None and math.isfinite(row.ours.value)]
-    source = _source(asked, datas)
-    if not shown and not any(math.isfinite(claim.published) for claim in asked):
-        return style.nothing(f"{heading}: cannot tell", rows[0].why if rows else "", source)
-    made, (axes,) = style.slide(
-        f"{heading}: {_verdict(rows)}", source, left=0.27, right=0.8,
-        subtitle="ratio; diamond, or words: the article's; points: ours, with 95 % interval unless hollow",
-    )  # fmt: skip
-    servers = sorted({row.server for row in shown})
-    looks = _looks(servers, datas)
-    for place, claim in enumerate(reversed(asked)):
-        _claim(axes, place, claim, [row for row in shown if row.claim == claim], servers, looks)
-    axes.axvline(1, color=style.MUTED, linewidth=1.6)
-    axes.set_yticks(range(len(asked)), [_short(claim, asked) for claim in reversed(asked)], fontsize=14)
-    axes.set_ylim(-0.6, len(asked) - 0.4)
-    axes.grid(visible=False, axis="y")
-    _ratio_axis(axes, [claim.published for claim in asked], shown)
-    ends = [style.End(1.0, 0.0, server, looks[server].colour) for server in servers]
-    _key(made, axes, [*ends, style.End(1.0, 0.0, "the article", style.INK)], looks)
-    return made
-
-
-def _claim(
-    axes: Axes, place: int, claim: Claim, rows: list[Row], servers: list[str], looks: dict[str, style.Look]
-) -> None:
-    if math.isfinite(claim.published):
-        axes.plot([claim.published], [place], "D", color="white", markeredgecolor=style.INK, markeredgewidth=2.2,
-                  markersize=12, zorder=4)  # fmt: skip
-    elif claim.relation in ARROWS:
-        text, side, shift = ARROWS[claim.relation]
-        axes.annotate(
-            text, (1, place - 0.26), (shift, 0), textcoords="offset points", ha=side, va="center", fontsize=14
-        )
-    for row in rows:
-        assert row.ours is not None
-        step = 0.7 / max(len(servers), 1)
-        y = place + 0.35 - step * (servers.index(row.server) + 0.5)
-        look = looks[row.server]
-        if row.ours.known:
-            axes.plot([row.ours.low, row.ours.high], [y, y], color=look.colour, linewidth=2.6, alpha=0.65)
-        face = look.colour if row.ours.known else "white"
-        axes.plot([row.ours.value], [y], look.marker, color=look.colour, markerfacecolor=face, markersize=9, zorder=5)
-
-
-def _ratio_axis(axes: Axes, published: Iterable[float], rows: Iterable[Row]) -> None:
-    values = [each for each in published if math.isfinite(each) and each > 0]
-    for row in rows:
-        assert row.ours is not None
-        values += [each for each in (row.ours.value, row.ours.low, row.ours.high) if math.isfinite(each) and each > 0]
-    low, high = min([*values, 0.8]), max([*values, 1.25])
-    axes.set_xscale("log")
-    axes.set_xlim(low / 1.15, high * 1.15)
-    axes.xaxis.set_major_locator(FixedLocator([tick for tick in TICKS if low / 1.15 <= tick <= high * 1.15]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.set_xlabel("ratio (1: no difference)")
-
-
-def _key(page: style.Slide, axes: Axes, ends: Sequence[style.End], looks: Mapping[str, style.Look]) -> None:
-    """Label the markers next to the axes, which become narrower if the labels need more room."""
-    top, texts = 1.0, []
-    for end in ends:
-        lines = _wrapped(end.text, 18)
-        y = top - 0.025 * len(lines)
-        top -= 0.05 * len(lines) + 0.035
-        look = looks.get(end.text)
-        axes.plot([1.04], [y], look.marker if look else "D", transform=axes.transAxes, color=end.colour, markersize=11,
-                  markerfacecolor=end.colour if look else "white", clip_on=False)  # fmt: skip
-        texts.append(axes.text(1.065, y, "\n".join(lines), transform=axes.transAxes, color=style.ink(end.colour),
-                               va="center", fontweight="bold"))  # fmt: skip
-    widest = max(page.width(text) for text in texts)
-    page.subplots_adjust(right=min(page.subplotpars.right, 0.985 - widest - 0.065 * axes.get_position().width))
-
-
-def _looks(servers: Iterable[str], datas: Mapping[str, Data]) -> dict[str, style.Look]:
-    known: dict[str, style.Look] = {}
-    for data in datas.values():
-        kinds = data.points[["label", "kind"]].drop_duplicates()
-        known |= style.looks(list(zip(kinds["label"], kinds["kind"], strict=True))) | data.looks
-    other = style.Look(style.PALETTE["other"][0], "D")
-    return {server: known.get(server, known.get(server.split(" over ")[0], other)) for server in servers}
-
-
-def _short(claim: Claim, asked: Sequence[Claim]) -> str:
-    """Name a line of the page: the sessions where only they differ, else the group, or what is over what in it."""
-    alike = [each for each in asked if each.group == claim.group]
-    tail = claim.what.split(", ")[-1]
-    if len({each.group for each in asked}) == 1 and SESSIONS.fullmatch(tail):
-        return tail
-    text = claim.what if len(alike) > 1 else claim.group.rsplit(", ", 1)[0]
-    return "\n".join(_wrapped(text, 30))
-
-
 def _wrapped(text: str, width: int) -> list[str]:
     lines = [""]
     for word in text.split():
@@ -191,12 +84,6 @@ def _verdict(rows: Sequence[Row]) -> str:
     # kvref's own ratios are in the chart, but they are no evidence about what the articles measured.
     apart = " (without kvref)" if any(row.server.startswith("kvref") for row in rows) else ""
     return f"the direction agrees in {compared}{apart}{unknown}"
-
-
-def _source(asked: Sequence[Claim], datas: Mapping[str, Data]) -> str:
-    printed = "; ".join(dict.fromkeys(f"{claim.title} ({claim.source})" for claim in asked))
-    ours = " ".join(data.source.removeprefix("Source: ") for data in datas.values())
-    return f"Source: {printed}. " + (f"Ours: {ours}" if ours else "No own run.")
 
 
 def overview(rows: Sequence[Row], datas: Mapping[str, Mapping[str, Data]]) -> style.Slide:

@@ -1,22 +1,23 @@
-"""How many sessions, and how many operations a second, a server holds within limits; how many machines a rate needs.
-
-Between two measured numbers of sessions the curves are taken as straight; outside of what was measured nothing is said.
-"""
+"""How many sessions a server holds within limits, of those that were measured, and how many machines a rate needs."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from support.answer import figures, percent
+import pandas as pd
+
+from support.answer import Answer, cannot_tell, command, figures, percent
+from support.gather import gather
+from support.sides import at_defaults
 from support.style import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from support.gather import Data
 
 SPARE: Final = 1  # machines: one may fail
+COLUMNS: Final = ["line", "sessions", "rate", "machines", "limited by"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,94 +30,63 @@ class Limits:
     def __str__(self) -> str:
         return f"p99 ≤ {duration(self.p99)} and CPU ≤ {percent(self.cpu)}"
 
+    def broken(self, p99: float, cpu: float) -> str:
+        """Say which limit is broken; empty: none. cpu: NaN where the server ran elsewhere."""
+        if p99 > self.p99:
+            return f"p99 is {duration(p99)}"
+        return f"CPU is {figures(100 * cpu, 2)} %" if cpu > self.cpu else ""
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What was measured with one number of sessions: medians of the repetitions.
 
-    cpu: share of the machine's cores that the server used; None where it ran elsewhere. p99: ns; None without replies.
+def held(data: Data, limits: Limits, target: float) -> pd.DataFrame:
+    """Return for each line the most measured sessions within the limits, up to the first that breaks one.
+
+    target: operations a second that machines must serve, each at most the highest rate within the limits, and one of
+        them spare. sessions, rate and machines are NaN where nothing keeps the limits; limited by: empty where nothing
+        that was measured breaks one.
     """
-
-    sessions: int
-    rate: float
-    p99: float | None
-    cpu: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """Capacity of a server.
-
-    sessions: the most that keep the limits, and their rate; None: unknown.
-    highest: rate that every number of sessions up to those reaches; more sessions may be slower.
-    at_least: nothing larger was measured; the capacity may be higher.
-    reason: what limits it, or why it is unknown.
-    """
-
-    sessions: int | None
-    rate: float | None
-    highest: float | None
-    at_least: bool
-    reason: str
-
-    @property
-    def known(self) -> bool:
-        """Return whether there is an answer."""
-        return self.rate is not None
-
-    def machines(self, target: float) -> int | None:
-        """Return the machines for a rate, operations a second, one of them spare; None: cannot tell.
-
-        Each machine carries at most the highest rate that was measured within the limits.
-        """
-        if not self.highest:
-            return None
-        return math.ceil(target / self.highest) + SPARE
+    closed = at_defaults(data.closed)
+    closed = closed[closed["mix"] == closed["mix"].iloc[0]]
+    rows = []
+    for line, every in closed.groupby("line", sort=True):
+        valid = every[every["use"] == "valid"]
+        medians = valid.groupby("sessions")[["qps", "p99", "cpu_share"]].median().dropna(subset=["p99"])
+        sessions, rate, highest, why = math.nan, math.nan, 0.0, "no valid point was measured" if medians.empty else ""
+        for each in medians.itertuples():
+            if why := limits.broken(float(each.p99), float(each.cpu_share)):
+                why = f"{why} with {figures(float(each.Index))} sessions"
+                break
+            sessions, rate = float(each.Index), float(each.qps)
+            highest = max(highest, rate)
+        machines = math.ceil(target / highest) + SPARE if highest else math.nan
+        rows.append((str(line), sessions, rate, machines, why))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def capacity(points: Sequence[Measured], limits: Limits) -> Capacity:
-    """Find where the first limit is crossed, from the fewest sessions on."""
-    kept = sorted((each for each in points if each.p99 is not None), key=lambda each: each.sessions)
-    if not kept:
-        return Capacity(None, None, None, at_least=False, reason="no valid point was measured")
-    first = kept[0]
-    if broken := _broken(first, limits):
-        return Capacity(
-            None, None, None, at_least=False, reason=f"{broken} already with {_of(first.sessions)}, the fewest measured"
-        )
-    highest = first.rate
-    for before, after in itertools.pairwise(kept):
-        if broken := _broken(after, limits):
-            sessions = math.floor(before.sessions + _share(before, after, limits) * (after.sessions - before.sessions))
-            share = (sessions - before.sessions) / (after.sessions - before.sessions)
-            rate = before.rate + share * (after.rate - before.rate)
-            return Capacity(
-                sessions, rate, max(highest, rate), at_least=False, reason=f"{broken} with {_of(after.sessions)}"
-            )
-        highest = max(highest, after.rate)
-    last = kept[-1]
-    judged = "" if last.cpu is not None else "; its CPU was not measured"
-    reason = f"within the limits with {_of(last.sessions)}, the most that was measured{judged}"
-    return Capacity(last.sessions, last.rate, highest, at_least=True, reason=reason)
+def table(data: Data, limits: Limits, target: float) -> pd.DataFrame:
+    """Return what each line holds, for readers; see `held`."""
+    found = held(data, limits, target).replace({"limited by": {"": "nothing that was measured"}}).set_index("line")
+    return found.map(lambda each: each if isinstance(each, str) else "-" if math.isnan(each) else f"{each:,.0f}")
 
 
-def _of(sessions: int) -> str:
-    return f"{sessions} session{'s' if sessions != 1 else ''}"
-
-
-def _broken(point: Measured, limits: Limits) -> str:
-    """Say which limit a point does not keep."""
-    if point.p99 is not None and point.p99 > limits.p99:
-        return f"p99 is {duration(point.p99)}"
-    if point.cpu is not None and point.cpu > limits.cpu:
-        return f"CPU is {figures(100 * point.cpu, 2)} %"
-    return ""
-
-
-def _share(before: Measured, after: Measured, limits: Limits) -> float:
-    """Return how far it is from one point to the next until the first limit, 0 to 1."""
-    shares = [1.0]
-    for low, high, limit in ((before.p99, after.p99, limits.p99), (before.cpu, after.cpu, limits.cpu)):
-        if low is not None and high is not None and high > limit:
-            shares.append((limit - low) / (high - low))
-    return min(shares)
+def answer(scenario: str, limits: Limits, target: float) -> Answer:
+    """Say how many sessions each line holds, and how many machines the target needs, operations a second."""
+    data = gather(scenario)
+    if data is None:
+        return cannot_tell(f"no run of {scenario} here", command=command(scenario))
+    found = held(data, limits, target)
+    known = found[found["sessions"].notna()]
+    if known.empty:
+        reasons = "; ".join(dict.fromkeys(found["limited by"]))
+        return cannot_tell(f"the capacity of a server within {limits} ({reasons})", command=command(scenario))
+    parts = [
+        f"{row['line']} holds {'' if row['limited by'] else 'at least '}{row['sessions']:.0f} sessions at "
+        f"{figures(row['rate'])} operations a second ({row['machines']:.0f} machines for {figures(target)} a second, "
+        "one of them spare)"
+        for row in known.to_dict("records")
+    ]
+    unknown = found[found["sessions"].isna()].to_dict("records")
+    return Answer(f"Within {limits}: {'; '.join(parts)}.", (
+        *(f"What {row['line']} holds: {row['limited by']}." for row in unknown),
+        "The latency of requests that arrive by schedule: a closed loop sends nothing while it waits (notebook 02).",
+        "The capacity of a server on a machine of its own: here the client used the same cores.",
+    ))  # fmt: skip

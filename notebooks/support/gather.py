@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pandas as pd
 
 from kvref_bench.load.histogram import quantile
-from kvref_bench.runs import folder
+from kvref_bench.runs import document, folder, tables
 from support import answer, style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kvref_bench.runs.run import Run
 
@@ -144,6 +144,27 @@ def _gather(scenario: str, runs: Path, place: str) -> Data | None:
     left_out += [f"run {run.id}: newer ones have its servers" for run in fitting if run not in shown]
     points = pd.concat([frames[name] for name in sorted(frames)], ignore_index=True)
     return Data(scenario, shown, points, tuple(left_out))
+
+
+def stored() -> list[Run]:
+    """Read every run below the folder of runs, by scenario and time. Raises BenchError: one is damaged."""
+    read = (folder.read(path.parent) for path in root().rglob(document.NAME))
+    return sorted(read, key=lambda run: (str(run.info["scenario"]["name"]), run.id))
+
+
+def points(runs: Sequence[Run]) -> pd.DataFrame:
+    """Join the points of runs."""
+    if not runs:
+        return pd.DataFrame(columns=tables.POINTS.names)
+    return pd.concat([run.points for run in runs], ignore_index=True)
+
+
+def foot(runs: Sequence[Run]) -> str:
+    """Write the line at the foot of a chart that all runs are in."""
+    days = sorted(str(run.info["began"])[:10] for run in runs)
+    machines = {f"{run.info['machine']['cpu_model']}, {run.info['machine']['cores']} cores" for run in runs}
+    where = ", ".join(sorted(machines))
+    return f"Source: {len(runs)} runs, {days[0]} to {days[-1]} ({where})." if runs else "Source: none."
 
 
 def places(scenario: str, runs: Path | None = None) -> dict[str, Data]:

@@ -66,54 +66,6 @@ def quantiles(merged: pd.Series[int], shares: Sequence[float] = SHARES) -> dict[
     return {f"p{share * 100:g}": float(histogram.quantile(by_bin, share)) if by_bin else np.nan for share in shares}
 
 
-def table(hist: pd.DataFrame, points: pd.DataFrame, by: Sequence[str], timing: str = "service") -> pd.DataFrame:
-    """Return percentiles in ns for each group of points, repetitions merged.
-
-    by: columns of `points` to group by. The rest as for `counts`.
-    """
-    rows: list[dict[str, Any]] = []
-    for name, group in points.groupby(list(by), sort=True):
-        merged = counts(hist, group, timing)
-        if len(merged):
-            rows.append({**dict(zip(by, name, strict=True)), "operations": int(merged.sum()), **quantiles(merged)})
-    return pd.DataFrame(rows)
-
-
-def _by_second(hist: pd.DataFrame, points: pd.DataFrame, timing: str) -> pd.DataFrame:
-    """Return the histograms of points with their seconds numbered through, one repetition after the other."""
-    rows = _of(hist, points, timing).merge(points[["run_id", "point_id", "rep"]], on=["run_id", "point_id"])
-    return rows.assign(second=rows.groupby(["rep", "second"], sort=True).ngroup())
-
-
-def of_seconds(hist: pd.DataFrame, points: pd.DataFrame, timing: str, share: float) -> pd.DataFrame:
-    """Return a percentile of each second, repetitions one after the other: columns `second`, `ns` and `operations`."""
-    rows = [
-        {"second": second, **_at(group.groupby("bin_index")["count"].sum(), share)}
-        for second, group in _by_second(hist, points, timing).groupby("second", sort=True)
-    ]
-    return pd.DataFrame(rows, columns=["second", "ns", "operations"])
-
-
-def _at(merged: pd.Series[int], share: float) -> dict[str, float]:
-    (value,) = quantiles(merged, [share]).values()
-    return {"ns": value, "operations": int(merged.sum())}
-
-
-def heat(hist: pd.DataFrame, points: pd.DataFrame, timing: str, bands: int = 4) -> pd.DataFrame:
-    """Return how latencies lie in time: share of each second's operations (columns) by band of latency (rows).
-
-    Repetitions stand one after the other. bands: for each power of two; the index is the shortest of each, ns.
-    """
-    rows = _by_second(hist, points, timing)
-    width = (1 << histogram.BITS) // bands
-    band = rows["bin_index"] // width
-    wide = rows.assign(band=band).pivot_table(index="band", columns="second", values="count", aggfunc="sum")
-    every = wide.reindex(range(int(wide.index.min()), int(wide.index.max()) + 1)).fillna(0.0)
-    every.index = pd.Index(histogram.lowest(every.index.to_numpy(dtype=np.int64) * width), name="ns")
-    shares: pd.DataFrame = every / every.sum()
-    return shares
-
-
 def plain(points: pd.DataFrame, uses: Collection[str] = ("valid",)) -> pd.DataFrame:
     """Keep the points of plain series that count and have every setting of the server at its lowest, or none."""
     kept: pd.DataFrame = points[points["plain"] & points["use"].isin(uses)]

@@ -1,19 +1,10 @@
-"""How latencies are drawn: percentile plot, what lies above, load, timing, time."""
+"""How latencies are drawn: percentile plot, load, timing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from matplotlib.ticker import (
-    FixedFormatter,
-    FixedLocator,
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullFormatter,
-    NullLocator,
-)
+from matplotlib.ticker import FixedFormatter, FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from support import latency, style
 
@@ -26,7 +17,6 @@ if TYPE_CHECKING:
     from support.gather import Data
 
 TICKS: Final = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
-MOMENTS: Final = "second of all repetitions"
 NO_RUN: Final = "There is no run of this scenario."
 NO_OPEN_LOOP: Final = "No open loop of this scenario has a valid point."
 
@@ -67,28 +57,6 @@ def draw_percentiles(axes: Axes, curves: Curves, looks: Mapping[str, style.Look]
     log_time_axis(axes)
     last = {name: each.iloc[-1] for name, each in curves.items()}
     return [style.End(each["beyond"], each["ns"], name, looks[name].colour) for name, each in last.items()]
-
-
-def above(data: Data | None, curves: Curves) -> style.Slide:
-    """Draw the distribution twice: which share was answered by then (CDF), and which was not (CCDF)."""
-    if data is None or not curves:
-        return style.nothing("No distribution", NO_RUN, "Source: none.")
-    spread = {name: latency.at(each, 0.99) / latency.at(each, 0.5) for name, each in curves.items()}
-    widest = max(spread, key=lambda name: spread[name])
-    title = f"The slowest hundredth waits up to {spread[widest]:.2g} times the median ({widest})"
-    page, (left, right) = style.slide(title, data.source, columns=2, right=0.76, wspace=0.24)
-    for name, each in curves.items():
-        look = data.looks[name]
-        left.step(each["ns"], each["share"] * 100, where="post", color=look.colour, linestyle=look.dash)
-        right.step(each["ns"], each["above"] * 100, where="post", color=look.colour, linestyle=look.dash, label=name)
-    right.set_yscale("log")
-    for axes, text in ((left, "answered by then, %"), (right, "not yet answered, %")):
-        axes.set(xscale="log", xlabel="latency", title=text)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: style.duration(value)))
-    right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    # Where lines end is too near together to name them there.
-    right.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=13)
-    return page
 
 
 def load(data: Data | None, table: pd.DataFrame) -> style.Slide:
@@ -142,44 +110,6 @@ def timings(data: Data | None, line: str, both: Curves) -> style.Slide:
     named = {"from the send": both["service"], "from the schedule": both["intended"]}
     style.label_ends(axes, draw_percentiles(axes, named, looks))
     return page
-
-
-def seconds(data: Data | None, line: str, shares: pd.DataFrame, lines: Mapping[str, pd.DataFrame]) -> style.Slide:
-    """Draw where the latencies of one line lie in each second, and p99 second by second of all lines.
-
-    shares: `latency.heat`. lines: `latency.of_seconds` by name.
-    """
-    if data is None or shares.empty:
-        return style.nothing("No seconds", NO_RUN, "Source: none.")
-    own = lines[line]["ns"]
-    ends = dict.fromkeys(style.duration(each) for each in (own.min(), own.max()))
-    title = f"{line}: p99 of a second is {' to '.join(ends)}"
-    page, (left, right) = style.slide(title, data.source, columns=2, right=0.85, wspace=0.34, left=0.085)
-    draw_heat(left, shares)
-    left.set_title(line)
-    labels = []
-    for name, each in lines.items():
-        look = data.looks[name]
-        right.plot(each["second"], each["ns"], color=look.colour, marker=look.marker, markeredgecolor="white")
-        labels.append(style.End(each["second"].iloc[-1], each["ns"].iloc[-1], name.replace(" ", "\n", 1), look.colour))
-    right.set(yscale="log", xlabel=MOMENTS, title="p99 of each second")
-    right.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    log_time_axis(right, "")
-    style.label_ends(right, labels, size=13)
-    return page
-
-
-def draw_heat(axes: Axes, shares: pd.DataFrame) -> None:
-    """Draw seconds across and latency upwards; the darker, the more of that second's requests."""
-    step = shares.index[-1] / shares.index[-2] if len(shares) > 1 else 1.2
-    edges = np.append(shares.index.to_numpy(), shares.index[-1] * step)
-    second = np.arange(int(shares.columns[0]), int(shares.columns[-1]) + 2) - 0.5
-    field = axes.pcolormesh(second, edges, shares.replace(0.0, np.nan) * 100, cmap="viridis_r", rasterized=True)
-    axes.set(yscale="log", xlabel=MOMENTS)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.grid(visible=False)
-    log_time_axis(axes)
-    axes.figure.colorbar(field, ax=axes, label="% of the second's requests", pad=0.02)
 
 
 def log_time_axis(axes: Axes, label: str = "latency") -> None:

@@ -1,4 +1,4 @@
-"""Whether the generator measures the server and not itself: its ceiling, its cost, its schedule, its histograms."""
+"""Whether the generator measures the server and not itself: its ceiling, its cost, its schedule."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from kvref_bench.load import histogram
 from support import intervals, style
 from support.answer import Answer, cannot_tell, command, figures
-from support.latency_charts import log_time_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,14 +19,11 @@ if TYPE_CHECKING:
     from support.gather import Data
 
 LAG: Final = 2e6  # ns: what 99 % of the sends must not be late by at half of the ceiling
-HALF: Final = 0.5
 NEAR: Final = 0.9  # of the ceiling: above it the generator may be what was measured
-NULL: Final = "null responder"
 UNDER: Final = "Each dot is a measured point; the ceiling is a responder of constants, in Python, on the same cores"
 LIMITS: Final = (
     "Servers and clients share the cores of one machine, so that a cheaper client also makes a faster server.",
 )
-SHARES: Final = (0.5, 0.9, 0.99, 0.999)
 
 
 def ceilings(points: pd.DataFrame) -> pd.DataFrame:
@@ -112,51 +107,6 @@ def calibrations(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names).sort_values(["scenario", "run", "sessions", "depth"], ignore_index=True)
 
 
-def lags(points: pd.DataFrame, calibrated: pd.DataFrame) -> pd.DataFrame:
-    """Return the 99th percentile of the send lag of each open loop, and its rate as a share of the ceiling.
-
-    points: of runs. calibrated: as of `calibrations`; their lags at half of the ceiling have `server` "null responder".
-    """
-    open_loop = points[points["rate"].notna() & points["lag_p99"].notna()]
-    asked = open_loop.assign(of_ceiling=open_loop["rate"] / open_loop["ceiling"])[
-        ["scenario", "server", "of_ceiling", "lag_p99"]
-    ]
-    own = calibrated[calibrated["lag_p99"].notna()].assign(server=NULL, of_ceiling=HALF)[asked.columns]
-    both: list[pd.DataFrame] = [each for each in (own, asked) if len(each)]
-    return pd.concat(both, ignore_index=True) if both else asked
-
-
-def draw_lags(axes: Axes, asked: pd.DataFrame) -> None:
-    """Draw the send lag over the target rate as a share of the ceiling, with the limit."""
-    for own, colour, text in ((True, style.INK, "null responder"), (False, style.PALETTE["plugin"][0], "a server")):
-        part = asked[(asked["server"] == NULL) == own]
-        axes.scatter(
-            part["of_ceiling"] * 100, part["lag_p99"], s=80, color=colour, alpha=0.55, linewidths=0, label=text
-        )
-    axes.axhline(LAG, color=style.PALETTE["kvref"][0], linewidth=2)
-    axes.set(yscale="log", xlabel="target rate, % of what the generator alone can do")
-    axes.set_xlim(left=0, right=max(60.0, float(np.nanmax(asked["of_ceiling"])) * 105))
-    axes.set_ylim(top=max(2 * LAG, float(asked["lag_p99"].max()) * 1.3))
-    axes.annotate("limit 2 ms", (0, LAG), xytext=(6, 5), textcoords="offset points", color=style.PALETTE["kvref"][0])
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=2)
-    log_time_axis(axes, "p99 of the delay of the sends")
-
-
-def lag_page(asked: pd.DataFrame, source: str) -> style.Slide:
-    """Draw the lags with what they say."""
-    if asked.empty:
-        return style.nothing("The schedule's lag is not known", "No run has an open loop or a null responder.", source)
-    own = asked[asked["server"] == NULL]
-    worst = float((own if len(own) else asked)["lag_p99"].max())
-    what = "At half of the generator's ceiling" if len(own) else "In the open loops measured"
-    page, (axes,) = style.slide(
-        f"{what} 99 % of the requests are sent within {style.duration(worst)} of the scheduled time", source, right=0.97
-    )
-    page.subplots_adjust(top=page.subplotpars.top - 0.055)  # room for the legend
-    draw_lags(axes, asked)
-    return page
-
-
 def ceiling_page(shares: pd.DataFrame, source: str) -> style.Slide:
     """Draw how near the points came to the generator's ceiling, with what it says."""
     if shares.empty:
@@ -201,65 +151,9 @@ def client_page(table: pd.DataFrame, data: Data | None) -> style.Slide:
     return page
 
 
-def errors(values: Sequence[int], shares: Sequence[float] = SHARES) -> pd.DataFrame:
-    """Compare percentiles of durations (ns) from bins with the exact ones: `exact`, `bins`, `error` in percent."""
-    ordered = np.sort(np.asarray(values, dtype=np.int64))
-    counts: dict[int, int] = {}
-    for value in ordered.tolist():
-        place = histogram.index(value)
-        counts[place] = counts.get(place, 0) + 1
-    rows = []
-    for share in shares:
-        exact = int(ordered[max(int(np.ceil(share * len(ordered))) - 1, 0)])
-        told = histogram.quantile(counts, share)
-        rows.append((f"p{share * 100:g}", exact, told, 100 * (told - exact) / exact))
-    return pd.DataFrame(rows, columns=["percentile", "exact", "bins", "error"]).set_index("percentile")
-
-
-def drawn(count: int, seed: int) -> dict[str, list[int]]:
-    """Draw durations in ns of the shapes that latencies have: one hump, a heavy tail, two humps, spread evenly."""
-    rng = np.random.default_rng(seed)
-    fast, slow = rng.normal(8e4, 5e3, count), rng.normal(4e7, 2e6, count)
-    shapes = {
-        "one hump": rng.lognormal(np.log(2e5), 0.3, count),
-        "heavy tail": 1e5 * (1 + rng.pareto(1.5, count)),
-        "two humps": np.where(rng.random(count) < 0.95, fast, slow),
-        "even": rng.uniform(2e4, 2e6, count),
-    }
-    return {name: np.maximum(values, 1).astype(np.int64).tolist() for name, values in shapes.items()}
-
-
-def errors_by_shape(count: int, seed: int) -> pd.DataFrame:
-    """Return the errors of percentiles in percent, shapes of distributions by percentile."""
-    rows = {name: errors(values)["error"] for name, values in drawn(count, seed).items()}
-    return pd.DataFrame(rows).T.round(3)
-
-
-def error_page(table: pd.DataFrame) -> style.Slide:
-    """Draw the errors of percentiles from bins, with the widest a bin can be."""
-    bound = 100 / 2 ** (histogram.BITS + 1)
-    worst = float(table.abs().to_numpy().max())
-    title = f"Percentiles from bins are within {worst:.2f} % of the exact ones; a bin allows {bound:.2f} %"
-    page, (axes,) = style.slide(title, "Source: durations drawn with a fixed seed.", left=0.16, right=0.97)
-    axes.axvspan(-bound, bound, color=style.GRID, zorder=0)
-    places = np.arange(len(table))[::-1]
-    for number, name in enumerate(table.columns):
-        colour, marker = style.PALETTE["plugin"][0], style.MARKERS[number % len(style.MARKERS)]
-        heights = places + 0.24 - 0.16 * number
-        axes.scatter(
-            table[name], heights, s=90, marker=marker, color=colour, alpha=0.35 + 0.2 * number, label=str(name)
-        )
-    axes.axvline(0, color=style.INK, linewidth=1.5)
-    axes.set_yticks(places, [str(each) for each in table.index])
-    axes.set(xlabel="error, %", ylim=(-0.6, len(table) - 0.4), xlim=(-1.6 * bound, 1.6 * bound))
-    axes.grid(visible=False, axis="y")
-    axes.legend(loc="lower right")
-    return page
-
-
-def conclude(shares: pd.DataFrame, asked: pd.DataFrame, table: pd.DataFrame, error: pd.DataFrame) -> Answer:
+def conclude(shares: pd.DataFrame, calibrated: pd.DataFrame, table: pd.DataFrame) -> Answer:
     """Answer whether the generator measures the servers or itself."""
-    said, own = [], asked[asked["server"] == NULL]
+    said, own = [], calibrated.dropna(subset=["lag_p99"])
     if len(shares):
         near = int((shares["share"] > NEAR).sum())
         said.append(f"{near:,} of {len(shares):,} points came within {1 - NEAR:.0%} of the generator's own ceiling")
@@ -273,6 +167,5 @@ def conclude(shares: pd.DataFrame, asked: pd.DataFrame, table: pd.DataFrame, err
         said.append(f"a request costs the client {low} µs of CPU ({table.index[0]}) to {high} µs ({table.index[-1]})")
     if not said:
         return cannot_tell("no run has a null responder", command=command("client-overhead"), limits=LIMITS)
-    said.append(f"percentiles are within {float(error.abs().to_numpy().max()):.2f} % of the exact ones")
     text = "; ".join(said)
     return Answer(f"{text[0].upper()}{text[1:]}.", LIMITS)

@@ -22,11 +22,8 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from support.spread import spread
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -116,10 +113,6 @@ class Slide(Figure):
         buffer = io.BytesIO()
         self.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
         return buffer.getvalue()
-
-    def save(self, path: Path) -> None:
-        """Write the picture to a file that ends in .png."""
-        path.write_bytes(self.png())
 
     def __repr__(self) -> str:
         """Return the finding, which is the title: the text in place of the picture."""
@@ -303,6 +296,35 @@ def label_ends(axes: Axes, ends: Sequence[End], *, gap: float = 0.062, size: flo
                   color=ends[each].colour, linewidth=1, linestyle=":", clip_on=False)  # fmt: skip
 
 
+def spread(wanted: Sequence[float], sizes: Sequence[float], low: float = 0.0, high: float = 1.0) -> list[float]:
+    """Move ascending heights as little as needed so that labels at these heights do not overlap.
+
+    sizes: height of each label. Adjacent labels that touch are centered on the mean of their original heights.
+    """
+    blocks: list[tuple[list[int], float]] = []  # members, middle of the block
+
+    def inside(members: Sequence[int]) -> float:
+        half = _half(members, sizes)
+        return min(max(sum(wanted[each] for each in members) / len(members), low + half), high - half)
+
+    for place in range(len(wanted)):
+        members = [place]
+        while blocks and blocks[-1][1] + _half(blocks[-1][0], sizes) > inside(members) - _half(members, sizes):
+            members = blocks.pop()[0] + members
+        blocks.append((members, inside(members)))
+    heights = []
+    for members, middle in blocks:
+        edge = middle - _half(members, sizes)
+        for each in members:
+            heights.append(edge + sizes[each] / 2)
+            edge += sizes[each]
+    return heights
+
+
+def _half(members: Sequence[int], sizes: Sequence[float]) -> float:
+    return sum(sizes[each] for each in members) / 2
+
+
 def nothing(title: str, reason: str, source: str) -> Slide:
     """Return a chart that says why there is none."""
     made, (axes,) = slide(title, source, right=0.97)
@@ -310,12 +332,3 @@ def nothing(title: str, reason: str, source: str) -> Slide:
     axes.text(0.5, 0.55, "\n".join(textwrap.wrap(reason, 70)), transform=axes.transAxes, ha="center", va="center",
               fontsize=19, color=MUTED, linespacing=1.4)  # fmt: skip
     return made
-
-
-def note(axes: Axes, text: str, *, size: float = 14) -> None:
-    """Write a sentence into the middle of axes, as wide as they are."""
-    page = axes.get_figure(root=True)
-    width = axes.get_position().width * (page.get_figwidth() if page else SIZE[0])
-    lines = textwrap.wrap(text, max(int(width * 72 / (0.62 * size)), 12))
-    axes.text(0.5, 0.5, "\n".join(lines), transform=axes.transAxes, ha="center", va="center", fontsize=size,
-              color=MUTED, linespacing=1.4)  # fmt: skip

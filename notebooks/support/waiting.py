@@ -25,8 +25,7 @@ class Waiting:
 
     at: points of the closed loop that are shown together; curves: their distributions by line.
     load: as of `latency.over_load`. line: the one whose open loop waits longest beyond its service time, else the
-    slowest; both: its distributions by timing at the highest rate. heat: of it. seconds: the 99th percentile of each
-    second, by line.
+    slowest; both: its distributions by timing at the highest rate.
     """
 
     data: Data | None = None
@@ -35,8 +34,6 @@ class Waiting:
     load: pd.DataFrame = field(default_factory=pd.DataFrame)
     line: str = ""
     both: dict[str, pd.DataFrame] = field(default_factory=dict)
-    heat: pd.DataFrame = field(default_factory=pd.DataFrame)
-    seconds: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -72,11 +69,7 @@ def of(data: Data | None) -> Waiting:
         else max(curves, key=lambda name: latency.at(curves[name], 0.99))
     )
     both = {"service": service[line], "intended": intended[line]} if extra else {}
-    timing, shown = ("intended", highest) if extra else ("service", at)
-    one = {str(name): part for name, part in shown.groupby("line", sort=True)}
-    seconds = {name: latency.of_seconds(hist, part, timing, 0.99) for name, part in one.items()}
-    load = latency.over_load(hist, data)
-    return Waiting(data, at, curves, load, line, both, latency.heat(hist, one[line], timing), seconds)
+    return Waiting(data, at, curves, latency.over_load(hist, data), line, both)
 
 
 def conclude(waiting: Waiting) -> Answer:

@@ -17,7 +17,6 @@ from kvref_bench import benchmark, scenario
 from kvref_bench.benchmark import Request, Workers
 from kvref_bench.display import Screen
 from kvref_bench.errors import BenchError
-from kvref_bench.link import Shape
 from kvref_bench.peers import PeerSpec
 from kvref_bench.runs import folder
 
@@ -138,21 +137,6 @@ def test_a_scenario_that_a_server_cannot_do_at_all_is_an_error(tmp_path: Path) -
 def test_two_servers_of_one_name_are_refused(tmp_path: Path) -> None:
     with target_or_skip("memcached") as target, pytest.raises(BenchError, match="two servers are named"):
         measure(small(), [PeerSpec(target.memcached())] * 2, tmp_path / "run")
-
-
-@pytest.mark.nightly
-def test_workers_behind_a_link_are_as_slow_as_it_is(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        if os.environ.get("CI"):
-            pytest.fail("CI is set and a network namespace needs root")
-        pytest.skip("a network namespace needs root")
-    chosen = replace(small("sessions=4", "repetitions=1", "measure=1", "table.values.sizes=4000"), rates=())
-    run, _ = measure(chosen, [PeerSpec("memcached")], tmp_path / "run", Workers(link=Shape(20e6)))
-    [point] = run.points.to_dict("records")
-    # 20 Mbit/s carry 600 values of 4,000 bytes and their headers.
-    assert 300 < point["qps"] < 700
-    assert run.info["network"]["rate_bits"] == 20e6
-    assert run.info["network"]["address"].startswith("198.1")
 
 
 # One at each landing.

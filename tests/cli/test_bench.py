@@ -60,11 +60,9 @@ def read_to(process: subprocess.Popen[str], text: str, address: str) -> None:
         (["run", "ro-1m-int", "--target", "memcache"], "unknown target 'memcache', did you mean 'memcached': choose one of mysql-8.0-plugin, "),
         (["run", "ro-1m-int", "--endpoint", "localhost"], "write HOST:PORT"),
         (["run", "ro-1m-int", "--target", "memcached", "--report", "nowhere"], "nowhere: No such file or directory: give report.jsonl of"),
-        (["run", "ro-1m-int", "--target", "memcached", "--via-namespace", "fast"], "link 'fast': write RATE or RATE,DELAY"),
         (["run", "ro-1m-int", "--target", "memcached", "--control-host", "h"], "--control-host applies only to workers of a cluster"),
-        (["run", "ro-1m-int", "--target", "memcached", "--dask", "tcp://h:1", "--pin"], "remove them or --dask"),
+        (["run", "ro-1m-int", "--target", "memcached", "--dask", "tcp://h:1", "--pin"], "remove it or --dask"),
         (["compare", "nowhere", "nowhere"], "no such run folder"),
-        (["export", "nowhere", "--format", "csv", "--out", "files"], "no such run folder"),
         (["show", "no-such"], "scenario 'no-such'"),
     ],
 )  # fmt: skip
@@ -115,10 +113,6 @@ def test_a_run_as_json_and_what_is_made_of_it(tmp_path: Path) -> None:
     run = folder.read(found["folder"])
     assert run.id == found["run_id"]
     assert [line for line in done.stderr.splitlines() if line.startswith("[1/")]
-    exported = json.loads(
-        bench("export", found["folder"], "--format=memtier", f"--out={tmp_path / 'files'}", "--json").stdout
-    )
-    assert len(exported) == len(run.points)
     first, second = run.points["series"].unique()[:2]
     compared = bench("compare", f"{found['folder']}:ours:{first}", f"{found['folder']}:ours:{second}", "--json")
     assert compared.returncode in {0, 2}

@@ -77,7 +77,7 @@ PHONE = """<title></title><iframe src="measured.html" width="390" height="800" f
         "reference/generated/facts",
         "reference/specification/mapping",
         "explanation/speed",
-        "explanation/notebooks/02_throughput_scaling",
+        "explanation/notebooks/01_throughput",
         "how-to/migrate-from-the-plugin",
     ],
 )

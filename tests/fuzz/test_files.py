@@ -25,8 +25,8 @@ from kvref.server.listeners.authentication import read_users
 from kvref.server.listeners.listener import listener
 from kvref.server.settings import parse, read_file
 from kvref_bench import scenario
-from kvref_bench.pairs import document as pairs
 from kvref_bench.runs import folder, verdict
+from kvref_bench.turns import report as turns
 from kvref_bench.workload.keys import read_file as read_keys
 from kvref_conformance import corpus
 from kvref_conformance.case import Setup, Shape, case, eventually, send, send_unanswered, sql
@@ -37,7 +37,6 @@ from kvref_conformance.judging.verdict import Verdict
 from kvref_conformance.reports import column
 from kvref_conformance.steps import Pause
 from kvref_conformance.triage import replay_file
-from support import matrix as analysed
 
 REPLACED: Final = 400 if FULL else 60
 BROKEN: Final = 200 if FULL else 40
@@ -142,7 +141,7 @@ until = 2999-01-01
 flaky = true
 """
 PROFILE: Final = b'profile = "kvref"\n[features]\ncas = false\n'
-PAIRS: Final = b'{"version": %d, "rows": []}' % pairs.VERSION
+PAIRS: Final = b'{"version": %d, "rows": []}' % turns.VERSION
 
 
 def read_configuration(path: Path) -> None:
@@ -168,7 +167,6 @@ KINDS: Final = {
     "replay": Kind("failure.json", failure(), replay_file.read, "json"),
     "report": Kind("report.jsonl", report(), column.read, "lines"),
     "packed report": Kind("report.jsonl.gz", report(), column.read, "lines"),
-    "analysed report": Kind("report.jsonl", report(), analysed.read, "lines"),
     "verdict": Kind("report.jsonl", report(), verdict.read, "lines"),
     "transcript": Kind("t.jsonl", TRANSCRIPT, corpus.read, "lines"),
     "configuration": Kind("kvref.toml", CONFIGURATION, read_configuration, "toml"),
@@ -177,7 +175,7 @@ KINDS: Final = {
         "own.toml", DEVIATIONS, lambda path: own_deviations.load(path, "kvref", "1", update=True), "toml"
     ),
     "profile": Kind("profile.toml", PROFILE, probe.read, "toml"),
-    "pairs": Kind("pairs.json", PAIRS, pairs.read, "json"),
+    "pairs": Kind("pairs.json", PAIRS, lambda path: turns.read(path, "rows"), "json"),
     "scenario": Kind("s.toml", scenario_file(), lambda path: scenario.load(str(path), "small"), "toml"),
     "keys": Kind("keys", b"one\ntwo\n", lambda path: read_keys(str(path)), ""),
     "run": Kind("run.json", b"", read_run, "json"),
@@ -298,7 +296,7 @@ DEEP: Final = b"[" * 100_000
         ("f.jsonl", DEEP, ["replay", "f.jsonl"]),
         ("report.jsonl", b"9" * 6000, ["matrix", "report.jsonl"]),
         ("report.jsonl.gz", gzip.compress(report())[:-9] + b"x" * 9, ["matrix", "report.jsonl.gz"]),
-        ("run.json", DEEP, ["bench", "export", ".", "--format", "csv", "--out", "out"]),
+        ("run.json", DEEP, ["bench", "compare", ".", "."]),
         ("kvref.toml", b"x = " + DEEP, ["serve", "--create", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
         ("kvref.toml", b'[[listener]]\naddress = "127.0.0.1:0"\nauth_file = "\\u0000"\n', ["serve", "--create", "--store", "sqlite:///new.sqlite", "--config", "kvref.toml"]),
     ],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kvref_bench import interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from concurrent.futures import Executor
 
 
@@ -26,18 +26,17 @@ class Local:
 
 
 @contextmanager
-def local(workers: int, cpus: Sequence[int] = (), first: Callable[[], None] | None = None) -> Iterator[Local]:
+def local(workers: int, cpus: Sequence[int] = ()) -> Iterator[Local]:
     """Run workers in local processes, which end with the block; at once when the block is left by an error.
 
     Args:
         workers: maximum number at once, 1 to 1024.
         cpus: processors that they are pinned to, in turn; none: the kernel decides.
-        first: called in each process before its first task.
     """
     # Spawned, not forked: a fork would share this process's event loop and threads.
     context = multiprocessing.get_context("spawn")
     others = set(multiprocessing.active_children())
-    executor = ProcessPoolExecutor(workers, context, initializer=first)
+    executor = ProcessPoolExecutor(workers, context)
     try:
         with interrupt.held_back():
             # Each of these has a process started, as none is idle yet.

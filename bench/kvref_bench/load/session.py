@@ -25,6 +25,7 @@ _NOTHING: Parts = (b"", b"", ())
 class Crowd:
     """What the sessions of one worker have in common.
 
+    reader: of other replies than the expected ones; None: sessions read them themselves.
     whole: replies are of several operations, and the kernel is to wake the worker when the whole of one is there.
     over: set when the time is over: no session sends any more.
     running: sessions that have not done all they had to.
@@ -33,7 +34,7 @@ class Crowd:
     failure: of the generator itself; None while there is none.
     """
 
-    def __init__(self, recorder: Recorder, reader: Reader, *, whole: bool = False) -> None:
+    def __init__(self, recorder: Recorder, reader: Reader | None = None, *, whole: bool = False) -> None:
         self.recorder = recorder
         self.reader = reader
         self.whole = whole
@@ -152,6 +153,7 @@ class Session(asyncio.Protocol):
             return
         unexpected: tuple[bytes, ...] = ()
         if self._rest != reply:
+            assert self.crowd.reader is not None, "sessions of the wire have one"
             answer = self.crowd.reader.read(Exchange(request, reply, kinds), self._rest)
             if answer is None:
                 self._reply = b""

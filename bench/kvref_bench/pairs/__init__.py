@@ -2,5 +2,4 @@
 
 Reading path: `rows` (the measurements, as data), `cpus` (assignment of processors), `servers` (those of one row,
 filled), `clients` (the three generators), `measure` (the pairs of a row), `document` (JSON, and the table in its page).
-The command is `bench/pairs.py`.
 """

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
-import sys
-import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref import documents
-from kvref_bench.errors import BenchError
 from kvref_bench.pairs.rows import VALUE
 from kvref_bench.runs import machine
+from kvref_bench.turns import report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
-    from kvref_bench.pairs.clients import Done
     from kvref_bench.pairs.measure import Measured, Settings
     from kvref_bench.pairs.rows import Row
+    from kvref_bench.turns.loaded import Done
 
-VERSION: Final = 1
 SIDES: Final = ("ours", "theirs")
 # Of the generator's processors: where it is this busy, a faster server would not show.
 BUSY: Final = 0.9
+LIMITED: Final = "\\*"
 HEAD: Final = (
     "row", "work", "against", "to reach", "ratio", "range", "reached", "kvref, 1/s", "other, 1/s", "servers' CPU, µs",
     "ratio of CPU", "generator, busy",
@@ -35,27 +29,19 @@ HEAD: Final = (
 Document = dict[str, Any]
 
 
-def begin(settings: Settings, argv: Sequence[str]) -> Document:
+def begin(settings: Settings) -> Document:
     """Make the document of a run without rows."""
-    return {
-        "version": VERSION,
-        "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "machine": machine.public(machine.machine()),
-        "kvref": _kvref(),
-        "tool": machine.public(machine.tool(list(argv))),
-        "settings": {
-            "server_cpus": sorted(settings.where.servers),
-            "client_cpus": sorted(settings.where.clients),
-            "pairs": settings.pairs,
-            "seconds": settings.seconds,
-            "warmup": settings.warmup,
-            "keys": settings.keys,
-            "kvref": list(settings.kvref),
-            "value_bytes": VALUE,
-        },
-        "rows": [],
-        "skipped": [],
+    given = {
+        "server_cpus": sorted(settings.where.servers),
+        "client_cpus": sorted(settings.where.clients),
+        "pairs": settings.pairs,
+        "seconds": settings.seconds,
+        "warmup": settings.warmup,
+        "keys": settings.keys,
+        "kvref": list(settings.kvref),
+        "value_bytes": VALUE,
     }
+    return report.begin(given, rows=[], skipped=[])
 
 
 def add(document: Document, measured: Measured) -> None:
@@ -81,9 +67,11 @@ def add(document: Document, measured: Measured) -> None:
 
 def table(document: Document) -> str:
     """Return the table of a document in Markdown, and below it what was left out."""
-    lines = [f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}", *map(_line, document["rows"])]
-    lines += [f"\nLeft out: {each['name']}: {each['reason'].splitlines()[0]}" for each in document["skipped"]]
-    return "\n".join([*lines, f"\n{_how(document)}"]) + "\n"
+    left = [f"Left out: {each['name']}: {each['reason'].splitlines()[0]}" for each in document["skipped"]]
+    return (
+        "\n".join([report.grid(HEAD, map(_line, document["rows"])), *(f"{each}\n" for each in left), _how(document)])
+        + "\n"
+    )
 
 
 def _how(document: Document) -> str:
@@ -92,57 +80,11 @@ def _how(document: Document) -> str:
         f"{document['kvref']}: {settings['pairs']} pairs of {settings['seconds']:g} s in alternating order,"
         f" {settings['keys']:,} keys,"
         f" values of {settings['value_bytes']} bytes; {document['machine']['cpu_model']}, servers on processor"
-        f" {_numbers(settings['server_cpus'])}, generator on {_numbers(settings['client_cpus'])}. Ratios are medians of"
+        f" {report.processors(settings['server_cpus'])}, generator on {report.processors(settings['client_cpus'])}."
+        " Ratios are medians of"
         " those within a pair; CPU is that of the servers for each operation. \\*: the generator was busy all the time"
         " on one side or both: there the CPU ratio is more reliable."
     )
-
-
-def write(document: Document, path: Path) -> None:
-    """Write a document. Raises BenchError where the file cannot be written."""
-    try:
-        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise BenchError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def read(path: Path, key: str = "rows") -> Document:
-    """Read a document with a list of that name. Raises BenchError where it is none, or of another version."""
-    try:
-        found = documents.read_json(path)
-    except OSError as error:
-        raise BenchError(f"{path} cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise BenchError(f"{path} is not JSON: {error}") from error
-    if not isinstance(found, dict) or found.get("version") != VERSION or key not in found:
-        raise BenchError(f"{path} holds no {'pairs' if key == 'rows' else key} of version {VERSION}: measure again")
-    return found
-
-
-def markers(name: str) -> tuple[str, str]:
-    """Return the lines between which a README has the table of `bench/results/NAME.json`."""
-    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-
-
-def insert(text: str, document: Document, name: str) -> str:
-    """Put the table of a document between the two markers of a name in a text. Raises BenchError where it has none."""
-    return insert_table(text, table(document), name)
-
-
-def insert_table(text: str, made: str, name: str) -> str:
-    """Put a table between the two markers of a name in a text. Raises BenchError where it has none."""
-    begin, end = markers(name)
-    before, begun, rest = text.partition(begin)
-    _, ended, after = rest.partition(end)
-    if not (begun and ended):
-        raise BenchError(f"no place for the table: put a line {begin} and a line {end}")
-    return f"{before}{begin}\n{made}{end}{after}"
-
-
-def _kvref() -> str:
-    # The servers are booted by this Python, from where it finds kvref.
-    told = subprocess.run([sys.executable, "-m", "kvref", "--version"], capture_output=True, text=True, check=True)
-    return told.stdout.strip()
 
 
 def _said(row: Row) -> Document:
@@ -157,28 +99,25 @@ def _said(row: Row) -> Document:
     }
 
 
-def _line(row: Document) -> str:
+def _line(row: Document) -> list[str]:
     ours, theirs = ([pair[side] for pair in row["pairs"]] for side in SIDES)
     ratio, cpu = row["ratio"], row["cpu_ratio"]
-    cells = (
+    busy, used = ([(_middle(side, of)) for side in (ours, theirs)] for of in (_busy, _sum))
+    generators = " : ".join(dict.fromkeys((ours[0]["generator"], theirs[0]["generator"])))
+    return [
         row["name"],
         f"{row['work']}, {row['ours']}",
         row["theirs"],
         f"{row['target']:g}",
-        f"{ratio['median']:.2f}{'*' if row['generator_is_limit'] else ''}".replace("*", "\\*"),
+        f"{ratio['median']:.2f}{LIMITED if row['generator_is_limit'] else ''}",
         f"{ratio['min']:.2f} to {ratio['max']:.2f}",
         "yes" if row["reached"] else "no",
         _rate(ours, row["unit"]),
         _rate(theirs, row["unit"]),
-        f"{_middle(ours, _sum):.1f} : {_middle(theirs, _sum):.1f}",
+        f"{used[0]:.1f} : {used[1]:.1f}",
         f"{cpu['median']:.2f}",
-        f"{_generators(ours, theirs)} {_middle(ours, _busy):.0%} : {_middle(theirs, _busy):.0%}",
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def _generators(ours: Sequence[Document], theirs: Sequence[Document]) -> str:
-    return " : ".join(dict.fromkeys((ours[0]["generator"], theirs[0]["generator"])))
+        f"{generators} {busy[0]:.0%} : {busy[1]:.0%}",
+    ]
 
 
 def _rate(side: Sequence[Document], unit: str) -> str:
@@ -209,7 +148,3 @@ def _spread(numbers: Sequence[float]) -> dict[str, float]:
 def _limited(measured: Measured, cpus: int) -> bool:
     sides = ([pair[0] for pair in measured.pairs], [pair[1] for pair in measured.pairs])
     return any(statistics.median(done.client for done in side) > BUSY * cpus for side in sides)
-
-
-def _numbers(cpus: Sequence[int]) -> str:
-    return ", ".join(map(str, cpus))

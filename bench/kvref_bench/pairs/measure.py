@@ -6,20 +6,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kvref_bench.load.engine import local
-from kvref_bench.pairs import cpus
-from kvref_bench.pairs.clients import Clients, Done
+from kvref_bench.pairs.clients import Clients
 from kvref_bench.pairs.rows import COUNT, table
 from kvref_bench.pairs.servers import boot, require_durable
+from kvref_bench.turns import cpus, loaded
+from kvref_bench.turns.loaded import Done
 from kvref_testbed.targets import QUIET, MissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from kvref_bench.pairs.cpus import Split
-    from kvref_bench.pairs.rows import Row, ServerName
+    from kvref_bench.pairs.rows import Row
     from kvref_bench.pairs.servers import Server
+    from kvref_bench.turns.cpus import Split
     from kvref_testbed.targets.progress import Progress
 
 Pair = tuple[Done, Done]
@@ -72,7 +72,7 @@ def measure(
     Raises:
         BenchError: a wrong answer, or a server that does not do as agreed. TargetError: one that does not start.
     """
-    with cpus.on(settings.where.clients), local(len(settings.where.clients), sorted(settings.where.clients)) as engine:
+    with loaded.generator(settings.where) as engine:
         clients = Clients(engine, settings.where, table(settings.keys).keys, settings.warmup, settings.seconds)
         for row in rows:
             measured = Measured(row)
@@ -118,7 +118,7 @@ def _row(
             cpus.check(server.pids.values(), where)
 
 
-def pair(row: Row, clients: Clients, servers: Mapping[ServerName, Server], number: int) -> Pair:
+def pair(row: Row, clients: Clients, servers: Mapping[str, Server], number: int) -> Pair:
     """Measure both sides, ours first in pairs of even number. Raises BenchError."""
     sides = [row.ours, row.theirs]
     order = sides if number % 2 == 0 else sides[::-1]

@@ -13,26 +13,25 @@ import sys
 import threading
 import urllib.request
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
-from kvref_bench.pairs import cpus, floor
+from kvref_bench.pairs import floor
 from kvref_bench.peers import PeerSpec, processes, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
 from kvref_bench.sql import login
+from kvref_bench.turns import cpus
 from kvref_testbed.targets import QUIET, MissingError, kvref_server
 from kvref_testbed.targets.ports import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from contextlib import ExitStack
     from pathlib import Path
 
-    from kvref_bench.pairs.rows import ServerName
     from kvref_bench.peers import OpenPeer
     from kvref_bench.scenario.records import Table
     from kvref_bench.sql.login import Login
@@ -44,8 +43,22 @@ OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
 # What the row cache needs of a server, and of kvref.
 LOGGED: Final = ("--server-id=1", "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
 ROW_CACHE: Final = ("--set", "row_cache_binlog=1")
+# kvref over SQLite by name, with options of `kvref serve`.
+OVER_SQLITE: Final[dict[str, tuple[str, ...]]] = {"kvref-sqlite": (), "kvref-workers": ("--workers", "2")}
+# MySQL with the plugin by name, with options of mysqld; and the same as SQL alone, through its socket.
+MYSQL: Final[dict[str, tuple[str, ...]]] = {"plugin": (), "plugin-logged": LOGGED}
+SQL_ONLY: Final = {"mysql": "plugin", "mysql-logged": "plugin-logged"}
+# kvref over one of these.
+OVER_MYSQL: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "kvref-mysql": ("mysql", ()),
+    "kvref-mysql-level-0": ("mysql", ("--set", "innodb_api_trx_level=0")),
+    "kvref-mysql-level-2": ("mysql", ("--set", "innodb_api_trx_level=2")),
+    "kvref-cached": ("mysql-logged", ROW_CACHE),
+    "kvref-uncached": ("mysql-logged", ()),
+}
 LOOPBACK: Final = "127.0.0.1"
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
+FACTS: Final = (*DURABLE, "sync_binlog", "innodb_buffer_pool_size", "innodb_flush_method")
 # Not visible from outside: kvref/storage/sqlite/wal.py itself does what FULL does in each commit.
 SYNCHRONOUS: Final = "as FULL: fdatasync of the log before a write is answered"
 
@@ -59,7 +72,7 @@ class Server:
     pids: its processes by name. facts: what makes its writes durable, and its version.
     """
 
-    name: ServerName
+    name: str
     address: str | None
     sql: Login | None
     pids: Mapping[str, int]
@@ -90,40 +103,46 @@ class Servers:
         self._options = tuple(options)
         self._table = table
         self._progress = progress
-        self._known: dict[ServerName, Server] = {}
-        self._open: dict[ServerName, Callable[[], Server]] = {
-            "kvref-sqlite": self._kvref_sqlite,
-            "kvref-sqlite-metrics": self._kvref_sqlite_metrics,
-            "kvref-workers": self._kvref_workers,
-            "kvref-mysql": self._kvref_mysql,
-            "kvref-mysql-level-0": partial(self._kvref_at_level, 0, "kvref-mysql-level-0"),
-            "kvref-mysql-level-2": partial(self._kvref_at_level, 2, "kvref-mysql-level-2"),
-            "plugin": self._plugin,
-            "mysql": self._mysql,
-            "memcached": self._memcached,
-            "plugin-logged": partial(self._plugin, "plugin-logged", LOGGED),
-            "mysql-logged": lambda: _sql_only(self.get("plugin-logged")),
-            "kvref-cached": partial(self._kvref_logged, "kvref-cached", ROW_CACHE),
-            "kvref-uncached": partial(self._kvref_logged, "kvref-uncached", ()),
-            "floor": self._floor,
-            "kvref-compiled": self._kvref_compiled,
-            "kvref-compiled-mysql": self._kvref_compiled_mysql,
-        }
+        self._known: dict[str, Server] = {}
 
-    def get(self, name: ServerName) -> Server:
+    def get(self, name: str) -> Server:
         """Return a server, running and filled.
 
         Raises:
             BenchError: it refuses its table. TargetError: it cannot be booted; MissingError: the machine lacks it.
         """
         if name not in self._known:
-            self._known[name] = self._open[name]()
+            self._known[name] = replace(self._open(name), name=name)
         return self._known[name]
+
+    def _open(self, name: str) -> Server:
+        if name in OVER_SQLITE:
+            return self._kvref_sqlite(*OVER_SQLITE[name])
+        if name in OVER_MYSQL:
+            behind, options = OVER_MYSQL[name]
+            return self._kvref_over(self.get(behind), options)
+        if name in MYSQL:
+            return self._mysqld(MYSQL[name])
+        if name in SQL_ONLY:
+            return _sql_only(self.get(SQL_ONLY[name]))
+        special = {
+            "memcached": self._memcached,
+            "floor": self._floor,
+            "kvref-sqlite-metrics": self._kvref_sqlite_metrics,
+            "kvref-compiled": self._kvref_compiled,
+            "kvref-compiled-mysql": self._kvref_compiled_mysql,
+        }
+        return special[name]()
 
     def _filled(self, target: str, options: tuple[str, ...] = ()) -> OpenPeer:
         peer = self._stack.enter_context(peers.open(PeerSpec(endpoint=target, options=options), self._progress))
         peer.prepare(self._table)
         return peer
+
+    def _kvref_sqlite(self, *options: str) -> Server:
+        peer = self._filled("kvref-sqlite", (*self._options, *options))
+        assert peer.tables_dsn is not None, "it serves a file"
+        return _over_sqlite(_address(peer), SQLiteTables(peer.tables_dsn))
 
     def _kvref_sqlite_metrics(self) -> Server:
         metrics = f"{LOOPBACK}:{free_port()}"
@@ -135,17 +154,7 @@ class Servers:
         scraper.start()
         self._stack.callback(scraper.join)
         self._stack.callback(over.set)
-        return replace(server, name="kvref-sqlite-metrics")
-
-    def _kvref_workers(self) -> Server:
-        return replace(self._kvref_sqlite("--workers", "2"), name="kvref-workers")
-
-    def _kvref_sqlite(self, *options: str) -> Server:
-        peer = self._filled("kvref-sqlite", (*self._options, *options))
-        address = _address(peer)
-        assert peer.tables_dsn is not None, "it serves a file"
-        facts = {"sqlite_synchronous": SYNCHRONOUS, **SQLiteTables(peer.tables_dsn).variables()}
-        return Server("kvref-sqlite", address, None, _listening(kvref=address), _facts(address) | facts)
+        return server
 
     def _kvref_compiled(self) -> Server:
         python, build = _compiled(self._compiled)
@@ -158,19 +167,17 @@ class Servers:
         tables.fill(self._table, self._progress)
         if not kvref.reload():
             raise BenchError("kvref serve refuses its table: see its log")
-        address = "{}:{}".format(*kvref.address)
-        facts = {"sqlite_synchronous": SYNCHRONOUS, "build": build, **tables.variables()}
-        return Server("kvref-compiled", address, None, _listening(kvref=address), _facts(address) | facts)
+        return _over_sqlite("{}:{}".format(*kvref.address), tables, build=build)
 
     def _kvref_compiled_mysql(self) -> Server:
         python, build = _compiled(self._compiled)
-        server = self._kvref_over("kvref-compiled-mysql", self.get("mysql"), (), python)
+        server = self._kvref_over(self.get("mysql"), (), python)
         return replace(server, facts=dict(server.facts) | {"build": build})
 
     def _memcached(self) -> Server:
         address = _address(self._filled("memcached"))
         facts = _facts(address) | {"durable": "no: it keeps nothing"}
-        return Server("memcached", address, None, _listening(memcached=address), facts)
+        return Server("", address, None, _listening(memcached=address), facts)
 
     def _floor(self) -> Server:
         with socket.create_server((LOOPBACK, 0)) as place:
@@ -179,61 +186,48 @@ class Servers:
             process = subprocess.Popen(argv, pass_fds=[place.fileno()])
         self._stack.callback(process.wait)
         self._stack.callback(process.terminate)
-        return Server("floor", address, None, {"floor": process.pid}, {"durable": "no: it keeps nothing"})
+        return Server("", address, None, {"floor": process.pid}, {"durable": "no: it keeps nothing"})
 
-    def _plugin(self, name: ServerName = "plugin", options: tuple[str, ...] = ()) -> Server:
+    def _mysqld(self, options: tuple[str, ...]) -> Server:
         peer = self._filled(PLUGIN, (*OPTIONS, *options))
         address = _address(peer)
         assert peer.sql_dsn is not None, "the plugin's server has a SQL port"
         sql = login.parse(peer.sql_dsn)
-        tables = MySQLTables(sql)
-        variables = tables.variables()
-        facts = {
-            name: variables[name]
-            for name in (*DURABLE, "sync_binlog", "innodb_buffer_pool_size", "innodb_flush_method")
-        }
-        return Server(name, address, sql, _listening(mysqld=address), _facts(address) | facts)
+        variables = MySQLTables(sql).variables()
+        facts = {name: variables[name] for name in FACTS}
+        return Server("", address, sql, _listening(mysqld=address), _facts(address) | facts)
 
-    def _mysql(self) -> Server:
-        return _sql_only(self.get("plugin"))
-
-    def _kvref_mysql(self) -> Server:
-        return self._kvref_over("kvref-mysql", self.get("mysql"), ())
-
-    def _kvref_at_level(self, level: int, name: ServerName) -> Server:
-        return self._kvref_over(name, self.get("mysql"), ("--set", f"innodb_api_trx_level={level}"))
-
-    def _kvref_logged(self, name: ServerName, options: tuple[str, ...]) -> Server:
-        return self._kvref_over(name, _sql_only(self.get("plugin-logged")), options)
-
-    def _kvref_over(
-        self, name: ServerName, behind: Server, options: tuple[str, ...], python: Path | None = None
-    ) -> Server:
+    def _kvref_over(self, behind: Server, options: tuple[str, ...], python: Path | None = None) -> Server:
         kvref = self._stack.enter_context(kvref_server("kvref", (*self._options, *options), behind.dsn, python))
         if not kvref.start():
             raise BenchError("kvref serve refuses the tables of the plugin's server: see its log")
         address = "{}:{}".format(*kvref.address)
         pids = _listening(kvref=address) | dict(behind.pids)
-        return Server(name, address, behind.sql, pids, dict(behind.facts) | _facts(address))
+        return Server("", address, behind.sql, pids, dict(behind.facts) | _facts(address))
+
+
+def _over_sqlite(address: str, tables: SQLiteTables, **more: str) -> Server:
+    facts = _facts(address) | {"sqlite_synchronous": SYNCHRONOUS, **more, **tables.variables()}
+    return Server("", address, None, _listening(kvref=address), facts)
 
 
 def _sql_only(plugin: Server) -> Server:
     """Return the SQL of the plugin's server, through its socket."""
     assert plugin.sql is not None, "the plugin's server has a SQL port"
     socket = str(MySQLTables(plugin.sql).query("SELECT @@socket")[0][0])
-    return replace(plugin, name="mysql", address=None, sql=replace(plugin.sql, socket=socket))
+    return replace(plugin, address=None, sql=replace(plugin.sql, socket=socket))
 
 
 def boot(
     stack: ExitStack,
-    names: Iterable[ServerName],
+    names: Iterable[str],
     table: Table,
     where: frozenset[int],
     *,
     options: Sequence[str] = (),
     progress: Progress = QUIET,
     compiled: Path | None = None,
-) -> dict[ServerName, Server]:
+) -> dict[str, Server]:
     """Boot servers on some processors, all with one table; they end with the stack.
 
     Args:

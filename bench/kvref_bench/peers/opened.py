@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
 from kvref_bench.peers import processes, rows, wire
-from kvref_bench.peers.binlog import BinaryLog
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sampling import Sampling
 from kvref_bench.peers.settings import Fixed
@@ -117,8 +116,7 @@ class OpenPeer:
 
     def sample(self) -> Sampling:
         """Return a sample that is to begin: of its counters, and of its processes where these are on this machine."""
-        log = BinaryLog(self._tables.login) if isinstance(self._tables, MySQLTables) else None
-        return Sampling(self.processes(), self._counters, log)
+        return Sampling(self.processes(), self._counters)
 
     def _fill_memcached(self, table: Table) -> None:
         assert self.address is not None, "what has no address has tables"

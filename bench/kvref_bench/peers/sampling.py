@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
-    from kvref_bench.peers.binlog import BinaryLog, Mark
     from kvref_bench.peers.processes import Switches
 
 SECOND: Final = 1.0
@@ -23,21 +22,15 @@ NONE: Final = (0, 0)
 class Sampling:
     """One sample; `begin` and `end` are the moments between which it counts, or the block of a `with`.
 
-    log: the binary log whose groups are counted too.
-
     sample: None until the end.
     resources: a reading of each process and of the machine when it begins, each second, and at the end.
     """
 
-    def __init__(
-        self, running: Mapping[str, int], counters: Callable[[], dict[str, int]], log: BinaryLog | None = None
-    ) -> None:
+    def __init__(self, running: Mapping[str, int], counters: Callable[[], dict[str, int]]) -> None:
         self.sample: ServerSample | None = None
         self.resources: list[Resource] = []
         self._running = running
         self._counters = counters
-        self._log = log
-        self._mark: Mark | None = None
         self._over = Event()
         self._reader = Thread(target=self._read_each_second, name="readings", daemon=True)
         self._before: tuple[dict[str, int], list[Resource]] | None = None
@@ -47,7 +40,6 @@ class Sampling:
         """Take the first numbers and go on reading in a thread."""
         # The counters first: these are compared with what was sent since this moment.
         self._before = (self._counters(), self._read())
-        self._mark = None if self._log is None else self._log.end()
         # Of these the number counts from now on, of threads that start later from 0 on.
         self._switches = {thread: (last, last) for thread, (_, last) in self._switches.items()}
         self._reader.start()
@@ -72,8 +64,6 @@ class Sampling:
                 sum(now[kind] - then[kind] for then, now in self._switches.values()) for kind in (0, 1)
             )
         moved = {name: value - counters.get(name, 0) for name, value in self._counters().items()}
-        if self._log is not None and self._mark is not None:
-            moved |= self._log.groups(self._mark)
         self.sample = ServerSample(usage, {name: moved[name] for name in sorted(moved) if moved[name]}, seconds)
         return self.sample
 

@@ -1,4 +1,4 @@
-"""Runs on disk: written, judged, read, compared, exported.
+"""Runs on disk: written, judged, read, compared.
 
 A run is a folder:
 

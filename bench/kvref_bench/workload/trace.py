@@ -1,28 +1,19 @@
-"""Traces of caches, plain or in gzip: requests in Twitter's format, or items or commands of memtier_benchmark.
+"""Traces of caches in Twitter's format, plain or in gzip, one request a line:
 
-    time, key, key size, value size, client, operation, TTL                                          one request a line
-    dumpflags, time, exptime, nbytes, nsuffix, it_flags, clsid, nkey, "key", "data"                  one item a row
-    1764031576.604009 [0 127.0.0.1:51682] "SET" "key" "value"                                        one command a line
+    time, key, key size, value size, client, operation, TTL
 
-Keys and operations are replayed in the order of the trace. An item is a `set` and a `get`, as memtier_benchmark sends
-them with `--data-import` and `--ratio=1:1`. A command is the request of memcached that does the same, one for each key.
-Values are made, of the largest size that the trace has for their key, so that each reply can be verified; times,
-clients, TTL and the data of items and commands are not used.
+Keys and operations are replayed in the order of the trace. Values are made, of the largest size that the trace has for
+their key, so that each reply can be verified; times, clients and TTL are not used.
 
-Sources: https://github.com/twitter/cache-trace; README.import, file_io.cpp and README.md (`--monitor-input`) of
-https://github.com/RedisLabs/memtier_benchmark, whose `nbytes` counts the CR LF behind the data too;
-https://redis.io/commands/monitor.
+Source: https://github.com/twitter/cache-trace.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import re
 import zlib
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -32,7 +23,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.workload.commands import OUTCOMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -41,24 +32,6 @@ MAX_REQUESTS: Final = 1_000_000
 MAX_KEY: Final = 250
 MAX_VALUE: Final = 1 << 20
 FIELDS: Final = 7
-_ITEMS: Final = b"dumpflags, time, exptime"  # how the header of a file of items begins
-_ITEM: Final = ("dumpflags", "time", "exptime", "nbytes", "nsuffix", "it_flags", "clsid", "nkey", "key", "data")
-_CR_LF: Final = 2
-# A line of MONITOR: a proxy may name itself before the time, and a client of the server itself has a `+` first.
-_COMMAND: Final = re.compile(rb'\+?(?:\[[^]]*\] *)?\d+\.\d+ \[[^"]*\]((?: "(?:[^"\\]|\\.)*")+)\s*')
-_WORD: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"')
-_ESCAPE: Final = re.compile(rb"\\(x[0-9a-fA-F]{2}|.)")
-_ESCAPED: Final = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b"}
-# Commands of one key, and the position of their value if they have one.
-_ONE_KEY: Final = {
-    b"GET": ("get", 0), b"SET": ("set", 2), b"SETEX": ("set", 3), b"PSETEX": ("set", 3), b"SETNX": ("add", 2),
-    b"APPEND": ("append", 2), b"INCR": ("incr", 0), b"INCRBY": ("incr", 0), b"DECR": ("decr", 0),
-    b"DECRBY": ("decr", 0), b"EXPIRE": ("touch", 0), b"PEXPIRE": ("touch", 0),
-}  # fmt: skip
-_SEVERAL_KEYS: Final = {b"MGET": "get", b"DEL": "delete", b"UNLINK": "delete", b"TOUCH": "touch"}
-_CONDITIONS: Final = {b"NX": "add", b"XX": "replace"}  # of SET
-
-_FORMATS: Final = "in Twitter's format or one of memtier_benchmark's --data-import and --monitor-input"
 
 
 class Trace(NamedTuple):
@@ -88,17 +61,11 @@ def read_trace(name: str) -> Trace:
     path = Path(name)
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            first = file.readline()
-            if first.startswith(_ITEMS):
-                with io.TextIOWrapper(file, "latin-1", newline="") as rows:
-                    return _trace(name, _requests_of_items(name, rows))
-            lines = enumerate(chain([first] if first else [], file), 1)
-            if first.rstrip() in {b"OK", b"+OK"} or _COMMAND.fullmatch(first):
-                return _trace(name, _requests_of_commands(name, lines))
-            return _trace(name, (_request(line, f"trace {name}, line {number}") for number, line in lines))
-    except (OSError, EOFError, zlib.error, csv.Error, ValueError) as error:
+            requests = (_request(line, f"trace {name}, line {number}") for number, line in enumerate(file, 1))
+            return _trace(name, requests)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
         said = getattr(error, "strerror", None) or error
-        raise BenchError(f"trace {name}: {said}; name a file {_FORMATS}, plain or .gz") from error
+        raise BenchError(f"trace {name}: {said}; name a file in Twitter's format, plain or .gz") from error
 
 
 @lru_cache(maxsize=8)
@@ -117,7 +84,7 @@ def _trace(name: str, requests: Iterable[tuple[bytes, int, str]]) -> Trace:
         sizes[key] = max(size, sizes.get(key, 0))
         verbs.append(verb)
     if not verbs:
-        raise BenchError(f"trace {name}: it is empty; name a file {_FORMATS}")
+        raise BenchError(f"trace {name}: it is empty; name a file in Twitter's format")
     return Trace(tuple(places), sizes, np.array(numbers, dtype=np.int64), tuple(verbs))
 
 
@@ -136,66 +103,6 @@ def _request(line: bytes, where: str) -> tuple[bytes, int, str]:
     if operation not in OUTCOMES:
         raise BenchError(f"{where}: {operation[:20]!r} is not an operation; possible: {', '.join(OUTCOMES)}")
     return key, int(size), operation
-
-
-def _requests_of_items(name: str, rows: Iterable[str]) -> Iterator[tuple[bytes, int, str]]:
-    """Yield the requests that the rows behind the header stand for."""
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_VALUE))
-    for number, row in enumerate(csv.reader(rows, skipinitialspace=True), 1):
-        where = f"trace {name}, item {number}"
-        if len(row) != len(_ITEM) or not all(each.isdigit() for each in row[:8]):
-            raise BenchError(f"{where}: {str(row)[:60]} is not an item; write {', '.join(_ITEM)}")
-        item = dict(zip(_ITEM, row, strict=True))
-        key, size = item["key"].encode("latin-1"), len(item["data"])
-        _check_key(key, where)
-        if (int(item["nkey"]), int(item["nbytes"])) != (len(key), size + _CR_LF):
-            raise BenchError(
-                f"{where}: nkey {item['nkey']} and nbytes {item['nbytes']}; write the lengths of the key, {len(key)},"
-                f" and of the data with CR LF, {size + _CR_LF}"
-            )
-        yield key, size, "set"
-        yield key, size, "get"
-
-
-def _requests_of_commands(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[bytes, int, str]]:
-    """Yield the requests that lines of MONITOR stand for."""
-    for number, line in lines:
-        if line.strip() in {b"", b"OK", b"+OK"}:
-            continue
-        where = f"trace {name}, line {number}"
-        found = _COMMAND.fullmatch(line)
-        if found is None:
-            raise BenchError(
-                f'{where}: {line[:60]!r} is not a command; write TIME [DATABASE CLIENT] "COMMAND" "KEY" ...'
-            )
-        command, *words = (_ESCAPE.sub(_unescaped, word) for word in _WORD.findall(found[1]))
-        verb, keys, size = _operation(command.upper(), words)
-        if not keys or size > MAX_VALUE:
-            known = ", ".join(sorted(each.decode() for each in (*_ONE_KEY, *_SEVERAL_KEYS)))
-            raise BenchError(
-                f"{where}: {line[:60]!r} is not a request that memcached has, of at most {MAX_VALUE} bytes; keep lines"
-                f" of {known} with their arguments"
-            )
-        for key in keys:
-            _check_key(key, where)
-            yield key, size, verb
-
-
-def _operation(command: bytes, words: list[bytes]) -> tuple[str, list[bytes], int]:
-    """Return the verb of a command, its keys and the size of its value; no key if memcached has no such request."""
-    if command in _SEVERAL_KEYS:
-        return _SEVERAL_KEYS[command], words, 0
-    verb, place = _ONE_KEY.get(command, ("", 0))
-    if not verb or len(words) < max(place, 1):
-        return verb, [], 0
-    if command == b"SET":
-        verb = next((_CONDITIONS[word.upper()] for word in words[2:] if word.upper() in _CONDITIONS), verb)
-    return verb, words[:1], len(words[place - 1]) if place else 0
-
-
-def _unescaped(found: re.Match[bytes]) -> bytes:
-    sign = found[1]
-    return bytes.fromhex(sign[1:].decode()) if len(sign) > 1 else _ESCAPED.get(sign, sign)
 
 
 def _check_key(key: bytes, where: str) -> None:

@@ -8,16 +8,17 @@ import pytest
 
 from kvref_bench.errors import BenchError
 from kvref_bench.pairs import document
-from kvref_bench.pairs.clients import Done
-from kvref_bench.pairs.cpus import Split
 from kvref_bench.pairs.measure import Measured, Settings
 from kvref_bench.pairs.rows import rows
+from kvref_bench.turns import report
+from kvref_bench.turns.cpus import Split
+from kvref_bench.turns.loaded import Done
 
 pytestmark = pytest.mark.programs
 
 ROOT = Path(__file__).parents[3]
 RESULTS = sorted((ROOT / "bench" / "results").glob("pairs*.json"))
-BEGIN, END = document.markers("pairs")
+BEGIN, END = report.markers("pairs")
 PAGES = [ROOT / "docs" / "explanation" / "speed.md", *(ROOT / "bench").rglob("README.md")]
 SETTINGS = Settings(Split(frozenset({0}), frozenset({1})), pairs=3, seconds=2)
 MULTIGET = next(row for row in rows() if row.name == "multiget")
@@ -27,8 +28,8 @@ def done(rate: float, cpu: float, client: float = 0.5) -> Done:
     return Done("kvref_bench", rate, 2.0, client, {"one": cpu / 2, "other": cpu / 2}, 0.1)
 
 
-def made(*pairs: tuple[Done, Done]) -> document.Document:
-    empty = document.begin(SETTINGS, ["pairs.py"])
+def made(*pairs: tuple[Done, Done]) -> report.Document:
+    empty = document.begin(SETTINGS)
     document.add(empty, Measured(MULTIGET, list(pairs)))
     return empty
 
@@ -65,49 +66,47 @@ def test_a_generator_that_was_the_limit_is_marked() -> None:
 def test_a_document_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "pairs.json"
     written = made((done(200, 4), done(100, 8)))
-    document.write(written, path)
-    assert document.table(document.read(path)) == document.table(written)
+    report.write(written, path)
+    assert document.table(report.read(path, "rows")) == document.table(written)
     for text, words in (
         ("{", "is not JSON: Expecting property name"),
-        ("[]", "no pairs of version 1"),
+        ("[]", "no rows of version 1"),
         ('{"version": 2, "rows": []}', "measure again"),
     ):
         path.write_text(text)
         with pytest.raises(BenchError, match=words):
-            document.read(path)
+            report.read(path, "rows")
 
 
 def test_a_table_is_put_between_its_markers() -> None:
     written = made((done(200, 4), done(100, 8)))
-    once = document.insert(f"a\n{BEGIN}{END}\nb\n", written, "pairs")
+    once = report.insert(f"a\n{BEGIN}{END}\nb\n", document.table(written), "pairs")
     assert once == f"a\n{BEGIN}\n{document.table(written)}{END}\nb\n"
-    assert document.insert(once, written, "pairs") == once
+    assert report.insert(once, document.table(written), "pairs") == once
     for text in ("a", BEGIN, f"{END}{BEGIN}"):
         with pytest.raises(BenchError, match="no place for the table"):
-            document.insert(text, written, "pairs")
+            report.insert(text, document.table(written), "pairs")
 
 
 @pytest.mark.parametrize("results", RESULTS, ids=lambda path: path.stem)
 def test_the_table_of_a_readme_is_that_of_the_committed_document(results: Path) -> None:
     problems = stale(PAGES, results)
-    assert not problems, (
-        f"{problems}: python bench/pairs.py show bench/results/{results.name} --into docs/explanation/speed.md"
-    )
+    assert not problems, f"{problems}: kvref bench table bench/results/{results.name} --into docs/explanation/speed.md"
 
 
 def stale(readmes: list[Path], results: Path) -> list[str]:
     """Say what does not go together: a table without its document, a document without a table, another table."""
     name = results.stem
-    marked = [path for path in readmes if document.markers(name)[0] in path.read_text()]
+    marked = [path for path in readmes if report.markers(name)[0] in path.read_text()]
     if not results.exists():
         return [f"{path} has a table and {results} is missing" for path in marked]
     if not marked:
         return [f"{results} is on no page"]
-    kept = document.read(results)
+    kept = report.read(results, "rows")
     return [
         f"{path} has another table"
         for path in marked
-        if document.insert(path.read_text(), kept, name) != path.read_text()
+        if report.insert(path.read_text(), document.table(kept), name) != path.read_text()
     ]
 
 
@@ -116,11 +115,11 @@ def test_a_stale_table_is_found(tmp_path: Path) -> None:
     readme.write_text("nothing")
     assert not stale([readme], results)
     first = made((done(200, 4), done(100, 8)))
-    document.write(first, results)
+    report.write(first, results)
     assert stale([readme], results) == [f"{results} is on no page"]
-    readme.write_text(document.insert(f"{BEGIN}{END}", first, "pairs"))
+    readme.write_text(report.insert(f"{BEGIN}{END}", document.table(first), "pairs"))
     assert not stale([readme], results)
-    document.write(made((done(300, 4), done(100, 8))), results)
+    report.write(made((done(300, 4), done(100, 8))), results)
     assert stale([readme], results) == [f"{readme} has another table"]
     results.unlink()
     assert stale([readme], results) == [f"{readme} has a table and {results} is missing"]

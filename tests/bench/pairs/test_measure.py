@@ -16,24 +16,25 @@ from helpers.live import missing_skips
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.engine import local
-from kvref_bench.pairs import cpus, document
-from kvref_bench.pairs.clients import Clients, Done
-from kvref_bench.pairs.cpus import Split
+from kvref_bench.pairs import document
+from kvref_bench.pairs.clients import Clients
 from kvref_bench.pairs.measure import Settings, measure, pair
 from kvref_bench.pairs.rows import Generated, Row, Side, Sysbench, rows, table
 from kvref_bench.pairs.servers import Server, boot, require_durable
 from kvref_bench.peers import wire
 from kvref_bench.peers.mysql_tables import MySQLTables
+from kvref_bench.turns import cpus, report
+from kvref_bench.turns.cpus import Split
+from kvref_bench.turns.loaded import Done
 from kvref_bench.workload.keys import key
 from kvref_testbed.targets import MissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SCRIPT = Path(__file__).parents[3] / "bench" / "pairs.py"
 ROWS = {row.name: row for row in rows()}
 FEW = 200  # keys
-BEGIN, END = document.markers("p")
+BEGIN, END = report.markers("p")
 
 pytestmark = pytest.mark.live
 
@@ -69,9 +70,7 @@ def load(name: str, sessions: int = 4) -> Generated:
 
 @pytest.mark.nightly
 def test_the_command_measures_a_row(tmp_path: Path, where: Split) -> None:
-    options = (
-        "--rows mixed-memcached --pairs 2 --seconds 1 --warmup 0.1 --keys 2000 --json p.json --markdown p.md".split()
-    )
+    options = "pairs --rows mixed-memcached --pairs 2 --seconds 1 --warmup 0.1 --keys 2000 --json p.json".split()
     options += ["--server-cpus", str(min(where.servers)), "--client-cpus", str(min(where.clients))]
     done = run(tmp_path, *options)
     assert done.returncode == 0, done.stderr
@@ -94,33 +93,23 @@ def test_the_command_measures_a_row(tmp_path: Path, where: Split) -> None:
     assert made["settings"]["server_cpus"] == sorted(where.servers)
     assert str(tmp_path) not in json.dumps(made)
     assert "mixed-memcached: pair 2" in done.stderr
-    assert done.stdout == (tmp_path / "p.md").read_text() == document.table(made)
-    assert run(tmp_path, "show", "p.json").stdout == done.stdout
+    assert done.stdout == document.table(made)
+    assert run(tmp_path, "table", "p.json").stdout == done.stdout
     (tmp_path / "README.md").write_text(f"before\n{BEGIN}\nold\n{END}\nbehind\n")
-    assert run(tmp_path, "show", "p.json", "--into", "README.md").returncode == 0
+    assert run(tmp_path, "table", "p.json", "--into", "README.md").returncode == 0
     expected = f"before\n{BEGIN}\n{done.stdout}{END}\nbehind\n"
     assert (tmp_path / "README.md").read_text() == expected
 
 
 def run(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(SCRIPT), *options], cwd=folder, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-m", "kvref", "bench", *options],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--rows", "get-9"], "no rows get-9: choose among mixed-plugin"),
-        (["--server-cpus", "0", "--client-cpus", "0"], "keep them apart"),
-        (["show", "none.json"], "none.json cannot be read"),
-    ],
-)
-def test_the_command_says_what_is_wrong(tmp_path: Path, options: list[str], words: str) -> None:
-    done = run(tmp_path, *options)
-    assert done.returncode == 1
-    assert done.stderr.startswith("pairs: ")
-    assert words in done.stderr
 
 
 @pytest.mark.nightly
@@ -152,7 +141,7 @@ def test_a_row_whose_peer_is_missing_is_left_out(where: Split, tmp_path: Path, m
     [measured] = measure([ROWS["mixed-memcached"]], settings, said.append)
     assert "'memcached' is not installed" in measured.skipped
     assert said[-1].startswith("mixed-memcached: left out: 'memcached' is not installed")
-    made = document.begin(settings, [])
+    made = document.begin(settings)
     document.add(made, measured)
     assert made["rows"] == []
     assert made["skipped"][0]["name"] == "mixed-memcached"

@@ -25,6 +25,7 @@ EXPERIMENTS = (
     "random-user-capacity",
     "ro-1m-int",
     "set-vs-sproc",
+    "tail",
 )
 
 

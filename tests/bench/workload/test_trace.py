@@ -1,4 +1,4 @@
-"""Traces in both formats: requests in their order, values of their sizes, and errors that name line and fix."""
+"""Traces: requests in their order, values of their sizes, and errors that name line and fix."""
 
 from __future__ import annotations
 
@@ -27,15 +27,6 @@ LINES = """\
 2,beta,4,300,1,get,0
 2,beta,4,3,1,incr,0
 """
-
-
-HEADER = b"dumpflags, time, exptime, nbytes, nsuffix, it_flags, clsid, nkey, key, data\n"
-ITEMS = (
-    HEADER
-    + b'0, 1, 0, 5, 10, 0, 1, 5, "alpha", "one"\n'
-    + b'0, 2, 60, 12, 10, 0, 1, 4, "be""a", "a ""b"",\r\n\x00\xff"\r\n'
-    + b'0, 3, 0, 2, 10, 0, 1, 5, "alpha", ""\n'
-)
 
 
 @pytest.fixture
@@ -93,98 +84,6 @@ def test_a_trace_in_gzip_is_the_same(trace: Path, tmp_path: Path) -> None:
         other.verbs,
         other.numbers.tolist(),
     )
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
-def test_an_item_of_memtier_is_a_set_and_a_get(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"items{suffix}"
-    path.write_bytes(gzip.compress(ITEMS) if suffix.endswith(".gz") else ITEMS)
-    found = read_trace(str(path))
-    assert found.keys == (b"alpha", b'be"a')
-    assert found.sizes == {b"alpha": 3, b'be"a': 10}
-    assert found.verbs == ("set", "get") * 3
-    assert found.numbers.tolist() == [0, 0, 1, 1, 0, 0]
-
-
-def test_items_of_memtier_are_sent_in_their_order(tmp_path: Path) -> None:
-    path = tmp_path / "items.csv"
-    path.write_bytes(ITEMS)
-    one = b"get alpha\r\n"
-    assert sent(work(path, verbs={"get": 1}, pool=3), 3) == [one, b'get be"a\r\n', one]
-    both = sent(work(path, verbs={"set": 1, "get": 1}, pool=6), 6)
-    assert [each.split()[0] for each in both] == [b"set", b"get"] * 3
-
-
-COMMANDS = rb"""OK
-1460100081.165665 [0 127.0.0.1:51706] "set" "alpha" "sorting"
-[ proxy49 ] 1764031576.604009 [0 172.16.10.147:51682] "SET" "be\"a" "\x00\xff\r\n\\" "EX" "60" "nx"
-+1460100083.053365 [0 [::1]:51707] "get" "alpha"
-1460100083.1 [3 lua] "MGET" "be\"a" "alpha"
-1460100083.2 [0 unix:/run/redis.sock] "SETEX" "alpha" "60" "xy"
-1460100083.3 [0 127.0.0.1:1] "DEL" "alpha" "c"
-1460100083.4 [0 127.0.0.1:1] "INCRBY" "c" "4"
-1460100083.5 [0 127.0.0.1:1] "EXPIRE" "c" "4"
-"""
-
-
-@pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
-def test_a_command_of_memtier_is_a_request_for_each_key(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"monitor{suffix}"
-    path.write_bytes(gzip.compress(COMMANDS) if suffix.endswith(".gz") else COMMANDS)
-    found = read_trace(str(path))
-    assert found.keys == (b"alpha", b'be"a', b"c")
-    assert found.sizes == {b"alpha": 7, b'be"a': 5, b"c": 0}
-    assert found.verbs == ("set", "add", "get", "get", "get", "set", "delete", "delete", "incr", "touch")
-    assert found.numbers.tolist() == [0, 1, 0, 1, 0, 0, 0, 2, 2, 2]
-
-
-def test_commands_of_memtier_are_sent_in_their_order(tmp_path: Path) -> None:
-    path = tmp_path / "monitor.txt"
-    path.write_bytes(COMMANDS)
-    both = sent(work(path, verbs={"get": 1, "delete": 1}, pool=5), 5)
-    assert both == [b"get alpha\r\n", b'get be"a\r\n', b"get alpha\r\n", b"delete alpha\r\n", b"delete c\r\n"]
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        (b"", "it is empty"),
-        (b"0,alpha,5,10,1,get,0\n", "line 2: b'0,alpha,5,10,1,get,0\\n' is not a command; write TIME"),
-        (b'1.0 [0 a:1] "PING"\n', "is not a request that memcached has"),
-        (b'1.0 [0 a:1] "HSET" "a" "b" "c"\n', "keep lines of APPEND, DECR, DECRBY, DEL,"),
-        (b'1.0 [0 a:1] "SET" "a"\n', "is not a request that memcached has"),
-        (b'1.0 [0 a:1] "SET" "a" "%s"\n' % (b"v" * 1048577), "of at most 1048576 bytes"),
-        (b'1.0 [0 a:1] "GET" "a b"\n', "line 2: b'a b' is not a key"),
-    ],
-)
-def test_what_is_no_command_is_named(tmp_path: Path, line: bytes, words: str) -> None:
-    path = tmp_path / "monitor.txt"
-    path.write_bytes(b"OK\n" + line)
-    with pytest.raises(BenchError) as error:
-        read_trace(str(path))
-    assert words in str(error.value)
-    assert str(path) in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        (b"", "it is empty"),
-        (b'0, 1, 0, 5, 10, 0, 1, 5, "alpha"\n', "item 1: "),
-        (b'0, 1, 0, x, 10, 0, 1, 5, "alpha", "one"\n', "is not an item; write dumpflags, time, exptime"),
-        (b'0, 1, 0, 3, 10, 0, 1, 5, "alpha", "one"\n', "nkey 5 and nbytes 3; write the lengths of the key, 5, and"),
-        (b'0, 1, 0, 5, 10, 0, 1, 4, "alpha", "one"\n', "of the data with CR LF, 5"),
-        (b'0, 1, 0, 5, 10, 0, 1, 3, "a b", "one"\n', "item 1: b'a b' is not a key"),
-        (b'0, 1, 0, 1048579, 10, 0, 1, 1, "a", "%s"\n' % (b"v" * 1048577), "field larger than field limit"),
-    ],
-)
-def test_what_is_no_item_is_named(tmp_path: Path, row: bytes, words: str) -> None:
-    path = tmp_path / "items.csv"
-    path.write_bytes(HEADER + row)
-    with pytest.raises(BenchError) as error:
-        read_trace(str(path))
-    assert words in str(error.value)
-    assert str(path) in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -36,17 +36,6 @@ def test_one_side_alone_has_no_cost() -> None:
     assert batching.cost(rows[rows[batching.BINLOG] == 0], ["label"]).empty
 
 
-def test_counters_are_told_for_one_operation_and_missing_ones_are_missing() -> None:
-    class Run:
-        id = "r"
-        counters = pd.DataFrame({"point_id": [0, 0], "name": ["Binlog_bytes_written", "other"], "value": [50, 1]})
-
-    some = pd.DataFrame({"run_id": ["r", "r"], "point_id": [0, 1], "ops": [10, 10]})
-    told = batching.moved([Run()], some, "Binlog_bytes")  # type: ignore[list-item]
-    assert told.iloc[0] == 5.0
-    assert told.isna().tolist() == [False, True]
-
-
 def test_lags_are_told_by_what_was_waited_for() -> None:
     rows = [("visible", 1.2), ("visible", 1.8), ("unlocked", 1.5), ("error", 9.0)]
     hist = pd.DataFrame([

@@ -55,20 +55,6 @@ def test_nothing_has_no_percentile() -> None:
     assert all(np.isnan(each) for each in latency.quantiles(latency.counts(MEASURED, points((7, 0)))).values())
 
 
-def test_seconds_of_repetitions_stand_one_after_the_other() -> None:
-    found = latency.of_seconds(MEASURED, points((0, 0), (1, 1)), "service", 0.5)
-    assert found["second"].tolist() == [0, 1, 2]
-    assert found["operations"].tolist() == [50, 40, 10]
-
-
-def test_each_second_of_a_heat_map_adds_up_and_a_band_is_in_its_place() -> None:
-    shares = latency.heat(MEASURED, points((0, 0), (1, 1)), "service")
-    assert shares.sum().tolist() == pytest.approx([1, 1, 1])
-    bands = shares.index.to_numpy()
-    assert bands[bands <= 90_000].max() * 2 ** (1 / 4) * 1.1 > 90_000
-    assert shares[2].iloc[-1] == pytest.approx(0.1)
-
-
 def test_errors_are_in_no_percentile() -> None:
     class Run:
         hist = pd.concat([MEASURED, MEASURED.assign(outcome="error")])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_rgb
 
 from support import answer, style
-from support.spread import spread
+from support.style import spread
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0.01, 0.1)), min_size=1, max_size=9))

@@ -9,7 +9,7 @@ import pytest
 from helpers import scenarios as made
 from matplotlib import image
 
-from support import gather, holding, scaling, style, throughput
+from support import capacity, gather, style, throughput
 from support.capacity import Limits
 from support.gather import Data
 
@@ -60,46 +60,30 @@ def test_the_answer_says_what_is_a_bound(data: Data) -> None:
     assert any("client's limit" in limit for limit in said.limits)
 
 
-def test_the_law_and_the_capacity_by_line(data: Data) -> None:
-    found = scaling.studies(data)
-    assert isinstance(found["memcached 1.6.18"], scaling.NoFit)
-    assert "1 more passed no gate" in found["memcached 1.6.18"].reason
-    table = scaling.fits(data)
-    assert set(table.loc["memcached 1.6.18"].drop("verdict")) == {""}
-    assert table.loc["plugin 8.0.33", "verdict"].startswith("peak near 19 ")
+def test_the_capacity_by_line(data: Data) -> None:
     limits = Limits(p99=1e9, cpu=0.25)
     # A quarter of 4 cores is used with 16 sessions, half of them with 32.
-    rows = holding.table(data, limits, 20_000)
-    assert rows.loc["plugin 8.0.33", "sessions"] == "16"
-    assert rows.loc["plugin 8.0.33", "machines for 20,000 a second"] == "5 (4 + 1)"
-    assert rows.loc["plugin 8.0.33, SQL", "sessions"] == "at least 32"
-    assert rows.loc["memcached 1.6.18", "sessions"] == "cannot tell"
-    assert "5 machines for 20,000 a second" in holding.answer("ro-1m-int", limits, 20_000).sentence
+    rows = capacity.table(data, limits, 20_000)
+    assert rows.loc["plugin 8.0.33", ["sessions", "machines"]].tolist() == ["16", "5"]
+    assert rows.loc["plugin 8.0.33", "limited by"].startswith("CPU is ")
+    assert rows.loc["plugin 8.0.33, SQL", ["sessions", "limited by"]].tolist() == ["32", "nothing that was measured"]
+    assert rows.loc["memcached 1.6.18", ["sessions", "limited by"]].tolist() == ["-", "no valid point was measured"]
+    said = capacity.answer("ro-1m-int", limits, 20_000).sentence
+    assert "plugin 8.0.33 holds 16 sessions" in said
+    assert "plugin 8.0.33, SQL holds at least 32 sessions" in said
+    assert "5 machines for 20,000 a second" in said
+    strict = capacity.answer("ro-1m-int", Limits(p99=1), 20_000)
+    assert not strict.known
+    assert "p99 is " in strict.sentence
 
 
-def test_charts_are_whole_slides(data: Data) -> None:
-    limits = Limits()
-    for chart in (
-        throughput.chart_rates(data), throughput.chart_best(data), throughput.chart_cpu(data), scaling.chart_fits(data),
-        scaling.chart_residuals(data), holding.chart(data, limits),
-    ):  # fmt: skip
-        assert image.imread(io.BytesIO(chart.png())).shape[:2] == (1080, 1920)
-        # Nothing that is drawn is cut by the page.
-        drawn = chart.get_tightbbox()
-        assert 0 <= drawn.x0 < drawn.x1 <= style.SIZE[0]
-        assert 0 <= drawn.y0 < drawn.y1 <= style.SIZE[1]
-
-
-def test_a_growing_table_has_no_law(tmp_path: Path) -> None:
-    own = {"operations": 10, "keys": made.Keys(1000, distribution="own")}
-    line = made.series("set", verb="set", work=own)
-    points = [each for n in RATES for each in made.measured("set", made.KVREF, n, 100 * n, verb="set")]
-    made.write(tmp_path / "r1", "memslap-set", [line], [made.KVREF], points)
-    found = gather.gather("memslap-set", tmp_path)
-    assert found is not None
-    (study,) = scaling.studies(found).values()
-    assert isinstance(study, scaling.NoFit)
-    assert study.reason.startswith("no fit: each session writes its own new keys")
+def test_a_chart_is_a_whole_slide(data: Data) -> None:
+    chart = throughput.chart_rates(data)
+    assert image.imread(io.BytesIO(chart.png())).shape[:2] == (1080, 1920)
+    # Nothing that is drawn is cut by the page.
+    drawn = chart.get_tightbbox()
+    assert 0 <= drawn.x0 < drawn.x1 <= style.SIZE[0]
+    assert 0 <= drawn.y0 < drawn.y1 <= style.SIZE[1]
 
 
 def test_the_newest_run_of_each_server_counts(tmp_path: Path) -> None:
@@ -117,6 +101,6 @@ def test_without_a_run_the_command_is_named(tmp_path: Path, monkeypatch: pytest.
     shown = gather.show("ro-1m-int", throughput.chart_rates)
     words = " ".join(text.get_text() for text in shown.axes[0].texts)
     assert "kvref bench run ro-1m-int" in words.replace("\n", " ")
-    for said in (throughput.answer("ro-1m-int"), scaling.answer("ro-1m-int"), holding.answer("ro-1m-int", Limits(), 1)):
+    for said in (throughput.answer("ro-1m-int"), capacity.answer("ro-1m-int", Limits(), 1)):
         assert not said.known
         assert said.sentence.startswith("Cannot tell: no run of ro-1m-int here. `kvref bench run ro-1m-int ")

@@ -1,0 +1,291 @@
+"""How the cost of a get and of a set grows with rows, size of values, connections, mappings, columns, batches, workers.
+
+At each point of an axis, the servers that have it are booted on one processor and measured in turns by the generator on
+another, after each key was read once: CPU time of the server, with its database, for each operation, and the 99th
+percentile of the time until the reply. An exponent of 0 means that the cost does not grow along the axis, 1 that it is
+proportional.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kvref_bench import peers
+from kvref_bench.errors import BenchError
+from kvref_bench.load.work import Keys, Values, Work
+from kvref_bench.peers import PeerSpec
+from kvref_bench.peers.mysql_tables import CONTAINERS, MySQLTables
+from kvref_bench.peers.rows import DATABASE
+from kvref_bench.peers.sqlite_tables import SQLiteTables
+from kvref_bench.scenario.records import Table
+from kvref_bench.sql import login
+from kvref_bench.turns import cpus, loaded, report
+from kvref_bench.turns.report import Point
+from kvref_testbed.targets import QUIET
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from kvref_bench.load.coordinator import Engine
+    from kvref_bench.load.work import Clock
+    from kvref_bench.peers import OpenPeer
+
+SQLITE: Final = "kvref-sqlite"
+MYSQL: Final = "kvref-mysql-8.0"
+PLUGIN: Final = "mysql-8.0-plugin"
+MEMCACHED: Final = "memcached"
+ALL: Final = (SQLITE, MYSQL, PLUGIN, MEMCACHED)
+WITH_TABLES: Final = ALL[:3]
+TITLES: Final = {
+    SQLITE: "kvref over SQLite", MYSQL: "kvref over MySQL 8.0", PLUGIN: "plugin 8.0.33", MEMCACHED: "memcached 1.6.18",
+}  # fmt: skip
+VERBS: Final = ("get", "set")
+MAPPING: Final = "default"
+TABLE: Final = "demo"
+KEY_BYTES: Final = 16
+FILLED: Final = 64 << 20  # bytes of values in a table, and in the requests that the generator makes before its clock
+POOL: Final = 1 << 18  # requests, more than a server of a large table answers in one measurement
+BATCHES: Final = ("daemon_memcached_r_batch_size", "daemon_memcached_w_batch_size")
+MIN_POINTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What is measured at a point.
+
+    Args:
+        keys: rows of the table.
+        value: bytes of each value.
+        sessions: connections.
+        mappings: rows of `containers`, all of the same table; each command names the last one; 0: none, it is bound.
+        columns: of the table in addition to those that the mapping names.
+        settings: of the server, by the plugin's names.
+        options: further ones of `kvref serve`.
+    """
+
+    keys: int = 10_000
+    value: int = 100
+    sessions: int = 16
+    mappings: int = 0
+    columns: int = 0
+    settings: dict[str, int] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> Table:
+        """Return the table of its servers."""
+        return Table(TABLE, MAPPING, self._keys, self._values)
+
+    @property
+    def _keys(self) -> Keys:
+        # With a write batch, sessions with the same keys would wait for each other.
+        return Keys(self.keys, length=KEY_BYTES, apart=bool(self.settings))
+
+    @property
+    def _values(self) -> Values:
+        return Values((self.value, self.value))
+
+    def work(self, verb: str, turn: int = 0) -> Work:
+        """Return the requests of one verb, others in each turn."""
+        pool = max(16, min(POOL, FILLED // self.value))
+        work = Work(self._keys, self._values, {verb: 1.0}, sessions=self.sessions, pool=pool, seed=turn)
+        return replace(work, route="each", mapping=_name(self.mappings - 1)) if self.mappings else work
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What grows.
+
+    Args:
+        what: in the table's words.
+        points: its values, from 1 on.
+        place: returns what is measured at one of them.
+        servers: that have it.
+    """
+
+    what: str
+    points: tuple[int, ...]
+    place: Callable[[int], Place]
+    servers: tuple[str, ...] = ALL
+
+
+AXES: Final = {
+    "rows": Axis("rows of the table", (10_000, 100_000, 1_000_000, 10_000_000), lambda at: Place(keys=at)),
+    "values": Axis(
+        "bytes of a value",
+        (10, 100, 1_000, 10_000, 100_000, 1_000_000),
+        lambda at: Place(value=at, keys=max(16, min(10_000, FILLED // at))),
+    ),
+    "connections": Axis("connections", (1, 10, 100, 1_000, 10_000), lambda at: Place(sessions=at)),
+    "mappings": Axis("mappings", (1, 10, 100, 1_000, 10_000), lambda at: Place(mappings=at), WITH_TABLES),
+    "columns": Axis("columns of the table", (1, 10, 50), lambda at: Place(columns=at - 1), WITH_TABLES),
+    "batches": Axis(
+        "operations in a batch",
+        (1, 10, 100, 1_000, 10_000),
+        lambda at: Place(settings=dict.fromkeys(BATCHES, at)),
+        WITH_TABLES,
+    ),
+    "workers": Axis("worker processes", (1, 2, 4), lambda at: Place(options=("--workers", str(at))), (SQLITE, MYSQL)),
+}
+
+
+def _name(number: int) -> str:
+    return f"m{number}" if number else MAPPING
+
+
+def opened(stack: ExitStack, target: str, place: Place) -> OpenPeer:
+    """Boot a server with the table of a place; it ends with the stack."""
+    options = place.options if target in {SQLITE, MYSQL} else ()
+    peer = stack.enter_context(peers.open(PeerSpec(endpoint=target, options=options), QUIET))
+    if place.settings:
+        peer.start(place.settings)
+    peer.prepare(place.table)
+    if peer.has_tables and (place.mappings > 1 or place.columns):
+        _change(peer, place)
+        peer.start(place.settings)
+    return peer
+
+
+def _change(peer: OpenPeer, place: Place) -> None:
+    """Add the mappings and the columns of a place to its tables."""
+    over_sql = peer.sql_dsn is not None
+    containers, table = (CONTAINERS, f"{DATABASE}.{TABLE}") if over_sql else ("containers", f'"{DATABASE}.{TABLE}"')
+    names = ", ".join(f"('{_name(number)}')" for number in range(1, place.mappings))
+    columns = [f"ADD COLUMN c{number} VARCHAR(20) DEFAULT 'of no mapping'" for number in range(place.columns)]
+    statements = []
+    if names:
+        rest = (
+            "db_schema, db_table, key_columns, value_columns, flags, cas_column, expire_time_column,"
+            " unique_idx_name_on_key"
+        )
+        row = f"FROM {containers}, names WHERE name = '{MAPPING}'"
+        values = names.replace("(", "ROW(") if over_sql else names
+        new = f"WITH names(new) AS (VALUES {values}) SELECT new, {rest} {row}"
+        statements.append(f"INSERT INTO {containers} (name, {rest}) {new}")
+    if over_sql and columns:
+        statements.append(f"ALTER TABLE {table} {', '.join(columns)}, ALGORITHM=INPLACE")
+    else:
+        statements += [f"ALTER TABLE {table} {column}" for column in columns]
+    assert peer.tables_dsn is not None, "it has tables"
+    doing, dsn = "change its tables", peer.tables_dsn
+    with MySQLTables(login.parse(dsn)).cursor(doing) if over_sql else SQLiteTables(dsn).connection(doing) as database:
+        for statement in statements:
+            database.execute(statement)
+
+
+def chosen(axes: str, servers: str, largest: int) -> dict[str, Axis]:
+    """Return the axes NAME[,NAME…] with the points up to `largest`, for some servers. Raises BenchError."""
+    for words, known, what in ((axes, tuple(AXES), "axes"), (servers, ALL, "servers")):
+        if unknown := [name for name in words.split(",") if name not in known]:
+            raise BenchError(f"no {what} {', '.join(unknown)}: choose among {', '.join(known)}")
+    found = {}
+    for name in axes.split(","):
+        at = tuple(each for each in AXES[name].points if each <= largest)
+        if len(at) < MIN_POINTS:
+            raise BenchError(f"fewer than {MIN_POINTS} points of {name} up to {largest}: raise --largest")
+        there = tuple(each for each in AXES[name].servers if each in servers.split(","))
+        found[name] = replace(AXES[name], points=at, servers=there)
+    return found
+
+
+def measure(
+    name: str, axis: Axis, turns: int, clock: Clock, engine: Engine, where: cpus.Split, say: Callable[[str], None]
+) -> list[Point]:
+    """Measure the points of an axis, and say what each is; a server that fails at one is left out there.
+
+    Raises:
+        TargetError: a server cannot be started.
+    """
+    points: list[Point] = []
+    for at in axis.points:
+        place, here = axis.place(at), list[Point]()
+        with ExitStack() as stack:
+            with cpus.on(where.servers):
+                open_peers = {target: opened(stack, target, place) for target in axis.servers}
+            there = [*axis.servers]
+            for turn in range(turns):
+                for target in loaded.in_turn(there, turn):
+                    try:
+                        here += _measured(name, at, place, target, open_peers[target], turn, clock, engine)
+                    except BenchError as error:
+                        say(f"{name}: {at:,} {axis.what}: left out: {error}")
+                        there.remove(target)
+                        here = [each for each in here if each.place["server"] != target]
+        costs = [f"{target} {' : '.join(f'{each:.1f}' for each in _costs(here, target))} µs" for target in there]
+        say(f"{name}: {at:,} {axis.what}: {', '.join(costs)}")
+        points += here
+    return points
+
+
+def _measured(  # noqa: PLR0913, PLR0917 - where, what and how
+    name: str, at: int, place: Place, target: str, peer: OpenPeer, turn: int, clock: Clock, engine: Engine
+) -> list[Point]:
+    assert peer.address is not None, "each has a port of the memcached protocol"
+    if turn == 0:
+        loaded.sweep(target, peer.address, place.work("get"), engine)
+    pids = {name: cpus.root(pid) for name, pid in peer.processes().items()}
+    found = []
+    for verb in VERBS:
+        done = loaded.measure(target, peer.address, place.work(verb, turn), clock, engine, pids)
+        figures = {"cpu": sum(done.server.values()), "p99": done.p99 or math.nan, "per_second": done.per_second}
+        found.append(Point({"axis": name, "at": at, "server": target, "verb": verb}, figures))
+    return found
+
+
+def _costs(points: Sequence[Point], server: str) -> list[float]:
+    same = [
+        [each.json() for each in points if (each.place["server"], each.place["verb"]) == (server, v)] for v in VERBS
+    ]
+    return [report.median(each, "cpu") for each in same]
+
+
+def exponent(costs: Sequence[tuple[int, float]]) -> float:
+    """Return b of the cost a·n^b that fits best, by least squares of the logarithms; of at least two points."""
+    return statistics.linear_regression(
+        *zip(*((math.log(at), math.log(cost)) for at, cost in costs), strict=True)
+    ).slope
+
+
+def table(document: Mapping[str, Any]) -> str:
+    """Return the costs in Markdown, a table for each axis."""
+    points = document["points"]
+    parts = []
+    for name in dict.fromkeys(each["axis"] for each in points):
+        lines: dict[tuple[str, str], dict[int, list[dict[str, Any]]]] = {}
+        for each in points:
+            if each["axis"] == name:
+                lines.setdefault((each["server"], each["verb"]), {}).setdefault(each["at"], []).append(each)
+        at = sorted({each for of in lines.values() for each in of})
+        head = ["server", "verb", *(f"{each:,}" for each in at), "exponent", "largest step", "p99, µs"]
+        order = [(server, verb) for server in TITLES for verb in VERBS if (server, verb) in lines]
+        rows = report.grid(head, [_line(server, verb, at, lines[server, verb]) for server, verb in order])
+        parts.append(f"### By {AXES[name].what}\n\nMicroseconds of CPU time for each operation:\n\n{rows}")
+    return "\n".join(parts) + f"\n{_how(document)}\n"
+
+
+def _line(server: str, verb: str, at: Sequence[int], found: Mapping[int, list[dict[str, Any]]]) -> list[str]:
+    costs = [(each, report.median(found[each], "cpu")) for each in sorted(found)]
+    steps = [(later / earlier, at) for (_, earlier), (at, later) in itertools.pairwise(costs)]
+    step, where = max(steps, key=lambda each: each[0])
+    p99 = [report.median(found[each], "p99") for each in (min(found), max(found))]
+    cells = [f"{dict(costs)[each]:.1f}" if each in found else "fails" for each in at]
+    return [
+        TITLES[server], verb, *cells, f"{exponent(costs):.2f}", f"{step:.2f} at {where:,}",
+        f"{p99[0]:,.0f} to {p99[1]:,.0f}",
+    ]  # fmt: skip
+
+
+def _how(document: Mapping[str, Any]) -> str:
+    settings = document["settings"]
+    return (
+        f"Medians of {settings['turns']} measurements of {settings['seconds']:g} s in turns, measured"
+        f" {document['made'][:10]}; {document['machine']['cpu_model']}, servers on processor {settings['server_cpus']},"
+        f" generator on processor {settings['client_cpus']}. Unless the axis says otherwise: 10,000 rows with values of"
+        " 100 bytes, 16 connections, batches of 1, one worker. The exponent is that of the power of best fit; *largest"
+        " step* is the cost at a point divided by that at the point before."
+    )

@@ -1,0 +1,129 @@
+"""One measurement of a server by this package's generator: rate, latencies, and CPU time of the server."""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from kvref_bench.errors import BenchError
+from kvref_bench.load import coordinator
+from kvref_bench.load.engine import local
+from kvref_bench.load.work import Clock
+from kvref_bench.runs.merge import Merged, percentile
+from kvref_bench.turns import cpus
+from kvref_bench.turns.readings import Onlooker, Readings, Timed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from kvref_bench.load.coordinator import Engine
+    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.work import Work
+
+SWEEP: Final = 100  # keys in each get of a sweep, of no more than SWEEP_BYTES
+SWEEP_BYTES: Final = 1 << 18
+SWEEP_SECONDS: Final = 600.0  # at most
+FINE: Final = {("get", "hit"), ("set", "stored")}
+SPARE: Final = 100  # descriptors of a process that are no connections
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One measurement.
+
+    generator: which one measured it. per_second: operations, or keys where a get names many.
+    seconds: the measured time. client: processors that the generator kept busy.
+    server: CPU microseconds for each operation, by process. load: the load average when it was over.
+    p99: microseconds until the reply; None: the generator does not say.
+    """
+
+    generator: str
+    per_second: float
+    seconds: float
+    client: float
+    server: dict[str, float]
+    load: float
+    p99: float | None = None
+
+    @classmethod
+    def of(
+        cls, generator: str, operations: int, seconds: float, cpu: float, readings: Readings, p99: float | None = None
+    ) -> Done:
+        """Relate what was counted to seconds and operations; cpu: seconds of the generator."""
+        server = {name: used / operations * 1e6 for name, used in readings.used().items()}
+        return cls(generator, operations / seconds, seconds, cpu / seconds, server, os.getloadavg()[0], p99)
+
+
+def measure(name: str, address: str, work: Work, clock: Clock, engine: Engine, pids: Mapping[str, int]) -> Done:
+    """Measure a server once.
+
+    name, address: of the server, for errors and for the generator. pids: its processes by name.
+
+    Raises:
+        BenchError: an answer was wrong or missing.
+    """
+    readings = Readings(pids)
+    with Timed(readings, clock.warmup, clock.measure) as watch:
+        results = coordinator.measure(address, work, clock, engine, watch)
+        merged = answered(name, results)
+    cpu = sum(each.usage.user + each.usage.system for each in results)
+    p99 = (percentile(merged.bins("service"), 0.99) or math.nan) / 1e3
+    return Done.of("kvref_bench", merged.ops, merged.seconds, cpu, readings, p99)
+
+
+def sweep(name: str, address: str, work: Work, engine: Engine) -> None:
+    """Get every key of a work once and compare its value, so that all exist and are cached. Raises BenchError."""
+    low, high = work.values.sizes or (0, work.values.limit)
+    each = max(1, min(SWEEP, SWEEP_BYTES // max(low, high, 1)))
+    times = -(-work.keys.count // each)
+    keys = replace(work.keys, distribution="sequential", apart=False)
+    gets = replace(
+        work, keys=keys, verbs={"get": 1.0}, sessions=1, depth=1, multiget=each, operations=times, pool=times * each
+    )
+    answered(name, coordinator.measure(address, gets, Clock(0, SWEEP_SECONDS), engine, Onlooker()))
+
+
+def answered(server: str, results: Sequence[WorkerResult]) -> Merged:
+    """Merge what was measured on a server with that name. Raises BenchError for an answer that must not come."""
+    merged = Merged.of(results)
+    for each in results:
+        if each.errors:
+            request, reply = each.unexpected[0]
+            raise BenchError(f"{server}: {each.errors} wrong answers, the first to {request[:80]!r}: {reply[:80]!r}")
+        if each.stopped:
+            raise BenchError(f"{server}: the measurement ended early: {each.stopped}")
+    strange = {
+        f"{verb} {outcome}": count for (verb, outcome), count in merged.outcomes.items() if (verb, outcome) not in FINE
+    }
+    if strange or not merged.ops:
+        raise BenchError(f"{server}: answers that should not be: {strange or 'none at all'}")
+    return merged
+
+
+@contextmanager
+def generator(where: cpus.Split) -> Iterator[Engine]:
+    """Run this process and the generator's workers on their processors during the block."""
+    with cpus.on(where.clients), local(len(where.clients), sorted(where.clients)) as engine:
+        yield engine
+
+
+def in_turn(names: Sequence[str], turn: int) -> list[str]:
+    """Return the servers in the order of a turn: forth and back."""
+    return list(names[:: 1 if turn % 2 == 0 else -1])
+
+
+def allow_connections(count: int | None = None) -> None:
+    """Let this process and the servers that it starts have so many connections; None: as many as possible.
+
+    Raises:
+        BenchError: the limit of the user is lower.
+    """
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = most if count is None else count + SPARE
+    if most != resource.RLIM_INFINITY and most < needed:
+        raise BenchError(f"{needed} descriptors are needed and `ulimit -Hn` is {most}: raise it")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(now, needed), most))
