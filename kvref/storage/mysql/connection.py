@@ -150,14 +150,21 @@ class MySQLConnection:
             finally:
                 self._say("SET innodb_lock_wait_timeout = @kvref_wait")
 
-    def look_up_all(self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "") -> list[operations.Row]:
-        """Return the rows of some keys, at least one; with a lock in the transaction, which it begins if need be.
+    def look_up_all(
+        self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "", *, begins: bool = True
+    ) -> list[operations.Row]:
+        """Return the rows of some keys, at least one.
+
+        Args:
+            mapping, keys: of the rows.
+            lock: what is locked, nothing if empty.
+            begins: a lock is kept in the transaction, which it begins if need be.
 
         Raises:
             KvrefError, LockWaitError: as `execute`.
         """
         with self._errors():
-            self._enter(begins=bool(lock))
+            self._enter(begins=begins and bool(lock))
             return self._rows.look_up_all(mapping, keys, lock)
 
     def write_all(

@@ -22,7 +22,14 @@ from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import RowIdentities, Spelling
-from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
+from kvref.storage.mysql.statements import (
+    NO_WAIT,
+    SHARED,
+    SHARED_BY_MYSQL,
+    SKIP_LOCKED,
+    WITHOUT_LOCKED,
+    WITHOUT_WAITING,
+)
 
 MAX_IDENTITIES: Final = 1 << 14  # kept of words, whose folding takes longer than all else
 Operation = Insert | Update | Remove
@@ -97,7 +104,7 @@ class MySQLRows:
         return (
             self._table.version.live
             and self._directory.generation == self._generation
-            and not (self._mapping.fault or self._isolation.reads_lock)
+            and not self._mapping.fault
         )
 
     def require_live(self) -> None:
@@ -127,8 +134,8 @@ class MySQLRows:
         except UnicodeDecodeError:
             return None
 
-    def read_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> dict[bytes, CachedRow]:
-        """Return the rows of some words, each once.
+    def read_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, CachedRow], set[bytes]]:
+        """Return the rows of some words, each once, and the words whose rows others may have locked.
 
         Args:
             connection: outside a transaction.
@@ -138,18 +145,32 @@ class MySQLRows:
             UncertainError: which row is whose is known only of fewer words.
             KvrefError, LockWaitError: as `MySQLConnection.execute`.
         """
+        if self._isolation.reads_lock:
+            return self._read_shared(connection, words)
         if self._takes(words) and not self._isolation.shows_deletes:
             rows = dict.fromkeys(words, ABSENT)
             for word, cells in self._cells(connection, words, "").items():
                 rows[word] = self._shown(word, cells)
-            return rows
+            return rows, set()
         found, _ = self._read(connection, words, "")
         if self._isolation.shows_deletes:
             keys = {word: each.stored.key for word, each in found.items() if each.stored is not None}
             if keys:
                 present = {to_bytes(each) for each in connection.present(self._mapping, set(keys.values()))}
                 found.update({word: _NONE for word, key in keys.items() if to_bytes(key) not in present})
-        return {word: each.row for word, each in found.items()}
+        return {word: each.row for word, each in found.items()}, set()
+
+    def _read_shared(
+        self, connection: MySQLConnection, words: Sequence[bytes]
+    ) -> tuple[dict[bytes, CachedRow], set[bytes]]:
+        """Return what `read_many` does of rows that no other transaction has written without committing."""
+        lock = SHARED_BY_MYSQL if connection.mariadb is None else SHARED
+        missing: set[bytes] = set()
+        try:
+            found, _ = self._read(connection, words, lock + WITHOUT_WAITING, begins=False)
+        except LockWaitError:
+            found, missing = self._read(connection, words, lock + WITHOUT_LOCKED, begins=False)
+        return {word: each.row for word, each in found.items()}, missing
 
     def lock_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Found], set[bytes]]:
         """Lock the rows of some words of different rows without waiting, and begin a transaction if none is open.
@@ -171,16 +192,16 @@ class MySQLRows:
         return found, missing
 
     def _read(
-        self, connection: MySQLConnection, words: Sequence[bytes], lock: str
+        self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool = True
     ) -> tuple[dict[bytes, Found], set[bytes]]:
-        """Return the rows of words, and the words that have none."""
+        """Return the rows of words, and the words that have none; see `MySQLConnection.look_up_all`."""
         if self._takes(words):
             found = {
                 word: Found(self._shown(word, cells), self._table.row(cells))
-                for word, cells in self._cells(connection, words, lock).items()
+                for word, cells in self._cells(connection, words, lock, begins=begins).items()
             }
         else:
-            found = self._read_any(connection, words, lock)
+            found = self._read_any(connection, words, lock, begins=begins)
         missing = {word for word in words if word not in found}
         found.update(dict.fromkeys(missing, _NONE))
         return found, missing
@@ -189,10 +210,12 @@ class MySQLRows:
         """Return whether the cells of SQL text say all about the rows of some words."""
         return self._table.whole and all(map(self._table.takes_word, words))
 
-    def _cells(self, connection: MySQLConnection, words: Sequence[bytes], lock: str) -> dict[Any, Any]:
+    def _cells(
+        self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool = True
+    ) -> dict[Any, Any]:
         """Return the cells of the row of each word that has one, see `_takes`."""
         table = self._table
-        rows = connection.ask(self._mapping, table.select + table.among(words) + lock, begins=bool(lock))
+        rows = connection.ask(self._mapping, table.select + table.among(words) + lock, begins=begins and bool(lock))
         found: dict[Any, Any] = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found
@@ -204,7 +227,9 @@ class MySQLRows:
         self.largest = max(self.largest, len(hit))
         return hit, 0, flags, self._table.cas_of(cells), expiry, None
 
-    def _read_any(self, connection: MySQLConnection, words: Sequence[bytes], lock: str) -> dict[bytes, Found]:
+    def _read_any(
+        self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool
+    ) -> dict[bytes, Found]:
         sought: dict[Spelling, list[bytes]] = {}
         cells: list[Cell] = []
         for word in words:
@@ -219,7 +244,7 @@ class MySQLRows:
             sought.setdefault(spelling, []).append(word)
         if not sought:
             return {}
-        rows = connection.look_up_all(self._mapping, cells, lock)
+        rows = connection.look_up_all(self._mapping, cells, lock, begins=begins)
         found = self._matched([*sought], [(self._identities.spelled(row.key), row) for row in rows])
         return {word: self._found(word, row) for spelling, row in found.items() for word in sought[spelling]}
 

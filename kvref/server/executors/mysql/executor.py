@@ -209,7 +209,7 @@ class MySQLExecutor:
         self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
     ) -> Planner | None:  # fmt: skip
         """See `Executor`."""
-        mapping = None if self._planned is None or self._isolation.reads_lock else ordinary_mapping(session)
+        mapping = None if self._planned is None else ordinary_mapping(session)
         if mapping is None:
             return None
         table = self.store.plain(self.store.alike(mapping))

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 from typing import Any, Final, cast
@@ -231,25 +231,37 @@ class MySQLScheduler:
         words = [*dict.fromkeys(chain.from_iterable([each.words for each in runs]))]
         try:
             work.rows.require_live()
-            rows: dict[bytes, CachedRow] = await self._reading.call(_read_parts, work.rows, words, self._width(work))
+            rows, busy = await self._reading.call(_read_parts, work.rows, words, self._width(work))
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             await self._retry(self._read, work, runs, error)
             return
-        bound = work.bound
-        bound.now = int(time.time())
-        for run in runs:
-            for plan in run.plans:
-                decide, word, command, out, place = plan
-                try:
-                    if isinstance(word, bytes):
-                        out[place] = decide(rows[word], word, command)[0]
-                    else:
-                        out[place] = decide([rows[each] for each in word], word, command)
-                except RefusedError as refused:
-                    out[place] = work.rejected(plan, refused.reply)
-        bound.settle()
-        for run in runs:
-            self._completed(run.line, cast(Replies, run.plans[0][3]), len(run.plans))
+        left = [self._decide_gets(work, run, rows, busy) for run in runs]
+        work.bound.settle()
+        for run, waiting in zip(runs, left, strict=True):
+            self._leave(waiting)
+            if len(waiting) < len(run.plans):
+                self._completed(run.line, cast(Replies, run.plans[0][3]), len(run.plans) - len(waiting))
+
+    @staticmethod
+    def _decide_gets(
+        work: Work[MySQLRows], run: _Run, rows: Mapping[bytes, CachedRow], busy: Set[bytes]
+    ) -> list[_Task]:
+        """Decide the gets of a run, and return those that must wait for a lock: a row of theirs is `busy`."""
+        work.bound.now = int(time.time())
+        left: list[_Task] = []
+        for plan in run.plans:
+            decide, word, command, out, place = plan
+            if busy and not busy.isdisjoint(word if isinstance(word, tuple) else (word,)):
+                left.append(_Task(work, plan, run.line))
+                continue
+            try:
+                if isinstance(word, bytes):
+                    out[place] = decide(rows[word], word, command)[0]
+                else:
+                    out[place] = decide([rows[each] for each in word], word, command)
+            except RefusedError as refused:
+                out[place] = work.rejected(plan, refused.reply)
+        return left
 
     async def _write(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
         """Carry out commands of one mapping that may write, in one transaction."""
@@ -542,11 +554,15 @@ def _write_in_order(lines: Sequence[_Line], connection: MySQLConnection, operati
     return answers
 
 
-def _read_parts(connection: MySQLConnection, rows: MySQLRows, words: list[bytes], width: int) -> dict[bytes, CachedRow]:
-    found: dict[bytes, CachedRow] = {}
-    for at in range(0, len(words), width):
-        found |= rows.read_many(connection, words[at : at + width])
-    return found
+def _read_parts(
+    connection: MySQLConnection, rows: MySQLRows, words: list[bytes], width: int
+) -> tuple[dict[bytes, CachedRow], set[bytes]]:
+    found, busy = rows.read_many(connection, words[:width])
+    for at in range(width, len(words), width):
+        more, busy_too = rows.read_many(connection, words[at : at + width])
+        found |= more
+        busy |= busy_too
+    return found, busy
 
 
 def _write_and_commit(
