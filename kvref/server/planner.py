@@ -179,6 +179,7 @@ class Planner:
             return None
         counters.cmd_get += 1
         counters.get_hits += 1
+        self._rows.hits += 1
         self._accesses.fetched(word)  # at the time of the last tick: reading the clock takes longer than all else
         return row[HIT] + END
 
@@ -233,6 +234,7 @@ class Planner:
     def _settle_direct(self) -> None:
         self._counters.looked_up(len(self._direct), self._misses)
         if self._direct:
+            self._rows.hits += len(self._direct)
             self._accesses.at(time.time())
             self._accesses.noted_all(self._direct)
             self._direct.clear()

@@ -48,6 +48,7 @@ class MemoryRows:
         self._store = store
         self._bound = bound
         self._mapping = bound.mapping
+        self.hits = 0
 
     def plan_write(self, word: bytes) -> None:
         """Do nothing: no row is shown without a plan."""

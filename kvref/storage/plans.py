@@ -86,7 +86,10 @@ class KnownRows(Protocol):
         rows: committed rows that no planned command writes, by key as the table spells it: the only ones that a get
             may show without a plan. Read the attribute each time: another dict may take its place.
         missing: words of which the table has no row, with the same meaning.
+        hits: how many gets were shown such a row.
     """
+
+    hits: int
 
     @property
     def rows(self) -> Mapping[bytes, CachedRow]:

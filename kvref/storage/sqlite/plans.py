@@ -66,6 +66,7 @@ class SQLiteRows:
         self._lookups: dict[int, str] = {}  # by the number of keys
         self.largest = sum(min(4 * each.width, MAX_ROW) if each.width else MAX_ROW for each in mapping.values)
         self._measured = False  # it is of rows that were read
+        self.hits = 0
         self._blobs = False
         self._checked_for_blobs = -1  # at which number of `RowCache.clears`
 

@@ -22,7 +22,7 @@ from kvref.server.executors.mysql.fast_path import KeptRows
 from kvref.server.executors.mysql.plain_commands import Plain, PlainChange, PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import ReadBatcher, RowReader, SQLReader
-from kvref.server.executors.mysql.replica_reads import ReplicaReads
+from kvref.server.executors.mysql.replica_reads import CurrentSecondary, ReplicaReads
 from kvref.server.executors.mysql.writes import WriteBatcher
 from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
@@ -78,6 +78,7 @@ class Batching:
 
     Attributes:
         up_to_date: see `PlainBatcher`.
+        secondary: answers gets, None if only the primary does.
     """
 
     up_to_date: Callable[[float], bool]
@@ -92,12 +93,11 @@ class Batching:
         self._fallback = Fallback(runner)
         reading, self._writing = connect(), connect()
         self._reader: RowReader
+        self.secondary: CurrentSecondary | None
         self._kept: KeptRows | None = None
-        if store.row_cache is not None:
-            follower = Follower(store.login, store.row_cache)
-            reader = SQLReader(store, reading)
-            width = partial(self._width, reading)
-            caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower, width)
+        self._follower = None if store.row_cache is None else Follower(store.login, store.row_cache)
+        caching = self.caching(reading)
+        if caching is not None:
             self._reader = self._kept = caching
         else:
             self._reader = SQLReader(store, reading)
@@ -107,9 +107,10 @@ class Batching:
         self._reads = Queued(reads.carry_out, partial(self._width, reading, times=times), runner)
         self._writes = Queued(writes.carry_out, partial(self._width, self._writing), runner)
         # Of plain gets, whose replies have no CAS value.
-        self._plain_reads, self._replicas = self._reads, None
+        self._plain_reads, self._replicas, self.secondary = self._reads, None, None
         if store.login.reads != PRIMARY:
-            self._replicas = ReplicaReads(store, self._fallback, self._add_to_primary)
+            self.secondary = CurrentSecondary(store)
+            self._replicas = ReplicaReads(store, self.secondary, self._fallback, self._add_to_primary)
             self._plain_reads = Queued(self._replicas.carry_out, partial(self._width, reading), runner)
         writes.put_back = self._writes.queue.put_back
         self._fallback.queues += [self._reads.queue, self._writes.queue]
@@ -120,6 +121,15 @@ class Batching:
         await self._writing.close()
         if self._replicas is not None:
             await self._replicas.close()
+
+    def caching(self, connection: DedicatedConnection) -> CachingReader | None:
+        """Return what reads with a connection and keeps rows in the row cache; None without one."""
+        cache, store = self._store.row_cache, self._store
+        if cache is None or self._follower is None:
+            return None
+        reader = SQLReader(store, connection)
+        width = partial(self._width, connection)
+        return CachingReader(reader, store, connection, self._isolation, cache, self._follower, width)
 
     def takes(self, command: Command) -> bool:
         """Take a command that waits for a look-up, where that may be answered with others; tell whether it is taken."""
@@ -221,14 +231,20 @@ class Queued:
         carry_out: carries out commands of one batch.
         width: returns how many of a mapping may be in one.
         runner: starts the task.
+        gather: queues what has arrived meanwhile, before the queue is found to be empty; None: it is queued at once.
     """
 
     def __init__(
-        self, carry_out: Callable[[Any, list[Any]], Awaitable[None]], width: Callable[[Any], int], runner: Runner
+        self,
+        carry_out: Callable[[Any, list[Any]], Awaitable[None]],
+        width: Callable[[Any], int],
+        runner: Runner,
+        gather: Callable[[], None] | None = None,
     ) -> None:
         self.queue: BatchQueue[About, Command | Plain] = BatchQueue()
         self._carry_out = carry_out
         self.width = width
+        self._gather = gather
         self._runner = runner
         self._running = False
 
@@ -246,6 +262,8 @@ class Queued:
                 # Clients that just received a reply send the next command: give the loop a turn, so that the next
                 # statement serves all of them.
                 await asyncio.sleep(0)
+                if self._gather is not None:
+                    self._gather()
         finally:
             self._running = False
 
