@@ -147,6 +147,14 @@ class Batching:
         """See `PlainBatcher`."""
         return self._kept if self._isolation.reads_committed else None
 
+    def avoids(self, mapping: Mapping) -> bool:
+        """Return whether the commands of a table are carried out one by one just now, see `Fallback`."""
+        return self._fallback.avoids(mapping)
+
+    def avoid(self, mapping: Mapping) -> None:
+        """Run the commands of a table one by one for some time: a group of them had to wait for a lock."""
+        self._fallback.avoid(mapping)
+
     def table(self, mapping: Mapping) -> PlainTable:
         """Return the table of a mapping, as long as its version is live."""
         return self._store.plain(self._store.alike(mapping))

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Any, Final, cast
 
 from kvref.engine.dispatch import execute
+from kvref.engine.operations import LockWaitError
 from kvref.engine.plans import record
 from kvref.engine.plans.plan import CachedRow, Plan
 from kvref.engine.values import RefusedError
@@ -162,6 +163,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         self.caching = batching.caching(self._reading)
         self._reads = Queued(self._read, self._reads_width, runner, self.run)
         self._writes = Queued(self._write, self._width, runner, self.run)
+        self._batching = batching
         self._replica = batching.secondary
         self._from_secondary = None if self._replica is None else Queued(self._read_secondary, self._width, runner)
         self._lines: dict[int, _Line] = {}  # by the identity of the slots of a connection
@@ -373,10 +375,10 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             self._writes.queue.put_back(work, _again(group.rest))  # type: ignore[arg-type]
 
     def _without_blocked(self, runs: list[_Run]) -> list[_Run]:
-        """Return commands but those of connections of which an earlier one runs alone: they follow it."""
+        """Return commands but those that run alone, as an earlier one of their connection, or all of a locked table."""
         kept: list[_Run] = []
         for run in runs:
-            if run.line.alone:
+            if run.line.alone or self._batching.avoids(run.work.rows.mapping):
                 self._leave(_tasks(run))
             else:
                 kept.append(run)
@@ -393,6 +395,10 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         tasks = [task for run in runs for task in _tasks(run)]
         if isinstance(error, HangError):
             self._hang(tasks, error)
+            return
+        if isinstance(error, LockWaitError):  # a session has locked the whole table
+            self._batching.avoid(work.rows.mapping)
+            self._leave(tasks)
             return
         if not work.rows.live or isinstance(error, LostError) or len(tasks) == 1:
             if not isinstance(error, KvrefError):
@@ -459,6 +465,9 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
 
     def _alone(self, task: _Task, *, stale: bool) -> None:
         """Run a command on the general path, which waits for locks and tries again."""
+        out = cast(Replies, task.plan[3])
+        if self._replica is None:  # else gets before it may still be read from a secondary
+            self._parts[out][0].send_before(out, task.plan[4])
         transaction = self._runner.begin()
         transaction.last_write = task.line.transaction.last_write
         transaction.primary_only = task.line.transaction.primary_only
@@ -469,7 +478,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         def done(reply: Reply) -> None:
             self._runner.end(transaction)
             if isinstance(reply, ServerError):
-                cast(Replies, task.plan[3]).owner.rejected(reply)
+                out.owner.rejected(reply)
             line = task.line
             line.alone.popleft()
             following = line.alone[0] if line.alone else None
