@@ -44,8 +44,8 @@ _NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most 
 
 # What takes the path of the parser: it waits until all planned commands of the connection are answered.
 NOT_PLANNED: Final = {
-    "store": "over MySQL and MariaDB: fewer than six connections (`connections`), of which two are for groups; keys whose"
-    " collation only the server knows",
+    "store": "over MySQL and MariaDB: fewer than six connections (`connections`), of which two are for groups, and keys"
+    " whose collation only the server knows",
     "protocol": "the binary protocol",
     "processes": "processes that pass connections on to the one that writes",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
