@@ -49,7 +49,8 @@ _NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most 
 
 # What takes the path of the parser: it waits until all planned commands of the connection are answered.
 NOT_PLANNED: Final = {
-    "store": "MySQL and MariaDB, and several stores in one server",
+    "store": "over MySQL and MariaDB: fewer than six connections (`connections`), of which two are for groups, and keys"
+    " whose collation only the server knows",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
     "prefixes": "all commands while `stats detail` is on",
@@ -65,7 +66,8 @@ NOT_PLANNED: Final = {
     "mapping": "tables that no longer fit, keys that no row can have, and prefix indexes",
     "columns": "values of fixed length, FLOAT and DOUBLE, values with a character set or type that SQLite converts, a"
     " column mapped twice, flags, cas or expiry as text",
-    "rules": "tables with triggers, constraints or further unique keys",
+    "rules": "over SQLite, tables with triggers, constraints or further unique keys; a database server decides about"
+    " each row",
     "commits": "commands while a reply of the parser's path waits for its commit",
 }
 

@@ -10,20 +10,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from kvref.engine.plans import record
-from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Decision, Plan, RemovedError, Renewal
+from kvref.engine.plans.plan import HIT, ROWID, CachedRow, Plan, Renewal
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol.fast_path import renamed
-from kvref.protocol.replies import Reply, ServerError
+from kvref.protocol.replies import ServerError
 from kvref.server.commits import Commits
+from kvref.server.groups import halves, may_begin, refused, reject
 from kvref.server.slots import Replies, Slots, decided, settled
 from kvref.server.work import Work
-from kvref.storage.plans import Overlay, PlannedRows, RefusedWriteError, Write, WriteKind
+from kvref.storage.plans import KnownRows, Overlay, PlannedRows, RefusedWriteError, Write, WriteKind
 
 _log = logging.getLogger("kvref.server")
 
@@ -35,24 +38,19 @@ _UPDATE: Final = WriteKind.UPDATE
 _RENEW: Final = WriteKind.RENEW
 _DELETE: Final = WriteKind.DELETE
 
+R = TypeVar("R", bound=KnownRows)
 
-class Scheduler:
-    """Carry out planned commands over one store.
 
-    Args:
-        commits: what the replies to writes wait for.
-        lock_wait: how long a write waits for another writer, in seconds.
-    """
+class TurnOfPlans(ABC, Generic[R]):
+    """Takes what the connections plan in one turn of the event loop."""
 
-    def __init__(self, commits: Commits, lock_wait: float) -> None:
-        self._commits = commits
-        self._lock_wait = lock_wait
+    def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._works: list[Work[PlannedRows]] = []
+        self._works: list[Work[R]] = []
         self._slots: list[Slots] = []
         self._scheduled = False
 
-    def add(self, work: Work[PlannedRows], slots: Slots) -> None:
+    def add(self, work: Work[R], slots: Slots) -> None:
         """Carry out the plans of a mapping at the end of this turn, and complete the current replies of a connection.
 
         Called once in each turn for each connection that plans something.
@@ -64,6 +62,24 @@ class Scheduler:
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self.run)
+
+    @abstractmethod
+    def run(self) -> None:
+        """Carry out all plans, or queue them for groups."""
+
+
+class Scheduler(TurnOfPlans[PlannedRows]):
+    """Carry out planned commands over one store.
+
+    Args:
+        commits: what the replies to writes wait for.
+        lock_wait: how long a write waits for another writer, in seconds.
+    """
+
+    def __init__(self, commits: Commits, lock_wait: float) -> None:
+        super().__init__()
+        self._commits = commits
+        self._lock_wait = lock_wait
 
     def run(self) -> None:
         """Carry out all plans."""
@@ -110,15 +126,16 @@ class Scheduler:
         for plan in plans:
             out = plan[3]
             assert isinstance(out, Replies), "a connection plans with its slots"
-            if out not in work.writers:
+            writes = record.may_write(plan)
+            if may_begin(writes=writes, running=0, running_write=False, waits=out in work.writers):
                 ready.append(plan)
                 continue
             if out.deadline is None:
                 out.deadline = now + self._lock_wait
             if now < out.deadline:
                 work.plans.append(plan)
-            elif record.may_write(plan):
-                self._reject(work, plan, record.lock_wait_over(work.bound, plan))
+            elif writes:
+                reject(work, plan, record.lock_wait_over(work.bound, plan))
             else:
                 ready.append(plan)
         work.writers = {plan[3] for plan in work.plans if isinstance(plan[3], Replies)}
@@ -129,7 +146,7 @@ class Scheduler:
                 self._loop.call_later(RETRY_AFTER, self.run)
         return ready
 
-    def _group(self, work: Work[PlannedRows], plans: list[Plan]) -> None:
+    def _group(self, work: Work[PlannedRows], plans: Sequence[Plan]) -> None:
         """Carry out a group, or if that fails, each half of it."""
         words = [plan[1] for plan in plans]
         several = tuple in set(map(type, words))
@@ -146,13 +163,12 @@ class Scheduler:
             if len(plans) == 1:
                 self._fail_each(work, plans, error)
             else:
-                half = len(plans) // 2
-                self._group(work, plans[:half])
-                self._group(work, plans[half:])
+                for half in halves(plans):
+                    self._group(work, half)
             return
         work.bound.settle()
 
-    def _decide(self, work: Work[PlannedRows], plans: list[Plan], overlay: Overlay) -> list[Write]:
+    def _decide(self, work: Work[PlannedRows], plans: Sequence[Plan], overlay: Overlay) -> list[Write]:
         """Decide the plans of a group in order; fill their places, and return what they write."""
         rows, late, aliases, all_late = overlay.rows, overlay.late, overlay.aliases, overlay.all_late
         writes: list[Write] = []
@@ -165,8 +181,8 @@ class Scheduler:
             row = rows[key] if key is word else _as(rows[key], key, word)
             try:
                 out[place], new, parameters = decide(row, word, command)
-            except RefusedError as refused:
-                out[place], new, parameters = self._refused(work, plan, refused)
+            except RefusedError as refusal:
+                out[place], new, parameters = refused(work, plan, refusal)
             if new is not None:
                 if parameters is None:
                     kind = _DELETE
@@ -195,19 +211,10 @@ class Scheduler:
                 out.late = True
         try:
             out[place] = decide(found, words, command)
-        except RefusedError as refused:
-            out[place], _, _ = self._refused(work, plan, refused)
+        except RefusedError as refusal:
+            out[place], _, _ = refused(work, plan, refusal)
 
-    def _refused(self, work: Work[PlannedRows], plan: Plan, refused: RefusedError) -> Decision:
-        """Return the decision on a command that is rejected."""
-        removed = ABSENT if isinstance(refused, RemovedError) else None
-        return work.rejected(plan, refused.reply), removed, None
-
-    def _reject(self, work: Work[PlannedRows], plan: Plan, reply: Reply) -> None:
-        plan[3][plan[4]] = work.rejected(plan, reply)
-        work.bound.settle()
-
-    def _fail_each(self, work: Work[PlannedRows], plans: list[Plan], error: Exception) -> None:
+    def _fail_each(self, work: Work[PlannedRows], plans: Sequence[Plan], error: Exception) -> None:
         """Reply to commands that the store has not carried out."""
         for plan in plans:
             if isinstance(error, RefusedWriteError):
@@ -217,7 +224,7 @@ class Scheduler:
             else:
                 _log.error("a command failed", exc_info=error)
                 reply = FAILED
-            self._reject(work, plan, reply)
+            reject(work, plan, reply)
 
 
 def _single(words: list[bytes | tuple[bytes, ...]]) -> list[bytes]:

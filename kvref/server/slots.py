@@ -112,6 +112,18 @@ class Slots:
         self.waiting.append(current)
         return current
 
+    def send_before(self, replies: Replies, place: int) -> None:
+        """Send the replies of a list from `part` in front of a place that waits, unless others come before them.
+
+        Args:
+            replies: the list.
+            place: all before it are filled.
+        """
+        if self.waiting[0] is not replies or not any(replies[:place]):
+            return
+        first, replies[:place] = replies[:place], [b""] * place
+        self.owner.send_replies(first, None if replies.names is None else replies.names[:place], replies.started)
+
     def completed(self, replies: Replies) -> None:
         """Send a list from `part` whose places are filled, once those before it are, and those that wait for it."""
         replies.open = False

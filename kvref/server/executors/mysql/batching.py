@@ -79,7 +79,6 @@ class Batching:
     Attributes:
         up_to_date: see `PlainBatcher`.
         secondary: answers gets, None if only the primary does.
-        fallback: carries out commands that leave their batches, and knows which tables are locked.
     """
 
     up_to_date: Callable[[float], bool]
@@ -91,7 +90,7 @@ class Batching:
         self._isolation = isolation
         self._own_transactions = isolation.batches
         self.up_to_date = runner.up_to_date
-        self.fallback = Fallback(runner)
+        self._fallback = Fallback(runner)
         reading, self._writing = connect(), connect()
         self._reader: RowReader
         self.secondary: CurrentSecondary | None
@@ -102,8 +101,8 @@ class Batching:
             self._reader = self._kept = caching
         else:
             self._reader = SQLReader(store, reading)
-        reads = ReadBatcher(store, self._reader, self.fallback)
-        writes = WriteBatcher(store, self._writing, self.fallback)
+        reads = ReadBatcher(store, self._reader, self._fallback)
+        writes = WriteBatcher(store, self._writing, self._fallback)
         times = 1 if store.row_cache is None else WIDER
         self._reads = Queued(reads.carry_out, partial(self._width, reading, times=times), runner)
         self._writes = Queued(writes.carry_out, partial(self._width, self._writing), runner)
@@ -111,10 +110,10 @@ class Batching:
         self._plain_reads, self._replicas, self.secondary = self._reads, None, None
         if store.login.reads != PRIMARY:
             self.secondary = CurrentSecondary(store)
-            self._replicas = ReplicaReads(store, self.secondary, self.fallback, self._add_to_primary)
+            self._replicas = ReplicaReads(store, self.secondary, self._fallback, self._add_to_primary)
             self._plain_reads = Queued(self._replicas.carry_out, partial(self._width, reading), runner)
         writes.put_back = self._writes.queue.put_back
-        self.fallback.queues += [self._reads.queue, self._writes.queue]
+        self._fallback.queues += [self._reads.queue, self._writes.queue]
 
     async def close(self) -> None:
         """Close the connections; nothing may run."""
@@ -148,6 +147,14 @@ class Batching:
         """See `PlainBatcher`."""
         return self._kept if self._isolation.reads_committed else None
 
+    def avoids(self, mapping: Mapping) -> bool:
+        """Return whether the commands of a table are carried out one by one just now, see `Fallback`."""
+        return self._fallback.avoids(mapping)
+
+    def avoid(self, mapping: Mapping) -> None:
+        """Run the commands of a table one by one for some time: a group of them had to wait for a lock."""
+        self._fallback.avoid(mapping)
+
     def table(self, mapping: Mapping) -> PlainTable:
         """Return the table of a mapping, as long as its version is live."""
         return self._store.plain(self._store.alike(mapping))
@@ -159,11 +166,11 @@ class Batching:
 
     def takes_reads(self, mapping: Mapping) -> bool:
         """Return whether simple gets are batched."""
-        return self._isolation.reads_together and not self.fallback.avoids(mapping)
+        return self._isolation.reads_together and not self._fallback.avoids(mapping)
 
     def takes_writes(self, mapping: Mapping) -> bool:
         """Return whether simple sets are batched."""
-        return not self.fallback.avoids(mapping)
+        return not self._fallback.avoids(mapping)
 
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""
@@ -198,7 +205,7 @@ class Batching:
             return False
         if not (lookup.for_update or rules.reads_together):
             return False
-        if self.fallback.avoids(lookup.mapping):
+        if self._fallback.avoids(lookup.mapping):
             return False
         spelling = self.spelling(lookup.mapping, lookup.key)
         if spelling is None:

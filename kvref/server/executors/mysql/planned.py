@@ -7,7 +7,6 @@ data leaves its group and runs alone, without delay for the others; a group that
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections import deque
@@ -19,7 +18,7 @@ from typing import Any, Final, cast
 from kvref.engine.dispatch import execute
 from kvref.engine.operations import LockWaitError
 from kvref.engine.plans import record
-from kvref.engine.plans.plan import CachedRow, Plan, RemovedError
+from kvref.engine.plans.plan import CachedRow, Plan
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol import commands as c
@@ -30,7 +29,9 @@ from kvref.server.executors.mysql.cached_reads import read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.writes import UNDONE
+from kvref.server.groups import halves, may_begin, refused
 from kvref.server.planners.base import PlanQueue
+from kvref.server.scheduler import TurnOfPlans
 from kvref.server.slots import Replies, Slots
 from kvref.server.work import Work
 from kvref.storage.isolation import Isolation
@@ -62,9 +63,7 @@ class _Line:
     Args:
         transaction: of the connection.
 
-    The one rule of overtaking: gets pass gets, and writes go into the group of the writes before them; a command of the
-    other kind waits for all before it, so that a connection reads what it has written and no later state. A command
-    that has left its group keeps all that follow it waiting.
+    Which may pass which says `may_begin`. A command that has left its group keeps all that follow it waiting.
     """
 
     __slots__ = ("alone", "running", "transaction", "waiting", "writes")
@@ -78,7 +77,7 @@ class _Line:
 
     def admits(self, run: _Run) -> bool:
         """Return whether commands may be queued for a group now."""
-        return not self.alone and (not self.running or self.writes is run.writes)
+        return may_begin(writes=run.writes, running=self.running, running_write=self.writes, waits=bool(self.alone))
 
 
 class _Run:
@@ -135,7 +134,7 @@ class _Task:
         self.events: list[Any] = []
 
 
-class MySQLScheduler:
+class MySQLScheduler(TurnOfPlans[MySQLRows]):
     """Carry out the planned commands of all connections, see `kvref.server.scheduler.Scheduler`.
 
     Args:
@@ -158,21 +157,18 @@ class MySQLScheduler:
         batching: Batching,
     ) -> None:
         self._runner = runner
-        self._fallback = batching.fallback
         self._isolation = isolation
         self._together = store.login.together
-        self._loop = asyncio.get_running_loop()
+        super().__init__()
         self._reading, self._writing = connect(), connect()
         self.caching = batching.caching(self._reading)
         self._reads = Queued(self._read, self._reads_width, runner, self.run)
         self._writes = Queued(self._write, self._width, runner, self.run)
+        self._batching = batching
         self._replica = batching.secondary
         self._from_secondary = None if self._replica is None else Queued(self._read_secondary, self._width, runner)
-        self._works: list[Work[MySQLRows]] = []
-        self._slots: list[tuple[Slots, Transaction]] = []
         self._lines: dict[int, _Line] = {}  # by the identity of the slots of a connection
         self._parts: dict[Replies, tuple[Slots, list[int]]] = {}
-        self._scheduled = False
 
     async def close(self) -> None:
         """Close the connections; nothing may run."""
@@ -183,28 +179,20 @@ class MySQLScheduler:
         """Return what takes the plans of a connection with a transaction."""
         return _OfConnection(self, transaction)
 
-    def add(self, work: Work[MySQLRows], slots: Slots, transaction: Transaction) -> None:
-        """Carry out the plans of a mapping from the end of this turn on, see `Scheduler.add`."""
-        slots.planned = True
-        self._slots.append((slots, transaction))
-        if work not in self._works:
-            self._works.append(work)
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self.run)
+    def line(self, slots: Slots, transaction: Transaction) -> None:
+        """Begin with the plans of a connection, unless some have no reply yet."""
+        if id(slots) not in self._lines:
+            self._lines[id(slots)] = _Line(transaction)
 
     def run(self) -> None:
         """Queue all plans for groups."""
         self._scheduled = False
         slots, self._slots = self._slots, []
         lines: dict[Replies, _Line] = {}
-        for each, transaction in slots:
+        for each in slots:
             part = each.part()
             self._parts[part] = each, [0]
-            line = self._lines.get(id(each))
-            if line is None:
-                line = self._lines[id(each)] = _Line(transaction)
-            lines[part] = line
+            lines[part] = self._lines[id(each)]
         works, self._works = self._works, []
         for work in works:
             plans, work.plans = work.plans, []
@@ -275,7 +263,7 @@ class MySQLScheduler:
 
     async def _read(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
         """Carry out gets of one mapping."""
-        runs = self._without_blocked(work, runs)
+        runs = self._without_blocked(runs)
         if not runs:
             return
         words = [*dict.fromkeys(chain.from_iterable([each.words for each in runs]))]
@@ -301,7 +289,7 @@ class MySQLScheduler:
         """Carry out gets of one mapping on a secondary, on the primary those that it cannot answer."""
         assert self._replica is not None, "only then gets are queued for it"
         counts, secondary = self._replica.counts, self._replica.secondary
-        runs = self._without_blocked(work, runs)
+        runs = self._without_blocked(runs)
         on_time: list[_Run] = []
         try:
             if secondary.ready and work.rows.live:
@@ -349,13 +337,13 @@ class MySQLScheduler:
                     out[place] = decide(rows[word], word, command)[0]
                 else:
                     out[place] = decide([rows[each] for each in word], word, command)
-            except RefusedError as refused:
-                out[place] = work.rejected(plan, refused.reply)
+            except RefusedError as refusal:
+                out[place], _, _ = refused(work, plan, refusal)
         return left
 
     async def _write(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
         """Carry out commands of one mapping that may write, in one transaction."""
-        runs = self._without_blocked(work, runs)
+        runs = self._without_blocked(runs)
         if not runs:
             return
         group = _Group(work, self._writing, self._width(work))
@@ -387,15 +375,11 @@ class MySQLScheduler:
         if group.rest:
             self._writes.queue.put_back(work, _again(group.rest))  # type: ignore[arg-type]
 
-    def _without_blocked(self, work: Work[MySQLRows], runs: list[_Run]) -> list[_Run]:
-        """Return commands but those of connections of which an earlier one runs alone: they follow it.
-
-        If a session had locked the whole table, all of them run alone: a group would block those of other tables.
-        """
+    def _without_blocked(self, runs: list[_Run]) -> list[_Run]:
+        """Return commands but those that run alone, as an earlier one of their connection, or all of a locked table."""
         kept: list[_Run] = []
-        avoids = self._fallback.avoids(work.rows.mapping)
         for run in runs:
-            if avoids or run.line.alone:
+            if run.line.alone or self._batching.avoids(run.work.rows.mapping):
                 self._leave(_tasks(run))
             else:
                 kept.append(run)
@@ -413,8 +397,10 @@ class MySQLScheduler:
         if isinstance(error, HangError):
             self._hang(tasks, error)
             return
-        if isinstance(error, LockWaitError):
-            self._fallback.avoid(work.rows.mapping)
+        if isinstance(error, LockWaitError):  # a session has locked the whole table
+            self._batching.avoid(work.rows.mapping)
+            self._leave(tasks)
+            return
         if not work.rows.live or isinstance(error, LostError) or len(tasks) == 1:
             if not isinstance(error, KvrefError):
                 _log.debug("a group failed: %r", error)
@@ -423,8 +409,7 @@ class MySQLScheduler:
                 self._runner.looked(anew=True)
             self._leave(tasks, stale=stale)
             return
-        half = len(tasks) // 2
-        for part in (tasks[:half], tasks[half:]):
+        for part in halves(tasks):
             await carry_out(work, _again(part))
 
     def _hang(self, tasks: Iterable[_Task], error: HangError) -> None:
@@ -459,12 +444,10 @@ class MySQLScheduler:
             operation: Operation | None = None
             try:
                 task.reply, new, parameters = decide(row.row, word, command)
-                if new is not None:
-                    operation = rows.operation(word, row, new, parameters)
-            except RefusedError as refused:
-                task.reply = work.rejected(task.plan, refused.reply)
-                if isinstance(refused, RemovedError):
-                    operation = rows.operation(word, row, row.row, None)
+            except RefusedError as refusal:
+                task.reply, new, parameters = refused(work, task.plan, refusal)
+            if new is not None:
+                operation = rows.operation(word, row, new, parameters)
             operations.append(operation)
         bound.counted, bound.events = counted, events
         return operations
@@ -483,6 +466,9 @@ class MySQLScheduler:
 
     def _alone(self, task: _Task, *, stale: bool) -> None:
         """Run a command on the general path, which waits for locks and tries again."""
+        out = cast(Replies, task.plan[3])
+        if self._replica is None:  # else gets before it may still be read from a secondary
+            self._parts[out][0].send_before(out, task.plan[4])
         transaction = self._runner.begin()
         transaction.last_write = task.line.transaction.last_write
         transaction.primary_only = task.line.transaction.primary_only
@@ -493,7 +479,7 @@ class MySQLScheduler:
         def done(reply: Reply) -> None:
             self._runner.end(transaction)
             if isinstance(reply, ServerError):
-                cast(Replies, task.plan[3]).owner.rejected(reply)
+                out.owner.rejected(reply)
             line = task.line
             line.alone.popleft()
             following = line.alone[0] if line.alone else None
@@ -646,8 +632,9 @@ class _OfConnection:
         self._transaction = transaction
 
     def add(self, work: Work[MySQLRows], slots: Slots) -> None:
-        """See `MySQLScheduler.add`."""
-        self._scheduler.add(work, slots, self._transaction)
+        """See `TurnOfPlans.add`."""
+        self._scheduler.line(slots, self._transaction)
+        self._scheduler.add(work, slots)
 
 
 def _has_cas(plan: Plan) -> bool:
