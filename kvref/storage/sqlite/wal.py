@@ -40,6 +40,11 @@ class Watch:
         path: of the file.
         connection: to it, in WAL mode; stays open as long as this.
 
+    Attributes:
+        index: the wal-index.
+        header: what is at its beginning as long as no other connection has committed since the state that `accept`
+            recorded.
+
     Raises:
         StoreError: the wal-index cannot be read.
     """
@@ -55,14 +60,10 @@ class Watch:
             self._file = os.open(f"{name}-shm", os.O_RDONLY)
         except OSError as error:
             raise StoreError(f"cannot read the wal-index {name}-shm: {error.strerror}") from error
-        self._index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
+        self.index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
         self.seen: Seen | None = None  # the state that `accept` recorded
         self.known_data: int | None = None  # the `data_version` of it
-        self._header = b""  # the header since which no other connection has committed
-
-    def unchanged(self) -> bool:
-        """Return whether no connection has committed since the state that `accept` recorded."""
-        return self._index[:HEADER] == self._header
+        self.header = b""
 
     def check(self) -> None:
         """Raise StoreError if the file was deleted or replaced."""
@@ -80,13 +81,13 @@ class Watch:
         Raises sqlite3.Error, and as `check`.
         """
         self.check()
-        header = self._index[:HEADER]
-        if self.seen is not None and header == self._header:
+        header = self.index[:HEADER]
+        if self.seen is not None and header == self.header:
             return self.seen
         data: int
         (data,) = self._connection.execute(DATA_VERSION).fetchone()
         if self.seen is not None and data == self.seen.data:
-            self._header = header  # this connection has committed
+            self.header = header  # this connection has committed
             return self.seen
         (schema,) = self._connection.execute("PRAGMA schema_version").fetchone()
         return Seen(header, data, schema)
@@ -99,11 +100,11 @@ class Watch:
     def accept(self, now: Seen) -> None:
         """Take what `look` returned for known."""
         self.seen, self.known_data = now, now.data
-        self._header = now.header
+        self.header = now.header
 
     def close(self) -> None:
         """Close the file; only when no connection of this process to it is open."""
-        self._index.close()
+        self.index.close()
         os.close(self._file)
 
 

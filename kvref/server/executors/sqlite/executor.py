@@ -41,6 +41,7 @@ from kvref.storage.sqlite.plans import SQLiteRows, unplanned
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import LockedError, Transaction, Transactions
+from kvref.storage.sqlite.wal import HEADER
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
 # Seconds between two looks whether the file was deleted or replaced, or can be read again. Commits show at once, and
@@ -86,7 +87,7 @@ class SQLiteExecutor:
         self._retrying = False
         self._locked: list[_Command] = []  # for another transaction
         self._waking = False
-        self._unchanged = store.watch.unchanged
+        self._watch = store.watch
         self._looked_at = -math.inf  # loop time of the last look at what others did to the file
         self._valid = False  # then nothing was kept that they changed
         self.commands = 0  # see `Committing`
@@ -192,8 +193,10 @@ class SQLiteExecutor:
             now: loop time.
         """
         self.commands += 1
-        if now - self._looked_at < LOOK_EVERY and (not self._valid or self._unchanged()):
-            return self._valid
+        if now - self._looked_at < LOOK_EVERY:
+            watch = self._watch
+            if not self._valid or watch.index[:HEADER] == watch.header:
+                return self._valid
         self._looked_at = now
         self._valid = False
         try:
