@@ -43,6 +43,7 @@ MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with tur
 MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 MAX_BURST: Final = 2 << 10  # bytes of gets behind one another that are answered together
+_GET: Final = TIMED_VERBS[b"get"]
 _NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most that commands have
 
 
@@ -185,7 +186,8 @@ class Planner:
         out = slots.begin()
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
-        at, stop, length, most = 0, Stop.END, len(data), len(out) + MAX_COMMANDS
+        stop, length, most = Stop.END, len(data), len(out) + MAX_COMMANDS
+        at = self._burst(data, 0, slots) if data[:4] == b"get " and b"\r\nget " in data[: 2 * MAX_KEY] else 0
         deciders, work = self._deciders, self._work
         planned = len(work.plans)
         self._writes = False
@@ -244,7 +246,10 @@ class Planner:
         size = sum(map(len, hits))
         if size > MAX_BYTES:
             return behind
-        slots.begin().extend(hits)
+        out = slots.begin()
+        out.extend(hits)
+        if out.names is not None:
+            out.names += [_GET] * len(hits)
         slots.size += size
         del words[len(hits) :]
         self._direct += words
