@@ -179,7 +179,7 @@ def split_value(mapping: Mapping, data: bytes, separator: bytes, rules: Rules) -
 
 def only_column(mapping: Mapping, index: int, cell: Cell) -> tuple[Cell, ...]:
     """Return the value columns with one of them filled and the others NULL, as the plugin writes them (col-008)."""
-    return tuple(cell if position == index else None for position in range(len(mapping.values)))
+    return tuple([cell if position == index else None for position in range(len(mapping.values))])
 
 
 def join_value(cells: tuple[Cell, ...], separator: bytes) -> bytes:

@@ -8,7 +8,7 @@ from kvref.engine.accesses import Change
 from kvref.engine.counters import STORED_ITEM, counted
 from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, ROWID, CachedRow, Parameters
+from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Parameters
 from kvref.engine.values import RefusedError, is_number, only_column, to_bytes, value_cell
 from kvref.engine.verbs import arithmetic, store
 from kvref.protocol import commands as c
@@ -56,7 +56,7 @@ class Arithmetic:
     def sum(self, row: CachedRow, word: bytes, command: c.Arithmetic) -> Sum:
         """Decide an incr or decr."""
         bound = self._bound
-        if bound.hides(row):
+        if not row[HIT] or (row[EXPIRY] and bound.hides(row)):
             if bound.rules.wraps_integers and not is_number(bound.mapping.key, word):
                 if bound.rules.answers_missing_key and command.initial is not None:
                     self._next_cas()  # 5.6.14 is about to create the row by then (more:bin-209)
@@ -75,7 +75,8 @@ class Arithmetic:
         bound.counted.append(self.found[command.increment])
         bound.events.append((word, arithmetic.change_of_sum(old, result)))
         new = bound.row(word, cells, row[ROWID], flags, cas, expiry)
-        return result, new, bound.parameters(cells, flags, cas, expiry)
+        parameters = (*cells, flags, cas, expiry) if bound.all_mapped else bound.parameters(cells, flags, cas, expiry)
+        return result, new, parameters
 
     def _digits(self, row: CachedRow) -> tuple[int, bytes, int]:
         """Return the place of the column that is counted in, its content, and the number there."""
