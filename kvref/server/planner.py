@@ -16,6 +16,7 @@ from kvref.engine.accesses import Event
 from kvref.engine.plans.plan import EXPIRY, HIT
 from kvref.engine.plans.retrieve import Retrieval, with_cas
 from kvref.engine.plans.store import VERBS
+from kvref.engine.plans.touch import SeveralTouched
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
@@ -51,7 +52,7 @@ NOT_PLANNED: Final = {
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
     "prefixes": "all commands while `stats detail` is on",
-    "verbs": "commands that are not about single rows, me, gat of several words; incr and decr in profiles"
+    "verbs": "commands that are not about single rows, me; incr and decr in profiles"
     " that count with a leading number, if columns that are not mapped are behind the value",
     "spelling": "lines in another than the usual spelling: further blanks, signs, NUL, numbers of more than nine"
     " digits, cas numbers and deltas of more than 19, noreply at another place, a time of a delete",
@@ -343,12 +344,22 @@ class Planner:
         return behind
 
     def _get_and_touch(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
-        """Plan a gat or gats of one word."""
-        key = self._key(words[2], switches=True) if len(words) == 3 and _is_number(words[1], 9) else None
-        if key is None:
+        """Plan a gat or gats: each word is a plan."""
+        count = len(words) - 2
+        if not 0 < count <= MAX_WORDS or not _is_number(words[1], 9):
             return _UNUSUAL
-        command = int(words[1]), words[0] == b"gats", words[2]
-        self._plan_write(self._touching.get_and_touch, key, command, slots)
+        exptime, cas = int(words[1]), words[0] == b"gats"
+        keys = [self._key(word, switches=True) for word in words[2:]]
+        if None in keys:
+            return _UNUSUAL
+        if count == 1:
+            assert keys[0] is not None, "it was looked at"
+            self._plan_write(self._touching.get_and_touch, keys[0], (exptime, cas, words[2]), slots)
+            return behind
+        several = SeveralTouched(count, exptime, cas=cas)
+        for place, (key, word) in enumerate(zip(keys, words[2:], strict=True)):
+            assert key is not None, "it was looked at"
+            self._plan_write(self._touching.get_and_touch_one, key, (several, place, word), slots)
         return behind
 
     def _key(self, word: bytes, *, switches: bool) -> bytes | None:

@@ -112,6 +112,30 @@ def test_a_group_that_fails_is_carried_out_in_smaller_ones(process: InProcess, m
     asyncio.run(play())
 
 
+def test_a_gat_of_several_words_has_one_reply_also_if_a_word_fails(
+    process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = SQLiteRows.apply_many
+
+    def refuse(self: SQLiteRows, writes: Sequence[Write]) -> None:
+        if any(write.word == b"bad" for write in writes):
+            raise StoreError("no room")
+        apply(self, writes)
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            sets = SET % (b"a", b"1") + SET % (b"bad", b"2") + SET % (b"c", b"3")
+            await client.ask(sets, 3)
+            several = b"VALUE a 0 1\r\n1\r\nVALUE c 0 1\r\n3\r\nVALUE a 0 1\r\n1\r\nEND\r\n"
+            assert await client.ask(b"gat 50 a c none a\r\n", 7) == several
+            monkeypatch.setattr(SQLiteRows, "apply_many", refuse)
+            group = b"get a\r\ngat 90 a bad c\r\ngat 90 a c a\r\nversion\r\n"
+            replies = SHOWN % (b"a", b"1") + b"SERVER_ERROR no room\r\n" + several + b"VERSION"
+            assert (await client.ask(group, 12)).startswith(replies)
+
+    asyncio.run(play())
+
+
 def test_meta_commands_of_one_group_see_what_those_before_them_have_done(process: InProcess) -> None:
     async def play() -> None:
         async with process.clients(1) as (client,):

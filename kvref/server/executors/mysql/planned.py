@@ -21,7 +21,6 @@ from kvref.engine.plans import record
 from kvref.engine.plans.plan import CachedRow, Plan, RemovedError
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
-from kvref.protocol.codec import encode
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.executors.mysql.batching import MAX_BYTES, MIN_CONNECTIONS, Queued
 from kvref.server.executors.mysql.command import Command, Runner, Transaction
@@ -267,6 +266,8 @@ class MySQLScheduler:
             await self._retry(self._write, work, runs, error)
             return
         lost = {each for each in group.done if each.written or each.identity in group.written} if reason else set()
+        torn = {record.several_of(each.plan) for each in lost} - {None}  # a gat has one reply
+        lost |= {each for each in group.done if record.several_of(each.plan) in torn}
         for each in group.done:
             if each in lost:
                 continue
@@ -380,7 +381,7 @@ class MySQLScheduler:
             line = task.line
             line.alone.popleft()
             following = line.alone[0] if line.alone else None
-            self._finish(task, encode(command, reply, session.written_cas))
+            self._finish(task, record.encoded(task.plan, command, reply, session.written_cas))
             if following is not None:
                 self._alone(following, stale=stale)
 
