@@ -12,6 +12,7 @@ from kvref.engine.plans.delete import Deletion
 from kvref.engine.plans.frames import FrameReads, FrameWrites
 from kvref.engine.plans.meta import MetaReads, MetaWrites
 from kvref.engine.plans.plan import Plan
+from kvref.engine.plans.prefixes import PrefixCounting, note_rejected
 from kvref.engine.plans.retrieve import Retrieval
 from kvref.engine.plans.store import Storage
 from kvref.engine.plans.touch import SeveralTouched, Touching
@@ -25,7 +26,7 @@ from kvref.protocol.replies import Items, Reply, ServerError, Status
 
 def record_of(plan: Plan) -> c.Command:
     """Return the record of a planned command, as the parser makes it."""
-    decide, key, command, _, _ = plan
+    decide, key, command, _, _ = _inner(plan)
     decider: Any = getattr(decide, "__self__", None)
     words = list(key) if isinstance(key, tuple) else [key]
     match decider:
@@ -51,19 +52,27 @@ def record_of(plan: Plan) -> c.Command:
             return c.Get(words, with_cas=command is True or decide.__name__ == "gets")
 
 
+def _inner(plan: Plan) -> Plan:
+    """Return a plan without what counts prefixes of its words."""
+    decider = getattr(plan[0], "__self__", None)
+    return decider.plan if isinstance(decider, PrefixCounting) else plan
+
+
 def rejected(bound: Bound, plan: Plan, reply: Reply) -> bytes:
     """Count a command that is rejected with a reply, and return the reply's bytes."""
     record = record_of(plan)
     names = tuple(counted(record, reply, missing_counted=bound.rules.answers_missing_key))
     if names:
         bound.counted.append(names)
+    if bound.counters.prefixes.counting:
+        note_rejected(bound, record)
     cas, bound.refused_cas = bound.refused_cas, 0
     return encoded(plan, record, reply, cas)
 
 
 def several_of(plan: Plan) -> SeveralTouched | None:
     """Return the command of which a plan is one word, None if it is a whole command."""
-    if getattr(plan[0], "__name__", "") != "get_and_touch_one":
+    if getattr(_inner(plan)[0], "__name__", "") != "get_and_touch_one":
         return None
     several: SeveralTouched = plan[2][0]
     return several
@@ -112,5 +121,5 @@ def lock_wait_over(bound: Bound, plan: Plan) -> Reply:
 
 def may_write(plan: Plan) -> bool:
     """Return whether a planned command may write."""
-    decider = getattr(plan[0], "__self__", None)
+    decider = getattr(_inner(plan)[0], "__self__", None)
     return isinstance(decider, MetaWrites | FrameWrites) or not isinstance(decider, Retrieval | MetaReads | FrameReads)

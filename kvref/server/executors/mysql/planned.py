@@ -113,7 +113,7 @@ class _Task:
         line: of its connection.
     """
 
-    __slots__ = ("counted", "events", "identity", "line", "plan", "reply", "word", "work", "written")
+    __slots__ = ("counted", "effects", "events", "identity", "line", "plan", "reply", "word", "work", "written")
 
     def __init__(self, work: Work[MySQLRows], plan: Plan, line: _Line) -> None:
         self.work = work
@@ -125,6 +125,7 @@ class _Task:
         self.written = False
         self.counted: list[tuple[str, ...]] = []
         self.events: list[Any] = []
+        self.effects: list[Callable[[], None]] = []
 
 
 class MySQLScheduler:
@@ -273,6 +274,7 @@ class MySQLScheduler:
                 continue
             work.bound.counted += each.counted
             work.bound.events += each.events
+            work.bound.effects += each.effects
         work.bound.settle()  # before the next command of a client, which may be for `stats`
         for each in group.done:
             if each in lost:
@@ -341,6 +343,7 @@ class MySQLScheduler:
         assert isinstance(word, bytes), "only gets have several words"
         counted, bound.counted = bound.counted, []
         events, bound.events = bound.events, []
+        effects, bound.effects = bound.effects, []
         operation: Operation | None = None
         try:
             row = found[word]
@@ -353,6 +356,7 @@ class MySQLScheduler:
                 operation = task.work.rows.operation(word, found[word], found[word].row, None)
         task.counted, bound.counted = bound.counted, counted
         task.events, bound.events = bound.events, events
+        task.effects, bound.effects = bound.effects, effects
         return operation
 
     def _reject(self, task: _Task, reply: Reply) -> None:
