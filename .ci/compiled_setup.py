@@ -1,4 +1,4 @@
-"""The setup.py of a build whose hot path is compiled by mypyc: `.ci/build-compiled` lays it beside pyproject.toml."""
+"""The setup.py of a build whose hot path is compiled by mypyc: `.ci/build compiled` lays it beside pyproject.toml."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def modules(wanted: list[str]) -> list[str]:
     for pattern in wanted:
         named = {str(path) for path in Path().glob(pattern.removeprefix("!")) if path.name != "__init__.py"}
         if not named:
-            raise ValueError(f"no file {pattern}: mend .ci/compiled.txt")
+            raise ValueError(f"no file {pattern}: correct .ci/compiled.txt")
         found = found - named if pattern.startswith("!") else found | named
     return sorted(found)
 

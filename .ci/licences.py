@@ -76,7 +76,7 @@ def page() -> str:
         [
             "# Licences",
             "",
-            "Of each package in `.ci/requirements-dev.txt`, as its metadata states it; written by `.ci/licences`.",
+            "Of each package in `.ci/requirements-dev.txt`, as its metadata states it; written by `.ci/lock licences`.",
             "kvref itself is under Apache-2.0 and contains none of them. `serving`: what `pip install kvref` brings.",
             "",
             "| package | licence | for |",

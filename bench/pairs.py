@@ -6,7 +6,7 @@
 
     python bench/pairs.py                                              # all rows
     python bench/pairs.py --rows get-64,set-16 --pairs 5 --seconds 10 --json pairs.json
-    python bench/pairs.py --compiled build/compiled --rows compiled-get-64,compiled-set-16     # see .ci/compiled
+    python bench/pairs.py --compiled build/compiled --rows compiled-get-64,compiled-set-16     # see .ci/build venv
     python bench/pairs.py show pairs.json                              # the table again
     python bench/pairs.py show pairs.json --into docs/explanation/speed.md   # between its two markers
 
@@ -42,7 +42,7 @@ DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.option("--server-cpus", default="0", show_default=True, help="Processors of the servers: 0 or 0,2-3.")
 @click.option("--client-cpus", default="1", show_default=True, help="Processors of the generator.")
 @click.option("--kvref-option", "options", multiple=True, help="Further one of `kvref serve`; may be repeated.")
-@click.option("--compiled", "venv", type=DIRECTORY, help="That `.ci/compiled` has made, for the rows compiled-*.")
+@click.option("--compiled", "venv", type=DIRECTORY, help="That `.ci/build venv` has made, for the rows compiled-*.")
 @click.option("--json", "file", type=PATH, help="Write all figures there, after each row.")
 @click.option("--markdown", type=PATH, help="Write the table there; to the screen it goes either way.")
 @click.pass_context

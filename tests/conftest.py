@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from browser import browser_or_skip
-from desk import Desk
+from helpers.browser import browser_or_skip
+from helpers.desk import Desk
+from helpers.tiers import pytest_collection_modifyitems, pytest_ignore_collect, pytest_runtest_protocol
 from hypothesis import HealthCheck, settings
-from tiers import pytest_collection_modifyitems, pytest_ignore_collect, pytest_runtest_protocol
 
 __all__ = ["chromium", "desk", "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_runtest_protocol"]
 

@@ -11,7 +11,7 @@ Each yardstick is one module with one function `measure`, which returns what `js
 * `cases.py`: the exported cases of `kvref spec --json`, by profile. They must not change.
 * `trace`: calls, functions, files and file changes of one command in the running server. They have budgets.
 * `lines.py`: files and lines of Python by package.
-* `coverage.py`: branch coverage by package, of the last `.ci/coverage`.
+* `coverage.py`: branch coverage by package, of the last `.ci/part coverage`.
 * `tiers.py`: CPU and wall time of each tier of the tests.
 * `speed.py`: `bench/pairs.py` and `bench/micro.py`, with the machine (`machine.py`). Nothing else may run meanwhile.
 * `instructions.py`: instructions of the processor for each operation, by case of `bench/micro.py`.

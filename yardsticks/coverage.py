@@ -1,4 +1,4 @@
-"""Branch coverage by package, of the report that `.ci/coverage` wrote last."""
+"""Branch coverage by package, of the report that `.ci/part coverage` wrote last."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def measure() -> dict[str, Any]:
     """Return statements, branches and the share of them that ran, in percent, for each package.
 
     Raises:
-        FileNotFoundError: `.ci/coverage` was not run.
+        FileNotFoundError: `.ci/part coverage` was not run.
     """
     packages: dict[str, Counter[str]] = defaultdict(Counter)
     for file, found in json.loads(REPORT.read_text(encoding="utf-8"))["files"].items():

@@ -1,4 +1,4 @@
-"""The matrix of endpoints: counts by verdict and by chapter, from the committed page of `.ci/standing`."""
+"""The matrix of endpoints: counts by verdict and by chapter, from the committed page of `.ci/part standing`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 MATRIX: Final = Path(__file__).parents[2] / "conformance" / "standing" / "matrix.html"
 ABOUT_PAGE: Final = (
-    "The suite judged these endpoints of the target manager at level quirk. `bash .ci/standing` repeats the runs and "
-    "writes the data of this page. The <a href='../../matrix.html'>whole matrix</a> has every conversation."
+    "The suite judged these endpoints of the target manager at level quirk. `bash .ci/part standing` repeats the runs "
+    "and writes the data of this page. The <a href='../../matrix.html'>whole matrix</a> has every conversation."
 )
 Verdicts = dict[str, list[str]]
 

@@ -127,7 +127,7 @@ def _needed(entry: Entry) -> str:
 
 
 def _is_compiled() -> bool:
-    """Return whether modules of the hot path are extension modules, from the same sources (`.ci/build-compiled`)."""
+    """Return whether modules of the hot path are extension modules, from the same sources (`.ci/build compiled`)."""
     spec = find_spec("kvref.protocol.text")
     return spec is not None and spec.origin is not None and not spec.origin.endswith(".py")
 

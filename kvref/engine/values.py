@@ -118,11 +118,23 @@ def value_reader(column: Column, rules: Rules) -> Callable[[bytes], Cell]:
     return _reader(column, partial(value_cell, column, rules=rules))
 
 
-def _reader(column: Column, general: Callable[[bytes], Cell]) -> Callable[[bytes], Cell]:
+def ascii_width(column: Column) -> int:
+    """Return up to which length ASCII always fits a column, and reads as it is; -1: it may not."""
     if column.exact or column.kind is Kind.INTEGER or (column.kind is Kind.TEXT and column.charset.unit > 1):
+        return -1
+    return sys.maxsize if column.width is None else column.width
+
+
+def has_text(column: Column) -> bool:
+    """Return whether the cells of a column are text: those of other character sets are bytes."""
+    return column.kind is Kind.TEXT and not column.charset.unit
+
+
+def _reader(column: Column, general: Callable[[bytes], Cell]) -> Callable[[bytes], Cell]:
+    width = ascii_width(column)
+    if width < 0:
         return general
-    width = sys.maxsize if column.width is None else column.width
-    if column.kind is Kind.TEXT and not column.charset.unit:
+    if has_text(column):
         return lambda data: data.decode("ascii") if data.isascii() and len(data) <= width else general(data)
     # ASCII is text in each of these character sets; its cells are the bytes.
     return lambda data: data if data.isascii() and len(data) <= width else general(data)

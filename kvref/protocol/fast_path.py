@@ -17,6 +17,7 @@ from kvref.protocol.rules import WireRules
 END: Final = b"END\r\n"
 STORED: Final = Status.STORED.value
 STORING: Final = frozenset((b"set", b"add", b"replace"))  # verbs of lines with a data block
+SHOWN: Final = b"VALUE %b %d %d\r\n%b\r\n"  # one hit of a get: word, flags, length and data
 MAX_BURST: Final = 64
 MAX_FLAGS: Final = 999_999_999  # nine digits
 
@@ -107,7 +108,7 @@ def shown(word: bytes, flags: int, data: bytes) -> bytes:
         flags: 0 to 2^32-1.
         data: the value.
     """
-    return b"VALUE %b %d %d\r\n%b\r\n" % (word, flags, len(data), data)
+    return SHOWN % (word, flags, len(data), data)
 
 
 def numbered(hit: bytes, cas: int) -> bytes:

@@ -13,12 +13,13 @@ class Commits(Protocol):
     def unsettled(self) -> int | None:
         """Return which commit replies must wait for, see `when_settled`; None where they need not."""
 
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:
+    def when_settled(self, number: int, settled: Callable[[str], None], *, at_once: bool = False) -> None:
         """Call back when replies of that commit may leave, with an empty text or why its writes are lost.
 
         Args:
             number: what `unsettled` has just returned.
             settled: called with the text.
+            at_once: the commit does not wait for further writes, unless others wait for it already.
         """
 
 
@@ -27,7 +28,9 @@ class Settled:
 
     unsettled = None
 
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - see `Commits`
+    def when_settled(
+        self, number: int, settled: Callable[[str], None], *, at_once: bool = False  # noqa: ARG002 - see `Commits`
+    ) -> None:  # fmt: skip
         """Call back at once."""
         settled("")
 

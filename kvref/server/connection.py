@@ -32,7 +32,7 @@ from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
 from kvref.server.planners.binary import BinaryPlanner
 from kvref.server.reply_queue import ReplyQueue
-from kvref.server.slots import Slots
+from kvref.server.slots import Replies, Slots
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters
 from kvref.server.turns import Turns
@@ -172,7 +172,7 @@ class Connection:
         self._paused = False  # the client does not read
         self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
         self._planner: Planner | BinaryPlanner | None = None  # also while anything waits in front of what arrives
-        self._slots = Slots(self) if host.executor.plans and host.pass_on is None else None
+        self._slots = Slots(self) if host.executor.plans else None
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
         self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
@@ -265,23 +265,23 @@ class Connection:
         """Take what arrived and answer every complete command."""
         self.heard_at = now = self._loop.time()
         self._counters.bytes_read += len(data)
+        planner = self._planner
+        if planner is not None:
+            fresh = planner.fresh(now)
+            if fresh and data[:4] == _GET and self._times is None and not self._slots.open:  # type: ignore[union-attr]  # a planner fills slots
+                reply = planner.hit(data)
+                if reply is not None:
+                    self._write(reply, get=True)
+                    return
+            self._take_planned(planner, data, fresh=fresh)
+            return
         if len(data) > GREEDY:
             self._host.loop_turn.end()  # what has arrived behind it meanwhile may be read in the same turn
         if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
             return
-        if self._planner is not None:
-            self._take_planned(self._planner, data, now)
-            return
         fast = self._fast_path
         if fast is not None and self._command is None and fast.usable(now):
-            times = self._times
-            if times is not None:
-                times.start()
-            reply = None if self._out.replies or data[0] == REQUEST else fast.hit(data, self._loop_turn)
-            if reply is not None:
-                if times is not None:
-                    times.replied(_HIT)
-                self._write(reply, get=True)
+            if not self._out.replies and data[0] != REQUEST and self._hit_fast(fast, data):
                 return
             if len(data) <= GREEDY or not self._host.turns.busy:
                 rest = self._take(fast, data)
@@ -298,19 +298,40 @@ class Connection:
                 data = rest
         self._take_input(data)
 
-    def _take_planned(self, planner: Planner | BinaryPlanner, data: bytes, now: float) -> None:
-        """Plan the commands at the beginning of the input, and give what is left to the parser."""
-        slots = self._slots
-        assert slots is not None, "a planner fills slots"
-        if planner.fresh(now):
+    def _hit_fast(self, fast: FastPath, data: bytes) -> bool:
+        """Reply to a get of a cached row alone in the input; return whether it is one."""
+        times = self._times
+        if times is not None:
+            times.start()
+        reply = fast.hit(data, self._loop_turn)
+        if reply is None:
+            return False
+        if times is not None:
+            times.replied(_HIT)
+        self._write(reply, get=True)
+        return True
+
+    def _take_planned(self, planner: Planner | BinaryPlanner, data: bytes, *, fresh: bool) -> None:
+        """Plan the commands at the beginning of the input, and give what is left to the parser.
+
+        Args:
+            planner: plans them.
+            data: what arrived.
+            fresh: see `Planner`.
+        """
+        if len(data) > GREEDY:
+            self._host.loop_turn.end()  # see `data_received`
+        if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
+            return
+        if fresh:
             times = self._times
-            started = 0.0 if times is None else times.now()
-            reply = None if slots.open or data[:4] != _GET else planner.hit(data)
-            if reply is not None:
-                if times is not None:
+            if times is not None and data[:4] == _GET and not self._planned:
+                started = times.now()
+                reply = planner.hit(data)
+                if reply is not None:
                     times.sent(_HIT, started)
-                self._write(reply, get=True)
-                return
+                    self._write(reply, get=True)
+                    return
             if len(data) <= GREEDY or not self._host.turns.busy:
                 data = self._plan(planner, data)
                 if not data:
@@ -344,10 +365,13 @@ class Connection:
         if names is not None and self._times is not None:
             self._times.sent([name for name, reply in zip(names, replies, strict=True) if reply], started)
         if ready:
+            self._counters.bytes_written += len(ready)
             if self._transport is not None:
-                self._write(ready)
-            else:
-                self._counters.bytes_written += len(ready)
+                if not self._host.alone:
+                    self._host.publish()
+                self._transport.write(ready)
+        if self._host.pass_on is not None and cast(Replies, replies).late:  # this process has written
+            self._loop.call_soon(self._pass_on)
 
     def rejected(self, reply: Reply) -> None:
         """See `SlotOwner`."""
@@ -571,7 +595,9 @@ class Connection:
         self._run()
 
     def commit_idle(self) -> None:
-        """Commit its batch, unless a command of it is on its way."""
+        """Commit its batch if there is one, unless a command of it is on its way."""
+        if not self._session.batch.open:
+            return
         if self._command is None and not self._commit.running and self._transport is not None:
             self._commit.start()
 
@@ -823,8 +849,13 @@ class Connection:
                 self._run()
 
     def _pass_on(self) -> None:
-        """Let the process that writes to the file serve the connection, or go on where it cannot be passed on yet."""
-        if self._parser.at_command and self._parser.pending <= MAX_PENDING:
+        """Let the process that writes to the file serve the connection, or go on where it cannot be passed on yet.
+
+        A connection without a command may wait for a commit, too: until its first bytes decide the protocol it stays.
+        """
+        if self._planned:
+            return  # the last of its replies passes it on
+        if self._heard and self._parser.starts_command and self._parser.pending <= MAX_PENDING:
             pending = self._parser.take_all()
             if self._passed(pending, binary=is_binary(self._parser)):
                 return

@@ -44,12 +44,14 @@ from kvref.storage.plans import KnownRows
 MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections
 MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
+MAX_BURST: Final = 2 << 10  # bytes of gets behind one another that are answered together
+_GET: Final = TIMED_VERBS[b"get"]
+_NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most that commands have
 
 
 # What takes the path of the parser: it waits until all planned commands of the connection are answered.
 NOT_PLANNED: Final = {
     "store": "MySQL and MariaDB, and several stores in one server",
-    "processes": "processes that pass connections on to the one that writes",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
     "prefixes": "words with the name of a mapping while `stats detail` is on",
@@ -119,6 +121,7 @@ class Planner:
         self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
         self._ends_data = wire_rules.checks_data_end
         self._misses = 0  # of gets that were answered directly and are not counted yet
+        self._writes = False  # a command of the input that is planned may write
         self._direct: list[Event] = []  # keys of the hits among these gets
         self._retrieval = Retrieval(bound)
         self._deciders = self._bind(wire_rules)
@@ -130,7 +133,8 @@ class Planner:
         self._store = {verb.encode(): (verb, decide) for verb, decide in verbs.stores.items()}
         families: list[tuple[c.Command, _Planner, Sequence[bytes]]] = [
             (c.Get([], with_cas=False), self._get, (b"get", b"gets", b"bget")),
-            (c.Store("set", b"", 0, 0, b""), self._set, [verb.encode() for verb in VERBS]),
+            (c.Store("set", b"", 0, 0, b""), self._set, [verb.encode() for verb in VERBS if verb != "cas"]),
+            (c.Store("cas", b"", 0, 0, b""), self._cas, (b"cas",)),
             (c.Delete(b""), self._delete, (b"delete",)),
             (c.Touch(b"", 0), self._touch, (b"touch",)),
             (c.GetAndTouch([], 0, with_cas=False), self._get_and_touch, (b"gat", b"gats")),
@@ -172,7 +176,8 @@ class Planner:
 
         The only shortcut: it shows the rows that the scheduler reads and writes.
         """
-        row = self._rows.rows.get(data[4:-2])
+        word = data[4:-2]
+        row = self._rows.rows.get(word)
         if row is None or row[EXPIRY] or data[-2:] != b"\r\n":
             return None
         counters = self._counters
@@ -180,7 +185,8 @@ class Planner:
             return None
         counters.cmd_get += 1
         counters.get_hits += 1
-        self._accesses.fetched(data[4:-2])  # at the time of the last tick: reading the clock takes longer than all else
+        self._rows.hits += 1
+        self._accesses.fetched(word)  # at the time of the last tick: reading the clock takes longer than all else
         return row[HIT] + END
 
     def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]:
@@ -194,41 +200,47 @@ class Planner:
         Returns:
             How many bytes were taken, and why no more.
         """
-        if self._counters.prefixes.counting and not self._counts:
-            return self._counting().take(data, slots, times)
-        if not self._source.live:
-            return 0, Stop.UNUSUAL
+        if not self._source.live or (self._counters.prefixes.counting and not self._counts):
+            return self._counting().take(data, slots, times) if self._source.live else (0, Stop.UNUSUAL)
         out = slots.begin()
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
-        at, stop, length, most = 0, Stop.END, len(data), len(out) + MAX_COMMANDS
-        rows = self._rows
+        stop, length, most = Stop.END, len(data), len(out) + MAX_COMMANDS
+        at = self._burst(data, 0, slots) if data[:4] == b"get " and b"\r\nget " in data[: 2 * MAX_KEY] else 0
+        deciders, work = self._deciders, self._work
+        planned = len(work.plans)
+        self._writes = False
         while at < length:
             end = data.find(b"\r\n", at)
             if end < 0:
                 stop = Stop.INCOMPLETE if length - at <= MAX_OPEN_LINE else Stop.UNUSUAL
                 break
             words = data[at:end].split(b" ")
-            planner = self._deciders.get(words[0])
-            behind = _UNUSUAL if planner is None else planner(words, data, end + 2, slots)
+            behind = deciders.get(words[0], _unusual)(words, data, end + 2, slots)
             if behind < 0:
                 stop = Stop.INCOMPLETE if behind == _INCOMPLETE else Stop.UNUSUAL
                 break
             at = behind
             if out.names is not None:
                 out.names += [TIMED_VERBS[words[0]]] * (len(out) - len(out.names))
-            if len(out) >= most or slots.size > MAX_BYTES or slots.reads * rows.largest > MAX_READ:
+            if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
                 break
         if self._direct or self._misses:
             self._settle_direct()
+        if self._writes:
+            work.writers.add(out)
         if not slots.planned:
-            slots.end_chunk()
+            if len(work.plans) > planned:
+                self._scheduler.add(work, slots)
+            else:
+                slots.end_chunk()
         return at, stop
 
     def _settle_direct(self) -> None:
         self._counters.looked_up(len(self._direct), self._misses)
         if self._direct:
+            self._rows.hits += len(self._direct)
             self._accesses.at(time.time())
             self._accesses.noted_all(self._direct)
             self._direct.clear()
@@ -236,20 +248,31 @@ class Planner:
 
     def _burst(self, data: bytes, behind: int, slots: Slots) -> int:
         """Answer gets of one known row each, one behind the other; return the place behind them."""
-        lines = self._lines.gets_of_one.match(data, behind)
-        if lines is None:
-            return behind
-        words = self._lines.get.findall(data, behind, lines.end())
+        window = data[behind + 4 : behind + MAX_BURST]
+        words = window.split(b"\r\nget ")
+        last = words.pop()  # it may be cut off, or have another command behind it
+        if last.endswith(b"\r\n") and behind + MAX_BURST >= len(data):
+            words.append(last[:-2])
         known = self._rows.rows
-        rows = [known.get(word) for word in words]
-        hits = [row[HIT] + END for row in rows if row is not None and not row[EXPIRY]]
-        size = sum(map(len, hits))
-        if len(hits) < len(rows) or size > MAX_BYTES:
+        hits = []
+        for word in words:
+            row = known.get(word)
+            if row is None or row[EXPIRY]:
+                break
+            hits.append(row[HIT] + END)
+        if not hits:
             return behind
-        slots.begin().extend(hits)
+        size = sum(map(len, hits))
+        if size > MAX_BYTES:
+            return behind
+        out = slots.begin()
+        out.extend(hits)
+        if out.names is not None:
+            out.names += [_GET] * len(hits)
         slots.size += size
+        del words[len(hits) :]
         self._direct += words
-        return lines.end()
+        return behind + sum(map(len, words)) + len(hits) * len(b"get \r\n")
 
     def _get(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
         """Plan or answer get, gets and bget."""
@@ -263,11 +286,12 @@ class Planner:
                 self._misses += 1
                 slots.reply(END)
                 return behind
-            named = self._key(word, switches=True)
-            if named is None:
-                return _UNUSUAL
-            key = named
-            row = self._rows.rows.get(key)
+            if not self._is_word(word):
+                named = self._key(word, switches=True)
+                if named is None:
+                    return _UNUSUAL
+                key = named
+                row = self._rows.rows.get(key)
         if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
             self._plan_get(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return behind
@@ -301,35 +325,38 @@ class Planner:
         self._plan_get(self._retrieval.get_many, tuple(sought), words[0] == b"gets", slots)
         return behind
 
-    def _set(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
-        """Plan a storage command."""
-        count = len(words)
-        number = 0
-        if words[0] == b"cas":
-            if count < 6 or not _is_number(words[5], 19):
+    def _set(self, words: list[bytes], data: bytes, behind: int, slots: Slots, number: int = 0) -> int:
+        """Plan a storage command; `number`: the cas number of a cas, which is not among the words."""
+        quiet = len(words) == 6 and words[5] == b"noreply"
+        if len(words) != 5 and not quiet:
+            return _UNUSUAL
+        verb, word, flags, exptime, size = words[:5] if quiet else words
+        kept, time, length = _NUMBERS.get(flags), _NUMBERS.get(exptime), _NUMBERS.get(size)
+        if kept is None or time is None or length is None:
+            kept, time, length = _number(flags), _number(exptime), _number(size)
+            if kept < 0 or time < 0 or length < 0:
                 return _UNUSUAL
-            number = int(words.pop(5))
-            count -= 1
-        quiet = count == 6 and words[5] == b"noreply"
-        if not quiet and count != 5:
-            return _UNUSUAL
-        verb, word, flags, exptime, size = words[:5]
-        if not (flags.isdigit() and exptime.isdigit() and size.isdigit()):
-            return _UNUSUAL
-        if len(flags) > MAX_DIGITS or len(exptime) > MAX_DIGITS or len(size) > MAX_DIGITS:
-            return _UNUSUAL
-        length = int(size)
         end = behind + length
         if data[end : end + 2] != b"\r\n":
             waits = len(data) < (end + 2 if self._ends_data else end)
             return _INCOMPLETE if waits and length <= MAX_VALUE else _UNUSUAL
-        key = word if self._is_word(word) else self._key(word, switches=True)
+        key = word if word in self._rows.rows or self._is_word(word) else self._key(word, switches=True)
         if key is None or length > MAX_VALUE or not (self._takes_all or self._lines.takes(word, length)):
             return _UNUSUAL
         name, decide = self._store[verb]
-        command = name, int(flags), int(exptime), data[behind:end], number, quiet
-        self._plan_write(decide, key, command, slots)
+        self._rows.plan_write(key)
+        out = slots.current
+        assert out is not None, "called while input is planned"
+        self._work.plans.append((decide, key, (name, kept, time, data[behind:end], number, quiet), out, len(out)))
+        out.append(b"")
+        self._writes = True
         return end + 2
+
+    def _cas(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
+        """Plan a cas."""
+        if len(words) < 6 or not _is_number(words[5], 19):
+            return _UNUSUAL
+        return self._set(words, data, behind, slots, int(words.pop(5)))
 
     def _delete(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
         """Plan a delete."""
@@ -398,10 +425,8 @@ class Planner:
         out = slots.current
         assert out is not None, "called while input is planned"
         self._work.plans.append((decide, key, command, out, len(out)))
-        self._work.writers.add(out)
         out.append(b"")
-        if not slots.planned:
-            self._scheduler.add(self._work, slots)
+        self._writes = True
 
     def _plan_get(
         self, decide: Callable[..., object], key: bytes | tuple[bytes, ...], command: object, slots: Slots
@@ -411,9 +436,17 @@ class Planner:
         assert out is not None, "called while input is planned"
         self._work.plans.append((decide, key, command, out, len(out)))
         out.append(b"")
-        if not slots.planned:
-            self._scheduler.add(self._work, slots)
+
+
+def _unusual(_words: list[bytes], _data: bytes, _behind: int, _slots: Slots) -> int:
+    """Leave a command to the parser."""
+    return _UNUSUAL
 
 
 def _is_number(word: bytes, digits: int) -> bool:
     return len(word) <= digits and word.isdigit()
+
+
+def _number(word: bytes) -> int:
+    """Return a number of digits alone, -1 for any other word."""
+    return int(word) if len(word) <= MAX_DIGITS and word.isdigit() else -1

@@ -10,18 +10,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import Final
 
 from kvref.engine.plans import record
-from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Decision, Parameters, Plan, RemovedError, Renewal
+from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Decision, Plan, RemovedError, Renewal
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol.fast_path import renamed
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.commits import Commits
-from kvref.server.slots import Replies, Slots
+from kvref.server.slots import Replies, Slots, decided, settled
 from kvref.server.work import Work
 from kvref.storage.plans import Overlay, PlannedRows, RefusedWriteError, Write, WriteKind
 
@@ -30,6 +30,10 @@ _log = logging.getLogger("kvref.server")
 WIDTH: Final = 64  # commands of a group
 RETRY_AFTER: Final = 0.005  # seconds between two tries to begin to write while another process does
 FAILED: Final = ServerError("internal error, see the server's log")
+_INSERT: Final = WriteKind.INSERT
+_UPDATE: Final = WriteKind.UPDATE
+_RENEW: Final = WriteKind.RENEW
+_DELETE: Final = WriteKind.DELETE
 
 
 class Scheduler:
@@ -70,29 +74,17 @@ class Scheduler:
             writes = writes or bool(work.writers)
             self._carry_out(work)
         slots, self._slots = self._slots, []
-        waiting: list[tuple[Slots, Replies]] = []
-        for each in slots:
-            if self._works and any(each.current in work.writers for work in self._works):
-                self._slots.append(each)  # a command waits for another writer
-                continue
-            replies = each.decided()
-            if replies is not None:
-                waiting.append((each, replies))
+        if self._works:  # commands wait for another writer
+            self._slots = [each for each in slots if any(each.current in work.writers for work in self._works)]
+            slots = [each for each in slots if each not in self._slots]
+        waiting = decided(slots)
         if waiting or writes:  # a commit ends the transaction even if nothing was written
-            self._await_commit(waiting)
-
-    def _await_commit(self, waiting: list[tuple[Slots, Replies]]) -> None:
-        """Send replies once the commit that holds what is written so far is durable; one callback for all of them."""
-
-        def settled(cause: str) -> None:
-            for slots, replies in waiting:
-                slots.settled(replies, cause)
-
-        number = self._commits.unsettled
-        if number is None:
-            settled("")
-        else:
-            self._commits.when_settled(number, settled)
+            number = self._commits.unsettled
+            if number is None:
+                settled(waiting, "")
+            else:
+                # A command alone in its turn has no others to share its commit with.
+                self._commits.when_settled(number, partial(settled, waiting), at_once=len(slots) == 1)
 
     def _carry_out(self, work: Work[PlannedRows]) -> None:
         plans, work.plans = work.plans, []
@@ -139,8 +131,13 @@ class Scheduler:
 
     def _group(self, work: Work[PlannedRows], plans: list[Plan]) -> None:
         """Carry out a group, or if that fails, each half of it."""
+        words = [plan[1] for plan in plans]
+        several = tuple in set(map(type, words))
         try:
-            overlay = work.rows.read_many(_words(plans), written=bool(work.writers) and len(plans) > 1)
+            overlay = work.rows.read_many(
+                _single(words) if several else words,  # type: ignore[arg-type]  # then each is a word
+                written=bool(work.writers) and len(plans) > 1,
+            )
             writes = self._decide(work, plans, overlay)
             if writes:
                 work.rows.apply_many(writes)
@@ -157,7 +154,7 @@ class Scheduler:
 
     def _decide(self, work: Work[PlannedRows], plans: list[Plan], overlay: Overlay) -> list[Write]:
         """Decide the plans of a group in order; fill their places, and return what they write."""
-        rows, late, aliases = overlay.rows, overlay.late, overlay.aliases
+        rows, late, aliases, all_late = overlay.rows, overlay.late, overlay.aliases, overlay.all_late
         writes: list[Write] = []
         for plan in plans:
             decide, word, command, out, place = plan
@@ -171,12 +168,18 @@ class Scheduler:
             except RefusedError as refused:
                 out[place], new, parameters = self._refused(work, plan, refused)
             if new is not None:
-                kind = _kind(row, parameters)
-                writes.append(Write(kind, key, word, new, row[ROWID], parameters or ()))
+                if parameters is None:
+                    kind = _DELETE
+                elif not row[HIT]:
+                    kind = _INSERT
+                else:
+                    kind = _RENEW if isinstance(parameters, Renewal) else _UPDATE
+                writes.append((kind, key, word, new, row[ROWID], parameters or ()))
                 rows[key] = new if key is word else _as(new, word, key)
                 late.add(key)
-            if key in late or overlay.all_late:
                 out.late = True  # type: ignore[attr-defined]  # of `Replies`
+            elif all_late or key in late:
+                out.late = True  # type: ignore[attr-defined]
         return writes
 
     def _decide_many(self, work: Work[PlannedRows], plan: Plan, overlay: Overlay) -> None:
@@ -217,8 +220,9 @@ class Scheduler:
             self._reject(work, plan, reply)
 
 
-def _words(plans: list[Plan]) -> Iterator[bytes]:
-    return chain.from_iterable([plan[1] if isinstance(plan[1], tuple) else (plan[1],) for plan in plans])
+def _single(words: list[bytes | tuple[bytes, ...]]) -> list[bytes]:
+    """Return words of plans one by one."""
+    return [*chain.from_iterable([word if isinstance(word, tuple) else (word,) for word in words])]
 
 
 def _as(row: CachedRow, key: bytes, word: bytes) -> CachedRow:
@@ -226,12 +230,3 @@ def _as(row: CachedRow, key: bytes, word: bytes) -> CachedRow:
     if key == word or not row[HIT]:
         return row
     return renamed(row[HIT], key, word), *row[1:]
-
-
-def _kind(row: CachedRow, parameters: Parameters | None) -> WriteKind:
-    """Return what a write does to a row."""
-    if parameters is None:
-        return WriteKind.DELETE
-    if not row[HIT]:
-        return WriteKind.INSERT
-    return WriteKind.RENEW if isinstance(parameters, Renewal) else WriteKind.UPDATE

@@ -58,19 +58,21 @@ class Slots:
         owner: sends them.
 
     Attributes:
+        owner: see above.
         open: a reply is undecided or waits for a commit.
         awaited: the owner is to be notified once no reply is open, see `SlotOwner.drained`.
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
         planned: the current list has places that a scheduler fills.
         size: bytes of the replies of the current list that no scheduler has filled.
         reads: rows that the gets among the others read.
+        waiting: lists that are decided and wait for their commits, in order.
     """
 
-    __slots__ = ("_owner", "_waiting", "awaited", "current", "open", "planned", "reads", "size")
+    __slots__ = ("awaited", "current", "open", "owner", "planned", "reads", "size", "waiting")
 
     def __init__(self, owner: SlotOwner) -> None:
-        self._owner = owner
-        self._waiting: list[Replies] = []  # decided, for their commits, in order
+        self.owner = owner
+        self.waiting: list[Replies] = []
         self.current: Replies | None = None
         self.planned = False
         self.open = self.awaited = False
@@ -79,7 +81,7 @@ class Slots:
     @property
     def full(self) -> bool:
         """Return whether so many replies wait that no more commands are taken."""
-        return bool(self._waiting) and sum(map(len, self._waiting)) > MAX_WAITING
+        return bool(self.waiting) and sum(map(len, self.waiting)) > MAX_WAITING
 
     def reply(self, reply: bytes) -> None:
         """Fill the next place of the current list."""
@@ -92,7 +94,7 @@ class Slots:
         current = self.current
         if current is None:
             current = self.current = Replies()
-            current.owner = self._owner
+            current.owner = self.owner
             self.open = True
             self.size = self.reads = 0
         return current
@@ -100,70 +102,77 @@ class Slots:
     def end_chunk(self) -> None:
         """Send the current list if no place of it is open and nothing precedes it; called once input is planned."""
         if not self.planned and self.current is not None:
-            self._hand_over(self.current)
-
-    def decided(self) -> Replies | None:
-        """Take the current list, whose places are filled; return it if it must wait for the commit of its group."""
-        current = self.current
-        assert current is not None, "a scheduler fills the places of a list"
-        self.planned = False
-        if current.late:
-            self.current = None
-            self._waiting.append(current)
-            return current
-        self._hand_over(current)
-        if self.awaited and not self.open:
-            self.awaited = False
-            self._owner.drained()
-        return None
+            self.hand_over(self.current)
 
     def part(self) -> Replies:
         """Take the current list while its places are open, for a scheduler that fills them later, see `completed`."""
         current = self.current
         assert current is not None, "a scheduler fills the places of a list"
         self.planned, self.current, current.open = False, None, True
-        self._waiting.append(current)
+        self.waiting.append(current)
         return current
 
     def completed(self, replies: Replies) -> None:
         """Send a list from `part` whose places are filled, once those before it are, and those that wait for it."""
         replies.open = False
-        while self._waiting and not self._waiting[0].open:
-            first = self._waiting.pop(0)
-            self.open = bool(self._waiting) or self.current is not None
-            self._owner.send_replies(first, first.names, first.started)
+        while self.waiting and not self.waiting[0].open:
+            first = self.waiting.pop(0)
+            self.open = bool(self.waiting) or self.current is not None
+            self.owner.send_replies(first, first.names, first.started)
         if self.awaited and not self.open:
             self.awaited = False
-            self._owner.drained()
+            self.owner.drained()
 
-    def settled(self, replies: Replies, lost: str) -> None:
-        """Send the list that has waited for a commit.
+    def hand_over(self, current: Replies) -> None:
+        """Send the current list, whose places are filled, once those before it are sent."""
+        self.current = None
+        self.open = bool(self.waiting)
+        if not current:
+            return
+        if not self.waiting:
+            self.owner.send_replies(current, current.names, current.started)
+            return
+        last = self.waiting[-1]
+        last += current
+        if last.names is not None and current.names is not None:
+            last.names += current.names
 
-        Args:
-            replies: the oldest list that waits.
-            lost: why the commit failed, which is sent in place of each reply; empty if it succeeded.
-        """
-        first = self._waiting.pop(0)
+
+def decided(slots: Sequence[Slots]) -> list[tuple[Slots, Replies]]:
+    """Take the current lists of connections, whose places are filled; return those that must wait for a commit."""
+    waiting: list[tuple[Slots, Replies]] = []
+    for each in slots:
+        current = each.current
+        assert current is not None, "a scheduler fills the places of a list"
+        each.planned = False
+        if current.late:
+            each.current = None
+            each.waiting.append(current)
+            waiting.append((each, current))
+            continue
+        each.hand_over(current)
+        if each.awaited and not each.open:
+            each.awaited = False
+            each.owner.drained()
+    return waiting
+
+
+def settled(waiting: Sequence[tuple[Slots, Replies]], lost: str) -> None:
+    """Send lists that have waited for a commit.
+
+    Args:
+        waiting: see `decided`, the oldest lists that wait.
+        lost: why the commit failed, which is sent in place of each reply; empty if it succeeded.
+    """
+    for slots, replies in waiting:
+        first = slots.waiting.pop(0)
         assert first is replies, "commits are settled in order"
         if lost:
             error = encode(_ANY, ServerError(lost), 0)
             replies[:] = [error if each else each for each in replies]
-            self._owner.replies_lost()
-        self.open = bool(self._waiting) or self.current is not None
-        self._owner.send_replies(replies, replies.names, replies.started)
-        if self.awaited and not self.open:
-            self.awaited = False
-            self._owner.drained()
-
-    def _hand_over(self, current: Replies) -> None:
-        self.current = None
-        self.open = bool(self._waiting)
-        if not current:
-            return
-        if not self._waiting:
-            self._owner.send_replies(current, current.names, current.started)
-            return
-        last = self._waiting[-1]
-        last += current
-        if last.names is not None and current.names is not None:
-            last.names += current.names
+            slots.owner.replies_lost()
+        slots.open = bool(slots.waiting) or slots.current is not None
+        slots.owner.send_replies(replies, replies.names, replies.started)
+        if slots.awaited and not slots.open:
+            slots.awaited = False
+            slots.owner.drained()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Final, Protocol
 
 from kvref.engine import operations
 from kvref.engine.operations import Cell, Row
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import ABSENT, HIT, CachedRow
+from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, CachedRow
 from kvref.engine.values import RefusedError, to_bytes
 from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
 
@@ -48,6 +48,7 @@ class MemoryRows:
         self._store = store
         self._bound = bound
         self._mapping = bound.mapping
+        self.hits = 0
 
     def plan_write(self, word: bytes) -> None:
         """Do nothing: no row is shown without a plan."""
@@ -59,7 +60,7 @@ class MemoryRows:
         """Return True: there are no other writers."""
         return True
 
-    def read_many(self, words: Iterable[bytes], *, written: bool) -> Overlay:
+    def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
         """See `PlannedRows`."""
         overlay = Overlay()
         absent: dict[object, bytes] = {}
@@ -92,17 +93,18 @@ class MemoryRows:
                 raise RefusedWriteError(cause)
 
     def _operation(self, write: Write) -> operations.Insert | operations.Update | operations.Remove:
-        key: Cell = self._bound.key(write.key)
-        if write.kind is WriteKind.DELETE:
+        kind, word, spelled, new, _, parameters = write
+        key: Cell = self._bound.key(word)
+        if kind is WriteKind.DELETE:
             return operations.Remove(self._mapping, key)
         clears = self._bound.rules.clears_unmapped
-        if write.kind is WriteKind.INSERT:
-            row = written_row(self._mapping, self._bound.key(write.word), write.parameters)
+        if kind is WriteKind.INSERT:
+            row = written_row(self._mapping, self._bound.key(spelled), parameters)
             return operations.Insert(self._mapping, row, clears)
         before: Row = self._store.execute(operations.Lookup(self._mapping, key))
-        if write.kind is WriteKind.RENEW:
-            before.cas, before.expiry = write.row[3], write.row[4]
+        if kind is WriteKind.RENEW:
+            before.cas, before.expiry = new[CAS], new[EXPIRY]
             return operations.Update(self._mapping, key, before, clears, keeps_value=True)
-        stored = self._bound.key(write.word) if self._bound.rules.renames_key else before.key
-        assert write.row[HIT], "an update leaves a row"
-        return operations.Update(self._mapping, key, written_row(self._mapping, stored, write.parameters), clears)
+        stored = self._bound.key(spelled) if self._bound.rules.renames_key else before.key
+        assert new[HIT], "an update leaves a row"
+        return operations.Update(self._mapping, key, written_row(self._mapping, stored, parameters), clears)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 from kvref.engine.mapping import Mapping as MappedColumns
 from kvref.engine.operations import Cell, Row
 from kvref.engine.plans.plan import CachedRow, Parameters
 from kvref.errors import KvrefError, StoreError
+
+_MAX_COUNTED: Final = 1 << 20  # bytes of a column
 
 
 class SplitGroupError(KvrefError):
@@ -29,24 +31,17 @@ class WriteKind(Enum):
     DELETE = "delete"
 
 
-class Write(NamedTuple):
-    """One write of a group.
+# One write of a group: what it does; the row's key, as the table spells it, and where there was no row, a word that
+# names it; the client's word, which is the key of a new row; the row afterwards, ABSENT for a delete; the rowid of the
+# row before, 0 if it is unknown or there is none; the cells to write, none for a delete. A tuple, since each command
+# makes one.
+Write = tuple[WriteKind, bytes, bytes, CachedRow, int, Parameters]
 
-    Args:
-        kind: what it does.
-        key: the row's key, as the table spells it; where there was no row, a word that names it.
-        word: the client's word: of a new row, its key.
-        row: the row afterwards, ABSENT for a delete.
-        rowid: of the row before, 0 if unknown or there is none.
-        parameters: cells to write; none for a delete.
-    """
 
-    kind: WriteKind
-    key: bytes
-    word: bytes
-    row: CachedRow
-    rowid: int
-    parameters: Parameters
+def bytes_of_row(mapping: MappedColumns) -> int:
+    """Return how many bytes to count for the values of a row that is not read yet: no more than its columns hold."""
+    widths = [each.width for each in mapping.values]
+    return sum(_MAX_COUNTED if width is None else min(4 * width, _MAX_COUNTED) for width in widths) or 1
 
 
 def written_row(mapping: MappedColumns, key: Cell, parameters: Parameters) -> Row:
@@ -99,7 +94,10 @@ class KnownRows(Protocol):
         rows: committed rows that no planned command writes, by key as the table spells it: the only ones that a get
             may show without a plan. Read the attribute each time: another dict may take its place.
         missing: words of which the table has no row, with the same meaning.
+        hits: how many gets were shown such a row.
     """
+
+    hits: int
 
     @property
     def rows(self) -> Mapping[bytes, CachedRow]:
@@ -131,7 +129,7 @@ class PlannedRows(KnownRows, Protocol):
             StoreError: the store fails.
         """
 
-    def read_many(self, words: Iterable[bytes], *, written: bool) -> Overlay:
+    def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
         """Return the rows of some words, read in one operation as far as they are not known.
 
         Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pymemcache
 import pytest
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref_bench import peers
 from kvref_bench.peers import PeerSpec

@@ -10,9 +10,9 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from live import target_or_skip
+from helpers.live import target_or_skip
+from helpers.waiting import until
 from rich.console import Console
-from waiting import until
 
 from kvref_bench import benchmark, engines, link, scenario
 from kvref_bench.benchmark import Request, Workers

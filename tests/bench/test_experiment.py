@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from live import missing_skips, nightly, target_or_skip
+from helpers.live import missing_skips, nightly, target_or_skip
+from helpers.waiting import until
 from rich.console import Console
-from waiting import until
 
 from kvref_bench import benchmark, scenario
 from kvref_bench.benchmark import Request, Workers

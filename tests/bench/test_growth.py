@@ -12,7 +12,7 @@ from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
-from live import missing_skips
+from helpers.live import missing_skips
 
 from generators import growth as charts
 from kvref_testbed.targets.needs import tool

@@ -6,7 +6,7 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from live import missing_skips, nightly
+from helpers.live import missing_skips, nightly
 
 from kvref_bench import lag, peers
 from kvref_bench.errors import BenchError

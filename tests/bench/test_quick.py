@@ -11,12 +11,12 @@ import sys
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-import points
 import pytest
 from click.testing import CliRunner
-from live import target_or_skip
+from helpers import points
+from helpers.live import target_or_skip
+from helpers.serving import serving
 from rich.console import Console
-from serving import serving
 
 from kvref.cli import main
 from kvref_bench import quick, summary

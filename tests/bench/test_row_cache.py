@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref_testbed.targets.needs import tool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import reports
+from helpers import reports
 
 from kvref.errors import KvrefError
 from kvref_bench.peers import PeerSpec

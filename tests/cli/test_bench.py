@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from live import target_or_skip
-from waiting import until_risen
+from helpers.live import target_or_skip
+from helpers.waiting import until_risen
 
 from kvref.cli import main
 from kvref_bench import scenario

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
-from serving import ask, running
+from helpers.serving import ask, running
 
 from kvref.cli import main
 from kvref.cli.serve import command as serve

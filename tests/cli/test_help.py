@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
+from helpers import commands as commands_run
 
 from kvref import profiles
 from kvref.cli import main, registry
@@ -41,14 +42,7 @@ HEAVY = (
 
 def kvref(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     plain = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    return subprocess.run(
-        [sys.executable, "-m", "kvref", *words],
-        env=plain | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return commands_run.kvref(*words, environment=plain | environment, timeout=120)
 
 
 @pytest.mark.parametrize("name", commands())

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8, missing_skips, sql_server_or_skip
-from waiting import until
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8, missing_skips, sql_server_or_skip
+from helpers.waiting import until
 
 from kvref.cli import main
 from kvref_testbed import targets

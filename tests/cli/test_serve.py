@@ -12,18 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from serving import ask, running, serving
-
-
-def kvref(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kvref", *arguments],
-        input=typed,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+from helpers.commands import kvref
+from helpers.serving import ask, running, serving
 
 
 @pytest.mark.live

@@ -11,7 +11,7 @@ from typing import Any
 
 import pymysql
 import pytest
-from live import missing_skips, nightly
+from helpers.live import missing_skips, nightly
 
 from kvref.client import AsyncMappedClient, MappedClient
 from kvref_testbed import targets

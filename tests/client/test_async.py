@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import uvloop
-from proxy import Proxy, proxy_to
+from helpers.proxy import Proxy, proxy_to
 
 from kvref.client import AsyncMappedClient, LinkError, ServerError, UnknownMappingError
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.serving import Served, serving
 from pymemcache.client.base import Client
-from serving import Served, serving
 
 PERL = r"""
 use strict; use warnings; use Cache::Memcached;

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.serving import serving
 from pymemcache import exceptions as theirs  # type: ignore[import-untyped]
 from pymemcache.client.base import Client, PooledClient  # type: ignore[import-untyped]
 from pymemcache.client.hash import HashClient  # type: ignore[import-untyped]
-from serving import serving
 
 from kvref.client import (
     AsyncMappedClient,

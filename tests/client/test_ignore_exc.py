@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answering import answering
-from example_packages import example_packages
+from helpers.answering import answering
+from helpers.example_packages import example_packages
 
 from kvref.client import CallError, LinkError, ServerError, UnknownMappingError, UnsupportedError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from answering import answering
+from helpers.answering import answering
 
 from kvref.client import MappedClient, ServerError
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from serving import serving
+from helpers.serving import serving
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = "127.0.0.1:11211"

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 from cluster.rows import prepare
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref_testbed import targets
 from kvref_testbed.targets import GaleraCluster, Group

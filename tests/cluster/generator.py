@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Protocol
 
-from waiting import until
+from helpers.waiting import until
 
 UNKNOWN = b"it is not known whether it was written"
 KEYS = 4  # of each client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
-from database import kvref
+from helpers.commands import kvref
 from pymysql import OperationalError
 
 from kvref_testbed.targets import GaleraCluster

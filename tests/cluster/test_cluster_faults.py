@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from cluster.generator import UNKNOWN, Writer, without_service, writing
 from cluster.rows import ACCOUNT, asked, dsn, rows, used
-from serving import Served, serving
-from waiting import until, until_equal
+from helpers.serving import Served, serving
+from helpers.waiting import until, until_equal
 
 from kvref_testbed.targets import GaleraCluster
 from kvref_testbed.targets.galera import GaleraNode

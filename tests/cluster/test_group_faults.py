@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 from cluster.generator import UNKNOWN, Writer, writing
 from cluster.rows import dsn, is_expelled
-from serving import Served, serving
-from waiting import until
+from helpers.serving import Served, serving
+from helpers.waiting import until
 
 from kvref.errors import StoreError
 from kvref.storage.mysql.cluster import Nodes

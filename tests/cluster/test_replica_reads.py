@@ -13,10 +13,10 @@ from socket import create_connection, socket
 import pytest
 from cluster.generator import writing
 from cluster.rows import ACCOUNT, dsn
-from database import kvref
-from http_client import AT, metrics
-from serving import Served, ask, running, serving
-from waiting import until, until_equal
+from helpers.commands import kvref
+from helpers.http_client import AT, metrics
+from helpers.serving import Served, ask, running, serving
+from helpers.waiting import until, until_equal
 
 from kvref_testbed.targets import Group
 from kvref_testbed.targets.group import Member

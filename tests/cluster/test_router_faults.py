@@ -8,9 +8,9 @@ from contextlib import ExitStack, closing
 import pytest
 from cluster.generator import UNKNOWN, Writer, ask, writing
 from cluster.rows import dsn, prepare
-from live import missing_skips
-from serving import Served, serving
-from waiting import until
+from helpers.live import missing_skips
+from helpers.serving import Served, serving
+from helpers.waiting import until
 
 from kvref_testbed import targets
 from kvref_testbed.targets import Group

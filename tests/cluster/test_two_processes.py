@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 from cluster.generator import UNKNOWN, ask
 from cluster.rows import asked, dsn, rows
-from serving import Served, serving
+from helpers.serving import Served, serving
 
 from kvref_testbed.targets import GaleraCluster
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pymysql
 import pytest
-from live import target_or_skip
+from helpers.live import target_or_skip
 
 from kvref.collations import COLLATIONS, order
 from kvref.collations.charsets import CHARSETS

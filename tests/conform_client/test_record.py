@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref.cli import main
 from kvref_conformance.clients import report

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from faulty import Kvref
+from helpers.faulty import Kvref
 
 VERSION = b"VERSION 9.9.9\r\n"
 

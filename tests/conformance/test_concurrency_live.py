@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from live import target_or_skip
+from helpers.live import target_or_skip
 
 from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint, sql

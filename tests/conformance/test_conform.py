@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import target_or_skip
+from helpers.live import target_or_skip
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.live import target_or_skip
+from helpers.reports import HEADER
 from hypothesis import given
 from hypothesis import strategies as st
-from live import target_or_skip
-from reports import HEADER
 
 from kvref import profiles
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from faking import faking
-from live import target_or_skip
+from helpers.faking import faking
+from helpers.live import target_or_skip
 
 from kvref.specification import deviations
 from kvref_conformance import endpoint

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from faulty import Kvref, judged, serving, stop_restarted
-from live import nightly, target_or_skip
+from helpers.faulty import Kvref, judged, serving, stop_restarted
+from helpers.live import nightly, target_or_skip
 
 from kvref_testbed import targets
 from kvref_testbed.mutants import CONTROL

@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from faulty import Kvref, judged, serving, words
+from helpers.faulty import Kvref, judged, serving, words
 
 from kvref import profiles
 from kvref.cli import main

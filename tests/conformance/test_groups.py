@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from reports import HEADER
+from helpers.reports import HEADER
 
 from kvref_conformance.conversation import Exchange
 from kvref_conformance.report import markdown

@@ -9,11 +9,11 @@ from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
-import browser
 import jsonschema
 import pytest
 from click.testing import CliRunner, Result
-from reports import HEADER
+from helpers import browser
+from helpers.reports import HEADER
 
 from kvref.cli import main
 from kvref.errors import SuiteError

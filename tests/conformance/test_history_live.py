@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from live import target_or_skip
+from helpers.live import target_or_skip
 
 from kvref.cli import main
 from kvref_testbed import targets

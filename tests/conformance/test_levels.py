@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from reports import HEADER
+from helpers.reports import HEADER
 
 from kvref.specification import conformance_levels, requirements
 from kvref_conformance import selection

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from live import target_or_skip
+from helpers.live import target_or_skip
 
 from kvref import profiles
 from kvref.cli import main

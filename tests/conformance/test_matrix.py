@@ -13,12 +13,12 @@ from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import browser
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from live import target_or_skip
-from reports import HEADER
+from helpers import browser
+from helpers.live import target_or_skip
+from helpers.reports import HEADER
 
 from kvref.cli import main
 from kvref.errors import SuiteError
@@ -242,11 +242,11 @@ def test_a_page_is_compared_with_the_suite(three: Grid, tmp_path: Path, capsys: 
     assert listed == standing.pending(text)
     assert len(listed) == len(asked) - 4 + len(all_cases()) + 4
     assert listed[-4:] == ["- gone", "- kept", "- other", "- same"]
-    assert "the page is older than the suite, or of other reports: bash .ci/standing\n" in capsys.readouterr().out
+    assert "the page is older than the suite, or of other reports: bash .ci/part standing\n" in capsys.readouterr().out
 
 
 def test_the_standing_page_lacks_only_what_its_list_names() -> None:
-    """A requirement or case that is new, renamed or removed is judged by `.ci/standing`, or listed as pending."""
+    """A requirement or case that is new, renamed or removed is judged by `.ci/part standing`, or listed as pending."""
     text = (STANDING / "matrix.html").read_text(encoding="utf-8")
     assert standing.pending(text) == (STANDING / "pending.txt").read_text(encoding="utf-8").splitlines(), (
         "run python -m kvref_conformance.matrix.standing conformance/standing/matrix.html conformance/standing/pending.txt"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from live import target_or_skip
+from helpers.live import target_or_skip
 
 from kvref_conformance import own_deviations
 from kvref_conformance.errors import CannotJudge

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from faulty import Kvref, judged, serving
+from helpers.faulty import Kvref, judged, serving
 
 from kvref.errors import SuiteError
 from kvref_conformance.budget import Budget

@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
+from helpers.live import nightly
 from hypothesis.errors import Flaky
-from live import nightly
 
 from kvref_conformance.case import Case
 from kvref_conformance.cases.batches import COMMITTED, SNAPSHOT, WRITES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from live import nightly, target_or_skip
+from helpers.live import nightly, target_or_skip
 
 from kvref import profiles
 from kvref.specification import requirements

@@ -12,9 +12,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import browser
 import pytest
-from reports import HEADER
+from helpers import browser
+from helpers.reports import HEADER
 from rich.console import Console
 
 from kvref.specification import requirements

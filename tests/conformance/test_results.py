@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import reports
+from helpers import reports
 
 from kvref.errors import SuiteError
 from kvref_conformance import results
@@ -57,7 +57,7 @@ def test_a_run_that_was_cut_off_is_no_result(tmp_path: Path) -> None:
 def test_a_missing_report_is_named(tmp_path: Path) -> None:
     report(tmp_path)
     (tmp_path / "kvref-mysql-9.9" / "replay.json").unlink()
-    with pytest.raises(SuiteError, match=r"replay\.json: No such file .* run \.ci/results"):
+    with pytest.raises(SuiteError, match=r"replay\.json: No such file .* run \.ci/part results"):
         results.collect(tmp_path)
 
 
@@ -65,7 +65,7 @@ def test_a_missing_report_is_named(tmp_path: Path) -> None:
 def test_a_damaged_replay_is_named(tmp_path: Path, content: str) -> None:
     report(tmp_path)
     (tmp_path / "kvref-mysql-9.9" / "replay.json").write_text(content)
-    with pytest.raises(SuiteError, match=r"replay\.json: .*: run \.ci/results"):
+    with pytest.raises(SuiteError, match=r"replay\.json: .*: run \.ci/part results"):
         results.collect(tmp_path)
 
 
@@ -83,7 +83,7 @@ def test_a_page_is_filled_again_and_again() -> None:
 
 
 def test_readme_says_what_is_recorded() -> None:
-    """Run `.ci/results` when this fails; the table and its record are written by nothing else."""
+    """Run `.ci/part results` when this fails; the table and its record are written by nothing else."""
     record = json.loads(results.PATH.read_text(encoding="utf-8"))
     page = PAGE.read_text(encoding="utf-8")
     assert results.filled(page, record) == page

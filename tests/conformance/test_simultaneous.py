@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from faulty import serving
+from helpers.faulty import serving
 
 from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint

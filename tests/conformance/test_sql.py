@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import nightly, target_or_skip
+from helpers.live import nightly, target_or_skip
 
 from kvref_conformance import endpoint
 from kvref_conformance.case import Setup, Shape

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from live import nightly, target_or_skip
+from helpers.live import nightly, target_or_skip
 from pymemcache.client.base import Client
 
 from kvref.cli import main

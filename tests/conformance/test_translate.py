@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql
 import pytest
-from live import target_or_skip
-from statements import ALL, CASES, ROWS, T
+from helpers.live import target_or_skip
+from helpers.statements import ALL, CASES, ROWS, T
 
 from kvref_conformance.translation.session import Session, connect
 from kvref_conformance.translation.translate import Translator, Untranslatable

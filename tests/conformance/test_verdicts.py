@@ -7,8 +7,8 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from faulty import Kvref, judged, serving, stop_restarted, words
-from live import target_or_skip
+from helpers.faulty import Kvref, judged, serving, stop_restarted, words
+from helpers.live import target_or_skip
 
 from kvref.specification import requirements
 from kvref_conformance.triage.follow_up import replay_words

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from waiting import until
+from helpers.waiting import until
 
 from kvref.specification.deviations import Deviations
 from kvref_conformance import endpoint

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from consistency.clients import LIST, NUMBER, REGISTER, Client, read_all
 from consistency.histories import History, Verdict, check
-from waiting import until_risen
+from helpers.waiting import until_risen
 
 CLIENTS = 16
 KEYS = (f"{REGISTER}1", f"{REGISTER}2", f"{REGISTER}3", f"{NUMBER}1", f"{NUMBER}2", f"{LIST}1")

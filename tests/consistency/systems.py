@@ -16,14 +16,14 @@ from pathlib import Path
 
 from cluster.network import Node, network, parted
 from cluster.rows import dsn, is_expelled, prepare, used
-from database import database_or_skip
 from faults.clock import HOUR, YEAR, a_clock
 from faults.processes import children
-from live import missing_skips
+from helpers.database import database_or_skip
+from helpers.live import missing_skips
+from helpers.row_cache_checker import OPTIONS, local_dsn
+from helpers.serving import Served, serving
+from helpers.waiting import until
 from pymysql import OperationalError
-from row_cache_checker import OPTIONS, local_dsn
-from serving import Served, serving
-from waiting import until
 
 from kvref.errors import TargetError
 from kvref.storage.base import PRIMARY, SESSION

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from consistency.histories import History, Operation, Verdict, check
-from live import missing_skips
+from helpers.live import missing_skips
 
 pytestmark = pytest.mark.nightly
 

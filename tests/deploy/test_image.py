@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bare_debian import bare_debian, environment
 from deploy.manifests import ROOT, Stage, dockerfile
-from waiting import until
+from helpers.bare_debian import bare_debian, environment
+from helpers.waiting import until
 
 from kvref_testbed.targets.needs import tool
 

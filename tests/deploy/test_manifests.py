@@ -10,9 +10,9 @@ from contextlib import closing
 import click
 import pytest
 from deploy.manifests import DEPLOY, ROOT, commands, compose, dockerfile, kubernetes, queries
-from http_client import metrics, wait_for_health
-from live import sql_server_or_skip
-from serving import ask, running
+from helpers.http_client import metrics, wait_for_health
+from helpers.live import sql_server_or_skip
+from helpers.serving import ask, running
 
 from kvref.cli import main
 from kvref.server.telemetry.metrics import MEMCACHED_ROWS, ROWS

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref_testbed.targets.artifacts import Artifact, extract, fetched
 from kvref_testbed.targets.builds import MYSQL_5_6_ZIP, MYSQL_8_0_ZIP

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import pymysql
 import pytest
-from live import target_or_skip
-from serving import Served, ask, serving
+from helpers.live import target_or_skip
+from helpers.serving import Served, ask, serving
 
 from kvref_testbed.targets import Target
 

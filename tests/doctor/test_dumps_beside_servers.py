@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner
 from doctor.dump_statements import scripts
 from doctor.dumps import CONFIGURATION, UNDERSTOOD
+from helpers.live import MYSQL_8, missing_skips
 from hypothesis import HealthCheck, Phase, given, settings
-from live import MYSQL_8, missing_skips
 
 from kvref.cli import main
 from kvref_testbed import targets

@@ -7,8 +7,8 @@ import socket
 from pathlib import Path
 
 import pytest
+from helpers.serving import serving
 from server.listeners.talk import frame
-from serving import serving
 
 pytestmark = pytest.mark.programs
 GUIDE = (Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md").read_text()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import click
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 import kvref
 from kvref.cli import main

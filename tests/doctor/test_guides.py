@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from guide import blocks
+from helpers.guide import blocks
 
 FOLDER = Path(__file__).parents[2] / "docs" / "how-to"
 GUIDES = {path.stem: path.read_text() for path in FOLDER.glob("migrate-*.md")}

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from guide import Shell, blocks, fits
-from live import target_or_skip
+from helpers.guide import Shell, blocks, fits
+from helpers.live import target_or_skip
 from pymysql import OperationalError, connect
 
 from kvref_testbed.targets.ports import free_port

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from guide import Shell, blocks, fits
-from live import MYSQL_8, missing_skips, sql_server_or_skip, target_or_skip
+from helpers.guide import Shell, blocks, fits
+from helpers.live import MYSQL_8, missing_skips, sql_server_or_skip, target_or_skip
 
 from kvref.errors import TargetError
 from kvref_testbed.targets import sql_server

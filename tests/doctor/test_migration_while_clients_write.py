@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from cluster.generator import Writer, writing
-from guide import Shell, blocks, fits
-from live import missing_skips, sql_server_or_skip, target_or_skip
+from helpers.guide import Shell, blocks, fits
+from helpers.live import missing_skips, sql_server_or_skip, target_or_skip
 from pymysql import connect
 
 from kvref_bench.load.drivers import memcaslap

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 from doctor.rows import BAD, COLUMNS, MYSQL, NOT_NULL, PLAIN
 from doctor.shop import CLEAN_UP, ENDS, FAULTS, FOUND, STATEMENTS
-from live import MYSQL_8, missing_skips, target_or_skip
-from serving import ask
+from helpers.live import MYSQL_8, missing_skips, target_or_skip
+from helpers.serving import ask
 
 from kvref.addresses import parse_address
 from kvref.cli import main

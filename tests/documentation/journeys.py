@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from documentation.blocks import ROOT
-from guide import INSTALLS, Shell, blocks, fits
-from waiting import until
+from helpers.guide import INSTALLS, Shell, blocks, fits
+from helpers.waiting import until
 
 from kvref_testbed.targets.ports import free_port
 

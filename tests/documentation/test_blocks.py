@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from documentation.blocks import ROOT, RUN, WHOLE, Block, blocks, written_pages
 from documentation.journeys import tools
-from serving import Served, serving
+from helpers.serving import Served, serving
 
 PAGES = written_pages()
 WRITTEN = "127.0.0.1:11211"

@@ -9,11 +9,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from bare_debian import bare_debian, environment
 from documentation.blocks import ROOT
 from documentation.journeys import Journey
-from guide import Shell, blocks, fits
-from live import sql_server_or_skip, target_or_skip
+from helpers.bare_debian import bare_debian, environment
+from helpers.guide import Shell, blocks, fits
+from helpers.live import sql_server_or_skip, target_or_skip
 
 from kvref_testbed.targets.needs import tool
 from kvref_testbed.targets.ports import free_port

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from documentation.blocks import ROOT, RUN
 from documentation.journeys import Journey, tools
-from example_packages import example_packages
-from guide import Shell
+from helpers.example_packages import example_packages
+from helpers.guide import Shell
 
 pytestmark = pytest.mark.live
 PAGES = [page for page, test in RUN.items() if test == "tests/documentation/test_journeys.py"]

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser import browser_or_skip, opened
 from documentation.blocks import DOCS, ROOT
+from helpers.browser import browser_or_skip, opened
 
 import check_links
 

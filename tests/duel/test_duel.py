@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from live import missing_skips, target_or_skip
+from helpers.live import missing_skips, target_or_skip
 
 from kvref.cli import main
 from kvref_conformance.corpus.targets.plugin import PluginTarget

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 from kvref.collations.charsets import UTF8MB4
 from kvref.engine.accesses import LOGGED, Change, identity_of

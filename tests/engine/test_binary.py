@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 Make = Callable[..., Desk]
 NOW = 1_700_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 from kvref.engine.operations import ListedRow, ListRows, Row, Scan
 from kvref.engine.values import to_bytes

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 from kvref.engine.dispatch import execute
 from kvref.engine.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 from kvref import profiles
 from kvref.engine.mapping import Switch, split_word

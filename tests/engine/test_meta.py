@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 from kvref.engine.cache.memory import Entry
 from kvref.engine.shared_state import Mark, Marks

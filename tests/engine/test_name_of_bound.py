@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

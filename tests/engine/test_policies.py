@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 Make = Callable[..., Desk]
 ALL = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', delete_policy = '{0}', flush_policy = '{0}'"

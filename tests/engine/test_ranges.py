@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 from kvref.engine.verbs.ranges import Bound, Range, parse
 

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 Make = Callable[..., Desk]
 ALL = ("kvref", "mysql-8.0", "mysql-5.6")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 Make = Callable[..., Desk]
 PLUGINS = ("mysql-8.0", "mysql-5.6")

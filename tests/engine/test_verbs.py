@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 Make = Callable[..., Desk]
 ALL = ("kvref", "mysql-8.0", "mysql-5.6")

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from example_packages import EXAMPLES, example_packages
-from serving import serving
-from waiting import until_listening
+from helpers.example_packages import EXAMPLES, example_packages
+from helpers.serving import serving
+from helpers.waiting import until_listening
 
 from kvref_testbed.targets.ports import free_port
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from example_packages import EXAMPLES
+from helpers.example_packages import EXAMPLES
 
 MOST_LINES = 2000
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from example_packages import EXAMPLES
-from waiting import until_listening
+from helpers.example_packages import EXAMPLES
+from helpers.waiting import until_listening
 
 from kvref_testbed.targets.ports import free_port
 

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from database import database_or_skip
 from faults.description import FULL, Fault, append, described
 from faults.stores import Store, sql_store, sqlite_store
+from helpers.database import database_or_skip
 
 from kvref_testbed.targets import SQLServer
 

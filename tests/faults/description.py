@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import nightly
+from helpers.live import nightly
 
 FILE = Path(__file__).with_name("faults.toml")
 FULL = os.environ.get("KVREF_FAULT_LENGTH", "short") == "full"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from faults.description import Fault
-from serving import Served, ask
+from helpers.serving import Served, ask
 
 SECOND = 1.0
 _PAUSE = 0.01

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from faults.description import Fault
+from helpers.serving import Served
+from helpers.waiting import until_risen
 from server.writers import UNKNOWN, ask_line
-from serving import Served
-from waiting import until_risen
 
 HANG = 60.0  # seconds after which a request counts as never answered
 _RETRY = 0.02  # seconds behind an error

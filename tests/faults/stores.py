@@ -8,7 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from database import kvref, sql
+from helpers.commands import kvref
+from helpers.database import sql
 
 from kvref import collations
 from kvref_testbed.targets import SQLServer

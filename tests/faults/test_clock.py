@@ -15,9 +15,9 @@ from faults.description import Fault, of
 from faults.load import Client, Mix, Numbers, differences
 from faults.steady import all_go_on, writing
 from faults.stores import Store, in_file
-from live import missing_skips
-from serving import Served, ask, serving
-from waiting import until, until_equal
+from helpers.live import missing_skips
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until, until_equal
 
 pytestmark = pytest.mark.live
 STEPS = (HOUR, 0, -HOUR, YEAR, -YEAR, 0)  # from the real time

@@ -13,8 +13,8 @@ from faults.description import Fault, of
 from faults.neighbour import beside
 from faults.processes import assert_rests, children, descriptors, memory
 from faults.stores import Store
-from serving import ask, serving
-from waiting import until, until_risen
+from helpers.serving import ask, serving
+from helpers.waiting import until, until_risen
 
 pytestmark = pytest.mark.live
 SPARE = 200  # descriptors of this process and of the server other than connections

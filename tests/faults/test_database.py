@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from database import sql
 from faults.description import Fault, of
 from faults.steady import all_fail, all_go_on, writing
 from faults.stores import Store
-from serving import serving
+from helpers.database import sql
+from helpers.serving import serving
 
 from kvref_testbed.targets import SQLServer
 

@@ -19,8 +19,8 @@ from faults.processes import assert_rests, children
 from faults.small_disk import small_disk
 from faults.steady import Steady, all_fail, all_go_on, writing
 from faults.stores import Store
-from live import missing_skips
-from serving import Served, ask, serving
+from helpers.live import missing_skips
+from helpers.serving import Served, ask, serving
 
 pytestmark = pytest.mark.live
 GOES_ON = 10.0  # seconds in which every connection writes again

@@ -15,8 +15,8 @@ from faults.description import Fault, of
 from faults.load import Client, Mix, Numbers, differences, fetch
 from faults.processes import children
 from faults.stores import Store
-from serving import Served, ask, serving
-from waiting import until, until_risen
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until, until_risen
 
 CLIENTS = 4
 LONGEST_LOAD = 0.12  # seconds between the first answers and the kill

@@ -11,7 +11,7 @@ from faults.description import Fault, of
 from faults.neighbour import beside
 from faults.processes import memory
 from faults.stores import Store, in_file
-from serving import ask, serving
+from helpers.serving import ask, serving
 
 pytestmark = pytest.mark.live
 VALUE = bytes(range(256)) * 3000  # 750 KiB: no line end of it may count

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
-from serving import Served
-from waiting import until
+from helpers.serving import Served
+from helpers.waiting import until
 
 from fuzz.messages import Source, binary, text
 from fuzz.neighbour import BinaryNeighbour, TextNeighbour

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from serving import Served
+from helpers.serving import Served
 
 from fuzz.live import FaultError, Figures, Fuzz
 from fuzz.record import record

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pymysql
 import pytest
-from database import database_or_skip, sql
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8
+from helpers.serving import Served, ask, serving
 from hypothesis import HealthCheck, Phase, given, settings
-from live import MYSQL_8
-from serving import Served, ask, serving
 
 from fuzz.configurations import CONFIGURATIONS, SENTINEL, TABLES, Configuration, Container, frames, words
 from fuzz.record import FULL, record

@@ -90,7 +90,9 @@ def test_a_changed_dump_is_read_or_refused_in_one_line(changes: list[tuple[int, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=[pytest.mark.nightly] if number % 4 else []) for number, part in enumerate(PARTS)]
+)
 def test_long_dumps_end(tmp_path: Path, part: str) -> None:
     for head in LONG:
         for tail in ("", "1" + ")" * REPEATED + ");"):

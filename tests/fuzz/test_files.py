@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import points
 import pytest
 import tomlkit
 from click.testing import CliRunner
+from helpers import points
 
 from fuzz.record import FULL
 from kvref import profiles

@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 
 import pytest
-from live import missing_skips, nightly
-from serving import ask
+from helpers.live import missing_skips, nightly
+from helpers.serving import ask
 
 from fuzz.live import FaultError, Fuzz
 from fuzz.messages import Source, binary, text

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -8,8 +8,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from database import kvref, sql
-from serving import Served, serving
+from helpers.commands import kvref
+from helpers.database import sql
+from helpers.serving import Served, serving
 
 from fuzz.neighbour import NAME
 from kvref_testbed.targets import SQLServer

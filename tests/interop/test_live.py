@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref.cli import main
 from kvref_conformance.interop import kits, matrix

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from live import target_or_skip
-from serving import ask, serving
+from helpers.live import target_or_skip
+from helpers.serving import ask, serving
 
 pytestmark = pytest.mark.live
 PAGE = Path(__file__).parent.parent.parent / "docs" / "differences-from-memcached.md"

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from helpers.live import target_or_skip
+from helpers.serving import ask, serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live import target_or_skip
-from serving import ask, serving
 
 pytestmark = pytest.mark.live
 CONVERSATIONS = int(os.environ.get("KVREF_CONVERSATIONS", "250"))

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from live import nightly
+from helpers.live import nightly
 from peers.tools import server, tool
 
 pytestmark = pytest.mark.live

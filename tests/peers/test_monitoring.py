@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from helpers.serving import Served, ask, serving
 from peers.tools import tool
-from serving import Served, ask, serving
 
 # Rows of `stats` that each reads, but those of memcached's own memory (slabs, lru, hash table).
 READ_BY = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref import collations
 from kvref_testbed import targets

@@ -9,7 +9,7 @@ from itertools import product
 from typing import get_args
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 
 from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.counters import COUNTED, counters_of

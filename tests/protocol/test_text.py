@@ -293,3 +293,22 @@ def test_lines_that_only_resemble_other_protocols(line: bytes) -> None:
 def test_openings_count_at_the_beginning_only() -> None:
     later = parse(RULES["kvref"], [b"version\r\nSSH-2.0-x\r\n*1\r\n" + SET])
     assert later == [c.Version(), c.Refused(b"ERROR"), c.Refused(b"ERROR"), c.Store("set", b"k", 0, 0, b"x")]
+
+
+@pytest.mark.parametrize("profile", RULES)
+def test_behind_a_whole_set_the_next_command_starts(profile: str) -> None:
+    parser = TextParser(RULES[profile])
+    parser.feed(b"set k 0 0 1\r\nx\r\nget k\r\n")
+    assert parser.next_command() == stored("set", b"x")
+    assert parser.starts_command
+    assert parser.next_command() == c.Get([b"k"], with_cas=False)
+    parser.feed(b"set k 0 0 1\r\nx\r")
+    if RULES[profile].checks_data_end:
+        assert parser.next_command() is None
+    else:
+        assert parser.next_command() == stored("set", b"x")
+        assert not parser.between_commands
+    parser.feed(b"\n")
+    while parser.next_command() is not None:
+        pass
+    assert parser.between_commands

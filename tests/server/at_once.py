@@ -12,9 +12,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from database import sql
-from serving import Served, running
-from waiting import until
+from helpers.database import sql
+from helpers.serving import Served, running
+from helpers.waiting import until
 
 from kvref_testbed.targets import SQLServer
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from database import sql
-from serving import Served, serving
+from helpers.database import sql
+from helpers.serving import Served, serving
 
 from kvref_testbed.targets import SQLServer
 

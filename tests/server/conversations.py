@@ -13,7 +13,7 @@ import struct
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from serving import Served
+from helpers.serving import Served
 
 from kvref.engine.counters import COUNTED
 

@@ -97,10 +97,11 @@ class InProcess:
 
     Args:
         path: of the file.
+        profile: its name.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.store = SQLiteStore(path, profiles.load("kvref"))
+    def __init__(self, path: Path, profile: str = "kvref") -> None:
+        self.store = SQLiteStore(path, profiles.load(profile))
         self.store.initialise()
         self.settings: list[str] = []  # read at the start, and by a reload
         self.server = Server(self.store, self.store.profile, self._read_settings, [HERE])

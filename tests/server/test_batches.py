@@ -9,9 +9,9 @@ import threading
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from clocked import clocked
-from serving import Served, ask, serving
-from waiting import until_equal
+from helpers.clocked import clocked
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until_equal
 
 ITEM = b"VALUE AA 8 12\r\nHELLO, HELLO\r\n"
 NEVER = ("--set", "innodb_api_bk_commit_interval=100000")

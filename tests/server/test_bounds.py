@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from serving import ask, serving
+from helpers.serving import ask, serving
 
 BATCH = (
     "daemon_memcached_w_batch_size=1000",

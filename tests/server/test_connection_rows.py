@@ -8,8 +8,8 @@ import socket
 from pathlib import Path
 
 import pytest
+from helpers.serving import ask, serving
 from server.in_process import SECONDS, InProcess
-from serving import ask, serving
 
 from kvref.server.connection_rows import Shown, State, rows_of
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, sql, stopped
-from live import MYSQL_8
-from serving import Served, ask, serving
+from helpers.database import database_or_skip, sql, stopped
+from helpers.live import MYSQL_8
+from helpers.serving import Served, ask, serving
 
 from kvref.storage.rows import EXACT
 from kvref_testbed.targets import SQLServer

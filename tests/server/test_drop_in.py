@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
-from live import missing_skips
+from helpers.live import missing_skips
+from helpers.serving import ask, serving
+from helpers.waiting import until_listening
 from pymemcache.client.base import Client
-from serving import ask, serving
-from waiting import until_listening
 
 from kvref_testbed import targets
 from kvref_testbed.targets.servers import PluginServer

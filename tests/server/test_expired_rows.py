@@ -10,9 +10,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from database import database_or_skip, sql
-from serving import Served, ask, serving
-from waiting import until_equal
+from helpers.database import database_or_skip, sql
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until_equal
 
 from kvref import profiles
 from kvref.storage.sqlite.store import SQLiteStore

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import pymysql
 import pytest
-from database import database_or_skip, sql
-from live import MYSQL_8, nightly
-from row_cache_checker import OPTIONS, SERVE
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8, MYSQL_9, nightly
+from helpers.row_cache_checker import OPTIONS, SERVE
+from helpers.serving import serving
 from server.conversations import CLIENTS, Peer, converse
-from serving import serving
 
 from kvref_testbed.targets import SQLServer
 
@@ -79,7 +79,7 @@ class Base:
 
 @pytest.fixture(
     scope="module",
-    params=[MYSQL_8, nightly("mysql-9.7"), "mariadb", "row-cache", "row-cache-with-log-files"],
+    params=[MYSQL_8, MYSQL_9, "mariadb", "row-cache", "row-cache-with-log-files"],
 )
 def database(request: pytest.FixtureRequest) -> Iterator[Base]:
     if request.param.startswith("row-cache"):

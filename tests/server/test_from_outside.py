@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from serving import Served, ask, serving
+from helpers.serving import Served, ask, serving
 
 from kvref import collations
 

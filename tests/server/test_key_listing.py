@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from database import database_or_skip, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8
+from helpers.serving import ask, serving
 from server.in_process import SECONDS, Client, InProcess, turns_until
-from serving import ask, serving
 
 from kvref.engine.verbs import crawler
 from kvref.server.connection import TURN_BYTES

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from serving import Served, ask, serving, until_read
-from waiting import until
+from helpers.serving import Served, ask, serving, until_read
+from helpers.waiting import until
 
 END = b"END\r\n"
 

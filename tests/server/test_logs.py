@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from database import database_or_skip, kvref, sql
-from live import MYSQL_8
-from serving import Served, ask, command, serving
-from waiting import until, until_listening
+from helpers.commands import kvref
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8
+from helpers.serving import Served, ask, command, serving
+from helpers.waiting import until, until_listening
 
 from kvref.errors import printable
 from kvref.server.telemetry.logs import MAX_WARNINGS, PERIOD, Bound

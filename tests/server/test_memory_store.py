@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from serving import ask, serving
+from helpers.commands import kvref
+from helpers.serving import ask, serving
 
 # Requirements that the demo table is enough for.
 CORE = ("KV-CORE-*", "KV-PARSE-*", "KV-FLAG-*", "KV-SET-*", "KV-ARITH-*", "KV-MGET-*", "KV-FLUSH-*", "KV-META-*")
 MORE = ("KV-MG-*", "KV-MS-*", "KV-MD-*", "KV-MA-*", "KV-BINFRAME-*", "KV-BINGET-*", "KV-BINSTORE-*", "KV-BINARITH-*")
-
-
-def kvref(*arguments: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "kvref", *arguments]
-    return subprocess.run(words, capture_output=True, text=True, timeout=200, check=False)
 
 
 @pytest.mark.programs
@@ -24,7 +18,7 @@ def test_it_conforms(tmp_path: Path) -> None:
     patterns = [word for each in (*CORE, *MORE) for word in ("--only", each)]
     with serving("memory://") as served:
         address = f"127.0.0.1:{served.port}"
-        judged = kvref("conform", address, "--allow-destructive", *patterns, "--report", str(tmp_path))
+        judged = kvref("conform", address, "--allow-destructive", *patterns, "--report", tmp_path, timeout=200)
     assert judged.returncode == 0, judged.stdout + judged.stderr
     holds = int(judged.stdout.partition(f"{address} as kvref: ")[2].partition(" holds")[0])
     assert holds > 400, judged.stdout

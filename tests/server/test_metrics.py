@@ -13,11 +13,11 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from database import database_or_skip, stopped
-from http_client import AT, fetch, metrics, port_of, wait_for_health
-from live import MYSQL_8
-from serving import Served, ask, serving
-from waiting import until
+from helpers.database import database_or_skip, stopped
+from helpers.http_client import AT, fetch, metrics, port_of, wait_for_health
+from helpers.live import MYSQL_8
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until
 
 from kvref.server.telemetry.http import is_known_host
 from kvref.server.telemetry.metrics import MEMCACHED_ROWS, ROWS

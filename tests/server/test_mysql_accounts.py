@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner
-from database import database_or_skip, sql
-from live import MYSQL_8, missing_skips
-from serving import ask, serving
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8, missing_skips
+from helpers.serving import ask, serving
 
 from kvref.cli import main
 from kvref_testbed import targets

@@ -9,9 +9,10 @@ from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import pytest
-from database import database_or_skip, kvref, map_table, sql, until_one_waits, until_rows
-from live import MYSQL_8
-from serving import Served, ask, serving
+from helpers.commands import kvref
+from helpers.database import database_or_skip, map_table, sql, until_one_waits, until_rows
+from helpers.live import MYSQL_8
+from helpers.serving import Served, ask, serving
 
 from kvref_testbed.targets import SQLServer
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 
 import pytest
-from database import database_or_skip, sql
-from live import MYSQL_8
-from serving import ask, serving
-from waiting import until
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8
+from helpers.serving import ask, serving
+from helpers.waiting import until
 
 from kvref_testbed.targets import SQLServer
 

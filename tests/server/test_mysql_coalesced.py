@@ -8,15 +8,15 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8, MYSQL_9
+from helpers.serving import Served, serving
 from server.at_once import Crowd, common_statements, got, put
-from serving import Served, serving
 
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
-SERVERS = [MYSQL_8, "mysql-9.7", "mariadb"]
+SERVERS = [MYSQL_8, MYSQL_9, "mariadb"]
 ROUNDS = int(os.environ.get("KVREF_ROUNDS", "150"))
 NOT_A_NUMBER = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 

@@ -11,16 +11,16 @@ from contextlib import closing, suppress
 
 import pymysql
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8, MYSQL_9
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until, until_equal, until_risen
 from server.at_once import Crowd, answer, common_statements, got, put
-from serving import Served, ask, serving
-from waiting import until, until_equal, until_risen
 
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
-SERVERS = [MYSQL_8, "mysql-9.7", "mariadb"]
+SERVERS = [MYSQL_8, MYSQL_9, "mariadb"]
 
 
 @pytest.fixture(scope="module", params=SERVERS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
-from serving import ask, serving
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8
+from helpers.serving import ask, serving
 
 from kvref_testbed.targets import SQLServer
 

@@ -10,10 +10,10 @@ from functools import partial
 from threading import Event
 
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
-from serving import ask, serving
-from waiting import until
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8
+from helpers.serving import ask, serving
+from helpers.waiting import until
 
 from kvref import profiles
 from kvref.engine.operations import LoadMapping

@@ -11,13 +11,13 @@ from contextlib import ExitStack, closing, suppress
 
 import pymysql
 import pytest
-from database import database_or_skip, map_table, sql, stopped, until_one_waits, until_rows
-from live import MYSQL_8
-from proxy import proxy_to
+from helpers.database import database_or_skip, map_table, sql, stopped, until_one_waits, until_rows
+from helpers.live import MYSQL_8
+from helpers.proxy import proxy_to
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until
 from server.conversations import Frame, Peer
 from server.writers import UNKNOWN
-from serving import Served, ask, serving
-from waiting import until
 
 from kvref_testbed.targets import SQLServer
 
@@ -64,19 +64,28 @@ def together(served: Served, clients: int, data: bytes) -> list[bytes]:
         return list(pool.map(one, [served.connect() for _ in range(clients)]))
 
 
-def test_a_connection_that_was_refused_a_write_is_replaced(database: SQLServer, served: Served) -> None:
-    connections = "SELECT id FROM information_schema.processlist WHERE user = 'kv'"
+def test_connections_to_a_server_that_has_refused_a_write_are_replaced(database: SQLServer, served: Served) -> None:
+    def connections() -> set[tuple[int]]:
+        return {*sql(database, "SELECT id FROM information_schema.processlist WHERE user = 'kv'")}
+
     with served.connect() as client:
-        assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
-        before = {*sql(database, connections)}
+        for _ in range(2):  # the first one may take another connection than those behind it
+            assert ask(client, b"set n 0 0 1\r\n0\r\n") == b"STORED\r\n"
+        writing = connections()
+        for _ in range(2):
+            assert ask(client, b"get AA\r\n") == HELLO
+        reading = connections() - writing
+        assert reading
         sql(database, "SET GLOBAL read_only = 1")
         try:
             assert ask(client, b"set n 0 0 1\r\n1\r\n").startswith(b"SERVER_ERROR 1290 ")
         finally:
             sql(database, "SET GLOBAL read_only = 0")
         assert ask(client, b"set n 0 0 1\r\n1\r\n") == b"STORED\r\n"
+        assert ask(client, b"get AA\r\n") == HELLO
         # The address may lead to another server by now.
-        until(lambda: before - {*sql(database, connections)}, seconds=20)
+        until(lambda: writing - connections(), seconds=20)
+        until(lambda: not reading & connections(), seconds=20)
 
 
 @pytest.mark.parametrize("how", ["killed", "idle for too long"])

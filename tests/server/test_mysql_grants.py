@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
-from serving import ask, serving
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8
+from helpers.serving import ask, serving
 
 from kvref.cli import main
 from kvref_testbed.targets import SQLServer
@@ -127,10 +127,10 @@ def test_columns_that_the_account_does_not_see(database: SQLServer, dsn: str) ->
                 in row["fault"]
             )
             sql(database, f"GRANT SELECT ON {TABLE} TO {USER}")
-            with serving(dsn) as served:
-                line = served.wait_for(f"the column {hidden} of `test`.`part`").rstrip()
-            granted(database, line)
             with serving(dsn) as served, served.connect() as client:
+                line = served.wait_for(f"the column {hidden} of `test`.`part`").rstrip()
+                granted(database, line)
+                served.reload()
                 assert ask(client, b"set @@part.a 7 0 1\r\nx\r\n").startswith(b"SERVER_ERROR 1143 INSERT")
             sql(database, f"REVOKE ALL, GRANT OPTION FROM {USER}", f"GRANT SELECT ON innodb_memcache.* TO {USER}")
         # What no row of containers names may be hidden, and the definition of the table.
@@ -143,6 +143,49 @@ def test_columns_that_the_account_does_not_see(database: SQLServer, dsn: str) ->
         assert row["not_cached"].endswith(f": GRANT SELECT ON `test`.`part` TO {USER}")
     finally:
         sql(database, "DROP TABLE test.part", "DELETE FROM innodb_memcache.containers WHERE name = 'part'")
+
+
+def test_a_reload_sees_what_was_granted_and_created_since(database: SQLServer, dsn: str) -> None:
+    """No reading of a table outlives a reload, and no connection: MySQL grants globally, and roles, to later log-ins."""
+    mariadb = "MariaDB" in sql(database, "SELECT VERSION()")[0][0]
+    row = "'late', 'late', 'late', 'k', 'v', 'f', '0', '0', 'PRIMARY'"
+    sql(database, f"INSERT INTO innodb_memcache.containers VALUES ({row})", f"GRANT SELECT ON {TABLE} TO {USER}")
+    sql(database, "CREATE ROLE late", "GRANT ALL ON *.* TO late", f"GRANT late TO {USER}")
+    write = b"set @@late.a 7 0 1\r\nx\r\n"
+    every, seen = "SELECT, INSERT, UPDATE, DELETE", "SELECT (k, v), INSERT (k, v), UPDATE (k, v)"
+    late, none = (f"SET DEFAULT ROLE {role} {'FOR' if mariadb else 'TO'} {USER}" for role in ("late", "NONE"))
+    for options in ((), ("--workers", "2"), ("--set", "daemon_memcached_w_batch_size=3")):
+        sql(database, "CREATE DATABASE late")
+        with serving(dsn, *options) as served:
+            with served.connect() as client:
+                assert ask(client, b"set @@odd.a 0 0 1\r\nx\r\n").startswith(b"SERVER_ERROR 1142 "), options
+            for missing, then, reply in (
+                ("", f"GRANT ALL ON late.* TO {USER}", b"NOT_FOUND\r\n"),
+                (
+                    "there is no table late.late",
+                    "CREATE TABLE late.late (k VARCHAR(9) PRIMARY KEY, v INT)",
+                    b"CLIENT_ERROR ",
+                ),
+                ("", "ALTER TABLE late.late MODIFY v VARCHAR(9), ADD f INT", b"STORED\r\n"),
+                ("", f"REVOKE ALL ON late.* FROM {USER}", b"NOT_FOUND\r\n"),
+                ("", f"GRANT {seen}, DELETE ON late.late TO {USER}", b"NOT_FOUND\r\n"),
+                ("not look at the column f", f"GRANT SELECT (f) ON late.late TO {USER}", b"SERVER_ERROR 1143 UPDATE"),
+                ("may not INSERT, UPDATE", f"GRANT INSERT (f), UPDATE (f) ON late.late TO {USER}", b"STORED\r\n"),
+                ("", f"REVOKE SELECT (f), INSERT (f), UPDATE (f) ON late.late FROM {USER}", b"NOT_FOUND\r\n"),
+                ("not look at the column f", f"GRANT {every} ON *.* TO {USER}", b"STORED\r\n"),
+                ("", f"REVOKE {every} ON *.* FROM {USER}", b"NOT_FOUND\r\n"),
+                ("not look at the column f", late, b"STORED\r\n"),
+                ("", none, b"NOT_FOUND\r\n"),
+            ):
+                assert not missing or any(missing in line for line in served.log), (options, then)
+                sql(database, then)
+                served.reload()
+                with served.connect() as client:
+                    assert ask(client, write).startswith(reply), (options, then)
+        sql(database, "DROP DATABASE late", f"REVOKE ALL, GRANT OPTION FROM {USER}")
+        sql(database, f"GRANT SELECT ON innodb_memcache.* TO {USER}", f"GRANT SELECT ON {TABLE} TO {USER}")
+        sql(database, f"GRANT late TO {USER}")
+    sql(database, "DELETE FROM innodb_memcache.containers WHERE name = 'late'", "DROP ROLE late")
 
 
 def test_the_profile_decides_which_columns_are_written(database: SQLServer, dsn: str) -> None:

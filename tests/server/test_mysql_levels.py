@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 
 import pytest
-from database import database_or_skip, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8
+from helpers.serving import ask as serving_ask
+from helpers.serving import ask_gets
 from server.at_once import common_statements, got, put, serving_without_pauses
 from server.conversations import Peer
-from serving import ask as serving_ask
-from serving import ask_gets
 
 from kvref_testbed.targets import SQLServer
 

@@ -11,10 +11,10 @@ from contextlib import ExitStack, closing
 
 import pymysql
 import pytest
-from database import database_or_skip, sql
-from live import MYSQL_8
-from serving import Served, serving
-from waiting import until_risen
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8
+from helpers.serving import Served, serving
+from helpers.waiting import until_risen
 
 from kvref_conformance.stateful.concurrency.linearizability import Operation, longest_order
 from kvref_testbed.targets import SQLServer

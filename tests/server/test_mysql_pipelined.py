@@ -11,12 +11,12 @@ from contextlib import ExitStack, closing
 from threading import Thread
 
 import pytest
-from database import database_or_skip, map_table, sql, stopped
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql, stopped
+from helpers.live import MYSQL_8
+from helpers.serving import Served, serving
+from helpers.waiting import until
 from server.at_once import common_statements, got, put
 from server.conversations import Peer
-from serving import Served, serving
-from waiting import until
 
 from kvref.server.executors.mysql.executor import LOOK_EVERY
 from kvref_testbed.targets import SQLServer

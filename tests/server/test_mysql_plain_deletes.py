@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8, MYSQL_9
+from helpers.serving import ask, serving
 from server.at_once import Crowd, crowd_of_readers
-from serving import ask, serving
 
 from kvref_testbed.targets import SQLServer
 
@@ -22,7 +22,7 @@ KEYS = [f"k{number:02d}" for number in range(CLIENTS)]
 TOGETHER = "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'DELETE FROM%%IN (%%,%%'"
 
 
-@pytest.fixture(scope="module", params=[MYSQL_8, "mysql-9.7", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, MYSQL_9, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         sql(server, "SET GLOBAL log_output = 'TABLE'")

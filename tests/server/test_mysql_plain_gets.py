@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8
+from helpers.serving import Served, serving
+from helpers.serving import ask as serving_ask
+from helpers.waiting import until
 from server.at_once import answer
-from serving import Served, serving
-from serving import ask as serving_ask
-from waiting import until
 
 from kvref_testbed.targets import SQLServer
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip, map_table, sql, stopped
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql, stopped
+from helpers.live import MYSQL_8, MYSQL_9
+from helpers.serving import serving
 from server.at_once import Crowd, crowd_of_readers, got, put
-from serving import serving
 
 from kvref_testbed.targets import SQLServer
 
@@ -19,7 +19,7 @@ CLIENTS = 24
 KEYS = [f"k{number:02d}" for number in range(CLIENTS)]
 
 
-@pytest.fixture(scope="module", params=[MYSQL_8, "mysql-9.7", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, MYSQL_9, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         sql(server, "SET GLOBAL log_output = 'TABLE'")

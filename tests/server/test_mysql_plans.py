@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
-from database import database_or_skip, map_table, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, map_table, sql
+from helpers.live import MYSQL_8
+from helpers.serving import Served
 from server.at_once import serving_without_pauses
-from serving import Served
 
 from kvref_testbed.targets import SQLServer
 
@@ -94,6 +94,31 @@ def test_a_locked_row_delays_only_what_follows_it_on_its_connection(database: SQ
             assert ask(other, put("c", "1") + b"get c\r\n", 2) == STORED + b"VALUE c 0 1\r\n1\r\nEND\r\n"
             cursor.execute("COMMIT")
         assert said(client, 5) == STORED + b"10\r\n" + STORED + b"11\r\nVALUE b 0 1\r\n2\r\nEND\r\n"
+
+
+def test_gets_that_lock_share_a_statement_and_wait_for_their_own_rows_alone(
+    database: SQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KVREF_PATH", "plan")
+    with (
+        serving_without_pauses(database, "--set", "innodb_api_trx_level=3") as served,
+        served.connect() as client,
+        served.connect() as other,
+        closing(database.connect(60)) as holder,
+    ):
+        assert ask(client, put("a", "0") + put("b", "1"), 2) == STORED * 2
+        sql(database, "SET GLOBAL general_log = ON")
+        assert ask(client, b"get a\r\nget b\r\nget none\r\n", 3).count(b"VALUE") == 2
+        assert logged(database, "SELECT CAST", "START TRANSACTION") == [1, 0]
+        with holder.cursor() as cursor:
+            cursor.execute("BEGIN")
+            cursor.execute("UPDATE test.demo_test SET c2 = '9' WHERE c1 = 'a'")
+            client.sendall(b"get b\r\nget none a b\r\nget a\r\nget b\r\n")
+            assert ask(other, b"get b\r\n", 1) == b"VALUE b 0 1\r\n1\r\nEND\r\n"
+            cursor.execute("COMMIT")
+        a, b = b"VALUE a 0 1\r\n9\r\n", b"VALUE b 0 1\r\n1\r\n"
+        assert said(client, 4) == b + b"END\r\n" + a + b + b"END\r\n" + a + b"END\r\n" + b + b"END\r\n"
+    sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
 
 
 def test_a_row_that_the_table_refuses_fails_its_command_alone(database: SQLServer, served: Served) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from database import database_or_skip, sql
-from live import MYSQL_8
-from serving import ask, serving
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8, MYSQL_9
+from helpers.serving import ask, serving
 
 from kvref.cli import main
 from kvref_testbed.targets import SQLServer
@@ -33,7 +33,7 @@ def statements() -> list[str]:
     return [each.replace("'...'", f"'{PASSWORD}'") for each in found]
 
 
-@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb", "mysql-9.7"])
+@pytest.fixture(scope="module", params=[MYSQL_8, "mariadb", MYSQL_9])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param) as server:
         yield server

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from database import database_or_skip, sql
-from serving import ask, serving
+from helpers.database import database_or_skip, sql
+from helpers.serving import ask, serving
 
 from kvref_testbed.targets import SQLServer
 

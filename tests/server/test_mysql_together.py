@@ -9,10 +9,10 @@ from typing import Any
 
 import pymysql
 import pytest
-from database import database_or_skip, sql
-from live import MYSQL_8
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8
+from helpers.serving import Served, ask
 from pymysql.constants import ER
-from serving import Served, ask
 
 from kvref_testbed.targets import SQLServer
 

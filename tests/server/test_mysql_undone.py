@@ -12,18 +12,18 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import pytest
-from database import database_or_skip, sql
-from live import MYSQL_8
-from proxy import PING, Proxy, proxy_to
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8, MYSQL_9
+from helpers.proxy import PING, Proxy, proxy_to
+from helpers.serving import Served, ask, serving
 from server.at_once import Crowd, answer, put
-from serving import Served, ask, serving
 
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
 
-@pytest.fixture(scope="module", params=[MYSQL_8, "mysql-9.7", "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, MYSQL_9, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param, ("--innodb-rollback-on-timeout=ON",)) as server:
         sql(server, "CREATE USER 'kv'@'%'", "GRANT ALL ON *.* TO 'kv'@'%'")

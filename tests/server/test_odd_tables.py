@@ -10,8 +10,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from live import sql_server_or_skip
-from serving import ask, serving
+from helpers.live import sql_server_or_skip
+from helpers.serving import ask, serving
 
 from kvref_testbed.targets.servers import SQLServer
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
@@ -11,20 +9,16 @@ from typing import Any
 
 import pymysql
 import pytest
-from live import MYSQL_8, missing_skips
-from serving import Served, ask, serving
-from waiting import until_equal
+from helpers.commands import kvref
+from helpers.live import MYSQL_8, missing_skips
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until_equal
 
 from kvref_testbed import targets
 from kvref_testbed.targets.servers import SQLServer
 
 pytestmark = pytest.mark.live
 HELLO = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
-
-
-def kvref(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kvref", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment or None)
 
 
 def sql(database: SQLServer, *statements: str) -> list[tuple[Any, ...]]:

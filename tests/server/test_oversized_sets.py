@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from serving import ask, serving
+from helpers.serving import ask, serving
 
 SET = b"set AA 0 0 3\r\nold\r\n"
 REFUSED = b"SERVER_ERROR object too large for cache"

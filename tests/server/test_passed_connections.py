@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import re
@@ -14,9 +15,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from helpers.serving import Served, ask, serving, sockets, until_read, workers
+from helpers.waiting import until
+from server.in_process import InProcess, turns_until
 from server.listeners.talk import authority, frame, trusting
-from serving import Served, ask, serving, sockets, until_read, workers
-from waiting import until
+
+from kvref.server.listeners.listener import Listener
+from kvref.server.passed import Passed
 
 TWO = ("--workers", "2")
 ROW = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
@@ -111,6 +116,58 @@ def test_the_binary_protocol_goes_on(served: Served, client: socket.socket) -> N
     until(lambda: both(served) == (first + 1, second - 1))
     client.sendall(frame(0x00, b"AA"))
     assert client.recv(4096).endswith(b"HELLO, HELLO")
+
+
+def test_connections_without_a_batch_stay_when_a_flush_commits_those_of_others(tmp_path: Path) -> None:
+    with (
+        serving(tmp_path / "x.sqlite", *TWO, "--profile", "mysql-5.6") as served,
+        served.connect(),
+        of_second(served) as client,
+        served.connect(),
+        of_second(served) as silent,
+        served.connect(),
+        of_second(served) as reader,
+    ):
+        first, second = both(served)
+        exchange(reader, b"get AA\r\n", ROW)
+        exchange(client, b"get AA\r\nflush_all\r\n", ROW + b"OK\r\n")  # a flush in front would move before it
+        until(lambda: both(served)[0] > first)
+        silent.sendall(frame(0x00, b"AA"))
+        assert silent.recv(4096).endswith(b"Not found")
+        exchange(reader, b"get AA\r\n", b"END\r\n")
+        assert both(served) == (first + 1, second - 1)
+
+
+@pytest.mark.parametrize(("profile", "openings"), [("kvref", (b"SS", b"PROX", b"*1")), ("mysql-5.6", ())])
+def test_a_connection_stays_until_its_first_bytes_decide_the_protocol(
+    tmp_path: Path, profile: str, openings: tuple[bytes, ...]
+) -> None:
+    moved: list[bytes] = []
+
+    def pass_on(_: int, __: Listener, passed: Passed) -> bool:
+        moved.append(passed.pending)
+        return False
+
+    async def play() -> None:
+        process = InProcess(tmp_path / "file", profile)
+        process.server.pass_on = pass_on
+        async with process.clients(5) as (writer, silent, *others):
+            await turns_until(lambda: len(process.server.connections) == 5)
+            process.disk.clear()
+            for each, opening in zip(others, openings, strict=False):
+                await each.deliver(opening)
+            await writer.deliver(b"get k\r\nset k 0 0 1\r\nv\r\nge")
+            await turns_until(lambda: process.syncs)
+            for each in process.server.connections:
+                each.resume_writing()  # as any event, it lets a connection wait for the commit of another one
+            process.disk.set()
+            await turns_until(lambda: moved)
+            assert await writer.heard(2) == b"END\r\nSTORED\r\n"
+            await silent.send(frame(0x00, b"AA"))
+            assert (await silent.some()).endswith(b"HELLO, HELLO")
+
+    asyncio.run(play())
+    assert moved == [b"ge"]
 
 
 def test_the_mapping_stays_bound_unless_it_is_gone(served: Served, client: socket.socket) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.serving import serving
 from server.listeners.talk import frame, held
-from serving import serving
 
 WIDE = b"v" * 1025
 SET = 0x01

@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from helpers.serving import ask, serving
 from server.in_process import Client, InProcess, turns_until
-from serving import ask, serving
 
 from kvref.engine.mapping import Directory
 from kvref.errors import ConfigError, StoreError

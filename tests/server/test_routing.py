@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -53,6 +54,13 @@ class Executor:
         self.later = False  # it answers when `go_on` is called
         self.left: Callable[[], object] = lambda: None  # what happens between its part of a command and the reply
         self.change: Callable[[], None] = lambda: None  # what another program does before a command is there
+
+    @property
+    def plans(self) -> bool:
+        return self._name == "two"
+
+    def planner(self, transaction: str, session: object, wire_rules: object) -> tuple[str, object, object]:
+        return transaction, session, wire_rules
 
     def begin(self, reads: str = "") -> str:
         self._log.append(f"{self._name}: begin {reads}".rstrip())
@@ -131,6 +139,15 @@ def test_each_operation_goes_to_the_store_of_its_mapping_and_a_commit_to_all() -
     log: list[str] = []
     assert played(two_gets, Executor(log, "one"), Executor(log, "two")) == [Line(b"Lookup Lookup Commit")]
     assert log == ["one: begin", "one: Lookup", "two: begin", "two: Lookup", "two: Commit", "one: Commit"]
+
+
+def test_commands_are_planned_in_the_store_of_their_mapping() -> None:
+    routing: Any = router(Executor([], "one"), Executor([], "two"))
+    assert routing.plans
+    in_second = SimpleNamespace(plain_mapping=B)
+    assert routing.planner(routing.begin(), in_second, "rules") == ("two", in_second, "rules")
+    assert routing.planner(routing.begin(), SimpleNamespace(plain_mapping=None), "rules") is None
+    assert not router(Executor([], "one")).plans
 
 
 def test_an_executor_may_answer_later() -> None:

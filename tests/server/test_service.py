@@ -15,10 +15,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from http_client import fetch, wait_for_health
-from live import missing_skips
-from serving import Served, ask, command, running, serving
-from waiting import until_listening
+from helpers.http_client import fetch, wait_for_health
+from helpers.live import missing_skips
+from helpers.serving import Served, ask, command, running, serving
+from helpers.waiting import until_listening
 
 import kvref
 from kvref_testbed import targets

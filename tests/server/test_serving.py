@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from serving import Served, ask, serving
+from helpers.serving import Served, ask, serving
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from database import database_or_skip, sql
-from live import MYSQL_8, nightly
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8, nightly
+from helpers.serving import Served, ask, serving, until_read, until_state
+from helpers.waiting import until, until_risen
 from server.listeners.talk import authority, trusting
-from serving import Served, ask, serving, until_read, until_state
-from waiting import until, until_risen
 
 from kvref.server.server import DRAIN_SECONDS
 

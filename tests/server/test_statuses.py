@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from helpers.serving import serving
 from server.listeners.talk import frame, held
-from serving import serving
 
 pytestmark = pytest.mark.live
 

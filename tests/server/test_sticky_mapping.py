@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from database import database_or_skip, map_table
+from helpers.database import database_or_skip, map_table
+from helpers.serving import Served, ask, serving
+from helpers.waiting import until
 from server.test_several_stores import serving as serving_two
 from server.test_several_stores import sqlite_database
-from serving import Served, ask, serving
-from waiting import until
 
 OFF = ("--set", "sticky_mapping=0")
 CHANGED = "named the mapping other"

@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 
 import pytest
-from clocked import Clocked, clocked
-from database import database_or_skip
-from live import MYSQL_8, nightly
-from serving import Served, ask, serving
+from helpers.clocked import Clocked, clocked
+from helpers.database import database_or_skip
+from helpers.live import MYSQL_8, nightly
+from helpers.serving import Served, ask, serving
 
 from kvref.server.timeouts import AT_ONCE
 from kvref_testbed.targets import SQLServer

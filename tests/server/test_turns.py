@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from serving import serving
+from helpers.serving import serving
 
 from kvref.server.turns import Turns
 

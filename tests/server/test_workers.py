@@ -10,18 +10,18 @@ import sqlite3
 import ssl
 import struct
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from database import database_or_skip, sql
+from helpers.commands import kvref
+from helpers.database import database_or_skip, sql
+from helpers.serving import Served, ask, serving, sockets, workers
+from helpers.waiting import until
 from server.listeners.talk import authority, trusting
 from server.writers import SHARED, Writer, differences
-from serving import Served, ask, serving, sockets, workers
-from waiting import until
 
 TWO = ("--workers", "2")
 
@@ -219,8 +219,7 @@ REFUSED = [
 
 
 def kvref_serve(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kvref", "serve", "--listen", "127.0.0.1:0", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return kvref("serve", "--listen", "127.0.0.1:0", *arguments)
 
 
 @pytest.mark.parametrize(("arguments", "text"), REFUSED)
@@ -255,9 +254,8 @@ def test_a_memory_cache_is_refused_at_the_start_and_by_a_reload(served: Served, 
 
 
 def test_a_port_in_use(served: Served, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kvref", "serve", *TWO, "--create", "--store", f"sqlite:///{tmp_path}/y.sqlite"]
-    command += ["--listen", f"127.0.0.1:{served.port}"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    words = ("--create", "--store", f"sqlite:///{tmp_path}/y.sqlite", "--listen", f"127.0.0.1:{served.port}")
+    result = kvref("serve", *TWO, *words)
     assert result.returncode == 2
     assert "Address already in use: choose another --listen" in result.stderr
 
@@ -352,7 +350,8 @@ def test_signals_to_all_processes_are_the_parents_to_decide(served: Served) -> N
 
 @pytest.mark.nightly
 def test_a_drain_answers_commits_open_batches_and_ends() -> None:
-    batch = ("--set", "daemon_memcached_w_batch_size=10", "--set", "daemon_memcached_r_batch_size=10")
+    settings = ("daemon_memcached_w_batch_size=10", "daemon_memcached_r_batch_size=10", "innodb_api_trx_level=0")
+    batch = [word for each in settings for word in ("--set", each)]
     with database_or_skip("mysql-8.0") as database:
         with serving(f"{database.dsn}?connections=8", *TWO, *batch) as served, clients(served, 4) as many:
             for number, client in enumerate(many):

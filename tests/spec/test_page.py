@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import browser
 import pytest
+from helpers import browser
 
 from kvref.specification import requirements
 from kvref_conformance.spec import page

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from waiting import until
+from helpers.commands import kvref
+from helpers.waiting import until
 
 from kvref_testbed.targets.ports import free_port
 
@@ -38,7 +39,7 @@ def accepts(port: int) -> bool:
 def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, int]]:
     """Yield the folder of a kit whose server is kvref, and the port; the server is started by `restart.sh`."""
     folder, port = tmp_path / "kit", free_port()
-    subprocess.run([sys.executable, "-m", "kvref", "implement", str(folder)], check=True, timeout=60)
+    assert kvref("implement", folder).returncode == 0
     monkeypatch.setenv("PYTHON", sys.executable)
     monkeypatch.setenv("PORT", str(port))
     (folder / "server").write_text(SERVER)
@@ -65,11 +66,8 @@ def test_a_server_is_judged_with_the_scripts_of_the_kit(kit: tuple[Path, int]) -
         "--profile",
         "kvref",
     ]
-    subprocess.run(
-        [sys.executable, "-m", "kvref", "conform", *words, *scripts, *only, "--report", str(folder / "report")],
-        check=True,
-        timeout=120,
-    )
+    judged = kvref("conform", *words, *scripts, *only, "--report", folder / "report", timeout=120)
+    assert judged.returncode == 0, judged.stdout + judged.stderr
     lines = map(json.loads, (folder / "report" / "report.jsonl").read_text(encoding="utf-8").splitlines())
     verdicts = Counter(each["verdict"] for each in lines if set(each.get("requirements", ())) & set(cases))
     assert verdicts.keys() == {"holds"}

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from desk import Desk
+from helpers.desk import Desk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

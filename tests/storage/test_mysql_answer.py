@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pymysql
 import pytest
-from live import MYSQL_8, sql_server_or_skip
+from helpers.live import MYSQL_8, sql_server_or_skip
 from pymysql.connections import Connection
 from pymysql.constants import CR
 from pymysql.cursors import Cursor

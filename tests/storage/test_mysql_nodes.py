@@ -7,19 +7,20 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pymysql
 import pytest
-from database import sql
-from live import sql_server_or_skip
+from helpers.database import sql
+from helpers.live import sql_server_or_skip
+from helpers.waiting import until, until_risen
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
-from waiting import until, until_risen
 
 from kvref import profiles
 from kvref.errors import ConfigError, StoreError
+from kvref.storage.mysql import cluster
 from kvref.storage.mysql.cluster import Nodes
 from kvref.storage.mysql.login import parse
 from kvref.storage.mysql.store import MySQLStore
@@ -115,10 +116,27 @@ def test_who_is_refused_a_write_goes_to_one_that_takes_it(first: SQLServer, seco
         with closing(nodes.connect(LOCK_WAIT)) as now, read_only(first, second):
             assert not nodes.writes_elsewhere(now)
             assert not nodes.left(now)
-    with nodes_of(first.port) as nodes, closing(nodes.connect(LOCK_WAIT)) as connection, read_only(first):
-        assert not nodes.left(connection)
-        assert not nodes.writes_elsewhere(connection)
-        assert nodes.left(connection)
+
+
+def test_all_connections_to_an_only_server_are_left_when_it_refuses_a_write(
+    first: SQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "LOOK_EVERY", 1e9)  # seconds
+    with nodes_of(first.port) as nodes, ExitStack() as stack:
+
+        def two() -> list[Connection[Cursor]]:
+            return [stack.enter_context(closing(nodes.connect(LOCK_WAIT))) for _ in range(2)]
+
+        before = two()
+        assert not any(map(nodes.left, before))
+        assert not nodes.writes_elsewhere(before[0])
+        assert all(map(nodes.left, before))
+        now = two()
+        assert not nodes.writes_elsewhere(now[0])
+        assert [*map(nodes.left, now)] == [True, False]
+        monkeypatch.setattr(cluster, "LOOK_EVERY", 0.0)
+        assert not nodes.writes_elsewhere(now[0])
+        assert all(map(nodes.left, now))
 
 
 def test_one_that_becomes_read_only_is_left(first: SQLServer, second: SQLServer) -> None:

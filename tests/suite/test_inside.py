@@ -16,7 +16,7 @@ BUDGET: dict[str, dict[str, int]] = {
     "tests/fuzz/test_parsers.py": {"replaced": 1},
     "tests/protocol/test_command_table.py": {"replaced": 3},
     "tests/protocol/test_plain.py": {"path": 3},
-    "tests/row_cache_defects.py": {"path": 2, "private": 23, "replaced": 19},
+    "tests/server/row_cache/defects.py": {"path": 2, "private": 23, "replaced": 19},
     "tests/server/in_process.py": {"replaced": 1},
     "tests/server/test_batch_queue.py": {"path": 1},
     "tests/server/test_execution.py": {"path": 2},

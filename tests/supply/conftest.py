@@ -15,7 +15,7 @@ from supply.locked import CI
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Path]]:
     """Return wheel and sdist of each distribution of the last commit, built by `.ci/build`, which compares two builds."""
     out = tmp_path_factory.mktemp("dist")
-    environment = {**os.environ, "PYTHON": sys.executable}
+    environment = {**os.environ, "CI_PYTHON": sys.executable}
     done = subprocess.run(
         ["bash", str(CI / "build"), str(out)], env=environment, capture_output=True, text=True, check=False
     )

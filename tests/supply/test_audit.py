@@ -1,4 +1,4 @@
-"""`.ci/audit` distinguishes a lock without vulnerabilities, one with some, and a service that does not answer."""
+"""`.ci/lock audit` distinguishes a lock without vulnerabilities, one with some, and a service that does not answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from supply.locked import CI, licences
 
-KNOWN = "jinja2==2.4.1"  # a vulnerable release, by which .ci/audit checks that a service has data
+KNOWN = "jinja2==2.4.1"  # a vulnerable release, by which .ci/lock audit checks that a service has data
 
 
 @contextmanager
@@ -49,7 +49,7 @@ def service(*vulnerable: str) -> Iterator[str]:
 
 
 def audit(url: str) -> subprocess.CompletedProcess[str]:
-    command = ["bash", str(CI / "audit"), "--vulnerability-service", "osv", "--osv-url", url]
+    command = ["bash", str(CI / "lock"), "audit", "--vulnerability-service", "osv", "--osv-url", url]
     return subprocess.run(command, env=dict(os.environ), capture_output=True, text=True, check=False)
 
 

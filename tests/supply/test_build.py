@@ -87,7 +87,7 @@ def test_a_difference_is_told(tmp_path: Path) -> None:
         f'#!/bin/sh\nfor source; do :; done\n[ "$2" != build ] || echo "# $$" >> "$source/kvref/errors.py"\nexec {sys.executable} "$@"\n'
     )
     python.chmod(0o755)
-    environment = {**os.environ, "PYTHON": str(python)}
+    environment = {**os.environ, "CI_PYTHON": str(python)}
     done = subprocess.run(
         ["bash", str(CI / "build"), str(tmp_path / "out")], env=environment, capture_output=True, text=True, check=False
     )

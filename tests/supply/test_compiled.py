@@ -41,7 +41,7 @@ def test_every_line_names_modules_and_the_last_one_counts(recipe: ModuleType) ->
 
 def test_a_module_that_is_gone_is_told(recipe: ModuleType) -> None:
     for gone in ("kvref/protocol/gone.py", "!kvref/protocol/gone.py"):
-        with pytest.raises(ValueError, match=r"gone\.py: mend \.ci/compiled\.txt"):
+        with pytest.raises(ValueError, match=r"gone\.py: correct \.ci/compiled\.txt"):
             recipe.modules(["kvref/protocol/*.py", gone])
 
 

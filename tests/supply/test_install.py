@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import serving
+from helpers import serving
 from packaging.requirements import Requirement
 from supply.locked import ROOT, licences
 

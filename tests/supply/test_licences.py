@@ -54,4 +54,4 @@ def test_the_exceptions_are_needed() -> None:
 def test_the_page_is_as_written() -> None:
     rows = {line for line in licences.page().splitlines() if line.startswith("|")}
     missing = rows - set(licences.FILE.read_text().splitlines())
-    assert not missing, f"run .ci/licences: {sorted(missing)}"
+    assert not missing, f"run .ci/lock licences: {sorted(missing)}"

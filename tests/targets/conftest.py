@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from live import missing_skips
+from helpers import commands
+from helpers.live import missing_skips
 
 from kvref_testbed import targets
 
@@ -35,10 +35,7 @@ def kvref(state: Path) -> Kvref:
     """Run `kvref target ...` in a process of its own; keyword arguments are environment variables."""
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "kvref", "target", *arguments]
-        return subprocess.run(
-            command, env=os.environ | environment, capture_output=True, text=True, timeout=120, check=False
-        )
+        return commands.kvref("target", *arguments, environment=os.environ | environment, timeout=120)
 
     return run
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from waiting import until
+from helpers.waiting import until
 
 from kvref.errors import TargetError
 from kvref_testbed.targets import QUIET

@@ -10,8 +10,8 @@ from typing import Any
 
 import psutil
 import pytest
-from live import missing_skips, target_or_skip
-from waiting import until_equal
+from helpers.live import missing_skips, target_or_skip
+from helpers.waiting import until_equal
 
 from kvref.errors import TargetError
 from kvref.storage.mysql.login import parse

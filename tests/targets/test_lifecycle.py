@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pymysql
 import pytest
-from live import nightly
-from waiting import until
+from helpers.live import nightly
+from helpers.waiting import until
 
 from kvref_testbed import targets
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
-from live import missing_skips, nightly, target_or_skip
-from waiting import until
+from helpers.live import missing_skips, nightly, target_or_skip
+from helpers.waiting import until
 
 from kvref.errors import TargetError
 from kvref_testbed import targets

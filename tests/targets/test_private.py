@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from live import nightly, target_or_skip
-from waiting import until
+from helpers.live import nightly, target_or_skip
+from helpers.waiting import until
 
 from kvref.errors import TargetError
 from kvref_testbed import targets

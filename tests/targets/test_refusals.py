@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref.cli import main
 from kvref.errors import TargetError

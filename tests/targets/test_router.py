@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +11,7 @@ from urllib.parse import urlsplit
 
 import pymysql
 import pytest
+from helpers.commands import kvref
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly, pytest.mark.usefixtures("state"), pytest.mark.timeout(300)]
 
@@ -40,8 +39,6 @@ def test_it_leads_to_the_primary_and_goes(kvref_json: Any, available: Callable[[
 def test_kvref_over_the_router_holds(available: Callable[[str], None], tmp_path: Path) -> None:
     available("mysql-router")
     words = ["conform", "--target", "kvref-mysql-router", "--only", "KV-MAP-*", "--report", str(tmp_path / "report")]
-    judged = subprocess.run(
-        [sys.executable, "-m", "kvref", *words], capture_output=True, text=True, timeout=240, check=False
-    )
+    judged = kvref(*words, timeout=240)
     assert judged.returncode == 0, judged.stdout + judged.stderr
     assert re.search(r"as kvref: [1-9]\d* holds", judged.stdout)

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import pymysql
 import pytest
-from live import MYSQL_8, sql_server_or_skip
-from waiting import until
+from helpers.live import MYSQL_8, sql_server_or_skip
+from helpers.waiting import until
 
 from kvref.errors import TargetError
 from kvref_testbed import targets

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from desk import Desk
+from helpers.desk import Desk
 
 from kvref.errors import ConfigError
 from kvref_conformance.connection import Reply

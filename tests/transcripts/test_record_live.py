@@ -13,8 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from live import missing_skips
-from waiting import until
+from helpers.commands import kvref
+from helpers.live import missing_skips
+from helpers.waiting import until
 
 from kvref.errors import SuiteError, TargetError
 from kvref_conformance import corpus
@@ -174,10 +175,6 @@ def test_a_plugin_server_is_that_of_a_plugin() -> None:
         pytest.fail("it was given")
 
 
-def kvref(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "kvref", "record", *map(str, arguments)]
-
-
 @pytest.fixture
 def scripts(tmp_path: Path) -> Path:
     with missing_skips(), targets.running("memcached"):
@@ -203,9 +200,7 @@ def test_the_command_merges_what_was_recorded(scripts: Path, tmp_path: Path) -> 
     before[0]["steps"][0]["got"] = {"8.0.33": "kept"}
     elsewhere = before[1] | {"id": "z-001"}
     out.write_text(json.dumps(before[0]) + "\n" + json.dumps(elsewhere) + "\n")
-    done = subprocess.run(
-        kvref(scripts, "--target", "memcached", "--out", out), capture_output=True, text=True, check=False
-    )
+    done = kvref("record", scripts, "--target", "memcached", "--out", out)
     assert done.returncode == 0, done.stderr
     assert "2 recorded, 0 failed" in done.stdout
     got = [each.steps[0].got for each in corpus.read(out).values()]
@@ -216,9 +211,7 @@ def test_the_command_merges_what_was_recorded(scripts: Path, tmp_path: Path) -> 
         {version: ["VALUE AA 8 12 ", {"cas": 1}, "\r\nHELLO, HELLO\r\nEND\r\n"]},
         {},
     ]
-    again = subprocess.run(
-        kvref(out, "--target", "memcached", "--missing"), capture_output=True, text=True, check=False
-    )
+    again = kvref("record", out, "--target", "memcached", "--missing")
     assert "1 recorded" in again.stdout
 
 
@@ -226,8 +219,9 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
     out = tmp_path / "out.jsonl"
     steps = ({"send": {"on": "a", "packets": ["get AA\r\n"]}}, {"pause": {"seconds": 3}})
     corpus.write(scripts, [script(*steps, id=f"x-{number:03}") for number in range(10)])
+    words = [sys.executable, "-m", "kvref", "record", str(scripts), "--target", "memcached", "--out", str(out)]
     with subprocess.Popen(
-        kvref(scripts, "--target", "memcached", "--out", out),
+        words,
         stderr=subprocess.DEVNULL,
         # A run started in the background inherits an ignored SIGINT; a person's Ctrl-C meets the default.
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no other thread runs here
@@ -253,6 +247,6 @@ def test_an_interrupt_keeps_what_was_recorded(scripts: Path, tmp_path: Path) -> 
     ],
 )
 def test_what_cannot_be_recorded_is_said(scripts: Path, arguments: list[str], said: str) -> None:
-    done = subprocess.run(kvref(scripts, *arguments), capture_output=True, text=True, check=False)
+    done = kvref("record", scripts, *arguments)
     assert done.returncode == 2
     assert re.search(said, done.stderr)

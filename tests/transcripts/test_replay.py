@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import missing_skips, target_or_skip
+from helpers.commands import kvref
+from helpers.live import missing_skips, target_or_skip
 
 from kvref_testbed import targets
 
@@ -38,8 +38,7 @@ def replay(tmp_path: Path) -> Run:
     """Return a function that runs `kvref replay` in an empty directory."""
 
     def run(*arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "kvref", "replay", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=timeout, check=False)
+        return kvref("replay", *arguments, folder=tmp_path, timeout=timeout)
 
     return run
 

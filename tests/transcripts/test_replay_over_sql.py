@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from live import MYSQL_8, sql_server_or_skip
+from helpers.live import MYSQL_8, sql_server_or_skip
 
 from kvref.cli import main
 

@@ -183,9 +183,14 @@ def _traced(dsn: str, settings: Sequence[str], path: str) -> Iterator[Traced]:
     for each in settings:
         words += ["--set", each]
     process = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=FILE.parents[2],
-        env=os.environ | {"KVREF_PATH": path},
-    )  # fmt: skip
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=FILE.parents[2],
+        env={**os.environ, "KVREF_PATH": path},
+    )
     try:
         server = Traced(process, _port(process))
         yield server

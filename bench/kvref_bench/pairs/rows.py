@@ -283,7 +283,7 @@ def _of_parts() -> tuple[Row, ...]:
 
 
 def _compiled() -> tuple[Row, ...]:
-    """Return what the build gains that `.ci/compiled` makes."""
+    """Return what the build gains that `.ci/build venv` makes."""
     get, write, many = _ours("get", 64), _ours("set", 64, depth=16), _ours("get", 64, multiget=100)
     of_sqlite = (
         ("mixed", "90 % get, 10 % set, 32 connections", Memcaslap(32, 0.9)),

@@ -262,7 +262,7 @@ def _compiled(python: Path | None) -> tuple[Path, str]:
         MissingError: none is given. BenchError: its kvref is not compiled.
     """
     if python is None:
-        raise MissingError("no compiled kvref: make one with `bash .ci/compiled VENV` and give --compiled VENV")
+        raise MissingError("no compiled kvref: make one with `bash .ci/build venv VENV` and give --compiled VENV")
     command = [str(python), "-P", "-m", "kvref", "--version"]
     version = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     if not version.endswith("compiled"):

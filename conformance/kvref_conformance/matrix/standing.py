@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DATA: Final = re.compile(r'<script[^>]* id="data">(.*?)</script>', re.DOTALL)
 MAX_NAMES: Final = 8
-FIX: Final = "bash .ci/standing"
+FIX: Final = "bash .ci/part standing"
 
 
 class _Data(TypedDict):

@@ -2,8 +2,8 @@
 
     python -m kvref_conformance.results DIR docs/reference/conformance-results.md
 
-reads DIR/TARGET/PROFILE/report.jsonl and DIR/TARGET/replay.json as `.ci/results` makes them, writes `over_sql.json`
-in this folder and fills that page between MARKS. Numbers are copied unchanged: nothing is judged here.
+reads DIR/TARGET/PROFILE/report.jsonl and DIR/TARGET/replay.json as `.ci/part results` makes them, writes
+`over_sql.json` in this folder and fills that page between MARKS. Numbers are copied unchanged: nothing is judged here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PATH: Final = Path(__file__).with_name("over_sql.json")
 PROFILES: Final = ("kvref", "mysql-8.0")
-MARKS: Final = ("<!-- results: written by .ci/results -->\n", "<!-- end of results -->\n")
+MARKS: Final = ("<!-- results: written by .ci/part results -->\n", "<!-- end of results -->\n")
 HEADS: Final = (
     "kvref over",
     *(f"suite, `{profile}`" for profile in PROFILES),
@@ -73,7 +73,7 @@ def _target(folder: Path) -> dict[str, Any]:
         try:
             found = report.read(folder / profile / report.NAME)
         except ReportError as error:
-            raise SuiteError(f"{error}, with .ci/results") from error
+            raise SuiteError(f"{error}, with .ci/part results") from error
         row["database"] = found.header["database"]
         row[f"suite {profile}"] = _suite(found.footer["totals"])
     replayed = _replayed(folder / "replay.json")
@@ -87,11 +87,11 @@ def _replayed(path: Path) -> tuple[Mapping[str, Any], ...]:
     try:
         found = documents.read_json(path)
     except OSError as error:
-        raise SuiteError(f"{path}: {error.strerror}: run .ci/results") from error
+        raise SuiteError(f"{path}: {error.strerror}: run .ci/part results") from error
     except DocumentError as error:
-        raise SuiteError(f"{path}: {error}: run .ci/results") from error
+        raise SuiteError(f"{path}: {error}: run .ci/part results") from error
     if fault := mismatch(found, _Replayed, "document"):
-        raise SuiteError(f"{path}: {fault}: run .ci/results")
+        raise SuiteError(f"{path}: {fault}: run .ci/part results")
     conversations: tuple[Mapping[str, Any], ...] = found["conversations"]
     return conversations
 

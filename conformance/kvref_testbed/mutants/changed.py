@@ -32,7 +32,7 @@ ROOT: Final = Path(__file__).parents[3]
 COMMITS: Final = 20
 # Two trials each, of about a second on a core; with the unbroken server about two minutes on two cores.
 MAX_CHOSEN: Final = 60
-# The first of each group and some toy servers, which the default tier runs too.
+# The first of each group and some toy servers; the default tier runs some of them.
 SAMPLE: Final = frozenset(next(iter(group)).name for group in GROUPS.values()) | {
     "flushes_nothing",
     "binds_nothing",

@@ -14,7 +14,7 @@ from kvref.engine.plans.plan import EXPIRY, HIT, VALUES, CachedRow, Parameters
 from kvref.engine.session import Session
 from kvref.engine.values import shown_flags, to_bytes
 from kvref.engine.verbs import store
-from kvref.protocol.fast_path import data_of, shown
+from kvref.protocol.fast_path import SHOWN, data_of
 
 EXPIRED: Final = ("get_expired",)
 
@@ -65,8 +65,10 @@ class Bound:
     def settle(self) -> None:
         """Add what the decided commands count to the counters of `stats`, and their accesses to the log."""
         if self.counted:
-            if len(self.counted) == 1:
-                self.counters.add(self.counted[0])
+            first = self.counted[0]
+            times = self.counted.count(first)
+            if times == len(self.counted):
+                self.counters.add(first, times)
             else:
                 for names, times in Counter(self.counted).items():
                     self.counters.add(names, times)
@@ -126,9 +128,9 @@ class Bound:
         if self.one_text and cells[0] is not None:
             cell = cells[0]
             data = cell if isinstance(cell, bytes) else to_bytes(cell)
-            return shown(word, shown_flags(flags), data), rowid, flags, cas, expiry, None
+            return SHOWN % (word, shown_flags(flags), len(data), data), rowid, flags, cas, expiry, None
         data = values.join_value(cells, self._separator)
-        return shown(word, shown_flags(flags), data), rowid, flags, cas, expiry, cells
+        return SHOWN % (word, shown_flags(flags), len(data), data), rowid, flags, cas, expiry, cells
 
     def parameters(self, cells: tuple[Cell, ...], flags: int | None, cas: int | None, expiry: int | None) -> Parameters:
         """Return the cells of a write, see `Parameters`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import CAS, HIT, CachedRow, Decision
+from kvref.engine.plans.plan import CAS, EXPIRY, HIT, CachedRow, Decision
 from kvref.protocol.fast_path import END, numbered, renamed
 
 FOUND = ("cmd_get", "get_hits")
@@ -49,7 +49,7 @@ class Retrieval:
     def _item(self, row: CachedRow, word: bytes) -> bytes:
         bound = self._bound
         hit = row[HIT]
-        if not hit or bound.expired(row):
+        if not hit or (row[EXPIRY] and bound.expired(row)):
             bound.counted.append(MISSED)
             return b""
         bound.counted.append(FOUND)

@@ -6,16 +6,18 @@ from typing import Any, Final, NoReturn
 
 from kvref.engine.accesses import Change
 from kvref.engine.counters import STORED_ITEM, counted
+from kvref.engine.operations import Cell
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, Decision, RemovedError
-from kvref.engine.values import RefusedError, shown_flags, to_bytes
+from kvref.engine.values import RefusedError, ascii_width, has_text, shown_flags
 from kvref.engine.verbs import store
 from kvref.protocol import commands as c
-from kvref.protocol.fast_path import shown
+from kvref.protocol.fast_path import SHOWN
 from kvref.protocol.replies import Status
 
 VERBS: Final = ("set", "add", "replace", "append", "prepend", "cas")
 MAX_FLAGS_KEPT: Final = 1 << 12  # contents of the flags column, by what clients have sent
+_STORED: Final = Change.STORED
 _OUTCOMES: Final = (Status.STORED, Status.NOT_STORED, Status.EXISTS, Status.NOT_FOUND)
 
 # A storage command: verb, flags, exptime, data, cas number, noreply.
@@ -39,6 +41,10 @@ class Storage:
         self._never = store.fit_time(bound.mapping, store.time_of(bound.session, 0, 0))
         self._names = {verb: _counted(verb) for verb in VERBS}
         self._stored = self._names["set"][Status.STORED] + STORED_ITEM
+        first = bound.mapping.values[0]
+        self._width = ascii_width(first) if bound.one_text else -1
+        self._has_text = has_text(first)
+        self._checks_appended = store.checks_numbers(bound.rules, "append")
 
     def set(self, row: CachedRow, word: bytes, command: Stored) -> Decision:
         """Decide a set, or a command whose condition holds."""
@@ -47,21 +53,21 @@ class Storage:
         if not row[HIT]:
             bound.key(word)  # a row proves its key
         expiry = self._expiry(exptime) if exptime else self._never
-        kept, seen = self._flags[flags] if flags in self._flags else self._fit_flags(flags)
+        kept, seen = self._flags.get(flags) or self._fit_flags(flags)
         cas = bound.next_cas()  # taken before the value is looked at (cas-017)
-        try:
-            cell = bound.value(data) if bound.one_text else None
-            cells = (cell,) if bound.one_text else bound.values_of(data)
-        except RefusedError as unfit:
-            self._refuse(row, verb, unfit)
-        bound.counted.append(self._stored)
-        bound.events.append((word, Change.STORED))
-        if isinstance(cell, str | bytes):
-            # Text is stored as it is, so that of the length of the data nothing is cut or converted.
-            content = data if len(cell) == len(data) else to_bytes(cell)
-            new: CachedRow = (shown(word, seen, content), row[ROWID], kept, cas, expiry, None)
+        new: CachedRow
+        cells: tuple[Cell, ...]
+        if len(data) <= self._width and data.isascii():
+            cells = (data.decode("ascii") if self._has_text else data,)
+            new = SHOWN % (word, seen, len(data), data), row[ROWID], kept, cas, expiry, None
         else:
+            try:
+                cells = bound.values_of(data)
+            except RefusedError as unfit:
+                self._refuse(row, verb, unfit)
             new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
+        bound.counted.append(self._stored)
+        bound.events.append((word, _STORED))
         reply = b"" if quiet else b"STORED\r\n"
         if bound.all_mapped:
             return reply, new, (*cells, kept, cas, expiry)
@@ -91,7 +97,8 @@ class Storage:
         bound, session, mapping = self._bound, self._session, self._mapping
         if not row[HIT]:
             bound.key(word)
-        store.check_numbers(session, mapping, _record(command, word), bound.now)
+        if self._checks_appended:
+            store.check_numbers(session, mapping, _record(command, word), bound.now)
         unmet = self._unmet(row, verb, number)
         if unmet is not None:
             return self._refused(verb, unmet, quiet=quiet)
@@ -99,16 +106,17 @@ class Storage:
         if self._rules.append_takes_request:
             kept = store.fit_flags(mapping, flags)
             expiry = store.fit_time(mapping, store.time_of(session, exptime, bound.now, from_now=True))
-        cells = store.appended(session, mapping, verb, flags, data, bound.cells(row))
+        cells = store.appended(session, mapping, verb, flags, data, bound.cells(row), bound.values_of)
         cas = bound.next_cas()
         bound.counted.append(self._names[verb][Status.STORED] + STORED_ITEM)
         bound.events.append((word, Change.STORED))
         new = bound.row(word, cells, row[ROWID], kept, cas, expiry)
-        return b"" if quiet else b"STORED\r\n", new, bound.parameters(cells, kept, cas, expiry)
+        parameters = (*cells, kept, cas, expiry) if bound.all_mapped else bound.parameters(cells, kept, cas, expiry)
+        return b"" if quiet else b"STORED\r\n", new, parameters
 
     def _unmet(self, row: CachedRow, verb: str, number: int) -> Status | None:
         """Return the reply to a command whose condition does not hold, None where it holds; see `store.refusal`."""
-        present = bool(row[HIT]) and not self._bound.hides(row)
+        present = bool(row[HIT]) and not (row[EXPIRY] and self._bound.hides(row))
         unmet = store.unmet(self._session, verb, present, row[CAS], number)
         if unmet is not None and verb == "add":
             self._bound.next_cas()  # the number is taken by then (cas-016, clock-001)

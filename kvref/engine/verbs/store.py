@@ -209,7 +209,13 @@ def _new_row(
 
 
 def appended(
-    session: Session, mapping: Mapping, verb: str, flags: int, data: bytes, found: tuple[Cell, ...]
+    session: Session,
+    mapping: Mapping,
+    verb: str,
+    flags: int,
+    data: bytes,
+    found: tuple[Cell, ...],
+    split: Callable[[bytes], tuple[Cell, ...]] | None = None,
 ) -> tuple[Cell, ...]:
     """Return the value columns after an append or prepend.
 
@@ -220,6 +226,7 @@ def appended(
         flags: of the command.
         data: of the command.
         found: the value columns before.
+        split: does what `split_value` does with these columns.
 
     Raises:
         RefusedError: the columns cannot hold the value, or it is too large.
@@ -232,7 +239,7 @@ def appended(
     if rules.bounds_append and len(data) > session.shared.item_size_max:
         raise RefusedError(TOO_LARGE)
     if rules.append_joined:
-        return split_value(mapping, data, separator, rules)
+        return split_value(mapping, data, separator, rules) if split is None else split(data)
     # innodb_api_link: one column is written, the others become NULL; a number takes no text behind it (type-109).
     column = mapping.values[index]
     if column.kind is Kind.INTEGER and found[index] is not None:
@@ -283,10 +290,15 @@ def check_numbers(session: Session, mapping: Mapping, command: c.Store, now: int
     Raises:
         RefusedError: the reply names the column.
     """
-    if session.rules.wraps_integers or (command.verb in APPENDING and not session.rules.append_takes_request):
+    if not checks_numbers(session.rules, command.verb):
         return
     check_time(mapping, _time(session, command, now))
     check_flags(mapping, command.flags)
+
+
+def checks_numbers(rules: Rules, verb: str) -> bool:
+    """Return whether `check_numbers` looks at the flags and the time of a verb."""
+    return not (rules.wraps_integers or (verb in APPENDING and not rules.append_takes_request))
 
 
 def check_flags(mapping: Mapping, flags: int) -> None:

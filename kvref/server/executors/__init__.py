@@ -28,7 +28,7 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float, *,
         ConfigError: the store cannot serve with these settings.
     """
     if isinstance(store, SeveralStores):
-        executors = [_executor_of(each, isolation, lock_wait) for each in store.stores]
+        executors = [_executor_of(each, isolation, lock_wait, plans=plans) for each in store.stores]
         return RoutingExecutor(store, executors)
     return _executor_of(store, isolation, lock_wait, plans=plans)
 

@@ -38,6 +38,7 @@ from kvref.engine.session import Session
 from kvref.protocol.replies import Line, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.base import Executor, FastPath
+from kvref.server.planner import Planner
 from kvref.storage.several import FIRST, SeveralStores
 
 MAX_STARTS: Final = 50  # of one command, of which an executor starts one again that has lost a deadlock
@@ -130,7 +131,9 @@ class Transactions:
         self._waits = waits
         return self._number if waits else None
 
-    def when_settled(self, number: int, settled: Callable[[str], None]) -> None:  # noqa: ARG002 - it is the last one
+    def when_settled(
+        self, number: int, settled: Callable[[str], None], *, at_once: bool = False  # noqa: ARG002 - it is the last one
+    ) -> None:  # fmt: skip
         """Call back when all of the commits are settled, see `Commits`."""
         left, lost = len(self._waits), ""
 
@@ -142,7 +145,7 @@ class Transactions:
                 settled(lost)
 
         for store, each in self._waits:
-            self._executors[store].commits_of(self._begun[store]).when_settled(each, one)
+            self._executors[store].commits_of(self._begun[store]).when_settled(each, one, at_once=at_once)
 
 
 class _Command:
@@ -305,13 +308,15 @@ class RoutingExecutor:
     Args:
         stores: where rows live.
         executors: one for each store, in their order.
-    """
 
-    plans = False
+    Attributes:
+        plans: one of them plans commands.
+    """
 
     def __init__(self, stores: SeveralStores, executors: Sequence[Executor]) -> None:
         self.stores = stores
         self.executors = executors
+        self.plans = any(each.plans for each in executors)
 
     def begin(self, reads: str = "") -> Transactions:
         """Return the transactions of a new connection, see `Executor`."""
@@ -337,8 +342,13 @@ class RoutingExecutor:
         store = self.stores.store_of(mapping)
         return self.executors[store].fast_path(transaction.use_fast_path(store), session, wire_rules)
 
-    def planner(self, transaction: object, session: Session, wire_rules: WireRules) -> None:
-        """Return None: no commands are planned."""
+    def planner(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> Planner | None:
+        """Return what plans the commands of a connection in the store of its mapping, see `Executor`."""
+        mapping = session.plain_mapping
+        if mapping is None or not self.plans:
+            return None
+        store = self.stores.store_of(mapping)
+        return self.executors[store].planner(transaction.of(store), session, wire_rules)
 
     def end(self, transaction: Transactions) -> None:
         """Forget the transactions of a connection that is gone; what it has not committed goes with them."""

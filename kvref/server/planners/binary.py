@@ -141,6 +141,7 @@ class BinaryPlanner(Planning):
     def _settle_direct(self) -> None:
         self._counters.looked_up(len(self._direct), self._misses)
         if self._direct:
+            self._rows.hits += len(self._direct)
             self._accesses.at(time.time())
             self._accesses.noted_all(self._direct)
             self._direct.clear()

@@ -33,6 +33,7 @@ class UnknownRows:
         self._rows = rows
         self.source: Source = rows.source
         self.plan_write = rows.plan_write
+        self.hits = 0  # nothing is shown directly
 
     @property
     def largest(self) -> int:
@@ -57,6 +58,10 @@ class CountingWork:
     def writers(self) -> Any:
         """See `Work`."""
         return self.work.writers
+
+    def __len__(self) -> int:
+        """Return how many plans there are."""
+        return len(self.work.plans)
 
     def append(self, plan: Plan) -> None:
         """Take a plan."""

@@ -9,6 +9,7 @@ may wait for a lock far longer than a server may say nothing. Where the DSN name
 from __future__ import annotations
 
 import logging
+import math
 import random
 import socket
 import threading
@@ -104,7 +105,8 @@ class Nodes:
         self._choosing = threading.Lock()
         self._closed = threading.Event()
         self._watching: threading.Thread | None = None
-        self._refused: WeakSet[Connection[Cursor]] = WeakSet()  # connections to the only server when it was read-only
+        self._open: WeakSet[Connection[Cursor]] = WeakSet()  # to the only server, since it last refused a write
+        self._replaced = -math.inf  # when they were last to be replaced, by the monotonic clock
 
     def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection to the server in use, or to another where that one does not serve.
@@ -113,7 +115,9 @@ class Nodes:
             StoreError: none of them serves, or the one in use refuses; the text has each one's cause.
         """
         if len(self._each) == 1:
-            return self._each[0].connect(lock_wait)
+            connection = self._each[0].connect(lock_wait)
+            self._open.add(connection)
+            return connection
         use = self._use or self._another(None, "")
         try:
             return self._enter(use, lock_wait)
@@ -125,7 +129,7 @@ class Nodes:
 
         The address of the only server can lead to another one after a failover, through a router or by DNS.
         """
-        return connection in self._refused or (self._use is not None and connection not in self._use.open)
+        return connection not in (self._open if self._use is None else self._use.open)
 
     def writes_elsewhere(self, connection: Connection[Cursor]) -> bool:
         """Return whether a server that refuses writes has a successor, which is in use from then on.
@@ -136,7 +140,7 @@ class Nodes:
         """
         use = self._use
         if use is None:
-            self._refused.add(connection)
+            self._replace(connection)
             return False
         if self.left(connection):
             return True
@@ -146,6 +150,17 @@ class Nodes:
             if self._use is not use or time.monotonic() > deadline:
                 return self._use is not use
             time.sleep(_PAUSE)
+
+    def _replace(self, refused: Connection[Cursor]) -> None:
+        """Let the connections to the only server end: reads, too, have to follow its address to another server.
+
+        At most once in LOOK_EVERY, otherwise the refused one alone: writes to a replica must not slow its reads down.
+        """
+        now = time.monotonic()
+        if now - self._replaced > LOOK_EVERY:
+            self._open, self._replaced = WeakSet(), now
+        else:
+            self._open.discard(refused)
 
     def close(self) -> None:
         """Look after the servers no more; afterwards no connection of it is open."""

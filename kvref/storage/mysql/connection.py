@@ -43,7 +43,7 @@ from kvref.storage.mysql.grants import missing
 from kvref.storage.mysql.login import cause, fetch_all, hangs
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.rows import Rows
-from kvref.storage.mysql.schema import MySQLCatalog, create, create_cache, named_rows
+from kvref.storage.mysql.schema import KnownTables, MySQLCatalog, create, create_cache, named_rows
 
 _log = logging.getLogger("kvref.storage")
 
@@ -55,6 +55,7 @@ class MySQLConnection:
         database: whose server, profile and statements.
         isolation: isolation settings; a changed level applies from the next transaction.
         brief: it waits no longer than a second for any lock.
+        known: what it knows of tables, by default what the others know.
 
     Attributes:
         hang: the error of a server that has not answered the last statement in time, COMMIT included; None: it has.
@@ -63,10 +64,13 @@ class MySQLConnection:
         StoreError: the server is not reached.
     """
 
-    def __init__(self, database: Database, isolation: Isolation, *, brief: bool = False) -> None:
+    def __init__(
+        self, database: Database, isolation: Isolation, *, brief: bool = False, known: KnownTables | None = None
+    ) -> None:
         self._database = database
         self._isolation = isolation
         self._level = ""  # none yet
+        self._known = known or database.known
         self._connection = database.nodes.connect(database.lock_wait)
         self._say = partial(fetch_all, self._connection)
         self.in_transaction = False
@@ -96,8 +100,12 @@ class MySQLConnection:
 
     @property
     def retired(self) -> bool:
-        """Return whether its server is not the one in use any more: it ends with its transaction."""
-        return self._database.nodes.left(self._connection)
+        """Return whether it ends with its transaction.
+
+        Its server is not the one in use any more, or the configuration was read after it logged in: global privileges
+        and default roles are those of the log-in (MySQL 8.0.33, MariaDB 10.11.19).
+        """
+        return self._known is not self._database.known or self._database.nodes.left(self._connection)
 
     def execute(self, operation: operations.Operation) -> Any:
         """Answer one operation, other than Commit and RollBack.
@@ -150,14 +158,21 @@ class MySQLConnection:
             finally:
                 self._say("SET innodb_lock_wait_timeout = @kvref_wait")
 
-    def look_up_all(self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "") -> list[operations.Row]:
-        """Return the rows of some keys, at least one; with a lock in the transaction, which it begins if need be.
+    def look_up_all(
+        self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "", *, begins: bool = True
+    ) -> list[operations.Row]:
+        """Return the rows of some keys, at least one.
+
+        Args:
+            mapping, keys: of the rows.
+            lock: what is locked, nothing if empty.
+            begins: a lock is kept in the transaction, which it begins if need be.
 
         Raises:
             KvrefError, LockWaitError: as `execute`.
         """
         with self._errors():
-            self._enter(begins=bool(lock))
+            self._enter(begins=begins and bool(lock))
             return self._rows.look_up_all(mapping, keys, lock)
 
     def write_all(
@@ -365,7 +380,7 @@ class MySQLConnection:
         return mapping
 
     def _catalog(self) -> MySQLCatalog:
-        return MySQLCatalog(self._connection, self._database.profile, self._database.known)
+        return MySQLCatalog(self._connection, self._database.profile, self._known)
 
     def _words(self, error: pymysql.err.MySQLError) -> str:
         if not hangs(error):

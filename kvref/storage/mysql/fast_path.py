@@ -117,15 +117,21 @@ class PlainTable:
             None if expiry is None else int(expiry),
         )
 
-    def cas_of(self, cells: Cells) -> int | None:
-        """Return the cas number of a row, see `parts`; only where `whole`."""
+    def numbers(self, cells: Cells) -> tuple[int | None, int | None, int | None]:
+        """Return flags, cas and expiry of a row, see `parts`; only where `whole`."""
+        flags = cells[self._flags] if self._flags else None
         cas = cells[self._cas] if self._cas else None
-        return None if cas is None else int(cas)
+        expiry = cells[self._expiry] if self._expiry else None
+        return (
+            None if flags is None else int(flags),
+            None if cas is None else int(cas),
+            None if expiry is None else int(expiry),
+        )
 
     def row(self, cells: Cells) -> Row:
         """Return a row whose cells are of SQL text; only where `whole`."""
-        flags, value, expiry = self.parts(cells)
-        return Row(cells[0], (value,), flags, self.cas_of(cells), expiry)
+        flags, cas, expiry = self.numbers(cells)
+        return Row(cells[0], (cells[1] or b"",), flags, cas, expiry)
 
     @property
     def removals(self) -> PlainRemovals:

@@ -5,25 +5,38 @@ The functions of `MySQLRows` that take a connection block, and change nothing ou
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from kvref.engine.mapping import Directory
+from kvref.engine.mapping import Directory, Kind
 from kvref.engine.mapping import Mapping as TableMapping
 from kvref.engine.operations import Cell, Insert, LockWaitError, Remove, Row, Update
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, CachedRow, Parameters, Renewal
-from kvref.engine.values import shown_flags, to_bytes
+from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.protocol.fast_path import shown
+from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
+from kvref.storage.mysql.binlog.events import KeyTypes
+from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.kept_rows import KeptRows
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import RowIdentities, Spelling
-from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
+from kvref.storage.mysql.statements import (
+    NO_WAIT,
+    SHARED,
+    SHARED_BY_MYSQL,
+    SKIP_LOCKED,
+    WITHOUT_LOCKED,
+    WITHOUT_WAITING,
+)
+from kvref.storage.plans import bytes_of_row, written_row
 
+MIN_ROW: Final = 1 << 10  # bytes
 MAX_IDENTITIES: Final = 1 << 14  # kept of words, whose folding takes longer than all else
 Operation = Insert | Update | Remove
 
@@ -58,20 +71,24 @@ class MySQLRows:
         directory: the configuration in force.
 
     Attributes:
-        rows, missing: see `PlannedRows`: nothing is known without a query.
+        mapping: of the rows.
+        kept: those of the row cache, None without one.
+        missing: see `PlannedRows`: that a row is missing is not known without a query.
         largest: see `PlannedRows`.
     """
 
-    rows: Mapping[bytes, CachedRow]
     missing: Set[bytes]
 
     def __init__(
         self, bound: Bound, table: PlainTable, identities: RowIdentities, isolation: Isolation, directory: Directory
     ) -> None:
-        self.rows, self.missing = {}, set()
-        self.largest = 1 << 10
+        self.missing = set()
+        self.kept: KeptRows | None = None
+        self._unknown: Mapping[bytes, CachedRow] = {}
+        self.largest = bytes_of_row(bound.mapping)  # until a row is read
+        self._seen_largest = MIN_ROW
         self._bound = bound
-        self._mapping: TableMapping = bound.mapping
+        self.mapping = self._mapping = bound.mapping
         self._table = table
         self._identities = identities
         self._isolation = isolation
@@ -79,7 +96,7 @@ class MySQLRows:
         self._generation = directory.generation
         self._kept: dict[bytes, Hashable] = {}
         self._clears = bound.rules.clears_unmapped
-        self._mapped = [each is not None for each in (bound.mapping.flags, bound.mapping.cas, bound.mapping.expiry)]
+        self._usual = bound.all_mapped and len(bound.mapping.values) == 1
 
     @property
     def in_order(self) -> bool:
@@ -94,19 +111,73 @@ class MySQLRows:
     @property
     def live(self) -> bool:
         """Return whether they are."""
-        return (
-            self._table.version.live
-            and self._directory.generation == self._generation
-            and not (self._mapping.fault or self._isolation.reads_lock)
-        )
+        return self._table.version.live and self._directory.generation == self._generation and not self._mapping.fault
 
     def require_live(self) -> None:
         """Raise AgainError if the table was altered, or settings have changed, since commands were planned."""
         if not self.live:
             raise AgainError(f"the columns of {self._mapping.source} changed")
 
+    @property
+    def rows(self) -> Mapping[bytes, CachedRow]:
+        """See `PlannedRows`: those of the row cache."""
+        return self._unknown if self.kept is None else self.kept
+
+    @property
+    def hits(self) -> int:
+        """Return how many gets were answered from the row cache."""
+        return 0 if self.kept is None else self.kept.cache.hits
+
+    @hits.setter
+    def hits(self, number: int) -> None:
+        if self.kept is not None:
+            self.kept.cache.hits = number
+
+    def keep(self, cache: RowCache, is_new: Callable[[CachedTable], bool]) -> None:
+        """Show rows of a cache.
+
+        Args:
+            cache: of the server's rows.
+            is_new: returns whether kept rows of a table may be shown now.
+        """
+        container = self.mapping.row
+        assert isinstance(container, Container)
+        source = container.db_schema or "", container.db_table or ""
+        form = self.mapping.name, self._table.select, self._directory.separator, MySQLRows
+        types = {Kind.INTEGER: KeyTypes.INTEGER, Kind.TEXT: KeyTypes.CHAR}.get(self.mapping.key.kind, KeyTypes.NONE)
+        table = cache.table(form, source, types)
+
+        def current() -> CachedTable:
+            nonlocal table
+            if not table.live:
+                table = cache.table(form, source, types)
+            return table
+
+        self.kept = KeptRows(cache, current, self._spelling, self.identity, is_new)
+
     def plan_write(self, word: bytes) -> None:
-        """Do nothing: no get is answered without a query."""
+        """Show no row of a word directly until `written` was called as often."""
+        if self.kept is not None:
+            self.kept.plan(word)
+
+    def written(self, word: bytes) -> None:
+        """Note that a command that was planned to write the row of a word is answered."""
+        if self.kept is not None:
+            self.kept.carried_out(word)
+
+    def _spelling(self, word: bytes) -> Spelling | None:
+        """Return the key of a word as the table spells it; None if only the server can compare it, or there is none."""
+        if self._table.takes_word(word):
+            return word
+        try:
+            cell = self._bound.session.looked_up(self._mapping, word)
+        except RefusedError:
+            return None
+        return None if cell is None else self._identities.spelled(cell)
+
+    def spelled(self, found: Found) -> Spelling | None:
+        """Return the key of a row as the table spells it; None if only the server can compare it."""
+        return None if found.stored is None else self._identities.spelled(found.stored.key)
 
     def identity(self, word: bytes) -> Hashable:
         """Return what all words of one row have in common; None if only the server can compare it."""
@@ -127,8 +198,10 @@ class MySQLRows:
         except UnicodeDecodeError:
             return None
 
-    def read_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> dict[bytes, CachedRow]:
-        """Return the rows of some words, each once.
+    def read_many(
+        self, connection: MySQLConnection, words: Sequence[bytes]
+    ) -> tuple[dict[bytes, CachedRow], set[bytes]]:
+        """Return the rows of some words, each once, and the words whose rows others may have locked.
 
         Args:
             connection: outside a transaction.
@@ -138,18 +211,44 @@ class MySQLRows:
             UncertainError: which row is whose is known only of fewer words.
             KvrefError, LockWaitError: as `MySQLConnection.execute`.
         """
+        if self._isolation.reads_lock:
+            return self._read_shared(connection, words)
         if self._takes(words) and not self._isolation.shows_deletes:
-            rows = dict.fromkeys(words, ABSENT)
-            for word, cells in self._cells(connection, words, "").items():
-                rows[word] = self._shown(word, cells)
-            return rows
-        found, _ = self._read(connection, words, "")
+            found = self._cells(connection, words, "")
+            rows = {} if len(found) == len(words) else dict.fromkeys(words, ABSENT)
+            numbers, largest = self._table.numbers, 0
+            for word, cells in found.items():
+                flags, cas, expiry = numbers(cells)
+                hit = shown(word, shown_flags(flags), cells[1] or b"")
+                largest = max(largest, len(hit))
+                rows[word] = (hit, 0, flags, cas, expiry, None)
+            if found:
+                self._measure(largest)
+            return rows, set()
+        shown_rows, _ = self._read(connection, words, "")
         if self._isolation.shows_deletes:
-            keys = {word: each.stored.key for word, each in found.items() if each.stored is not None}
+            keys = {word: each.stored.key for word, each in shown_rows.items() if each.stored is not None}
             if keys:
                 present = {to_bytes(each) for each in connection.present(self._mapping, set(keys.values()))}
-                found.update({word: _NONE for word, key in keys.items() if to_bytes(key) not in present})
-        return {word: each.row for word, each in found.items()}
+                shown_rows.update({word: _NONE for word, key in keys.items() if to_bytes(key) not in present})
+        return {word: each.row for word, each in shown_rows.items()}, set()
+
+    def find(self, connection: MySQLConnection, words: Sequence[bytes]) -> dict[bytes, Found]:
+        """Return the rows of those of some words that have one; otherwise as `read_many`, and without any lock."""
+        found, _ = self._read(connection, words, "")
+        return {word: each for word, each in found.items() if each.stored is not None}
+
+    def _read_shared(
+        self, connection: MySQLConnection, words: Sequence[bytes]
+    ) -> tuple[dict[bytes, CachedRow], set[bytes]]:
+        """Return what `read_many` does of rows that no other transaction has written without committing."""
+        lock = SHARED_BY_MYSQL if connection.mariadb is None else SHARED
+        missing: set[bytes] = set()
+        try:
+            found, _ = self._read(connection, words, lock + WITHOUT_WAITING, begins=False)
+        except LockWaitError:
+            found, missing = self._read(connection, words, lock + WITHOUT_LOCKED, begins=False)
+        return {word: each.row for word, each in found.items()}, missing
 
     def lock_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Found], set[bytes]]:
         """Lock the rows of some words of different rows without waiting, and begin a transaction if none is open.
@@ -171,16 +270,16 @@ class MySQLRows:
         return found, missing
 
     def _read(
-        self, connection: MySQLConnection, words: Sequence[bytes], lock: str
+        self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool = True
     ) -> tuple[dict[bytes, Found], set[bytes]]:
-        """Return the rows of words, and the words that have none."""
+        """Return the rows of words, and the words that have none; see `MySQLConnection.look_up_all`."""
         if self._takes(words):
             found = {
-                word: Found(self._shown(word, cells), self._table.row(cells))
-                for word, cells in self._cells(connection, words, lock).items()
+                word: self._found_cells(word, cells)
+                for word, cells in self._cells(connection, words, lock, begins=begins).items()
             }
         else:
-            found = self._read_any(connection, words, lock)
+            found = self._read_any(connection, words, lock, begins=begins)
         missing = {word for word in words if word not in found}
         found.update(dict.fromkeys(missing, _NONE))
         return found, missing
@@ -189,22 +288,27 @@ class MySQLRows:
         """Return whether the cells of SQL text say all about the rows of some words."""
         return self._table.whole and all(map(self._table.takes_word, words))
 
-    def _cells(self, connection: MySQLConnection, words: Sequence[bytes], lock: str) -> dict[Any, Any]:
+    def _cells(
+        self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool = True
+    ) -> dict[Any, Any]:
         """Return the cells of the row of each word that has one, see `_takes`."""
         table = self._table
-        rows = connection.ask(self._mapping, table.select + table.among(words) + lock, begins=bool(lock))
+        rows = connection.ask(self._mapping, table.select + table.among(words) + lock, begins=begins and bool(lock))
         found: dict[Any, Any] = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found
         return self._matched(words, [(self._identities.spelled(cells[0]), cells) for cells in rows])
 
-    def _shown(self, word: bytes, cells: Cells) -> CachedRow:
-        flags, value, expiry = self._table.parts(cells)
+    def _found_cells(self, word: bytes, cells: Cells) -> Found:
+        value = cells[1] or b""
+        flags, cas, expiry = self._table.numbers(cells)
         hit = shown(word, shown_flags(flags), value)
-        self.largest = max(self.largest, len(hit))
-        return hit, 0, flags, self._table.cas_of(cells), expiry, None
+        self._measure(len(hit))
+        return Found((hit, 0, flags, cas, expiry, None), Row(cells[0], (value,), flags, cas, expiry))
 
-    def _read_any(self, connection: MySQLConnection, words: Sequence[bytes], lock: str) -> dict[bytes, Found]:
+    def _read_any(
+        self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool
+    ) -> dict[bytes, Found]:
         sought: dict[Spelling, list[bytes]] = {}
         cells: list[Cell] = []
         for word in words:
@@ -219,7 +323,7 @@ class MySQLRows:
             sought.setdefault(spelling, []).append(word)
         if not sought:
             return {}
-        rows = connection.look_up_all(self._mapping, cells, lock)
+        rows = connection.look_up_all(self._mapping, cells, lock, begins=begins)
         found = self._matched([*sought], [(self._identities.spelled(row.key), row) for row in rows])
         return {word: self._found(word, row) for spelling, row in found.items() for word in sought[spelling]}
 
@@ -231,9 +335,13 @@ class MySQLRows:
             raise UncertainError("the server found rows of other keys than expected")
         return {wanted[0]: rows[0][1]} if rows else {}
 
+    def _measure(self, size: int) -> None:
+        """Let `largest` follow the rows that are read: columns without a width would allow any size."""
+        self.largest = self._seen_largest = max(self._seen_largest, size)
+
     def _found(self, word: bytes, row: Row) -> Found:
         cached = self._bound.row(word, row.values, 0, row.flags, row.cas, row.expiry)
-        self.largest = max(self.largest, len(cached[0]))
+        self._measure(len(cached[0]))
         return Found(cached, row)
 
     def operation(self, word: bytes, found: Found, new: CachedRow, parameters: Parameters | None) -> Operation:
@@ -254,14 +362,16 @@ class MySQLRows:
             cas = None if mapping.cas is None else new[CAS]
             row = replace(stored, cas=cas, expiry=new[EXPIRY])
             return Update(mapping, stored.key, row, clear_unmapped=False, keeps_value=True)
-        key = self._bound.key(word) if self._bound.rules.renames_key else stored.key
+        # A key that is spelled as before is not spelled again.
+        renamed_key = self._bound.rules.renames_key and stored.key != word
+        key = self._bound.key(word) if renamed_key else stored.key
         return Update(mapping, stored.key, self._row(key, parameters), self._clears)
 
     def _row(self, key: Cell, parameters: Parameters) -> Row:
-        count = len(self._mapping.values)
-        options = iter(parameters[count:])
-        numbers: Any = [next(options) if mapped else None for mapped in self._mapped]
-        return Row(key, parameters[:count], *numbers)
+        if self._usual:
+            value, flags, cas, expiry = parameters
+            return Row(key, (value,), flags, cas, expiry)  # type: ignore[arg-type]  # numbers, or NULL
+        return written_row(self._mapping, key, parameters)
 
 
 def unplanned(mapping: TableMapping, identities: RowIdentities) -> str:

@@ -11,6 +11,7 @@ from kvref.storage.isolation import READ_COMMITTED, Isolation
 from kvref.storage.mysql.cluster import SECONDARY_SECONDS, Secondaries
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
+from kvref.storage.mysql.schema import KnownTables
 
 # Seconds that gets wait until a secondary has executed the writes of their connections.
 WAIT: Final = 0.1
@@ -42,6 +43,11 @@ class Replicas(Database):
         self.patience = SECONDARY_SECONDS
         self.statements = primary.statements
         self._primary = primary
+
+    @property
+    def known(self) -> KnownTables:
+        """See `Database`; the configuration is the primary's."""
+        return self._primary.known
 
     def connect(self) -> MySQLConnection:
         """Open a connection to a secondary; raises NoSecondaryError if none can be read."""

@@ -68,6 +68,7 @@ class _Stream:
         """Return all rows up to the end."""
         rows: list[Cells] = []
         while True:
+            self._take_usual(rows)
             start, end = self._next()
             read = self._read
             kind = read[start]
@@ -77,6 +78,28 @@ class _Stream:
             if kind == _ERROR:
                 pymysql.err.raise_mysql_exception(read[start:end])
             rows.append(_cells(read, start, end))
+
+    def _take_usual(self, rows: list[Cells]) -> None:
+        """Append the rows that were read whole and whose cells are all short, up to the first other packet."""
+        read, at = self._read, self._at
+        last = len(read) - 4
+        while at < last:
+            end = at + 4 + (read[at] | read[at + 1] << 8 | read[at + 2] << 16)
+            if end > last + 4:
+                break
+            cells: Cells = []
+            here = at + 4
+            while here < end:
+                size = read[here]
+                if size >= SHORT:
+                    break
+                here += size + 1
+                cells.append(read[here - size : here])
+            if here != end or not cells:
+                break
+            rows.append(cells)
+            at = end
+        self._at = at
 
     def _next(self) -> tuple[int, int]:
         """Return where the next packet begins and ends in what was read."""

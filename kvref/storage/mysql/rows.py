@@ -232,7 +232,7 @@ class Rows:
         mapping, sql = operation.mapping, self._database.statements(operation.mapping)
         row = mapping.row
         assert isinstance(row, Container)
-        seen = MySQLCatalog(self._connection, self._database.profile, self._database.known)
+        seen = MySQLCatalog(self._connection, self._database.profile)
         where = (row.db_schema or "", row.db_table or "")
         if operation.on_reference == "table-kept" and seen.referenced(*where):
             return REFERENCED

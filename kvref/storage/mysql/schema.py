@@ -1,7 +1,8 @@
 """MySQL's tables as the catalog and the doctor see them, from information_schema, and the configuration schema.
 
 Tables that were read before are read again only where the server shows another CREATE TABLE: what information_schema
-says takes half a dozen queries a table, and mapped tables are looked at every second.
+says takes half a dozen queries a table, and mapped tables are looked at every second. That text is the same whatever an
+account may look at: each reading of the configuration knows no table, and one with hidden columns is always read.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ OF_THE_CLIENT: Final = range(2000, 3000)  # numbers of errors that the server di
 
 
 class KnownTables:
-    """The tables of one server as one profile reads them."""
+    """The tables of one server as one profile reads them, by connections that logged in after one reading began."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[str, Table]] = {}
@@ -73,7 +74,7 @@ class KnownTables:
         table = read()
         if table is not None:
             table = replace(table, cascades=text is None or _CASCADE in text)
-        if text is not None and table is not None:
+        if text is not None and table is not None and not table.hides:
             self._known[source] = text, table
         return table
 

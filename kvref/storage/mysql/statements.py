@@ -24,6 +24,10 @@ FOR_UPDATE: Final = " FOR UPDATE"
 NO_WAIT: Final = " FOR UPDATE NOWAIT"
 SKIP_LOCKED: Final = " FOR UPDATE SKIP LOCKED"
 SHARED: Final = " LOCK IN SHARE MODE"
+# The same without waiting, which MySQL and MariaDB spell in two ways.
+SHARED_BY_MYSQL: Final = " FOR SHARE"
+WITHOUT_WAITING: Final = " NOWAIT"
+WITHOUT_LOCKED: Final = " SKIP LOCKED"
 
 
 class Statements:

@@ -25,6 +25,7 @@ from kvref.storage.mysql.fast_path import PlainTable, Version
 from kvref.storage.mysql.login import Login
 from kvref.storage.mysql.replicas import ReplicaCounts, require_group
 from kvref.storage.mysql.row_identity import RowIdentities
+from kvref.storage.mysql.schema import KnownTables
 from kvref.storage.rows import MAX_STATEMENTS, PerMapping
 
 COMMITTED: Final = Isolation(READ_COMMITTED)
@@ -124,9 +125,12 @@ class MySQLStore(Database):
         return self.adopt(directory)
 
     def look_up_directory(self) -> tuple[Directory, list[str]]:
-        """Read the configuration and change nothing here, so that any thread may; raises as `read_directory`."""
-        with closing(self.connect()) as opened:
-            return opened.read_directory()
+        """Read the configuration and change no mapping, so that any thread may; raises as `read_directory`."""
+        known = KnownTables()
+        with closing(MySQLConnection(self, COMMITTED, known=known)) as opened:
+            found = opened.read_directory()
+        self._known = known  # where nothing can be read, the connections in use stay
+        return found
 
     def adopt(self, directory: Directory) -> Directory:
         """Take over a configuration that was read, in the thread of all commands."""

@@ -136,7 +136,7 @@ class DiskErrors:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._throttle = LogThrottle(TELL_EVERY)
-        self._open = False  # the log's last line is of an error
+        self.open = False  # the log's last line is of an error
 
     def explained(self, error: sqlite3.Error) -> str:
         """Return the text of an error for the client; log it if the disk is the cause."""
@@ -155,13 +155,13 @@ class DiskErrors:
         if untold is None:
             return
         more = f" ({untold} more such errors before)" if untold else ""
-        self._open = True
+        self.open = True
         _log.error("store %s: %s%s", self._path, text, more)
 
     def over(self) -> None:
         """Record a write that succeeded after errors."""
-        if self._open:
-            self._open = False
+        if self.open:
+            self.open = False
             _log.info("store %s: writes go on", self._path)
 
     def _limit(self) -> str:

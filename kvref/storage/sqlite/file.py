@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from kvref import collations
 from kvref.errors import ConfigError, StoreError
@@ -169,6 +169,12 @@ COUNTERS: Final = "kvref_counters"
 CAS_BLOCK: Final = 1_000_000  # numbers reserved at once: those of a block that a crash leaves are not used again
 
 
+class Failing(Protocol):
+    """What counts failed commits."""
+
+    failures: int
+
+
 class ReservedNumbers:
     """Numbers that no other server of the file returns.
 
@@ -176,15 +182,15 @@ class ReservedNumbers:
 
     Args:
         connection: connection to the file.
-        failures: returns the number of failed commits, each of which may have lost a reservation.
+        store: counts failed commits, each of which may have lost a reservation.
         reserved: is called when the row of the counter was written.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, failures: Callable[[], int], reserved: Callable[[], None] = lambda: None
+        self, connection: sqlite3.Connection, store: Failing, reserved: Callable[[], None] = lambda: None
     ) -> None:
         self._connection = connection
-        self._failures = failures
+        self._store = store
         self._reserved = reserved
         self._before = 0
         self._block = iter(range(0))
@@ -199,14 +205,15 @@ class ReservedNumbers:
         Raises:
             StoreError: a block cannot be reserved; the next call tries again.
         """
-        failures = self._failures()
-        number = next(self._block, None) if failures == self._before else None  # others could get these numbers too
-        if number is None:
-            self._block = iter(_reserve_block(self._connection))
-            self._before = failures
-            self._reserved()
-            number = next(self._block)
-        return number
+        failures = self._store.failures
+        if failures == self._before:  # else others could get these numbers too
+            number = next(self._block, None)
+            if number is not None:
+                return number
+        self._block = iter(_reserve_block(self._connection))
+        self._before = failures
+        self._reserved()
+        return next(self._block)
 
 
 def _reserve_block(connection: sqlite3.Connection) -> range:

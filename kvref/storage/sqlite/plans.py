@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Cell, Update
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import ABSENT, HIT, CachedRow, Parameters
+from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Parameters
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.errors import StoreError
-from kvref.protocol.fast_path import shown
+from kvref.protocol.fast_path import SHOWN
 from kvref.storage.config.codecs import UNSIGNED
-from kvref.storage.plans import Overlay, RefusedWriteError, SplitGroupError, Write, WriteKind, written_row
+from kvref.storage.plans import (
+    Overlay,
+    RefusedWriteError,
+    SplitGroupError,
+    Write,
+    WriteKind,
+    bytes_of_row,
+    written_row,
+)
+from kvref.storage.sqlite.blobs import Blob
 from kvref.storage.sqlite.errors import BusyError, StatementError
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
@@ -25,9 +34,10 @@ _TEXT: Final = re.compile(r"(?!.*INT).*(CHAR|CLOB|TEXT)", re.IGNORECASE | re.DOT
 _DECLARED: Final = "SELECT name, type FROM pragma_table_xinfo(?)"
 _NO_ROWS: Final[dict[bytes, CachedRow]] = {}
 _NOTHING: Final[set[bytes]] = set()
-_WHOLE: Final = (WriteKind.INSERT, WriteKind.UPDATE)  # they write the value columns
+_INSERT: Final = WriteKind.INSERT
+_UPDATE: Final = WriteKind.UPDATE
+_WHOLE: Final = (_INSERT, _UPDATE)  # they write the value columns
 MIN_ROW: Final = 4 << 10  # bytes
-MAX_ROW: Final = 1 << 20  # bytes of a column without a width, until its rows are read
 _OF_BLOB: Final = b"\0"  # in front of keys that are BLOB in a column of text: text that equals them is another row
 IGNORED: Final = "the table ignored the write"
 
@@ -61,15 +71,22 @@ class SQLiteRows:
         # Rows of one text with all options, whose cells SQL has as the wire has them, are read without a `Row`.
         self._usual = sql.reads_as_written and bound.one_text and bound.all_mapped
         self._lookups: dict[int, str] = {}  # by the number of keys
-        self.largest = sum(min(4 * each.width, MAX_ROW) if each.width else MAX_ROW for each in mapping.values)
-        self._seen_largest = MIN_ROW
+        self.largest = bytes_of_row(mapping)
+        self._measured = False  # it is of rows that were read
+        self.hits = 0
         self._blobs = False
         self._checked_for_blobs = -1  # at which number of `RowCache.clears`
 
     def plan_write(self, word: bytes) -> None:
         """See `PlannedRows`."""
-        table, cache = self._table, self._store.cache
-        if cache.plan(table, word) is not None or table.changed.get(word) is not None:
+        table = self._table
+        row = table.items.pop(word, None)
+        if row is not None:
+            table.planned[word] = row
+            return
+        if word not in table.planned:
+            table.planned[word] = None
+        if table.changed.get(word) is not None:
             return
         if table.by_bytes:
             self._store.cache.appeared(table, word)
@@ -78,7 +95,8 @@ class SQLiteRows:
 
     def release(self) -> None:
         """See `PlannedRows`."""
-        self._store.cache.release(self._table)
+        if self._table.planned:
+            self._store.cache.release(self._table)
         self.rows, self.missing = self._table.items, self._table.missing
 
     def begin(self) -> bool:
@@ -91,12 +109,26 @@ class SQLiteRows:
             return False
         return True
 
-    def read_many(self, words: Iterable[bytes], *, written: bool) -> Overlay:
+    def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
         """See `PlannedRows`."""
         table = self._table
         overlay = Overlay()
         overlay.all_late = table.unsure or table.unsure_syncing
-        rows = overlay.rows
+        planned = [*map(table.planned.get, words)]
+        if all(planned):
+            overlay.rows = dict(zip(words, planned, strict=True))  # type: ignore[arg-type]  # none is None
+        else:
+            self._look_up(words, overlay)
+        if written:
+            if not table.by_bytes and not all(planned):
+                self._join_absent(overlay)
+            # A write of the group may change which row a word of it names.
+            if (overlay.aliases and self._bound.rules.renames_key) or self._has_blobs():
+                raise SplitGroupError
+        return overlay
+
+    def _look_up(self, words: Sequence[bytes], overlay: Overlay) -> None:
+        table, rows = self._table, overlay.rows
         unknown: dict[bytes, None] = {}
         for word in words:
             if word in rows or word in unknown:
@@ -114,13 +146,6 @@ class SQLiteRows:
                 rows[word] = row
         if unknown:
             self._read([*unknown], overlay)
-        if written:
-            if not table.by_bytes:
-                self._join_absent(overlay)
-            # A write of the group may change which row a word of it names.
-            if (overlay.aliases and self._bound.rules.renames_key) or self._has_blobs():
-                raise SplitGroupError
-        return overlay
 
     def _has_blobs(self) -> bool:
         """Return whether keys of the text column may be BLOB: text that equals one is another row, and comes first."""
@@ -132,20 +157,40 @@ class SQLiteRows:
 
     def apply_many(self, writes: Sequence[Write]) -> None:
         """See `PlannedRows`."""
-        merged = list(writes) if len(writes) == 1 else _merged(writes)
+        distinct = len(writes) == 1 or len({write[1] for write in writes}) == len(writes)
+        merged = writes if distinct else _merged(writes)
+        distinct = distinct or len({write[1] for write in merged}) == len(merged)
+        many: dict[bytes, CachedRow] = {}  # that are overwritten by rowid, and what with
+        cells: list[Parameters] = []
+        others: list[Write] = []
+        for write in merged:
+            kind, key, word, row, rowid, parameters = write
+            if kind is _UPDATE and rowid and key == word and distinct:
+                many[key] = row
+                cells.append((*parameters, rowid))
+            else:
+                others.append(write)
         try:
-            rowids = [self._apply(merged[0])] if len(merged) == 1 else self._apply_together(merged)
+            rowids: Sequence[int] = ()
+            if len(merged) > 1:
+                rowids = self._apply_together(cells, others)
+            elif cells:
+                self._overwrite(cells)
+            else:
+                rowids = (self._apply(others[0]),)
         except StoreError as error:
             if isinstance(error.__cause__, sqlite3.IntegrityError) and self._store.in_transaction:
                 raise RefusedWriteError(str(error.__cause__)) from error
             raise
-        spelled_otherwise = {write.key for write in writes if write.key != write.word}
-        change, mapping = self._store.cache.change, self._mapping
-        for write, rowid in zip(merged, rowids, strict=True):
-            if rowid and rowid == write.rowid and write.row[HIT] and not spelled_otherwise:
-                change(mapping, write.key, write.row)
-            else:
-                self._note(write, rowid, certain=write.key not in spelled_otherwise)
+        if others:
+            respelled = {key for _, key, word, *_ in writes if key != word}
+            for write, rowid in zip(others, rowids, strict=True):
+                self._note(write, rowid, certain=write[1] not in respelled)
+            for key in respelled & many.keys():
+                self._store.cache.change(self._mapping, key, None)
+                del many[key]
+        if many:
+            self._store.cache.change_all(self._table, many)
 
     def _note(self, write: Write, rowid: int, *, certain: bool) -> None:
         """Let the row cache have what a write has left.
@@ -156,24 +201,26 @@ class SQLiteRows:
             certain: no command of the group names the row by another spelling of its key.
         """
         cache, mapping = self._store.cache, self._mapping
-        row: CachedRow | None = write.row
-        key = write.key
-        if write.kind is WriteKind.INSERT:
-            key = to_bytes(self._bound.key(write.word))  # the column may keep another one
-        if not (certain and write.row[HIT]) or key != write.word:
+        kind, written, word, new, _, _ = write
+        row: CachedRow | None = new
+        key = written
+        if kind is _INSERT:
+            key = to_bytes(self._bound.key(word))  # the column may keep another one
+        if not (certain and new[HIT]) or key != word:
             row = None  # the next get reads it
-        elif rowid != write.row[1]:
-            row = (write.row[0], rowid, *write.row[2:])
+        elif rowid != new[ROWID]:
+            hit, _, flags, cas, expiry, cells = new
+            row = hit, rowid, flags, cas, expiry, cells
         cache.change(mapping, key, row)
-        if row is None or write.key != key:
-            for each in {write.key, write.word} - {key}:
+        if row is None or written != key:
+            for each in {written, word} - {key}:
                 cache.change(mapping, each, None)
 
-    def _apply_together(self, writes: Sequence[Write]) -> list[int]:
-        """Carry out writes, all or none; return the rowids of the rows."""
+    def _apply_together(self, cells: list[Parameters], others: list[Write]) -> list[int]:
+        """Carry out writes, all or none; see `_apply_all`."""
         self._store.run("SAVEPOINT plans")
         try:
-            rowids = self._apply_all(writes)
+            rowids = self._apply_all(cells, others)
         except BaseException:
             if self._store.in_transaction:
                 self._store.run("ROLLBACK TO plans")
@@ -182,40 +229,49 @@ class SQLiteRows:
         self._store.run("RELEASE plans")
         return rowids
 
-    def _apply_all(self, writes: Sequence[Write]) -> list[int]:
-        """Carry out writes, by kind if each is of another row; return the rowids of the rows."""
-        if len({write.key for write in writes}) < len(writes):
-            return [self._apply(write) for write in writes]
-        many = [write for write in writes if write.kind is WriteKind.UPDATE and write.rowid and write.key == write.word]
-        if len(many) > 1:
-            codecs = self._to_sql
-            rows = [(*(_to_sql(each.parameters, codecs) if codecs else each.parameters), each.rowid) for each in many]
-            changed = self._store.ask_many(self._update, rows).rowcount
-            if changed != len(many):
-                raise RefusedWriteError(IGNORED)
-        else:
-            many = []
-        done = {write.key for write in many}
-        return [write.rowid if write.key in done else self._apply(write) for write in writes]
+    def _apply_all(self, cells: list[Parameters], others: list[Write]) -> list[int]:
+        """Carry out writes.
+
+        Args:
+            cells: parameters of the rows that are overwritten by rowid, each with the rowid behind it.
+            others: all other writes, in order.
+
+        Returns:
+            The rowids of the rows of the others, 0 where it is not known.
+        """
+        if cells:
+            self._overwrite(cells)
+        return [self._apply(write) for write in others]
+
+    def _overwrite(self, cells: list[Parameters]) -> None:
+        """Overwrite rows by rowid, see `_apply_all`."""
+        if self._to_sql:
+            cells = [_to_sql(each, self._to_sql) for each in cells]
+        store = self._store
+        done = store.ask(self._update, cells[0]) if len(cells) == 1 else store.ask_many(self._update, cells)
+        if done.rowcount != len(cells):
+            raise RefusedWriteError(IGNORED)
 
     def _apply(self, write: Write) -> int:
         """Carry out one write; return the rowid of its row, 0 if it is not known."""
-        store, sql, rowid = self._store, self._sql, write.rowid
-        cells = _to_sql(write.parameters, self._to_sql) if self._to_sql and write.kind in _WHOLE else write.parameters
-        if write.kind is WriteKind.INSERT:
-            key = sql.key(self._bound.key(write.word))
+        store, sql = self._store, self._sql
+        kind, written, word, _, rowid, cells = write
+        if self._to_sql and kind in _WHOLE:
+            cells = _to_sql(cells, self._to_sql)
+        if kind is _INSERT:
+            key = sql.key(self._bound.key(word))
             if isinstance(key, bytes):
                 self._checked_for_blobs = -1
             cursor = store.ask(self._insert, (key, *cells))
             return (cursor.lastrowid or 0) if self._numbered else 0
-        if write.kind is WriteKind.UPDATE and write.key != write.word and self._bound.rules.renames_key:
+        if kind is _UPDATE and written != word and self._bound.rules.renames_key:
             self._rename(write)
             return rowid
-        place: Cell = rowid or self._place(write.key)
-        if write.kind is WriteKind.DELETE:
+        place: Cell = rowid or self._place(written)
+        if kind is WriteKind.DELETE:
             cursor = store.ask(sql.remove_numbered if rowid else sql.remove, (place,))
-        elif write.kind is WriteKind.RENEW:
-            cells = _to_sql(write.parameters, self._renewed_to_sql)
+        elif kind is WriteKind.RENEW:
+            cells = _to_sql(cells, self._renewed_to_sql)
             cursor = store.ask(sql.renew_numbered if rowid else sql.renew, (*cells, place))
         else:
             cursor = store.ask(self._update if rowid else self._update_by_key, (*cells, place))
@@ -229,8 +285,9 @@ class SQLiteRows:
 
     def _rename(self, write: Write) -> None:
         """Overwrite a row, its key too, as the profile does for another spelling of it."""
-        row = written_row(self._mapping, self._bound.key(write.word), write.parameters)
-        key = write.key[1:] if write.key[:1] == _OF_BLOB else self._bound.key(write.key)
+        _, written, word, _, _, parameters = write
+        row = written_row(self._mapping, self._bound.key(word), parameters)
+        key = Blob.of(written[1:], written[1:]) if written[:1] == _OF_BLOB else self._bound.key(written)
         cause = self._store.execute(Update(self._mapping, key, row, self._clears))
         if cause is not None:
             raise RefusedWriteError(cause)
@@ -250,9 +307,8 @@ class SQLiteRows:
             spelled[word] = len(cell) == len(word) if isinstance(cell, str | bytes) else to_bytes(cell) == word
         found = self._select(sought)
         texts = {word: to_bytes(cell) for word, cell in sought.items() if word not in found and isinstance(cell, str)}
-        blobs = (
-            self._select(texts) if texts else {}
-        )  # a program may have written its keys as BLOB, which no text equals
+        # A program may have written its keys as BLOB, which no text equals.
+        blobs = self._select(texts) if texts and self._has_blobs() else {}
         for word in sought:
             if word in found:
                 self._found(word, found[word], overlay)
@@ -278,7 +334,9 @@ class SQLiteRows:
         else:
             rowid = 0
         key, row = self._row(cells, rowid, prefix)
-        self._measure(len(row[HIT]))
+        if len(row[HIT]) > self.largest or not self._measured:  # columns without a width would allow any size
+            self.largest = max(MIN_ROW, len(row[HIT]), self.largest if self._measured else 0)
+            self._measured = True
         if key != word:
             overlay.aliases[word] = key
         late = key in table.changed or key in table.syncing
@@ -290,7 +348,8 @@ class SQLiteRows:
         if late or overlay.all_late:
             return
         if key in table.planned:
-            table.planned[key] = row
+            if table.planned[key] is None:
+                self._store.cache.known(table, key, row)
         elif key == word:
             self._store.cache.keep(table, word, row)
 
@@ -300,14 +359,10 @@ class SQLiteRows:
             text, value, flags, cas, expiry = cells
             if type(text) is type(value) is str and type(flags) is type(cas) is type(expiry) is int:
                 key, data = to_bytes(text), to_bytes(value)
-                return key, (shown(key, shown_flags(flags), data), rowid, flags, cas, expiry, None)
+                return key, (SHOWN % (key, shown_flags(flags), len(data), data), rowid, flags, cas, expiry, None)
         stored = self._sql.row(tuple(cells))
-        key = prefix + to_bytes(stored.key)
+        key = prefix + cells[0] if prefix else to_bytes(stored.key)
         return key, self._bound.row(key, stored.values, rowid, stored.flags, stored.cas, stored.expiry)
-
-    def _measure(self, size: int) -> None:
-        """Let `largest` follow the rows that are read: columns without a width would allow any size."""
-        self.largest = self._seen_largest = max(self._seen_largest, size)
 
     def _absent(self, word: bytes, overlay: Overlay, *, keep: bool) -> None:
         table = self._table
@@ -338,14 +393,15 @@ def _merged(writes: Sequence[Write]) -> list[Write]:
     merged: list[Write] = []
     last: dict[bytes, int] = {}
     for write in writes:
-        at = last.get(write.key)
-        before = None if at is None else merged[at]
-        if at is not None and before is not None and before.word == write.word:
-            overwrites = write.kind is WriteKind.UPDATE and before.kind in (WriteKind.INSERT, WriteKind.UPDATE)
-            if overwrites or (write.kind is WriteKind.RENEW and before.kind is WriteKind.RENEW):
-                merged[at] = write._replace(kind=before.kind, rowid=before.rowid)
+        kind, key, word, row, _, parameters = write
+        at = last.get(key)
+        if at is not None and merged[at][2] == word:
+            before, rowid = merged[at][0], merged[at][4]
+            overwrites = kind is _UPDATE and before in _WHOLE
+            if overwrites or (kind is WriteKind.RENEW and before is WriteKind.RENEW):
+                merged[at] = before, key, word, row, rowid, parameters
                 continue
-        last[write.key] = len(merged)
+        last[key] = len(merged)
         merged.append(write)
     return merged
 

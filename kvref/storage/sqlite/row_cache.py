@@ -32,7 +32,7 @@ class CachedTable:
         # Written since the last commit, or being synced to disk: the item, None if the table must be queried.
         self.changed: dict[bytes, CachedRow | None] = {}
         self.syncing: dict[bytes, CachedRow | None] = {}
-        # Words whose rows planned commands write, with their committed rows as far as they are known.
+        # Words whose rows planned commands write, with their committed rows where these are known, which count as kept.
         self.planned: dict[bytes, CachedRow | None] = {}
         self.unsure = self.unsure_syncing = False  # anything may have been written
         self.live = True  # mapping and settings are as they were
@@ -43,7 +43,6 @@ class CachedTable:
         new = CachedTable(self.mapping)
         new.items, new.missing, new.changed, new.syncing = self.items, self.missing, self.changed, self.syncing
         new.unsure, new.unsure_syncing = self.unsure, self.unsure_syncing
-        self.planned = dict.fromkeys(self.planned)
         holds = self.items or self.missing or self.changed or self.syncing or self.unsure or self.unsure_syncing
         return new if holds else None
 
@@ -147,24 +146,25 @@ class RowCache:
         if item is not None:
             self.size -= len(word) + len(item[HIT]) + OVERHEAD
 
-    def plan(self, table: CachedTable, word: bytes) -> CachedRow | None:
-        """Note that a planned command writes the row of a word; return the row, None if it is not known."""
-        item = table.items.pop(word, None)
-        if item is not None:
-            self.size -= len(word) + len(item[HIT]) + OVERHEAD
-            table.planned[word] = item
-        elif word not in table.planned:
-            table.planned[word] = None
-        return item
+    def known(self, table: CachedTable, word: bytes, item: CachedRow) -> None:
+        """Note the committed row of a word whose row a planned command writes."""
+        table.planned[word] = item
+        self.size += len(word) + len(item[HIT]) + OVERHEAD
 
     def release(self, table: CachedTable) -> None:
         """Keep the rows again that were planned to be written, and are not."""
         planned, table.planned = table.planned, {}
-        if table.unsure or table.unsure_syncing:
-            return
         for word, item in planned.items():
-            if item is not None and word not in table.changed and word not in table.syncing:
+            if item is not None:
+                self.size -= len(word) + len(item[HIT]) + OVERHEAD
                 self.keep(table, word, item)
+
+    def _forget_planned(self, table: CachedTable) -> None:
+        """Forget the rows of words whose rows planned commands write."""
+        for word, item in table.planned.items():
+            if item is not None:
+                self.size -= len(word) + len(item[HIT]) + OVERHEAD
+        table.planned = dict.fromkeys(table.planned)
 
     def wrote(self, operation: Insert | Update | Remove | Clear | PurgeExpired, *, elsewhere: bool) -> None:
         """Note a write.
@@ -204,12 +204,38 @@ class RowCache:
                 if old is not None:
                     self.size -= len(word) + len(old[HIT]) + OVERHEAD
                 if word in other.planned:
+                    old = other.planned[word]
                     other.planned[word] = None
+                    if old is not None:
+                        self.size -= len(word) + len(old[HIT]) + OVERHEAD
                 if other.missing:
                     self.appeared(other, word)
                 other.changed[word] = None if other.unsure else item
             else:
                 self._doubt(other)
+
+    def change_all(self, table: CachedTable, written: dict[bytes, CachedRow]) -> None:
+        """Note that rows are other ones from the next commit on.
+
+        Args:
+            table: of the mapping through which planned commands have written them, see `change`.
+            written: the rows then, by their keys, which are words that `plan` was called with.
+        """
+        tables = self._of_source.get(table.mapping.source, ())
+        if len(tables) != 1 or tables[0] is not table or table.unsure:
+            for word, row in written.items():
+                self.change(table.mapping, word, row)
+            return
+        planned = table.planned
+        freed = 0
+        for word in written:
+            old = planned.pop(word, None)
+            if old is not None:
+                freed += len(word) + len(old[HIT]) + OVERHEAD
+            if table.missing:
+                self.appeared(table, word)
+        self.size -= freed
+        table.changed.update(written)
 
     def appeared(self, table: CachedTable, word: bytes) -> None:
         """Forget that a key, and those that are equal to it, have no row."""
@@ -222,10 +248,13 @@ class RowCache:
     def committed(self, *, lost: bool) -> None:
         """Handle a commit: the written rows are being synced to disk or, if the commit failed, lost."""
         for table in self._tables.values():
+            changed, table.changed = table.changed, {}
             if not lost:
-                table.syncing.update(table.changed)
+                if table.syncing:
+                    table.syncing.update(changed)
+                else:
+                    table.syncing = changed
                 table.unsure_syncing = table.unsure_syncing or table.unsure
-            table.changed = {}
             table.unsure = False
 
     def synced(self, *, lost: bool) -> None:
@@ -233,10 +262,25 @@ class RowCache:
         for table in self._tables.values():
             syncing, table.syncing = table.syncing, {}
             table.unsure_syncing = False
-            if not lost and not table.unsure:
-                for word, item in syncing.items():
-                    if item is not None and word not in table.changed:
-                        self.keep(table, word, item)
+            if not syncing or lost or table.unsure:
+                continue
+            changed, planned = table.changed, table.planned
+            kept: dict[bytes, CachedRow] = {}
+            size = 0
+            for word, item in syncing.items():
+                if item is None or word in changed:
+                    continue
+                if word not in planned:
+                    kept[word] = item
+                    size += len(word) + len(item[HIT]) + OVERHEAD
+                elif planned[word] is None:
+                    self.known(table, word, item)
+            if table.live and self.size + size <= self.limit:
+                table.items.update(kept)
+                self.size += size
+            else:
+                for word, item in kept.items():
+                    self.keep(table, word, item)
 
     def clear(self) -> None:
         """Forget all items: others have written."""
@@ -250,6 +294,8 @@ class RowCache:
 
     def renew(self) -> None:
         """Keep the rows, but no table in use: whoever has one gets another, since settings may have changed."""
+        for table in self._tables.values():
+            self._forget_planned(table)
         renewed = [new for table in self._tables.values() if (new := table.renewed()) is not None]
         self._tables = {table.mapping: table for table in renewed}
         self._of_source = {}
@@ -273,7 +319,7 @@ class RowCache:
         self._forget_missing(table)
         table.changed = dict.fromkeys(table.changed)
         table.syncing = dict.fromkeys(table.syncing)
-        table.planned = dict.fromkeys(table.planned)
+        self._forget_planned(table)
         table.unsure = True
 
     def _all_changed(self) -> None:

@@ -30,7 +30,7 @@ from kvref.storage.sqlite.row_cache import RowCache
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.schema import SQLiteCatalog, create, create_cache
 from kvref.storage.sqlite.statements import Statements
-from kvref.storage.sqlite.wal import Watch, WriteAheadLog
+from kvref.storage.sqlite.wal import DATA_VERSION, Watch, WriteAheadLog
 
 _log = logging.getLogger("kvref.storage")
 
@@ -69,7 +69,7 @@ class SQLiteStore:
         self._of_row: WeakValueDictionary[Container, Mapping] = WeakValueDictionary()  # made since the tables changed
         self._naming = Naming()
         self.dirty = False  # there are writes that no commit has made durable yet
-        self._failures = 0  # commits that failed
+        self.failures = 0  # commits that failed
         self._lost = ""  # why the open transaction was rolled back by SQLite itself
         self._holds_writes = False  # the open transaction
         self._batch_alone = False  # the open transaction holds nothing but the batch that is written
@@ -120,7 +120,8 @@ class SQLiteStore:
         except StoreError as error:
             self._disk_errors.met(str(error))
             raise
-        self._disk_errors.over()
+        if self._disk_errors.open:
+            self._disk_errors.over()
         if self.when_committed is not None:
             self.when_committed(time.monotonic() - started)
 
@@ -212,7 +213,7 @@ class SQLiteStore:
         if self.profile["cas.start"] == "one":
             return itertools.count(1)
         # A mapping may show the table of the counters.
-        return ReservedNumbers(self._connection, lambda: self._failures, lambda: self.cache.wrote_any(COUNTERS))
+        return ReservedNumbers(self._connection, self, lambda: self.cache.wrote_any(COUNTERS))
 
     @translating
     def execute(self, operation: operations.Operation) -> Any:
@@ -223,7 +224,7 @@ class SQLiteStore:
             StoreError: SQLite failed; the text is its cause.
         """
         if operations.takes_lock(operation):
-            self._begin()
+            self.begin_writing()
         match operation:
             case operations.Lookup(mapping, key):
                 return self._rows.lookup(mapping, key)
@@ -267,7 +268,7 @@ class SQLiteStore:
                 raise
             # RAISE(ROLLBACK) or ON CONFLICT ROLLBACK ended the transaction, which had no writes of other commands.
             self.dirty = False
-            self._failures += 1  # a block of cas numbers may have been reserved in it
+            self.failures += 1  # a block of cas numbers may have been reserved in it
             self.cache.committed(lost=True)
             return str(error)
 
@@ -354,7 +355,7 @@ class SQLiteStore:
     @translating
     def begin_batch(self) -> None:
         """Begin a savepoint for the writes of one batch; raises as `execute`."""
-        self._begin()
+        self.begin_writing()
         self._connection.execute("SAVEPOINT batch")
         self._batch_alone = not self.holds_writes
 
@@ -372,14 +373,9 @@ class SQLiteStore:
             self._connection.execute("RELEASE batch")
 
     @translating
-    def begin_writing(self) -> None:
-        """Take the file's write lock for this tick; raises as `execute`."""
-        self._begin()
-
-    @translating
     def run(self, statement: str) -> None:
         """Run a statement that writes, or begins or ends what does; raises as `execute`."""
-        self._begin()
+        self.begin_writing()
         self._holds_writes = True
         self._connection.execute(statement)
 
@@ -421,7 +417,7 @@ class SQLiteStore:
                 self._roll_back()
         self.cache.committed(lost=bool(cause))
         if cause:
-            self._failures += 1
+            self.failures += 1
             raise StoreError(cause)
 
     def _roll_back(self) -> None:
@@ -431,16 +427,22 @@ class SQLiteStore:
             except sqlite3.Error:
                 _log.exception("store %s: cannot roll back", self.path)
 
-    def _begin(self) -> None:
+    def begin_writing(self) -> None:
+        """Take the file's write lock for this tick; raises as `execute`."""
         if self._lost:
             raise StoreError(self._lost)
         if not self.dirty:
-            self.watch.check()  # nothing is written into a file that is gone
-            self._connection.execute("BEGIN IMMEDIATE")
-            self.dirty = True
-            self._holds_writes = False
-            if self.watch.data_version() != self.watch.known_data:
-                self.cache.clear()  # others have written since this tick looked
+            watch = self.watch
+            watch.check()  # nothing is written into a file that is gone
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self.dirty = True
+                self._holds_writes = False
+                (data,) = self._connection.execute(DATA_VERSION).fetchone()
+                if data != watch.known_data:
+                    self.cache.clear()  # others have written since this tick looked
+            except ERRORS as error:
+                raise self.translated(error) from error
 
     def _load(self, name: str) -> Mapping | None:
         mapping, problem = catalog.find(self._catalog, self.profile, self._naming, name, self.kept)

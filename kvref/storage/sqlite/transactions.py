@@ -331,7 +331,7 @@ class Transactions:
         self._settle = settle
         self._pending = Pending(isolation.most_uncommitted)
         self._view = View(store, self._pending, isolation, settle)
-        self._touched: set[Transaction] = set()  # have written on top of what the tick commits
+        self.touched: set[Transaction] = set()  # have written on top of what the tick commits
 
     @property
     def locked(self) -> bool:
@@ -400,7 +400,7 @@ class Transactions:
         Returns:
             How many pending writes went with it.
         """
-        touched, self._touched = self._touched, set()
+        touched, self.touched = self.touched, set()
         if not lost:
             return 0
         writes = sum(len(transaction.operations) for transaction in touched)
@@ -449,7 +449,7 @@ class Transactions:
             clears = isinstance(operation, operations.Remove) or operation.clear_unmapped
             self._pending.add(transaction, identity, Version(operation.mapping, key, row, clears), operation)
             if self._store.dirty:  # only then the reply waits for the commit, and says if it failed
-                self._touched.add(transaction)
+                self.touched.add(transaction)
         return refusal
 
     def _answer(self, operation: operations.Operation) -> str | None:

@@ -20,6 +20,8 @@ from typing import Final, NamedTuple
 from kvref.errors import StoreError
 from kvref.storage.sqlite.file import identity
 
+# The number that it returns changes with every commit of another connection, and with no other.
+DATA_VERSION: Final = "PRAGMA data_version"
 HEADER: Final = 48  # bytes; the second copy of it is the same
 
 
@@ -38,6 +40,11 @@ class Watch:
         path: of the file.
         connection: to it, in WAL mode; stays open as long as this.
 
+    Attributes:
+        index: the wal-index.
+        header: what is at its beginning as long as no other connection has committed since the state that `accept`
+            recorded.
+
     Raises:
         StoreError: the wal-index cannot be read.
     """
@@ -53,36 +60,37 @@ class Watch:
             self._file = os.open(f"{name}-shm", os.O_RDONLY)
         except OSError as error:
             raise StoreError(f"cannot read the wal-index {name}-shm: {error.strerror}") from error
-        self._index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
+        self.index = mmap.mmap(self._file, HEADER, access=mmap.ACCESS_READ)
         self.seen: Seen | None = None  # the state that `accept` recorded
-        self._header = b""  # of it
-
-    def unchanged(self) -> bool:
-        """Return whether no connection has committed since the state that `accept` recorded."""
-        return self._index[:HEADER] == self._header
+        self.known_data: int | None = None  # the `data_version` of it
+        self.header = b""
 
     def check(self) -> None:
         """Raise StoreError if the file was deleted or replaced."""
-        if identity(self._path) != self._identity:
+        try:  # as `identity`
+            found = os.stat(self._path)  # noqa: PTH116
+            replaced = (found.st_dev, found.st_ino) != self._identity
+        except OSError:
+            replaced = True
+        if replaced:
             raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
 
     def look(self) -> Seen:
-        """Return the current state of the file; raises sqlite3.Error, and as `check`."""
+        """Return the current state of the file, `seen` if no other connection has committed since.
+
+        Raises sqlite3.Error, and as `check`.
+        """
         self.check()
-        if self.seen is not None and self.unchanged():
+        header = self.index[:HEADER]
+        if self.seen is not None and header == self.header:
             return self.seen
-        header = self._index[:HEADER]
-        data = self.data_version()
+        data: int
+        (data,) = self._connection.execute(DATA_VERSION).fetchone()
         if self.seen is not None and data == self.seen.data:
-            return self.seen._replace(header=header)
+            self.header = header  # this connection has committed
+            return self.seen
         (schema,) = self._connection.execute("PRAGMA schema_version").fetchone()
         return Seen(header, data, schema)
-
-    def data_version(self) -> int:
-        """Return a number that every commit of another connection changes, and no other; raises sqlite3.Error."""
-        version: int
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        return version
 
     def changes(self, now: Seen) -> tuple[bool, bool]:
         """Return whether other connections have committed, and whether tables differ, since the state of `accept`."""
@@ -91,17 +99,12 @@ class Watch:
 
     def accept(self, now: Seen) -> None:
         """Take what `look` returned for known."""
-        self.seen = now
-        self._header = now.header
-
-    @property
-    def known_data(self) -> int | None:
-        """Return the `data_version` of what `accept` took."""
-        return None if self.seen is None else self.seen.data
+        self.seen, self.known_data = now, now.data
+        self.header = now.header
 
     def close(self) -> None:
         """Close the file; only when no connection of this process to it is open."""
-        self._index.close()
+        self.index.close()
         os.close(self._file)
 
 

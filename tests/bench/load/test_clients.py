@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pymemcache
 import pytest
-from live import target_or_skip
-from waiting import until_risen
+from helpers.live import target_or_skip
+from helpers.waiting import until_risen
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from live import missing_skips, target_or_skip
+from helpers.live import missing_skips, target_or_skip
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.drivers import memcaslap

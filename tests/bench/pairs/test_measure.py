@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.engine import local

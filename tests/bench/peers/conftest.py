@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from live import missing_skips
+from helpers.live import missing_skips
 
 from kvref_bench import peers
 from kvref_bench.load.work import Keys, Values

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import points as made
 import pytest
+from helpers import points as made
 from rich.console import Console
 
 from kvref_bench.errors import BenchError

@@ -7,10 +7,10 @@ import json
 import re
 from pathlib import Path
 
-import points as made
 import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
+from helpers import points as made
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.plan import Kind

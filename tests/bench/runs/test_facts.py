@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import points as made
 import pytest
-import reports
+from helpers import points as made
+from helpers import reports
 
 from kvref_bench.errors import BenchError
 from kvref_bench.runs import document, machine, verdict

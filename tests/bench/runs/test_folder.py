@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pandas as pd
-import points as made
 import pyarrow.parquet as pq
 import pytest
+from helpers import points as made
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.histogram import quantile

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import points as made
 import pytest
+from helpers import points as made
 
 from kvref_bench.load.histogram import index
 from kvref_bench.load.plan import Kind

@@ -7,9 +7,9 @@ import socket
 import time
 from pathlib import Path
 
-import points as made
 import pytest
-from live import target_or_skip
+from helpers import points as made
+from helpers.live import target_or_skip
 
 from kvref_bench.load import coordinator, engine
 from kvref_bench.load.channel import Progress

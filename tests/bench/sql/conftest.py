@@ -6,7 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from live import MYSQL_8, sql_server_or_skip
+from helpers.live import MYSQL_8, sql_server_or_skip
 
 from kvref_bench import peers
 from kvref_bench.load.work import Keys, Values

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from live import missing_skips, nightly
+from helpers.live import missing_skips, nightly
 
 from kvref_bench import peers
 from kvref_bench.errors import BenchError

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from live import target_or_skip
+from helpers.live import target_or_skip
 
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.workload.trace import read_trace

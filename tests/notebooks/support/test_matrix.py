@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from reports import lines, text
+from helpers.reports import lines, text
 
 from kvref_bench.errors import BenchError
 from support import matrix

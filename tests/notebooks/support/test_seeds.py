@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import scenarios as made
+from helpers import scenarios as made
 
 from support import articles, beside, gather, seeds
 from support.seeds import Row

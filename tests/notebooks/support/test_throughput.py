@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
-import scenarios as made
+from helpers import scenarios as made
 from matplotlib import image
 
 from support import gather, holding, scaling, style, throughput

@@ -23,8 +23,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from helpers.serving import running
 from platformdirs import user_cache_path
-from serving import running
 
 from kvref_testbed import targets
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from live import missing_skips
+from helpers.live import missing_skips
 from peers.suites import run
 
 EXCEPTIONS: dict[str, dict[str, dict[str, str]]] = tomllib.loads(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from helpers.serving import serving
 from server.listeners.talk import frame
 from server.listeners.test_rights import ALL, READING, listening, say
-from serving import serving
 
 pytestmark = pytest.mark.live
 

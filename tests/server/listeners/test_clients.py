@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.serving import Served, serving
 from server.listeners.talk import authority, trusting
-from serving import Served, serving
 
 from kvref.client import AsyncMappedClient, CallError, MappedClient
 

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from helpers.serving import Served, serving
+from helpers.waiting import until
 from server.listeners.talk import ENDED, answers, authority, held, trusting
-from serving import Served, serving
-from waiting import until
 
 pytestmark = pytest.mark.live
 

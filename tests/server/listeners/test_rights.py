@@ -9,10 +9,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from cli.test_serve import kvref
-from database import database_or_skip, sql
+from helpers.commands import kvref
+from helpers.database import database_or_skip, sql
+from helpers.serving import Served, ask, serving
 from server.listeners.talk import ENDED, answers, frame
-from serving import Served, ask, serving
 
 pytestmark = pytest.mark.live
 

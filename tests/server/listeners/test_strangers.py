@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from helpers.serving import serving
 from server.listeners.talk import ENDED, answers, frame, held
-from serving import serving
 
 from kvref import profiles
 from kvref.engine.counters import Counters

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli.test_serve import kvref
+from helpers.commands import kvref
+from helpers.serving import Served, ask, serving
 from pymemcache.client.base import Client
 from server.listeners.talk import ENDED, answers, authority, frame, held, trusting
-from serving import Served, ask, serving
 
 pytestmark = pytest.mark.live
 

@@ -10,8 +10,8 @@ import stat
 from pathlib import Path
 
 import pytest
-from cli.test_serve import kvref
-from serving import ask, serving
+from helpers.commands import kvref
+from helpers.serving import ask, serving
 
 from kvref.addresses import connect
 from kvref.client import AsyncMappedClient, MappedClient

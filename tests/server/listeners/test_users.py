@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from faults.processes import children
-from live import target_or_skip
+from helpers.live import target_or_skip
+from helpers.serving import Served, ask, serving
 from server.listeners.talk import ENDED, answers, frame, held
-from serving import Served, ask, serving
 
 from kvref.addresses import parse_address
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 from contextlib import ExitStack
 
-from row_cache_checker import FILL, SERVE, Servers, Stepper, race, statistics
-from serving import Served, ask
-from waiting import until_equal
+from helpers.row_cache_checker import FILL, SERVE, Servers, Stepper, race, statistics
+from helpers.serving import Served, ask
+from helpers.waiting import until_equal
 
 from kvref_testbed.targets import SQLServer
 

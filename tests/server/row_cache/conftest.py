@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from database import database_or_skip
-from live import MYSQL_8, nightly
-from row_cache_checker import OPTIONS, SERVE, create_tables, local_dsn
-from serving import Served, serving
+from helpers.database import database_or_skip
+from helpers.live import MYSQL_8, MYSQL_9
+from helpers.row_cache_checker import OPTIONS, SERVE, create_tables, local_dsn
+from helpers.serving import Served, serving
 
 from kvref_testbed.targets import SQLServer
 
 
-@pytest.fixture(scope="module", params=[MYSQL_8, nightly("mysql-9.7"), "mariadb"])
+@pytest.fixture(scope="module", params=[MYSQL_8, MYSQL_9, "mariadb"])
 def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
     with database_or_skip(request.param, OPTIONS[request.param]) as server:
         create_tables(server)

@@ -7,24 +7,27 @@ import sys
 from contextlib import ExitStack
 
 import pytest
-import row_cache_defects
-from database import database_or_skip, sql
-from live import MYSQL_8, nightly
-from proxy import proxy_to
-from row_cache_checker import OPTIONS, SERVE, StaleError, Stepper, create_tables, local_dsn
+from helpers.database import database_or_skip, sql
+from helpers.live import MYSQL_8, MYSQL_9, nightly
+from helpers.proxy import proxy_to
+from helpers.row_cache_checker import OPTIONS, SERVE, StaleError, Stepper, create_tables, local_dsn
+from helpers.serving import Served, ask, command, running, serving
+from server.row_cache import defects
 from server.row_cache.checks import check, crashing, fill, logs_cascades
-from serving import Served, ask, command, running, serving
 
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(300)]
 
 
+# The local log sees what the query of the position sees, and at night both are tested.
+@pytest.mark.parametrize("dsn", [nightly("address"), "socket"], indirect=True)
 def test_no_get_is_older_than_a_commit_before_it(database: SQLServer, cached: Served) -> None:
     found = check(database, cached, 28, 120, 1.5)
     assert found["hits"] > 300
 
 
+@pytest.mark.parametrize("dsn", ["address", nightly("socket")], indirect=True)
 def test_no_get_is_older_after_a_crash_of_kvref_or_of_the_database(database: SQLServer, dsn: str) -> None:
     assert crashing(database, dsn, 3, 15, 3) > 1000
 
@@ -49,7 +52,7 @@ def log_position(database: SQLServer) -> dict[str, object]:
     return {"host": database.host, "port": database.port, "file": file, "offset": offset}
 
 
-@pytest.mark.parametrize("name", [MYSQL_8, nightly("mysql-9.7"), "mariadb"])
+@pytest.mark.parametrize("name", [MYSQL_8, MYSQL_9, "mariadb"])
 @pytest.mark.parametrize(
     "crashes", [pytest.param(False, id="switchover", marks=pytest.mark.nightly), pytest.param(True, id="crash")]
 )
@@ -103,14 +106,14 @@ LOCAL = ("end_of_log_not_compared", "look_outlives_its_turn")
 SAMPLE = ("event_lost", "wrong_position_after_reconnect", "collation_equal_keys", *LOCAL)
 
 
-@pytest.mark.parametrize("defect", [each if each in SAMPLE else nightly(each) for each in row_cache_defects.DEFECTS])
+@pytest.mark.parametrize("defect", [each if each in SAMPLE else nightly(each) for each in defects.DEFECTS])
 def test_each_defect_is_found(database: SQLServer, defect: str) -> None:
     if defect == "cascade_missed" and logs_cascades(database):
         pytest.skip("no cascade can be missed: the log has them")
     dsn = local_dsn(database) if defect in LOCAL else database.dsn
     words = [
         sys.executable,
-        row_cache_defects.__file__,
+        defects.__file__,
         defect,
         *command(dsn)[3:],
         "--listen",

@@ -11,13 +11,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-import row_cache_defects
-from database import pid, sql
-from row_cache_checker import FILL, SERVE, local_dsn, statistics
+from helpers.database import pid, sql
+from helpers.row_cache_checker import FILL, SERVE, local_dsn, statistics
+from helpers.serving import Served, ask, ask_gets, command, running, serving
+from helpers.waiting import until_equal
 from server.conversations import Peer
+from server.row_cache import defects
 from server.row_cache.checks import fill
-from serving import Served, ask, ask_gets, command, running, serving
-from waiting import until_equal
 
 from kvref_testbed.targets import SQLServer
 
@@ -183,9 +183,9 @@ def test_without_the_files_of_the_log_the_position_is_queried(
     ((log,),) = sql(database, "SELECT @@log_bin_basename")
     directory = tmp_path / "log"
     there(directory, Path(f"/proc/{pid(database)}/root{log}"))
-    monkeypatch.setenv(row_cache_defects.DIRECTORY, str(directory))
+    monkeypatch.setenv(defects.DIRECTORY, str(directory))
     serve = [*command(local_dsn(database))[3:], "--listen", "127.0.0.1:0", *SERVE, "--log-level", "info"]
-    words = [sys.executable, row_cache_defects.__file__, "log_elsewhere", *serve]
+    words = [sys.executable, defects.__file__, "log_elsewhere", *serve]
     with running(words, local_dsn(database)) as served, served.connect() as client:
         assert problem in served.wait_for("gets of cached rows query the position of the server")
         filled(database, client)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from helpers.serving import Served
 from server.row_cache.checks import check, crashing
-from serving import Served
 
 from kvref_testbed.targets import SQLServer
 

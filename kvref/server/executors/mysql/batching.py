@@ -22,7 +22,7 @@ from kvref.server.executors.mysql.fast_path import KeptRows
 from kvref.server.executors.mysql.plain_commands import Plain, PlainChange, PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.reads import ReadBatcher, RowReader, SQLReader
-from kvref.server.executors.mysql.replica_reads import ReplicaReads
+from kvref.server.executors.mysql.replica_reads import CurrentSecondary, ReplicaReads
 from kvref.server.executors.mysql.writes import WriteBatcher
 from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
@@ -30,13 +30,13 @@ from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.fast_path import PlainRemovals, PlainTable
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.plans import bytes_of_row
 
 About = Mapping | PlainTable | PlainRemovals  # what the commands of one batch have in common
 
 MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
 MIN_TOGETHER: Final = 2
 MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
-_LONGEST: Final = 1 << 20
 # Rows that are kept need no statement: so many times as many gets may be answered together.
 WIDER: Final = 8
 _BYTES_OF_KEY: Final = 1024  # in a statement
@@ -78,6 +78,8 @@ class Batching:
 
     Attributes:
         up_to_date: see `PlainBatcher`.
+        secondary: answers gets, None if only the primary does.
+        fallback: carries out commands that leave their batches, and knows which tables are locked.
     """
 
     up_to_date: Callable[[float], bool]
@@ -89,30 +91,30 @@ class Batching:
         self._isolation = isolation
         self._own_transactions = isolation.batches
         self.up_to_date = runner.up_to_date
-        self._fallback = Fallback(runner)
+        self.fallback = Fallback(runner)
         reading, self._writing = connect(), connect()
         self._reader: RowReader
+        self.secondary: CurrentSecondary | None
         self._kept: KeptRows | None = None
-        if store.row_cache is not None:
-            follower = Follower(store.login, store.row_cache)
-            reader = SQLReader(store, reading)
-            width = partial(self._width, reading)
-            caching = CachingReader(reader, store, reading, isolation, store.row_cache, follower, width)
+        self._follower = None if store.row_cache is None else Follower(store.login, store.row_cache)
+        caching = self.caching(reading)
+        if caching is not None:
             self._reader = self._kept = caching
         else:
             self._reader = SQLReader(store, reading)
-        reads = ReadBatcher(store, self._reader, self._fallback)
-        writes = WriteBatcher(store, self._writing, self._fallback)
+        reads = ReadBatcher(store, self._reader, self.fallback)
+        writes = WriteBatcher(store, self._writing, self.fallback)
         times = 1 if store.row_cache is None else WIDER
         self._reads = Queued(reads.carry_out, partial(self._width, reading, times=times), runner)
         self._writes = Queued(writes.carry_out, partial(self._width, self._writing), runner)
         # Of plain gets, whose replies have no CAS value.
-        self._plain_reads, self._replicas = self._reads, None
+        self._plain_reads, self._replicas, self.secondary = self._reads, None, None
         if store.login.reads != PRIMARY:
-            self._replicas = ReplicaReads(store, self._fallback, self._add_to_primary)
+            self.secondary = CurrentSecondary(store)
+            self._replicas = ReplicaReads(store, self.secondary, self.fallback, self._add_to_primary)
             self._plain_reads = Queued(self._replicas.carry_out, partial(self._width, reading), runner)
         writes.put_back = self._writes.queue.put_back
-        self._fallback.queues += [self._reads.queue, self._writes.queue]
+        self.fallback.queues += [self._reads.queue, self._writes.queue]
 
     async def close(self) -> None:
         """Close the connections; nothing may run."""
@@ -120,6 +122,15 @@ class Batching:
         await self._writing.close()
         if self._replicas is not None:
             await self._replicas.close()
+
+    def caching(self, connection: DedicatedConnection) -> CachingReader | None:
+        """Return what reads with a connection and keeps rows in the row cache; None without one."""
+        cache, store = self._store.row_cache, self._store
+        if cache is None or self._follower is None:
+            return None
+        reader = SQLReader(store, connection)
+        width = partial(self._width, connection)
+        return CachingReader(reader, store, connection, self._isolation, cache, self._follower, width)
 
     def takes(self, command: Command) -> bool:
         """Take a command that waits for a look-up, where that may be answered with others; tell whether it is taken."""
@@ -148,11 +159,11 @@ class Batching:
 
     def takes_reads(self, mapping: Mapping) -> bool:
         """Return whether simple gets are batched."""
-        return self._isolation.reads_together and not self._fallback.avoids(mapping)
+        return self._isolation.reads_together and not self.fallback.avoids(mapping)
 
     def takes_writes(self, mapping: Mapping) -> bool:
         """Return whether simple sets are batched."""
-        return not self._fallback.avoids(mapping)
+        return not self.fallback.avoids(mapping)
 
     def add_get(self, mapping: Mapping, get: PlainGet) -> None:
         """Queue a get."""
@@ -187,7 +198,7 @@ class Batching:
             return False
         if not (lookup.for_update or rules.reads_together):
             return False
-        if self._fallback.avoids(lookup.mapping):
+        if self.fallback.avoids(lookup.mapping):
             return False
         spelling = self.spelling(lookup.mapping, lookup.key)
         if spelling is None:
@@ -221,14 +232,20 @@ class Queued:
         carry_out: carries out commands of one batch.
         width: returns how many of a mapping may be in one.
         runner: starts the task.
+        gather: queues what has arrived meanwhile, before the queue is found to be empty; None: it is queued at once.
     """
 
     def __init__(
-        self, carry_out: Callable[[Any, list[Any]], Awaitable[None]], width: Callable[[Any], int], runner: Runner
+        self,
+        carry_out: Callable[[Any, list[Any]], Awaitable[None]],
+        width: Callable[[Any], int],
+        runner: Runner,
+        gather: Callable[[], None] | None = None,
     ) -> None:
         self.queue: BatchQueue[About, Command | Plain] = BatchQueue()
         self._carry_out = carry_out
         self.width = width
+        self._gather = gather
         self._runner = runner
         self._running = False
 
@@ -246,10 +263,7 @@ class Queued:
                 # Clients that just received a reply send the next command: give the loop a turn, so that the next
                 # statement serves all of them.
                 await asyncio.sleep(0)
+                if self._gather is not None:
+                    self._gather()
         finally:
             self._running = False
-
-
-def bytes_of_row(mapping: Mapping) -> int:
-    """Return how many bytes to count for the values of a row: no more than its columns hold."""
-    return sum(_LONGEST if each.width is None else min(4 * each.width, _LONGEST) for each in mapping.values) or 1

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from collections.abc import Mapping as MappingOf
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Cell, Row
+from kvref.engine.plans.plan import ABSENT, CachedRow
 from kvref.engine.values import shown_flags
 from kvref.errors import StoreError
 from kvref.protocol.fast_path import shown
@@ -27,6 +28,8 @@ from kvref.storage.mysql.binlog.positions import LogError, Position, executed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, Kept, RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.kept_rows import shown_for
+from kvref.storage.mysql.plans import Found, MySQLRows
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.statements import Statements
@@ -166,6 +169,35 @@ class CachingReader:
         batch = _Batch(mapping, cached, read, lambda cells: cells[0], partial(_reply, table), turn)
         return await self._answer(batch, words)
 
+    async def planned(self, rows: MySQLRows, words: list[bytes]) -> tuple[MappingOf[bytes, CachedRow], Set[bytes]]:
+        """Return the rows of some words, see `read_parts`, from kept rows as far as they are new enough."""
+        kept = rows.kept
+        cached = None if kept is None else self._open(kept.table())
+        width = self._width(rows.mapping)
+        if kept is None or cached is None:
+            self._cache.misses += len(words)
+            read: tuple[MappingOf[bytes, CachedRow], Set[bytes]] = await self._connection.call(
+                read_parts, rows, words, width
+            )
+            return read
+        spellings = {word: kept.spelling(word) for word in words}
+        keys = {word if spelling is None else spelling: word for word, spelling in spellings.items()}
+        plan = partial(_planned, rows, keys)
+        batch = _Batch(rows.mapping, cached, in_parts(plan, width), rows.spelled, _row, self.turn)
+        found, _ = await self._answer(batch, [*keys])
+        shown = dict.fromkeys(words, ABSENT)
+        for word, spelling in spellings.items():
+            row = found.get(word if spelling is None else spelling)
+            if row is not None:
+                shown[word] = shown_for(row.row if isinstance(row, Found) else row, word)
+        return shown, set()
+
+    def may_show(self, cached: CachedTable) -> bool:
+        """Return whether kept rows may be shown now without a query."""
+        if not self._isolation.reads_committed or (self._cache.log is None and not cached.staleness):
+            return False
+        return self._is_new_enough(cached)
+
     async def close(self) -> None:
         """See `RowReader`."""
         await self._follower.close()
@@ -290,6 +322,36 @@ class CachingReader:
         else:
             cache.behind += hits
         return reached
+
+
+def read_parts(
+    connection: MySQLConnection, rows: MySQLRows, words: list[bytes], width: int
+) -> tuple[dict[bytes, CachedRow], Set[bytes]]:
+    """Return the rows of any number of words, and those whose rows others may have locked; it blocks.
+
+    Args:
+        connection: see `MySQLRows.read_many`.
+        rows: of the mapping.
+        words: each once.
+        width: of how many one statement may read the rows.
+    """
+    found, busy = rows.read_many(connection, words[:width])
+    for at in range(width, len(words), width):
+        more, busy_too = rows.read_many(connection, words[at : at + width])
+        found |= more
+        busy |= busy_too
+    return found, busy
+
+
+def _planned(
+    rows: MySQLRows, words: MappingOf[Spelling, bytes], connection: MySQLConnection, keys: list[Spelling]
+) -> tuple[dict[Spelling, Found], bool]:
+    found = rows.find(connection, [words[each] for each in keys])
+    return {key: found[words[key]] for key in keys if words[key] in found}, True
+
+
+def _row(found: Found) -> Kept:
+    return found.row
 
 
 def _table(mapping: Mapping) -> Table:

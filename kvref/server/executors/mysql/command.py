@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kvref.engine.operations import Cell, Commit, LockWaitError, Lookup, OperationGen, RollBack
 from kvref.engine.session import LOCK_WAIT
+from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
 from kvref.server.executors.execution import Execution
 from kvref.server.executors.mysql.pool import Pool
+from kvref.server.planner import Planner
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError
+from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.row_identity import Spelling
+
+# By table, rights, and whether the connection is bound to a mapping; None: its commands are not planned.
+Planners = dict[tuple[PlainTable, Right, bool], Planner | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +34,7 @@ class Transaction:
         acknowledged: by a command that was answered.
         last_write: of the connection, None unless reads=session.
         primary_only: no secondary answers its gets.
+        planners: of its commands, where they are not those of other connections too.
     """
 
     connection: MySQLConnection | None = None
@@ -35,6 +42,7 @@ class Transaction:
     acknowledged: bool = False
     last_write: LastWrite | None = None
     primary_only: bool = False
+    planners: Planners = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
@@ -124,6 +132,12 @@ class Runner(Protocol):
 
     def up_to_date(self, now: float) -> bool:
         """Return whether the tables have been looked at shortly before some loop time, as plain commands need it."""
+
+    def begin(self) -> Transaction:
+        """Return a transaction for a command that runs alone."""
+
+    def end(self, transaction: Transaction) -> None:
+        """Forget a transaction, see `Executor`."""
 
     def looked(self, *, anew: bool) -> None:
         """Note that the tables count as looked at just now, or, with `anew`, that they must be before anything else."""

@@ -36,7 +36,7 @@ from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.commits import SETTLED, Commits
 from kvref.server.executors.mysql.batching import Batching, dedicated_connections
-from kvref.server.executors.mysql.command import Command, Transaction
+from kvref.server.executors.mysql.command import Command, Planners, Transaction
 from kvref.server.executors.mysql.fast_path import MySQLFastPath
 from kvref.server.executors.mysql.plain_commands import Origin
 from kvref.server.executors.mysql.planned import APART, MySQLScheduler, takes_plans
@@ -96,10 +96,10 @@ class MySQLExecutor:
         self._fast_paths: dict[tuple[Mapping, Right, bool, bool], MySQLFastPath] = {}
         self.plans = planned
         self._planned: MySQLScheduler | None = None
-        if planned:
-            self._planned = MySQLScheduler(self, self._connect, self.begin, self.end, store.login.together)
+        if planned and self._batching is not None:
+            self._planned = MySQLScheduler(self, store, isolation, self._connect, self._batching)
         self._works: dict[PlainTable, Work[MySQLRows]] = {}
-        self._planners: dict[tuple[PlainTable, Right, bool], Planner | None] = {}
+        self._planners: Planners = {}
         if not isolation.row_locks:
             _log.warning(
                 "innodb_api_disable_rowlock=1 has no effect with mysql://: the database makes writes wait for row locks"
@@ -205,22 +205,25 @@ class MySQLExecutor:
             waits = command.send(None)
         return waits
 
-    def planner(
-        self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
-    ) -> Planner | None:  # fmt: skip
+    def planner(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> Planner | None:
         """See `Executor`."""
-        mapping = None if self._planned is None or self._isolation.reads_lock else ordinary_mapping(session)
+        mapping = None if self._planned is None else ordinary_mapping(session)
         if mapping is None:
             return None
         table = self.store.plain(self.store.alike(mapping))
         kind = table, session.access.rights, session.bound
-        if kind not in self._planners:
-            self._planners = {each: found for each, found in self._planners.items() if found is None or found.live}
-            self._planners[kind] = self._planner_of(table, session, wire_rules)
-        found = self._planners[kind]
+        # If secondaries answer gets, what each connection has written last decides which of them may.
+        planners = self._planners if self.store.login.reads == PRIMARY else transaction.planners
+        if kind not in planners:
+            for each in [each for each, found in planners.items() if found is not None and not found.live]:
+                del planners[each]
+            planners[kind] = self._planner_of(table, session, wire_rules, transaction)
+        found = planners[kind]
         return found if found is not None and found.live else None
 
-    def _planner_of(self, table: PlainTable, session: Session, wire_rules: WireRules) -> Planner | None:
+    def _planner_of(
+        self, table: PlainTable, session: Session, wire_rules: WireRules, transaction: Transaction
+    ) -> Planner | None:
         identities = self.store.identities(table.mapping)
         if self._planned is None or unplanned(table.mapping, identities):
             return None
@@ -229,8 +232,10 @@ class MySQLExecutor:
             self._works = {each: work for each, work in self._works.items() if work.rows.live}
             bound = Bound(session, table.mapping)
             rows = MySQLRows(bound, table, identities, self._isolation, session.shared.directory)
+            if self._planned.caching is not None and self.store.row_cache is not None:
+                rows.keep(self.store.row_cache, self._planned.caching.may_show)
             work = self._works[table] = Work(bound, rows)
-        return Planner(work, Words(session), self._planned, wire_rules, self.up_to_date)
+        return Planner(work, Words(session), self._planned.of(transaction), wire_rules, self.up_to_date)
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""

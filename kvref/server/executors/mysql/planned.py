@@ -11,30 +11,34 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 from typing import Any, Final, cast
 
 from kvref.engine.dispatch import execute
+from kvref.engine.operations import LockWaitError
 from kvref.engine.plans import record
 from kvref.engine.plans.plan import CachedRow, Plan, RemovedError
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
+from kvref.protocol import commands as c
 from kvref.protocol.replies import Reply, ServerError
-from kvref.server.executors.mysql.batching import MAX_BYTES, MIN_CONNECTIONS, Queued
+from kvref.server.executors.mysql.batching import MAX_BYTES, MIN_CONNECTIONS, WIDER, Batching, Queued
+from kvref.server.executors.mysql.cached_reads import read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.writes import UNDONE
+from kvref.server.planners.base import PlanQueue
 from kvref.server.slots import Replies, Slots
 from kvref.server.work import Work
-from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError, LostError
 from kvref.storage.mysql.plans import Found, MySQLRows, Operation
 from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.plans import bytes_of_row
 
 _log = logging.getLogger("kvref.server")
 
@@ -46,24 +50,26 @@ APART: Final = 2  # connections to the database
 def takes_plans(store: MySQLStore, isolation: Isolation) -> bool:
     """Return whether commands over a store may be planned: there are connections for groups.
 
-    With batches, each client has a transaction of its own. Rows that are cached, and those of secondaries, are read
-    elsewhere.
+    With batches, each client has a transaction of its own.
     """
-    enough = store.login.most(batches=False) >= MIN_CONNECTIONS + APART
-    return enough and not isolation.batches and store.row_cache is None and store.login.reads == PRIMARY
+    return store.login.most(batches=False) >= MIN_CONNECTIONS + APART and not isolation.batches
 
 
 class _Line:
     """The commands of one connection that are planned and have no reply yet, in order.
+
+    Args:
+        transaction: of the connection.
 
     The one rule of overtaking: gets pass gets, and writes go into the group of the writes before them; a command of the
     other kind waits for all before it, so that a connection reads what it has written and no later state. A command
     that has left its group keeps all that follow it waiting.
     """
 
-    __slots__ = ("alone", "running", "waiting", "writes")
+    __slots__ = ("alone", "running", "transaction", "waiting", "writes")
 
-    def __init__(self) -> None:
+    def __init__(self, transaction: Transaction) -> None:
+        self.transaction = transaction
         self.running = 0  # commands in a group, or in the queue for one
         self.writes = False  # they may write
         self.waiting: deque[_Run] = deque()
@@ -81,27 +87,28 @@ class _Run:
         work: of their mapping.
         line: of the connection.
         writes: they may write.
+
+    Attributes:
+        words: all keys.
     """
 
-    __slots__ = ("line", "plans", "work", "writes")
+    __slots__ = ("line", "plans", "words", "work", "writes")
 
     def __init__(self, work: Work[MySQLRows], line: _Line, *, writes: bool) -> None:
         self.work = work
         self.line = line
         self.writes = writes
         self.plans: list[Plan] = []
+        self.words: list[bytes] = []
 
-    @property
-    def words(self) -> list[bytes]:
-        """Return the words of all keys."""
-        words: list[bytes] = []
-        for plan in self.plans:
-            word = plan[1]
-            if isinstance(word, tuple):
-                words += word
-            else:
-                words.append(word)
-        return words
+    def add(self, plan: Plan) -> None:
+        """Add a command."""
+        self.plans.append(plan)
+        word = plan[1]
+        if isinstance(word, tuple):
+            self.words += word
+        else:
+            self.words.append(word)
 
 
 class _Task:
@@ -133,28 +140,36 @@ class MySQLScheduler:
 
     Args:
         runner: starts tasks, and runs commands alone.
+        store: of the rows.
+        isolation: in force.
         connect: returns a connection for groups.
-        begin, end: begin and end the transaction of a command that runs alone.
-        together: maximum number of keys in one statement.
+        batching: of the commands that are not planned: both use the row cache and the secondaries.
+
+    Attributes:
+        caching: reads and keeps rows, None without a row cache.
     """
 
     def __init__(
         self,
         runner: Runner,
+        store: MySQLStore,
+        isolation: Isolation,
         connect: Callable[[], DedicatedConnection],
-        begin: Callable[[], Transaction],
-        end: Callable[[Transaction], None],
-        together: int,
+        batching: Batching,
     ) -> None:
         self._runner = runner
-        self._begin, self._end = begin, end
-        self._together = together
+        self._fallback = batching.fallback
+        self._isolation = isolation
+        self._together = store.login.together
         self._loop = asyncio.get_running_loop()
         self._reading, self._writing = connect(), connect()
-        self._reads = Queued(self._read, self._width, runner)
-        self._writes = Queued(self._write, self._width, runner)
+        self.caching = batching.caching(self._reading)
+        self._reads = Queued(self._read, self._reads_width, runner, self.run)
+        self._writes = Queued(self._write, self._width, runner, self.run)
+        self._replica = batching.secondary
+        self._from_secondary = None if self._replica is None else Queued(self._read_secondary, self._width, runner)
         self._works: list[Work[MySQLRows]] = []
-        self._slots: list[Slots] = []
+        self._slots: list[tuple[Slots, Transaction]] = []
         self._lines: dict[int, _Line] = {}  # by the identity of the slots of a connection
         self._parts: dict[Replies, tuple[Slots, list[int]]] = {}
         self._scheduled = False
@@ -164,10 +179,14 @@ class MySQLScheduler:
         await self._reading.close()
         await self._writing.close()
 
-    def add(self, work: Work[MySQLRows], slots: Slots) -> None:
+    def of(self, transaction: Transaction) -> PlanQueue:
+        """Return what takes the plans of a connection with a transaction."""
+        return _OfConnection(self, transaction)
+
+    def add(self, work: Work[MySQLRows], slots: Slots, transaction: Transaction) -> None:
         """Carry out the plans of a mapping from the end of this turn on, see `Scheduler.add`."""
         slots.planned = True
-        self._slots.append(slots)
+        self._slots.append((slots, transaction))
         if work not in self._works:
             self._works.append(work)
         if not self._scheduled:
@@ -179,14 +198,17 @@ class MySQLScheduler:
         self._scheduled = False
         slots, self._slots = self._slots, []
         lines: dict[Replies, _Line] = {}
-        for each in slots:
+        for each, transaction in slots:
             part = each.part()
             self._parts[part] = each, [0]
-            lines[part] = self._lines.setdefault(id(each), _Line())
+            line = self._lines.get(id(each))
+            if line is None:
+                line = self._lines[id(each)] = _Line(transaction)
+            lines[part] = line
         works, self._works = self._works, []
         for work in works:
             plans, work.plans = work.plans, []
-            for run in _runs(work, plans, lines):
+            for run in _runs(work, plans, lines, by_cas=self._replica is not None):
                 out = cast(Replies, run.plans[0][3])
                 self._parts[out][1][0] += len(run.plans)
                 if run.line.waiting or not run.line.admits(run):
@@ -199,12 +221,36 @@ class MySQLScheduler:
         line = run.line
         line.running += len(run.plans)
         line.writes = run.writes
-        (self._writes if run.writes else self._reads).add(run.work, run, len(run.words))  # type: ignore[arg-type]
+        queue = self._writes if run.writes else self._reads
+        if not run.writes and self._from_secondary is not None and self._may_be_late(run):
+            queue = self._from_secondary
+        queue.add(run.work, run, len(run.words))  # type: ignore[arg-type]
+
+    def _may_be_late(self, run: _Run) -> bool:
+        """Return whether a secondary may answer gets: they have no cas numbers, and wait for no lock."""
+        return self._isolation.reads_together and not run.line.transaction.primary_only and not _has_cas(run.plans[0])
 
     def _finish(self, task: _Task, reply: bytes) -> None:
         """Put a reply into its place, and queue the commands that have waited for it."""
+        if record.may_write(task.plan):
+            task.work.rows.written(task.word)
         task.plan[3][task.plan[4]] = reply
         self._completed(task.line, cast(Replies, task.plan[3]), 1)
+
+    def _finish_all(self, tasks: Sequence[_Task]) -> None:
+        """Put the replies of commands that may write into their places, as `_finish` does."""
+        places: dict[Replies, int] = {}
+        lines: dict[Replies, _Line] = {}
+        for task in tasks:
+            out = cast(Replies, task.plan[3])
+            out[task.plan[4]] = task.reply
+            places[out] = places.get(out, 0) + 1
+            lines[out] = task.line
+        if self.caching is not None:
+            for task in tasks:
+                task.work.rows.written(task.word)
+        for out, count in places.items():
+            self._completed(lines[out], out, count)
 
     def _completed(self, line: _Line, out: Replies, count: int) -> None:
         """Send the replies of a list if that many more places complete it, and queue what has waited for them."""
@@ -221,39 +267,95 @@ class MySQLScheduler:
 
     def _width(self, work: Work[MySQLRows]) -> int:
         """Return how many keys of a mapping one statement may have."""
-        return max(1, min(self._together, MAX_BYTES // work.rows.largest))
+        return max(1, min(self._together, MAX_BYTES // bytes_of_row(work.rows.mapping)))
+
+    def _reads_width(self, work: Work[MySQLRows]) -> int:
+        """Return how many keys of a mapping gets may be answered for at once: kept rows need no statement."""
+        return self._width(work) * (1 if self.caching is None else WIDER)
 
     async def _read(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
         """Carry out gets of one mapping."""
-        runs = self._without_blocked(runs)
+        runs = self._without_blocked(work, runs)
         if not runs:
             return
         words = [*dict.fromkeys(chain.from_iterable([each.words for each in runs]))]
         try:
             work.rows.require_live()
-            rows: dict[bytes, CachedRow] = await self._reading.call(_read_parts, work.rows, words, self._width(work))
+            rows, busy = await self._rows_of(work, words)
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             await self._retry(self._read, work, runs, error)
             return
-        bound = work.bound
-        bound.now = int(time.time())
+        self._answer_gets(work, runs, rows, busy)
+
+    def _answer_gets(
+        self, work: Work[MySQLRows], runs: list[_Run], rows: Mapping[bytes, CachedRow], busy: Set[bytes]
+    ) -> None:
+        left = [self._decide_gets(work, run, rows, busy) for run in runs]
+        work.bound.settle()
+        for run, waiting in zip(runs, left, strict=True):
+            self._leave(waiting)
+            if len(waiting) < len(run.plans):
+                self._completed(run.line, cast(Replies, run.plans[0][3]), len(run.plans) - len(waiting))
+
+    async def _read_secondary(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
+        """Carry out gets of one mapping on a secondary, on the primary those that it cannot answer."""
+        assert self._replica is not None, "only then gets are queued for it"
+        counts, secondary = self._replica.counts, self._replica.secondary
+        runs = self._without_blocked(work, runs)
+        on_time: list[_Run] = []
+        try:
+            if secondary.ready and work.rows.live:
+                writes = {run.line.transaction.last_write for run in runs}
+                late = await self._replica.late({each for each in writes if each is not None})
+                on_time = [run for run in runs if run.line.transaction.last_write not in late]
+                counts.behind += sum([len(run.words) for run in runs]) - sum([len(run.words) for run in on_time])
+                words = [*dict.fromkeys(chain.from_iterable([each.words for each in on_time]))]
+                if words:
+                    rows, busy = await secondary.call(read_parts, work.rows, words, self._width(work))
+            else:
+                counts.unavailable += sum([len(run.words) for run in runs])
+        except Exception:  # noqa: BLE001 - logged; the primary has an answer, or an error of its own
+            counts.unavailable += sum([len(run.words) for run in on_time or runs])
+            on_time = []
         for run in runs:
-            for plan in run.plans:
-                decide, word, command, out, place = plan
-                try:
-                    if isinstance(word, bytes):
-                        out[place] = decide(rows[word], word, command)[0]
-                    else:
-                        out[place] = decide([rows[each] for each in word], word, command)
-                except RefusedError as refused:
-                    out[place] = work.rejected(plan, refused.reply)
-        bound.settle()
-        for run in runs:
-            self._completed(run.line, cast(Replies, run.plans[0][3]), len(run.plans))
+            if run not in on_time:
+                self._reads.add(run.work, run, len(run.words))  # type: ignore[arg-type]
+        if on_time:
+            counts.gets += sum([len(run.words) for run in on_time])
+            self._answer_gets(work, on_time, rows, busy)
+
+    async def _rows_of(self, work: Work[MySQLRows], words: list[bytes]) -> tuple[Mapping[bytes, CachedRow], Set[bytes]]:
+        if self.caching is not None:
+            return await self.caching.planned(work.rows, words)
+        found: tuple[Mapping[bytes, CachedRow], Set[bytes]] = await self._reading.call(
+            read_parts, work.rows, words, self._width(work)
+        )
+        return found
+
+    @staticmethod
+    def _decide_gets(
+        work: Work[MySQLRows], run: _Run, rows: Mapping[bytes, CachedRow], busy: Set[bytes]
+    ) -> list[_Task]:
+        """Decide the gets of a run, and return those that must wait for a lock: a row of theirs is `busy`."""
+        work.bound.now = int(time.time())
+        left: list[_Task] = []
+        for plan in run.plans:
+            decide, word, command, out, place = plan
+            if busy and not busy.isdisjoint(word if isinstance(word, tuple) else (word,)):
+                left.append(_Task(work, plan, run.line))
+                continue
+            try:
+                if isinstance(word, bytes):
+                    out[place] = decide(rows[word], word, command)[0]
+                else:
+                    out[place] = decide([rows[each] for each in word], word, command)
+            except RefusedError as refused:
+                out[place] = work.rejected(plan, refused.reply)
+        return left
 
     async def _write(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
         """Carry out commands of one mapping that may write, in one transaction."""
-        runs = self._without_blocked(runs)
+        runs = self._without_blocked(work, runs)
         if not runs:
             return
         group = _Group(work, self._writing, self._width(work))
@@ -266,21 +368,22 @@ class MySQLScheduler:
                 await self._writing.call(MySQLConnection.roll_back)
             await self._retry(self._write, work, runs, error)
             return
-        lost = {each for each in group.done if each.written or each.identity in group.written} if reason else set()
+        if self._replica is not None:
+            for line in {each.line for each in group.done if each.written}:
+                if line.transaction.last_write is not None:
+                    line.transaction.last_write.note(self._writing.last_gtid)
+        lost = [each for each in group.done if each.written or each.identity in group.written] if reason else []
         torn = {record.several_of(each.plan) for each in lost} - {None}  # a gat has one reply
-        lost |= {each for each in group.done if record.several_of(each.plan) in torn}
-        for each in group.done:
-            if each in lost:
-                continue
-            work.bound.counted += each.counted
-            work.bound.events += each.events
-            work.bound.effects += each.effects
+        if torn:
+            lost = [each for each in group.done if each in lost or record.several_of(each.plan) in torn]
+        kept = [each for each in group.done if each not in lost] if lost else group.done
+        work.bound.counted += chain.from_iterable([each.counted for each in kept])
+        work.bound.events += chain.from_iterable([each.events for each in kept])
+        work.bound.effects += chain.from_iterable([each.effects for each in kept])
         work.bound.settle()  # before the next command of a client, which may be for `stats`
-        for each in group.done:
-            if each in lost:
-                self._reject(each, ServerError(reason or ""))
-            else:
-                self._finish(each, each.reply)
+        for each in lost:
+            self._reject(each, ServerError(reason or ""))
+        self._finish_all(kept)
         if hang is not None:
             self._hang([*group.left, *group.rest], hang)
             return
@@ -288,11 +391,15 @@ class MySQLScheduler:
         if group.rest:
             self._writes.queue.put_back(work, _again(group.rest))  # type: ignore[arg-type]
 
-    def _without_blocked(self, runs: list[_Run]) -> list[_Run]:
-        """Return commands but those of connections of which an earlier one runs alone: they follow it."""
+    def _without_blocked(self, work: Work[MySQLRows], runs: list[_Run]) -> list[_Run]:
+        """Return commands but those of connections of which an earlier one runs alone: they follow it.
+
+        If a session had locked the whole table, all of them run alone: a group would block those of other tables.
+        """
         kept: list[_Run] = []
+        avoids = self._fallback.avoids(work.rows.mapping)
         for run in runs:
-            if run.line.alone:
+            if avoids or run.line.alone:
                 self._leave(_tasks(run))
             else:
                 kept.append(run)
@@ -310,6 +417,8 @@ class MySQLScheduler:
         if isinstance(error, HangError):
             self._hang(tasks, error)
             return
+        if isinstance(error, LockWaitError):
+            self._fallback.avoid(work.rows.mapping)
         if not work.rows.live or isinstance(error, LostError) or len(tasks) == 1:
             if not isinstance(error, KvrefError):
                 _log.debug("a group failed: %r", error)
@@ -333,31 +442,36 @@ class MySQLScheduler:
 
     def _queued(self) -> list[_Task]:
         """Take all commands that wait for a group."""
-        runs = cast("list[_Run]", [*self._reads.queue.take_all(), *self._writes.queue.take_all()])
+        queues = [each.queue for each in (self._reads, self._writes, self._from_secondary) if each is not None]
+        runs = cast("list[_Run]", [run for queue in queues for run in queue.take_all()])
         return [task for run in runs for task in _tasks(run)]
 
-    def _decide(self, task: _Task, found: dict[bytes, Found]) -> Operation | None:
-        """Decide a command and keep its reply; return what it writes."""
-        bound = task.work.bound
-        decide, word, command, _, _ = task.plan
-        assert isinstance(word, bytes), "only gets have several words"
-        counted, bound.counted = bound.counted, []
-        events, bound.events = bound.events, []
-        effects, bound.effects = bound.effects, []
-        operation: Operation | None = None
-        try:
+    @staticmethod
+    def _decide(tasks: Sequence[_Task], found: Mapping[bytes, Found]) -> list[Operation | None]:
+        """Decide commands of different rows and keep their replies; return what each writes."""
+        if not tasks:
+            return []
+        work = tasks[0].work
+        bound, rows = work.bound, work.rows
+        counted, events, effects = bound.counted, bound.events, bound.effects
+        operations: list[Operation | None] = []
+        for task in tasks:
+            decide, word, command, _, _ = task.plan
+            assert isinstance(word, bytes), "only gets have several words"
+            bound.counted, bound.events, bound.effects = task.counted, task.events, task.effects
             row = found[word]
-            task.reply, new, parameters = decide(row.row, word, command)
-            if new is not None:
-                operation = task.work.rows.operation(word, row, new, parameters)
-        except RefusedError as refused:
-            task.reply = task.work.rejected(task.plan, refused.reply)
-            if isinstance(refused, RemovedError):
-                operation = task.work.rows.operation(word, found[word], found[word].row, None)
-        task.counted, bound.counted = bound.counted, counted
-        task.events, bound.events = bound.events, events
-        task.effects, bound.effects = bound.effects, effects
-        return operation
+            operation: Operation | None = None
+            try:
+                task.reply, new, parameters = decide(row.row, word, command)
+                if new is not None:
+                    operation = rows.operation(word, row, new, parameters)
+            except RefusedError as refused:
+                task.reply = work.rejected(task.plan, refused.reply)
+                if isinstance(refused, RemovedError):
+                    operation = rows.operation(word, row, row.row, None)
+            operations.append(operation)
+        bound.counted, bound.events, bound.effects = counted, events, effects
+        return operations
 
     def _reject(self, task: _Task, reply: Reply) -> None:
         shown = task.work.rejected(task.plan, reply)
@@ -373,13 +487,15 @@ class MySQLScheduler:
 
     def _alone(self, task: _Task, *, stale: bool) -> None:
         """Run a command on the general path, which waits for locks and tries again."""
-        transaction = self._begin()
+        transaction = self._runner.begin()
+        transaction.last_write = task.line.transaction.last_write
+        transaction.primary_only = task.line.transaction.primary_only
         command = record.record_of(task.plan)
         session = task.work.bound.session.twin()
         begin = partial(execute, session, command, int(time.time()))
 
         def done(reply: Reply) -> None:
-            self._end(transaction)
+            self._runner.end(transaction)
             if isinstance(reply, ServerError):
                 cast(Replies, task.plan[3]).owner.rejected(reply)
             line = task.line
@@ -394,6 +510,10 @@ class MySQLScheduler:
             self._runner.alone(running, stale=stale)
         else:
             self._runner.reply(running)
+
+
+# Decides commands of different rows with what was found; returns what each writes.
+_Decide = Callable[[Sequence[_Task], Mapping[bytes, Found]], Sequence[Operation | None]]
 
 
 class _Group:
@@ -423,14 +543,16 @@ class _Group:
         self.written: set[Hashable] = set()
         self._lines_left: set[_Line] = set()
 
-    async def carry_out(
-        self, tasks: Sequence[_Task], decide: Callable[[_Task, dict[bytes, Found]], Operation | None]
-    ) -> None:
+    async def carry_out(self, tasks: Sequence[_Task], decide: _Decide) -> None:
         """Carry out commands up to the commit, those of one row one after another; raises as `MySQLConnection`."""
         waiting = list(tasks)
+        identity = self._rows.identity
         for each in waiting:
-            each.written = False
-            each.identity = self._rows.identity(each.word)
+            each.identity = identity(each.word)
+        identities = {each.identity for each in waiting}
+        if len(identities) == len(waiting) <= self._width and None not in identities:
+            await self._take_turn(waiting, decide, last=True)
+            return
         for turn in range(MAX_TURNS + 1):
             if not waiting:
                 return
@@ -452,26 +574,35 @@ class _Group:
             if first:
                 await self._take_turn(list(first.values()), decide, last=not rest)
 
-    async def _take_turn(
-        self, tasks: list[_Task], decide: Callable[[_Task, dict[bytes, Found]], Operation | None], *, last: bool
-    ) -> None:
+    async def _take_turn(self, tasks: list[_Task], decide: _Decide, *, last: bool) -> None:
         words = [each.word for each in tasks]
         found, missing = await self._connection.call(self._rows.lock_many, words)
         self._work.bound.now = int(time.time())
+        if missing or self._lines_left:
+            tasks = self._without_locked(tasks, missing)
         writers: list[_Task] = []
         operations: list[Operation] = []
-        for each in tasks:
-            if each.word in missing or each.line in self._lines_left:
-                self._leave([each])
-                continue
-            operation = decide(each, found)
+        for each, operation in zip(tasks, decide(tasks, found), strict=True):
             if operation is None:
                 self.done.append(each)
             else:
                 writers.append(each)
                 operations.append(operation)
-        if not operations:
-            return
+        if operations:
+            await self._write(writers, operations, last=last)
+
+    def _without_locked(self, tasks: Iterable[_Task], locked: Set[bytes]) -> list[_Task]:
+        """Return commands but those that leave: others may have locked their rows, or an earlier one has left."""
+        free: list[_Task] = []
+        for each in tasks:
+            if each.word in locked or each.line in self._lines_left:
+                self._leave([each])
+            else:
+                free.append(each)
+        return free
+
+    async def _write(self, writers: Sequence[_Task], operations: Sequence[Operation], *, last: bool) -> None:
+        """Write rows; with the last ones, commit."""
         write: Callable[[MySQLConnection, Sequence[Operation]], list[Any]] = write_batch.carry_out
         if self._rows.in_order:
             write = partial(_write_in_order, [each.line for each in writers])
@@ -506,18 +637,50 @@ class _Group:
         return outcome
 
 
-def _runs(work: Work[MySQLRows], plans: Sequence[Plan], lines: Mapping[Replies, _Line]) -> Iterable[_Run]:
-    """Return plans as runs, each of one list of replies."""
+class _OfConnection:
+    """Takes the plans of one connection, see `PlanQueue`.
+
+    Args:
+        scheduler: takes those of all.
+        transaction: of the connection.
+    """
+
+    def __init__(self, scheduler: MySQLScheduler, transaction: Transaction) -> None:
+        self._scheduler = scheduler
+        self._transaction = transaction
+
+    def add(self, work: Work[MySQLRows], slots: Slots) -> None:
+        """See `MySQLScheduler.add`."""
+        self._scheduler.add(work, slots, self._transaction)
+
+
+def _has_cas(plan: Plan) -> bool:
+    """Return whether a get shows cas numbers."""
+    command = record.record_of(plan)
+    return isinstance(command, c.Get) and command.with_cas
+
+
+def _runs(
+    work: Work[MySQLRows], plans: Sequence[Plan], lines: Mapping[Replies, _Line], *, by_cas: bool
+) -> Iterable[_Run]:
+    """Return plans as runs, each of one list of replies.
+
+    Args:
+        work, plans: to be carried out.
+        lines: by the lists.
+        by_cas: gets with cas numbers are apart from the others.
+    """
     runs: dict[int, _Run] = {}  # the last one of each list
     found: list[_Run] = []
     for plan in plans:
         out = cast(Replies, plan[3])
         writes = out in work.writers and record.may_write(plan)
         run = runs.get(id(out))
-        if run is None or run.writes is not writes:
+        apart = by_cas and run is not None and not writes and _has_cas(run.plans[-1]) is not _has_cas(plan)
+        if run is None or run.writes is not writes or apart:
             run = runs[id(out)] = _Run(work, lines[out], writes=writes)
             found.append(run)
-        run.plans.append(plan)
+        run.add(plan)
     return found
 
 
@@ -530,7 +693,7 @@ def _again(tasks: Iterable[_Task]) -> list[_Run]:
     runs: list[_Run] = []
     for each in tasks:
         run = _Run(each.work, each.line, writes=record.may_write(each.plan))
-        run.plans.append(each.plan)
+        run.add(each.plan)
         runs.append(run)
     return runs
 
@@ -545,13 +708,6 @@ def _write_in_order(lines: Sequence[_Line], connection: MySQLConnection, operati
             failed.add(line)
         answers.append(answer)
     return answers
-
-
-def _read_parts(connection: MySQLConnection, rows: MySQLRows, words: list[bytes], width: int) -> dict[bytes, CachedRow]:
-    found: dict[bytes, CachedRow] = {}
-    for at in range(0, len(words), width):
-        found |= rows.read_many(connection, words[at : at + width])
-    return found
 
 
 def _write_and_commit(

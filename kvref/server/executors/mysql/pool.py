@@ -171,6 +171,9 @@ class Pool:
                 await self.give_back(connection)
             return
         async with self._outside_in_use:
+            if self._outside is not None and self._outside.retired:
+                await self.in_thread(self._outside.close)
+                self._outside = None
             connection = self._outside = self._outside or await self._open()
             try:
                 yield connection

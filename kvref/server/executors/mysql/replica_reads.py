@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from typing import Any, Final
 
 from kvref.engine.mapping import Mapping
@@ -23,7 +23,7 @@ from kvref.server.executors.mysql.reads import ReadBatcher, SQLReader
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.fast_path import PlainTable
-from kvref.storage.mysql.replicas import Replicas, has_executed
+from kvref.storage.mysql.replicas import LastWrite, Replicas, has_executed
 from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
@@ -37,7 +37,7 @@ _LOG_SECONDS: Final = 10.0
 
 
 class Secondary:
-    """One connection to one secondary, opened in the background and closed after an error; for one task at a time.
+    """One connection to one secondary, opened in the background and closed after an error.
 
     Args:
         replicas: opens it.
@@ -77,9 +77,10 @@ class Secondary:
         except AgainError:
             raise  # it lags behind DDL, and can be read
         except Exception as error:
-            self._leave(error)
-            self.connection = None
-            self._threads.call(connection.close)
+            if self.connection is connection:  # no other call has found the error before
+                self._leave(error)
+                self.connection = None
+                self._threads.call(connection.close)
             raise
 
     async def close(self) -> None:
@@ -105,25 +106,60 @@ class Secondary:
             _log.warning("gets are read from the primary: %s", error)
 
 
+class CurrentSecondary:
+    """A secondary, and whether it has executed what clients have written.
+
+    Args:
+        store: with reads=replica or reads=session.
+
+    Attributes:
+        secondary: the connection to it.
+        counts: keys of gets by what has answered them.
+    """
+
+    def __init__(self, store: MySQLStore) -> None:
+        assert store.replica_counts is not None, "the store counts what secondaries answer"
+        self.counts = store.replica_counts
+        self.secondary = Secondary(Replicas(store))
+        self._loop = asyncio.get_running_loop()
+        self._behind_until = -math.inf  # loop time
+
+    async def late(self, writes: Set[LastWrite]) -> set[LastWrite]:
+        """Return those of some writes that it has not executed; raises as `Secondary.call`."""
+        connection = self.secondary.connection
+        late = {each for each in writes if each.gtid is not None and each.reached is not connection}
+        known = {each for each in late if each.gtid}
+        if known and self._loop.time() >= self._behind_until:
+            if await self.secondary.call(has_executed, ",".join(sorted({each.gtid or "" for each in known}))):
+                late -= known
+                for each in known:
+                    each.reached = connection
+            else:
+                self._behind_until = self._loop.time() + BEHIND
+        return late
+
+
 class ReplicaReads:
     """Answers plain gets from a secondary, or queues them for the primary.
 
     Args:
         store: the store of the rows, with reads=replica or reads=session.
+        current: answers them; it ends with this.
         fallback: continues commands.
         to_primary: queues a get for the primary.
     """
 
     def __init__(
-        self, store: MySQLStore, fallback: Fallback, to_primary: Callable[[Mapping | PlainTable, Get], None]
+        self,
+        store: MySQLStore,
+        current: CurrentSecondary,
+        fallback: Fallback,
+        to_primary: Callable[[Mapping | PlainTable, Get], None],
     ) -> None:
-        assert store.replica_counts is not None, "the store counts what secondaries answer"
-        self._counts = store.replica_counts
         self._to_primary = to_primary
-        self._secondary = Secondary(Replicas(store))
+        self._current = current
+        self._counts, self._secondary = self._current.counts, self._current.secondary
         self._batcher = ReadBatcher(store, SQLReader(store, self._secondary), fallback)
-        self._loop = asyncio.get_running_loop()
-        self._behind_until = -math.inf  # loop time
 
     async def carry_out(self, about: Mapping | PlainTable, gets: list[Any]) -> None:
         """Answer gets of one mapping, at least one, or queue them for the primary."""
@@ -152,19 +188,9 @@ class ReplicaReads:
 
     async def _without_late(self, about: Mapping | PlainTable, gets: list[Get]) -> list[Get]:
         """Return the gets whose connections' last writes the secondary has executed; the primary gets the others."""
-        connection = self._secondary.connection
-        writes = {each.last_write for each in gets if each.last_write is not None}
-        late = {each for each in writes if each.gtid is not None and each.reached is not connection}
+        late = await self._current.late({each.last_write for each in gets if each.last_write is not None})
         if not late:
             return gets
-        known = {each for each in late if each.gtid}
-        if known and self._loop.time() >= self._behind_until:
-            if await self._secondary.call(has_executed, ",".join(sorted({each.gtid or "" for each in known}))):
-                late -= known
-                for each in known:
-                    each.reached = connection
-            else:
-                self._behind_until = self._loop.time() + BEHIND
         self._counts.behind += self._give_back(about, [each for each in gets if each.last_write in late])
         return [each for each in gets if each.last_write not in late]
 

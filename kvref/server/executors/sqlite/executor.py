@@ -41,6 +41,7 @@ from kvref.storage.sqlite.plans import SQLiteRows, unplanned
 from kvref.storage.sqlite.row_cache import CachedTable
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import LockedError, Transaction, Transactions
+from kvref.storage.sqlite.wal import HEADER
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
 # Seconds between two looks whether the file was deleted or replaced, or can be read again. Commits show at once, and
@@ -78,7 +79,7 @@ class SQLiteExecutor:
         self._lock_wait = lock_wait
         self._loop = asyncio.get_running_loop()
         self._isolation = isolation
-        self._commits = GroupCommit(store, self._committed, lambda: self._commands)
+        self._commits = GroupCommit(store, self)
         self.transactions = Transactions(store, isolation, self._commits.commit_store)
         # Where every write is a transaction, nothing outlives a command: one without content serves all connections.
         self._common = None if isolation.batches else Transaction()
@@ -86,10 +87,10 @@ class SQLiteExecutor:
         self._retrying = False
         self._locked: list[_Command] = []  # for another transaction
         self._waking = False
-        self._unchanged = store.watch.unchanged
+        self._watch = store.watch
         self._looked_at = -math.inf  # loop time of the last look at what others did to the file
         self._valid = False  # then nothing was kept that they changed
-        self._commands = 0  # so far
+        self.commands = 0  # see `Committing`
         self._fast_paths: dict[tuple[CachedTable, Right, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
         self.plans = plans and not isolation.batches
@@ -191,9 +192,11 @@ class SQLiteExecutor:
         Args:
             now: loop time.
         """
-        self._commands += 1
-        if now - self._looked_at < LOOK_EVERY and (not self._valid or self._unchanged()):
-            return self._valid
+        self.commands += 1
+        if now - self._looked_at < LOOK_EVERY:
+            watch = self._watch
+            if not self._valid or watch.index[:HEADER] == watch.header:
+                return self._valid
         self._looked_at = now
         self._valid = False
         try:
@@ -210,8 +213,9 @@ class SQLiteExecutor:
         """Commit the pending writes; commands that wait for them are notified when they are on disk."""
         self._commits.commit()
 
-    def _committed(self, lost: bool) -> int:
-        writes = self.transactions.settled(lost=lost)
+    def committed(self, *, lost: bool) -> int:
+        """See `Committing`."""
+        writes = self.transactions.settled(lost=lost) if self.transactions.touched else 0
         if lost:
             self._wake_soon()
         return writes

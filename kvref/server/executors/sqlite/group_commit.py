@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
-from typing import Final
+from typing import Final, Protocol
 
 from kvref.errors import StoreError
 from kvref.storage.sqlite.store import SQLiteStore
@@ -20,19 +20,30 @@ GATHER: Final = 0.001
 Settled = Callable[[str], None]
 
 
+class Committing(Protocol):
+    """Who carries out commands.
+
+    Attributes:
+        commands: how many there were so far.
+    """
+
+    commands: int
+
+    def committed(self, *, lost: bool) -> int:
+        """Handle a commit, which failed if `lost`; return how many pending writes were lost with it."""
+
+
 class GroupCommit:
     """The commits of one store.
 
     Args:
         store: the store to commit.
-        committed: called after each commit with whether it failed; returns how many pending writes were lost with it.
-        commands: returns the number of commands so far.
+        owner: who uses it.
     """
 
-    def __init__(self, store: SQLiteStore, committed: Callable[[bool], int], commands: Callable[[], int]) -> None:
+    def __init__(self, store: SQLiteStore, owner: Committing) -> None:
         self._store = store
-        self._committed = committed
-        self._commands = commands
+        self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._disk: Thread | None = None  # waits for the disk, from the first commit on
         self._requests: SimpleQueue[Callable[[], str] | None] = SimpleQueue()  # of it; None ends it
@@ -54,15 +65,19 @@ class GroupCommit:
             return self._number
         return None if self._syncing is None else self._number - 1
 
-    def when_settled(self, number: int, settled: Settled) -> None:
+    def when_settled(self, number: int, settled: Settled, *, at_once: bool = False) -> None:
         """See `Commits`: call back when a commit is on the disk."""
         if self._syncing is not None and number != self._number:
             self._syncing.append(settled)
             return
+        if at_once and self._syncing is None and not self._waiting:
+            self._waiting.append(settled)
+            self.commit()
+            return
         if not self._waiting:
             self._until = self._loop.time() + GATHER
             if self._syncing is None:
-                self._loop.call_soon(self._gather, self._commands())
+                self._loop.call_soon(self._gather, self._owner.commands)
         self._waiting.append(settled)
 
     def commit_store(self) -> None:
@@ -75,7 +90,7 @@ class GroupCommit:
             self._unsynced = True
         except StoreError as error:
             cause = str(error)
-        if writes := self._committed(bool(cause)):
+        if writes := self._owner.committed(lost=bool(cause)):
             cause = f"{cause}: {writes} pending writes are lost"
         self._lost = self._lost or cause
 
@@ -88,7 +103,8 @@ class GroupCommit:
             return
         waiting, self._waiting = self._waiting, []
         self._number += 1
-        self.commit_store()
+        if self._store.dirty:
+            self.commit_store()
         cause, self._lost = self._lost, ""
         if cause or not self._unsynced:
             _tell(waiting, cause)
@@ -115,7 +131,7 @@ class GroupCommit:
         """Commit, unless commands came since the last look: what they write may share the commit."""
         if not self._waiting or self._syncing is not None:
             return
-        now = self._commands()
+        now = self._owner.commands
         if commands != now and self._loop.time() < self._until:
             self._loop.call_soon(self._gather, now)
         else:
@@ -137,9 +153,10 @@ class GroupCommit:
             return  # `close` has waited for it
         waiting, self._syncing = self._syncing, None
         self._store.cache.synced(lost=bool(cause))
-        _tell(waiting, cause)  # in the order of the commits
+        for settled in waiting:  # in the order of the commits
+            settled(cause)
         if self._waiting:
-            self._loop.call_soon(self._gather, self._commands())
+            self._loop.call_soon(self._gather, self._owner.commands)
 
 
 def _tell(waiting: list[Settled], cause: str) -> None:

@@ -18,6 +18,7 @@ from operator import or_
 from typing import Final
 
 from kvref.engine.operations import Row
+from kvref.engine.plans.plan import EXPIRY, FLAGS, HIT, VALUES, CachedRow
 from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.local_log import LocalLog, Mark
@@ -29,8 +30,8 @@ from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 _log = logging.getLogger("kvref.storage")
 
 _OPTIONS: Final = {OPTIONS_TABLE: KeyTypes.NONE}
-# A row as a SELECT returns it, as the engine has it, or what a get replies.
-Kept = Cells | Row | bytes
+# A row as a SELECT returns it, as the engine or a plan has it, or what a get replies.
+Kept = Cells | Row | bytes | CachedRow
 
 # Bytes in addition to key and cells: a list, a bytes object and a slot of it for each cell, and a slot in a dict.
 OVERHEAD: Final = 33 + 56 + 100
@@ -322,6 +323,9 @@ def _size(word: Spelling, row: Kept) -> int:
         size = OVERHEAD
     elif isinstance(row, Row):
         cells = (row.key, *row.values, row.flags, row.cas, row.expiry)
+        size = OVERHEAD + OVERHEAD_OF_ROW
+    elif isinstance(row, tuple):
+        cells = (row[HIT], *(row[VALUES] or ()), *row[FLAGS : EXPIRY + 1])
         size = OVERHEAD + OVERHEAD_OF_ROW
     else:
         cells, size = row, OVERHEAD
