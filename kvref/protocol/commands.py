@@ -132,7 +132,7 @@ class MetaRequest(_Request):
 
     def has(self, letter: bytes) -> bool:
         """Return whether there is this flag."""
-        return any(option[:1] == letter for option in self.options)
+        return letter in [option[:1] for option in self.options]
 
     def asks_before(self, letter: bytes, *others: bytes) -> bool:
         """Return whether this flag precedes the first of the others: memcached handles flags in order."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from kvref.engine.accesses import Event
 from kvref.engine.plans.plan import EXPIRY, HIT
 from kvref.engine.plans.retrieve import Retrieval, with_cas
 from kvref.engine.plans.store import VERBS
+from kvref.engine.plans.touch import SeveralTouched
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
@@ -34,6 +35,7 @@ from kvref.server.planners.base import (
 )
 from kvref.server.planners.binary import BinaryPlanner
 from kvref.server.planners.meta import MetaLines
+from kvref.server.planners.prefixes import CountingQueue, CountingWork, PlainWords
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
 from kvref.server.work import Work
@@ -53,8 +55,8 @@ NOT_PLANNED: Final = {
     " whose collation only the server knows",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
-    "prefixes": "all commands while `stats detail` is on",
-    "verbs": "commands that are not about single rows, me, gat of several words; incr and decr in profiles"
+    "prefixes": "words with the name of a mapping while `stats detail` is on",
+    "verbs": "commands that are not about single rows, me; incr and decr in profiles"
     " that count with a leading number, if columns that are not mapped are behind the value",
     "spelling": "lines in another than the usual spelling: further blanks, signs, NUL, numbers of more than nine"
     " digits, cas numbers and deltas of more than 19, noreply at another place, a time of a delete",
@@ -87,6 +89,8 @@ class Planner:
         wire_rules: grammar facts of the profile.
         fresh: returns whether rows that are known are still those of the store; called before input is planned.
 
+        counts: prefixes of keys are counted.
+
     Attributes:
         frames: plans the binary commands of the same connections.
     """
@@ -98,8 +102,13 @@ class Planner:
         scheduler: PlanQueue,
         wire_rules: WireRules,
         fresh: Callable[[float], bool],
+        *,
+        counts: bool = False,
     ) -> None:
         self.fresh = fresh
+        self._counts = counts
+        self._twin: Planner | None = None
+        self._wire_rules = wire_rules
         self._work = work
         self._words = words
         self._rows = work.rows
@@ -135,6 +144,8 @@ class Planner:
         if self._sums.complete:
             families.append((c.Arithmetic(increment=True, word=b"", delta=0), self._add, (b"incr", b"decr")))
         self.frames = BinaryPlanner(self._work, self._words, self._scheduler, wire_rules, verbs, self.fresh)
+        if not self._counts:
+            self.frames.counting = lambda: self._counting().frames
         meta = MetaLines(self._work, self._words, self._scheduler, wire_rules, verbs)
         return meta.planners | {
             verb: planner
@@ -151,8 +162,16 @@ class Planner:
 
     @property
     def live(self) -> bool:
-        """Return whether mapping and settings are as they were, and no prefixes of keys are counted."""
-        return self._source.live and not self._counters.prefixes.counting
+        """Return whether mapping and settings are as they were."""
+        return self._source.live
+
+    def _counting(self) -> Planner:
+        """Return the planner of the same commands while prefixes of keys are counted."""
+        if self._twin is None:
+            work: Any = CountingWork(self._work)
+            words: Any = PlainWords(self._words)
+            self._twin = Planner(work, words, CountingQueue(self._scheduler), self._wire_rules, self.fresh, counts=True)
+        return self._twin
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a get of a known row that never expires, alone in input that begins so; else None.
@@ -183,8 +202,8 @@ class Planner:
         Returns:
             How many bytes were taken, and why no more.
         """
-        if self._counters.prefixes.counting or not self._source.live:
-            return 0, Stop.UNUSUAL
+        if not self._source.live or (self._counters.prefixes.counting and not self._counts):
+            return self._counting().take(data, slots, times) if self._source.live else (0, Stop.UNUSUAL)
         out = slots.begin()
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
@@ -374,12 +393,22 @@ class Planner:
         return behind
 
     def _get_and_touch(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
-        """Plan a gat or gats of one word."""
-        key = self._key(words[2], switches=True) if len(words) == 3 and _is_number(words[1], 9) else None
-        if key is None:
+        """Plan a gat or gats: each word is a plan."""
+        count = len(words) - 2
+        if not 0 < count <= MAX_WORDS or not _is_number(words[1], 9):
             return _UNUSUAL
-        command = int(words[1]), words[0] == b"gats", words[2]
-        self._plan_write(self._touching.get_and_touch, key, command, slots)
+        exptime, cas = int(words[1]), words[0] == b"gats"
+        keys = [self._key(word, switches=True) for word in words[2:]]
+        if None in keys:
+            return _UNUSUAL
+        if count == 1:
+            assert keys[0] is not None, "it was looked at"
+            self._plan_write(self._touching.get_and_touch, keys[0], (exptime, cas, words[2]), slots)
+            return behind
+        several = SeveralTouched(count, exptime, cas=cas)
+        for place, (key, word) in enumerate(zip(keys, words[2:], strict=True)):
+            assert key is not None, "it was looked at"
+            self._plan_write(self._touching.get_and_touch_one, key, (several, place, word), slots)
         return behind
 
     def _key(self, word: bytes, *, switches: bool) -> bytes | None:

@@ -164,6 +164,47 @@ def test_a_group_that_fails_is_carried_out_in_smaller_ones(process: InProcess, m
     asyncio.run(play())
 
 
+def test_commands_are_planned_while_prefixes_of_keys_are_counted(process: InProcess) -> None:
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await client.ask(SET % (b"p:a", b"1") + b"stats detail on\r\nget p:a\r\n", 5)
+            await turns_until(lambda: process.server.executor.planners)  # type: ignore[attr-defined]
+            process.disk.clear()
+            await client.send(SET % (b"p:a", b"2") + b"get p:a q:b\r\ndelete p:c\r\nmg q:b\r\ngat 0 p:a p:b\r\n")
+            await client.nothing()
+            counts = process.server.shared.counters.prefixes
+            assert planner_of(process)._twin is not None
+            process.disk.set()
+            await client.heard(9)
+            assert counts.lines() == [b"PREFIX p get 4 hit 3 set 1 del 1", b"PREFIX q get 2 hit 0 set 0 del 0"]
+
+    asyncio.run(play())
+
+
+def test_a_gat_of_several_words_has_one_reply_also_if_a_word_fails(
+    process: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = SQLiteRows.apply_many
+
+    def refuse(self: SQLiteRows, writes: Sequence[Write]) -> None:
+        if any(write[2] == b"bad" for write in writes):
+            raise StoreError("no room")
+        apply(self, writes)
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            sets = SET % (b"a", b"1") + SET % (b"bad", b"2") + SET % (b"c", b"3")
+            await client.ask(sets, 3)
+            several = b"VALUE a 0 1\r\n1\r\nVALUE c 0 1\r\n3\r\nVALUE a 0 1\r\n1\r\nEND\r\n"
+            assert await client.ask(b"gat 50 a c none a\r\n", 7) == several
+            monkeypatch.setattr(SQLiteRows, "apply_many", refuse)
+            group = b"get a\r\ngat 90 a bad c\r\ngat 90 a c a\r\nversion\r\n"
+            replies = SHOWN % (b"a", b"1") + b"SERVER_ERROR no room\r\n" + several + b"VERSION"
+            assert (await client.ask(group, 12)).startswith(replies)
+
+    asyncio.run(play())
+
+
 def test_meta_commands_of_one_group_see_what_those_before_them_have_done(process: InProcess) -> None:
     async def play() -> None:
         async with process.clients(1) as (client,):

@@ -13,8 +13,10 @@ import asyncio
 import logging
 import shutil
 import statistics
+import struct
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +27,7 @@ from yardsticks.paths.tables import TABLES
 
 DEMO: Final = next(table for table in TABLES if table.title == "demo")
 ROUNDS: Final = 40  # of all connections in one measurement
+Cases = Callable[[int, int], dict[str, bytes]]
 VALUE: Final = b"v" * 100
 
 
@@ -52,6 +55,35 @@ def cases(connection: int, turn: int) -> dict[str, bytes]:
         "touch": b"touch %b %d\r\n" % (key, 1000 + turn),
         "cas that fails": b"cas %b 0 0 1 1\r\nx\r\n" % key,
         "delete": b"delete %b\r\n" % key,
+        "mg, cached": b"mg %b v\r\n" % key,
+        "mg, not cached": b"mg cold%b v\r\n" % fresh,
+        "ms": b"ms %b %d\r\n%b\r\n" % (key, len(VALUE), VALUE),
+        "md": b"md %b\r\n" % key,
+        "ma": b"ma number%d v\r\n" % connection,
+        "gat of 5": b"gat 0" + b" %b" % key * 5 + b"\r\n",
+    }
+
+
+def frame(opcode: int, key: bytes, value: bytes = b"", extras: bytes = b"") -> bytes:
+    """Return a binary request."""
+    body = extras + key + value
+    return struct.pack(">BBHBxHI4xQ", 0x80, opcode, len(key), len(extras), 0, len(body), 0) + body
+
+
+def binary_cases(connection: int, turn: int) -> dict[str, bytes]:
+    """Return what a connection of the binary protocol sends in one turn, by case."""
+    key, fresh = b"key%d" % connection, b"%d-%d" % (connection, turn)
+    quiet = [frame(0x09, b"key%d" % connection) for _ in range(15)]
+    return {
+        "binary get, cached": frame(0x00, key),
+        "binary get, not cached": frame(0x00, b"cold" + fresh),
+        "16 binary gets": b"".join([*quiet, frame(0x00, key)]),
+        "binary set": frame(0x01, key, VALUE, bytes(8)),
+        "binary add": frame(0x02, b"added" + fresh, VALUE, bytes(8)),
+        "binary incr": frame(0x05, b"number%d" % connection, b"", struct.pack(">QQI", 1, 0, 0)),
+        "binary append": frame(0x0E, b"short%d" % connection, b"x"),
+        "binary delete": frame(0x04, key),
+        "binary touch": frame(0x1C, key, b"", struct.pack(">I", 1000 + turn)),
     }
 
 
@@ -108,21 +140,30 @@ async def once(side: Side, inputs: list[list[bytes]]) -> float:
     return spent
 
 
-async def measure(names: list[str], pairs: int, connections: int) -> None:
-    """Measure and print the cases."""
+def setup_of(number: int, *, binary: bool) -> list[bytes]:
+    """Return what a connection sends before it is measured."""
+    if not binary:
+        return [line.format(number).encode() for line in SETUP]
+    sets = {b"key%d" % number: b"abc", b"number%d" % number: b"1", b"short%d" % number: b"x"}
+    return [frame(0x01, key, value, bytes(8)) for key, value in sets.items()] + [frame(0x00, b"key%d" % number)]
+
+
+async def measure(cases: Cases, names: list[str], pairs: int, connections: int) -> None:
+    """Measure and print cases of one protocol."""
+    binary = cases is binary_cases
     folder = Path(tempfile.mkdtemp(prefix="kvref-cost-"))
     sides = Side("old", "kvref", DEMO, folder), Side("plan", "kvref", DEMO, folder)
     turn = 0
     for side in sides:
         side.clear()
         side.connect(connections)
-    for name in names or cases(0, 0):
+    for name in names:
         ratios, spent, commands = [], [0.0, 0.0], 0
         for pair in range(pairs):
             for side in sides:
                 for number in range(connections):
-                    for line in SETUP:
-                        side.feed(number, line.format(number).encode())
+                    for data in setup_of(number, binary=binary):
+                        side.feed(number, data)
                 await side.settle()
                 for _, transport in side.connections:
                     transport.written = b""
@@ -150,7 +191,10 @@ def main() -> None:
     parser.add_argument("case", nargs="*")
     given = parser.parse_args()
     logging.getLogger("kvref").setLevel(logging.CRITICAL)
-    uvloop.run(measure(given.case, given.pairs, given.connections))
+    for of_protocol in (cases, binary_cases):
+        names = [each for each in of_protocol(0, 0) if each in given.case or not given.case]
+        if names:
+            uvloop.run(measure(of_protocol, names, given.pairs, given.connections))
 
 
 if __name__ == "__main__":

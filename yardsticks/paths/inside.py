@@ -54,6 +54,7 @@ VALUES: Final = [
     b"", b"1", b"41", b"18446744073709551615", b"x|y", b"p|q|r", b"text", b"-5", b" 7", b"7x", b"0", b"v" * 70,
     b"w" * 1000, b"\xc3\xa4\xc3\xb6", b"\xff\xfe",
 ]  # fmt: skip
+DETAIL_FRAME: Final = b"\x80\x10\0\x09" + bytes(7) + b"\x09" + bytes(12) + b"detail on"  # `stat`
 LAST_CAS: Final = b"{lstcas}"  # the same in a frame
 # Opcodes of the binary protocol.
 SETS: Final = [0x01, 0x11, 0x02, 0x12, 0x03, 0x13]
@@ -327,6 +328,8 @@ def conversation(draw: random.Random, table: Table) -> tuple[int, list[Event]]:
     count = draw.choice([1, 1, 2, 3])
     meta, binary = draw.choice([0.03, 0.6]), draw.random() < 0.3
     events: list[Event] = []
+    if draw.random() < 0.25:
+        events.append(Event(0, DETAIL_FRAME if binary else b"stats detail on\r\n", settles=True))
     for _ in range(STEPS):
         number = draw.randrange(count)
         data = b"".join(
@@ -427,7 +430,10 @@ def _state_difference(sides: tuple[Side, Side]) -> str:
     unequal = {
         name: (before[name], after[name]) for name in before if before[name] != after[name] and name != "bytes_read"
     }
-    return f"counters: {unequal}" if unequal else ""
+    if unequal:
+        return f"counters: {unequal}"
+    ours, theirs = (side.server.shared.counters.prefixes.all() for side in sides)
+    return "" if ours == theirs else f"prefixes:\n old  {ours}\n plan {theirs}"
 
 
 def _short(text: str) -> str:

@@ -24,13 +24,14 @@ class Arithmetic:
 
     Args:
         bound: the mapping.
+        numbered: `Session.written_cas` is the number of the last sum.
 
     Attributes:
         complete: a row says all about its number, which may go on in columns behind it.
         found: the counters of a sum, by whether it is an incr.
     """
 
-    def __init__(self, bound: Bound) -> None:
+    def __init__(self, bound: Bound, *, numbered: bool = False) -> None:
         self._bound = bound
         missing_counted = bound.rules.answers_missing_key
         records = {increment: c.Arithmetic(increment, b"", 0) for increment in (True, False)}
@@ -42,7 +43,7 @@ class Arithmetic:
         mapping = bound.mapping
         mapped = {*mapping.values, mapping.flags, mapping.cas, mapping.expiry}
         self.complete = not bound.rules.counts_leading_number or all(map(mapped.issuperset, mapping.behind))
-        self._next_cas = partial(store.new_cas, bound.session, bound.mapping)  # replies of the binary protocol show it
+        self._next_cas = partial(store.new_cas, bound.session, mapping) if numbered else bound.next_cas
 
     def add(
         self, row: CachedRow, word: bytes, command: c.Arithmetic
@@ -67,7 +68,14 @@ class Arithmetic:
             return Status.NOT_FOUND, None, None
         if command.cas and bound.session.is_another(row[CAS], command.cas):
             return Status.EXISTS, None, None
-        index, old, number = self._leading(row) if bound.rules.counts_leading_number else self._digits(row)
+        if bound.rules.counts_leading_number:
+            index, old, number = self._leading(row)
+        else:
+            index, old = 0, bound.data(row)
+            digits = arithmetic.all_digits(old)
+            if digits is None:
+                raise RefusedError(arithmetic.NON_NUMERIC)
+            number = digits
         result = arithmetic.sum_of(bound.session, command, number)
         cas = self._next_cas()  # taken before the column is looked at (bin-int-202)
         cells = arithmetic.cells_of_sum(bound.session, bound.mapping, result, index)
@@ -78,16 +86,8 @@ class Arithmetic:
         parameters = (*cells, flags, cas, expiry) if bound.all_mapped else bound.parameters(cells, flags, cas, expiry)
         return result, new, parameters
 
-    def _digits(self, row: CachedRow) -> tuple[int, bytes, int]:
-        """Return the place of the column that is counted in, its content, and the number there."""
-        old = self._bound.data(row)
-        number = arithmetic.all_digits(old)
-        if number is None:
-            raise RefusedError(arithmetic.NON_NUMERIC)
-        return 0, old, number
-
     def _leading(self, row: CachedRow) -> tuple[int, bytes, int]:
-        """Return what `_digits` does, in profiles that count with a leading number."""
+        """Return the place of the column that is counted in, its content, and the number at its beginning."""
         bound, mapping = self._bound, self._bound.mapping
         cells = bound.cells(row)
         index = arithmetic.column_used(bound.session, mapping, row[FLAGS])

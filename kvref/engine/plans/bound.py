@@ -32,6 +32,7 @@ class Bound:
         now: UNIX time in whole seconds, set once for each group.
         counted: names of the counters that the decided commands add to, see `counters.counted`.
         events: accesses of the decided commands.
+        effects: what else the decided commands do once they are carried out.
         refused_cas: number that the next command to be rejected has taken, which a binary reply shows.
         undo: what takes back the marks that the decided commands have set.
         key: returns the key column's content for a word; raises RefusedError where the column cannot hold it.
@@ -47,6 +48,7 @@ class Bound:
         self.now = 0
         self.counted: list[tuple[str, ...]] = []
         self.events: list[Event] = []
+        self.effects: list[Callable[[], None]] = []
         self.refused_cas = 0
         self.undo: list[Callable[[], None]] = []
         self.counters = session.shared.counters
@@ -76,11 +78,14 @@ class Bound:
             self.accesses.noted_all(self.events)
             self.events.clear()
         self.undo.clear()
+        while self.effects:
+            self.effects.pop(0)()
 
     def discard(self) -> None:
         """Forget what was counted, and take marks back: the group failed and is decided again."""
         self.counted.clear()
         self.events.clear()
+        self.effects.clear()
         while self.undo:
             self.undo.pop()()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, FLAGS, HIT, CachedRow, Decision, Parameters
 from kvref.engine.plans.retrieve import FOUND, MISSED
@@ -55,7 +56,8 @@ class FrameWrites(FrameReads):
     def __init__(self, bound: Bound, verbs: Verbs) -> None:
         super().__init__(bound)
         self._stores = verbs.stores
-        self._deletion, self._sums, self._touching = verbs.deletion, verbs.sums, verbs.touching
+        self._deletion, self._touching = verbs.deletion, verbs.touching
+        self._sums = Arithmetic(bound, numbered=True)
         self._keeps_numbers = store.keeps_numbers(bound.mapping)
 
     def store(self, row: CachedRow, word: bytes, command: c.Store) -> Decision:

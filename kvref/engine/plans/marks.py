@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-
 from kvref.engine.accesses import Access, Change, identity_of, replay
 from kvref.engine.cache.memory import Entry
 from kvref.engine.mapping import Mapping
@@ -16,20 +14,16 @@ class GroupMarks:
 
     Args:
         bound: the mapping.
+
+    Attributes:
+        exclusive, of: see `Marks`.
     """
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
         self._marks = bound.session.shared.marks
+        self.exclusive, self.of = self._marks.exclusive, self._marks.of
         self._identity = identity_of(bound.mapping.key)
-
-    def exclusive(self) -> AbstractContextManager[None]:
-        """See `Marks.exclusive`."""
-        return self._marks.exclusive()
-
-    def of(self, mapping: Mapping, key: bytes, entry: Entry) -> Mark:
-        """See `Marks.of`."""
-        return self._marks.of(mapping, key, entry)
 
     def mark(self, mapping: Mapping, key: bytes, entry: Entry, mark: Mark) -> None:
         """See `Marks.mark`."""

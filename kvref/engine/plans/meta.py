@@ -13,6 +13,7 @@ from kvref.engine.cache.memory import Entry
 from kvref.engine.counters import counted
 from kvref.engine.plans import retrieve as gets
 from kvref.engine.plans import touch
+from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.marks import GroupMarks
 from kvref.engine.plans.plan import (
@@ -89,7 +90,8 @@ class MetaWrites(MetaReads):
 
     def __init__(self, bound: Bound, session: Session, verbs: Verbs) -> None:
         super().__init__(bound, session)
-        self._stores, self._deletion, self._sums = verbs.stores, verbs.deletion, verbs.sums
+        self._stores, self._deletion = verbs.stores, verbs.deletion
+        self._sums = Arithmetic(bound, numbered=True)
 
     def get_and_write(self, row: CachedRow, word: bytes, command: c.MetaGet) -> Decision:
         """Decide an mg with T or N."""

@@ -12,19 +12,21 @@ from kvref.engine.plans.delete import Deletion
 from kvref.engine.plans.frames import FrameReads, FrameWrites
 from kvref.engine.plans.meta import MetaReads, MetaWrites
 from kvref.engine.plans.plan import Plan
+from kvref.engine.plans.prefixes import PrefixCounting, note_rejected
 from kvref.engine.plans.retrieve import Retrieval
 from kvref.engine.plans.store import Storage
-from kvref.engine.plans.touch import Touching
+from kvref.engine.plans.touch import SeveralTouched, Touching
 from kvref.engine.verbs.arithmetic import NOT_COUNTED
 from kvref.engine.verbs.store import refused_by_table
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
-from kvref.protocol.replies import Reply, ServerError, Status
+from kvref.protocol.fast_path import END
+from kvref.protocol.replies import Items, Reply, ServerError, Status
 
 
 def record_of(plan: Plan) -> c.Command:
     """Return the record of a planned command, as the parser makes it."""
-    decide, key, command, _, _ = plan
+    decide, key, command, _, _ = _inner(plan)
     decider: Any = getattr(decide, "__self__", None)
     words = list(key) if isinstance(key, tuple) else [key]
     match decider:
@@ -41,10 +43,19 @@ def record_of(plan: Plan) -> c.Command:
             return record
         case Touching() if decide.__name__ == "touch":
             return c.Touch(words[0], *command)
+        case Touching() if decide.__name__ == "get_and_touch_one":
+            several, _, word = command
+            return c.GetAndTouch([word], several.exptime, several.cas)
         case Touching():
             return c.GetAndTouch(words, command[0], command[1])
         case _:
             return c.Get(words, with_cas=command is True or decide.__name__ == "gets")
+
+
+def _inner(plan: Plan) -> Plan:
+    """Return a plan without what counts prefixes of its words."""
+    decider = getattr(plan[0], "__self__", None)
+    return decider.plan if isinstance(decider, PrefixCounting) else plan
 
 
 def rejected(bound: Bound, plan: Plan, reply: Reply) -> bytes:
@@ -53,8 +64,41 @@ def rejected(bound: Bound, plan: Plan, reply: Reply) -> bytes:
     names = tuple(counted(record, reply, missing_counted=bound.rules.answers_missing_key))
     if names:
         bound.counted.append(names)
+    if bound.counters.prefixes.counting:
+        note_rejected(bound, record)
     cas, bound.refused_cas = bound.refused_cas, 0
-    return encode(record, reply, cas)
+    return encoded(plan, record, reply, cas)
+
+
+def several_of(plan: Plan) -> SeveralTouched | None:
+    """Return the command of which a plan is one word, None if it is a whole command."""
+    if getattr(_inner(plan)[0], "__name__", "") != "get_and_touch_one":
+        return None
+    several: SeveralTouched = plan[2][0]
+    return several
+
+
+def encoded(plan: Plan, record: c.Command, reply: Reply, cas: int) -> bytes:
+    """Return the bytes of the reply to the record of a plan, empty for the words of a gat whose reply comes elsewhere.
+
+    Args:
+        plan: the command.
+        record: see `record_of`.
+        reply: to the record.
+        cas: number that the command gave a row, 0 for none.
+    """
+    line = encode(record, reply, cas)
+    several = several_of(plan)
+    if several is None:
+        return line
+    place = plan[2][1]
+    if several.ends_before(place):
+        return b""
+    if isinstance(reply, Items):
+        shown: bytes = several.reply(place, line[: -len(END)])
+        return shown
+    several.refuse(place)
+    return line
 
 
 def refused_write(bound: Bound, plan: Plan, cause: str) -> Reply:
@@ -77,5 +121,5 @@ def lock_wait_over(bound: Bound, plan: Plan) -> Reply:
 
 def may_write(plan: Plan) -> bool:
     """Return whether a planned command may write."""
-    decider = getattr(plan[0], "__self__", None)
+    decider = getattr(_inner(plan)[0], "__self__", None)
     return isinstance(decider, MetaWrites | FrameWrites) or not isinstance(decider, Retrieval | MetaReads | FrameReads)

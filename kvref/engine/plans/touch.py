@@ -7,6 +7,7 @@ from kvref.engine.counters import counted
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, HIT, CachedRow, Decision, Renewal
 from kvref.engine.plans.retrieve import with_cas
+from kvref.engine.values import RefusedError
 from kvref.engine.verbs import retrieve
 from kvref.engine.verbs.store import OVER
 from kvref.protocol import commands as c
@@ -16,6 +17,47 @@ from kvref.protocol.replies import Status
 _RECORD = c.Touch(b"", 0)
 TOUCHED = tuple(counted(_RECORD, Status.TOUCHED, missing_counted=False))
 MISSED = tuple(counted(_RECORD, Status.NOT_FOUND, missing_counted=False))
+
+
+class SeveralTouched:
+    """A gat of several words, each of which is a plan: the reply of the last one is that of the command.
+
+    Deciding a word again, because its group has failed, replaces what the word had.
+
+    Args:
+        count: of the words.
+        exptime: of the command.
+        cas: cas numbers are shown.
+    """
+
+    __slots__ = ("_items", "_refused_at", "cas", "count", "exptime")
+
+    def __init__(self, count: int, exptime: int, *, cas: bool) -> None:
+        self.count = count
+        self.exptime = exptime
+        self.cas = cas
+        self._items = [b""] * count
+        self._refused_at = count
+
+    def ends_before(self, place: int) -> bool:
+        """Return whether a word in front of this one was refused, so that it is not read."""
+        return self._refused_at < place
+
+    def refuse(self, place: int) -> None:
+        """Note that a word is refused, whose reply is that of the command."""
+        self._refused_at = place
+
+    def reply(self, place: int, item: bytes) -> bytes:
+        """Note what a word shows; return the reply if it is the last one.
+
+        Args:
+            place: of the word.
+            item: empty if there is no row.
+        """
+        if self._refused_at == place:
+            self._refused_at = self.count
+        self._items[place] = item
+        return b"".join([*self._items, END]) if place == self.count - 1 else b""
 
 
 class Touching:
@@ -44,6 +86,22 @@ class Touching:
             return END, None, None
         item = with_cas(row[HIT], row) if cas else row[HIT]
         return (item if word is key else renamed(item, key, word)) + END, new, parameters
+
+    def get_and_touch_one(self, row: CachedRow, key: bytes, command: tuple[SeveralTouched, int, bytes]) -> Decision:
+        """Decide a word of a gat or gats of several; the command is what the words share, its place, and the word."""
+        several, place, word = command
+        if several.ends_before(place):
+            return b"", None, None
+        try:
+            found, new, parameters = self.retimed(row, key, several.exptime)
+        except RefusedError:
+            several.refuse(place)
+            raise
+        item = b""
+        if found:
+            item = with_cas(row[HIT], row) if several.cas else row[HIT]
+            item = item if word is key else renamed(item, key, word)
+        return several.reply(place, item), new, parameters
 
     def retimed(self, row: CachedRow, word: bytes, exptime: int) -> tuple[bool, CachedRow | None, Renewal | None]:
         """Return whether there is a row, the row with its new time, and what is written; see `retrieve.touched`."""

@@ -52,6 +52,9 @@ class BinaryPlanner(Planning):
         work, words, scheduler, wire_rules: see `Planning`.
         verbs: decide the commands of the text protocol.
         fresh: see `Planner`.
+
+    Attributes:
+        counting: returns what plans the same commands while prefixes of keys are counted; None: this does.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class BinaryPlanner(Planning):
     ) -> None:
         super().__init__(work, words, scheduler, wire_rules)
         self.fresh = fresh
+        self.counting: Callable[[], BinaryPlanner] | None = None
         self._rules = wire_rules
         self._source = work.rows.source
         bound = work.bound
@@ -101,7 +105,9 @@ class BinaryPlanner(Planning):
 
     def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]:
         """Plan the commands at the beginning of the input, see `Planner.take`."""
-        if self._counters.prefixes.counting or not self._source.live:
+        if self.counting is not None and self._counters.prefixes.counting:
+            return self.counting().take(data, slots, times)
+        if not self._source.live:
             return 0, Stop.UNUSUAL
         out = slots.begin()
         if times is not None and out.names is None:

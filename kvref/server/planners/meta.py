@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kvref.engine.plans.meta import MetaReads, MetaWrites
-from kvref.engine.plans.plan import ABSENT, EXPIRY
+from kvref.engine.plans.plan import ABSENT, EXPIRY, HIT
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
@@ -92,6 +92,7 @@ class MetaLines(Planning):
         self._bound.now = int(time.time())
         reply, _, _ = self._reads.get(row, key, command)
         self._bound.settle()
+        self._rows.hits += bool(row[HIT])
         slots.reply(reply)
         return behind
 

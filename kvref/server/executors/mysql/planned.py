@@ -22,7 +22,6 @@ from kvref.engine.plans.plan import CachedRow, Plan
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol import commands as c
-from kvref.protocol.codec import encode
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.executors.mysql.batching import MAX_BYTES, MIN_CONNECTIONS, WIDER, Batching, Queued
 from kvref.server.executors.mysql.cached_reads import read_parts
@@ -120,7 +119,7 @@ class _Task:
         line: of its connection.
     """
 
-    __slots__ = ("counted", "events", "identity", "line", "plan", "reply", "word", "work", "written")
+    __slots__ = ("counted", "effects", "events", "identity", "line", "plan", "reply", "word", "work", "written")
 
     def __init__(self, work: Work[MySQLRows], plan: Plan, line: _Line) -> None:
         self.work = work
@@ -132,6 +131,7 @@ class _Task:
         self.written = False
         self.counted: list[tuple[str, ...]] = []
         self.events: list[Any] = []
+        self.effects: list[Callable[[], None]] = []
 
 
 class MySQLScheduler(TurnOfPlans[MySQLRows]):
@@ -361,9 +361,13 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
                 if line.transaction.last_write is not None:
                     line.transaction.last_write.note(self._writing.last_gtid)
         lost = [each for each in group.done if each.written or each.identity in group.written] if reason else []
+        torn = {record.several_of(each.plan) for each in lost} - {None}  # a gat has one reply
+        if torn:
+            lost = [each for each in group.done if each in lost or record.several_of(each.plan) in torn]
         kept = [each for each in group.done if each not in lost] if lost else group.done
         work.bound.counted += chain.from_iterable([each.counted for each in kept])
         work.bound.events += chain.from_iterable([each.events for each in kept])
+        work.bound.effects += chain.from_iterable([each.effects for each in kept])
         work.bound.settle()  # before the next command of a client, which may be for `stats`
         for each in lost:
             self._reject(each, ServerError(reason or ""))
@@ -434,12 +438,12 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             return []
         work = tasks[0].work
         bound, rows = work.bound, work.rows
-        counted, events = bound.counted, bound.events
+        counted, events, effects = bound.counted, bound.events, bound.effects
         operations: list[Operation | None] = []
         for task in tasks:
             decide, word, command, _, _ = task.plan
             assert isinstance(word, bytes), "only gets have several words"
-            bound.counted, bound.events = task.counted, task.events
+            bound.counted, bound.events, bound.effects = task.counted, task.events, task.effects
             row = found[word]
             operation: Operation | None = None
             try:
@@ -449,7 +453,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             if new is not None:
                 operation = rows.operation(word, row, new, parameters)
             operations.append(operation)
-        bound.counted, bound.events = counted, events
+        bound.counted, bound.events, bound.effects = counted, events, effects
         return operations
 
     def _reject(self, task: _Task, reply: Reply) -> None:
@@ -483,7 +487,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             line = task.line
             line.alone.popleft()
             following = line.alone[0] if line.alone else None
-            self._finish(task, encode(command, reply, session.written_cas))
+            self._finish(task, record.encoded(task.plan, command, reply, session.written_cas))
             if following is not None:
                 self._alone(following, stale=stale)
 
