@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import struct
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,19 @@ def test_few_connections_are_kept_for_snapshots(tmp_path: Path) -> None:
         for client in clients:  # each batch is full
             assert ask(client, b"get AA\r\n").startswith(b"VALUE")
         assert opened(served.process.pid) == few + 16
+
+
+@pytest.mark.parametrize("path", ["old", "plan"])
+def test_each_get_of_a_value_above_the_limit_of_replies_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """Also the second one of the same row, which the row cache could show."""
+    monkeypatch.setenv("KVREF_PATH", path)
+    file, refused = tmp_path / "file", b"SERVER_ERROR out of memory writing get response: more than 1048576 bytes\r\n"
+    with serving(file, "--set", "reply_size_max=1048576") as served, served.connect() as client:
+        assert ask(client, put(1, 1) + put(2, 1)) == b"STORED\r\n" * 2
+        with closing(sqlite3.connect(file)) as database, database:
+            database.execute("UPDATE demo_test SET c2 = hex(zeroblob(524285)) WHERE c1 = 'k2'")
+        for request in (b"get k2\r\n", b"get k2\r\n", b"gets k2\r\n", b"get k1 k2\r\n"):
+            assert ask(client, request) == refused, request
+        assert ask(client, b"get k1\r\nget k2\r\n") == b"VALUE k1 0 1\r\nx\r\nEND\r\n" + refused

@@ -37,6 +37,7 @@ class FrameReads:
             return miss_frame(frame), None, None
         bound.counted.append(FOUND)
         bound.events.append(word)
+        bound.check_reply(word, row)
         return self.shown(row, frame), None, None
 
     def shown(self, row: CachedRow, frame: c.Frame) -> bytes:

@@ -54,6 +54,7 @@ class Retrieval:
             return b""
         bound.counted.append(FOUND)
         bound.events.append(word)
+        bound.check_reply(word, row)
         return hit
 
 

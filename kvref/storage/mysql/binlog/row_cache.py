@@ -18,7 +18,7 @@ from operator import or_
 from typing import Final
 
 from kvref.engine.operations import Row
-from kvref.engine.plans.plan import EXPIRY, FLAGS, HIT, VALUES, CachedRow
+from kvref.engine.plans.plan import EXPIRY, FLAGS, HIT, MAX_KEPT, VALUES, CachedRow
 from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.local_log import LocalLog, Mark
@@ -288,7 +288,7 @@ class RowCache:
 
     def _put(self, cached: CachedTable, word: Spelling, row: Kept) -> None:
         size = _size(word, row)
-        if size > self.limit:
+        if size > min(self.limit, MAX_KEPT):
             return
         if self.size + size > self.limit:
             self._make_room(cached, size)
