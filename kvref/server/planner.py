@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kvref.engine.accesses import Event
 from kvref.engine.plans.plan import EXPIRY, HIT
 from kvref.engine.plans.retrieve import Retrieval, with_cas
 from kvref.engine.plans.store import VERBS
@@ -21,7 +20,7 @@ from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
 from kvref.protocol.command_table import TIMED_VERBS, text_form
-from kvref.protocol.fast_path import END, PlainLines, renamed
+from kvref.protocol.fast_path import END, renamed
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.server.planners.base import (
     INCOMPLETE,
@@ -30,6 +29,7 @@ from kvref.server.planners.base import (
     MAX_READ,
     MAX_VALUE,
     UNUSUAL,
+    Planning,
     PlanQueue,
     Stop,
 )
@@ -79,7 +79,7 @@ _UNUSUAL: Final = UNUSUAL
 _Planner = Callable[[list[bytes], bytes, int, Slots], int]
 
 
-class Planner:
+class Planner(Planning):
     """Plan commands of one mapping, for all connections that have it in force with the same rights.
 
     Args:
@@ -88,7 +88,6 @@ class Planner:
         scheduler: carries them out.
         wire_rules: grammar facts of the profile.
         fresh: returns whether rows that are known are still those of the store; called before input is planned.
-
         counts: prefixes of keys are counted.
 
     Attributes:
@@ -105,27 +104,14 @@ class Planner:
         *,
         counts: bool = False,
     ) -> None:
+        super().__init__(work, words, scheduler, wire_rules)
         self.fresh = fresh
         self._counts = counts
         self._twin: Planner | None = None
         self._wire_rules = wire_rules
-        self._work = work
-        self._words = words
-        self._rows = work.rows
-        self._source = work.rows.source
-        self._bound = bound = work.bound
-        self._scheduler = scheduler
-        self._counters = bound.counters
-        self._accesses = bound.accesses
-        self._lines = lines = PlainLines(wire_rules)
-        self._is_word = lines.word.fullmatch
-        self._all_switch = bound.rules.all_verbs_switch
-        self._takes_all = lines.takes(b"k" * MAX_KEY, MAX_VALUE)
+        self._bound = work.bound
         self._ends_data = wire_rules.checks_data_end
-        self._misses = 0  # of gets that were answered directly and are not counted yet
-        self._writes = False  # a command of the input that is planned may write
-        self._direct: list[Event] = []  # keys of the hits among these gets
-        self._retrieval = Retrieval(bound)
+        self._retrieval = Retrieval(work.bound)
         self._deciders = self._bind(wire_rules)
 
     def _bind(self, wire_rules: WireRules) -> dict[bytes, _Planner]:
@@ -211,7 +197,6 @@ class Planner:
         at = self._burst(data, 0, slots) if data[:4] == b"get " and b"\r\nget " in data[: 2 * MAX_KEY] else 0
         deciders, work = self._deciders, self._work
         planned = len(work.plans)
-        self._writes = False
         while at < length:
             end = data.find(b"\r\n", at)
             if end < 0:
@@ -228,25 +213,8 @@ class Planner:
             if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
                 break
-        if self._direct or self._misses:
-            self._settle_direct()
-        if self._writes:
-            work.writers.add(out)
-        if not slots.planned:
-            if len(work.plans) > planned:
-                self._scheduler.add(work, slots)
-            else:
-                slots.end_chunk()
+        self._end(slots, planned)
         return at, stop
-
-    def _settle_direct(self) -> None:
-        self._counters.looked_up(len(self._direct), self._misses)
-        if self._direct:
-            self._rows.hits += len(self._direct)
-            self._accesses.at(time.time())
-            self._accesses.noted_all(self._direct)
-            self._direct.clear()
-        self._misses = 0
 
     def _burst(self, data: bytes, behind: int, slots: Slots) -> int:
         """Answer gets of one known row each, one behind the other; return the place behind them."""
@@ -295,7 +263,7 @@ class Planner:
                 key = named
                 row = self._rows.rows.get(key)
         if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
-            self._plan_get(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
+            self._plan_read(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
             return behind
         self._direct.append(key)
         hit = with_cas(row[HIT], row) if verb == b"gets" else row[HIT]
@@ -324,7 +292,7 @@ class Planner:
                 return behind
         if not all(word in known or self._is_word(word) for word in sought):
             return _UNUSUAL
-        self._plan_get(self._retrieval.get_many, tuple(sought), words[0] == b"gets", slots)
+        self._plan_read(self._retrieval.get_many, tuple(sought), words[0] == b"gets", slots)
         return behind
 
     def _set(self, words: list[bytes], data: bytes, behind: int, slots: Slots, number: int = 0) -> int:
@@ -349,9 +317,9 @@ class Planner:
         self._rows.plan_write(key)
         out = slots.current
         assert out is not None, "called while input is planned"
+        self._work.writers.add(out)
         self._work.plans.append((decide, key, (name, kept, time, data[behind:end], number, quiet), out, len(out)))
         out.append(b"")
-        self._writes = True
         return end + 2
 
     def _cas(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
@@ -410,34 +378,6 @@ class Planner:
             assert key is not None, "it was looked at"
             self._plan_write(self._touching.get_and_touch_one, key, (several, place, word), slots)
         return behind
-
-    def _key(self, word: bytes, *, switches: bool) -> bytes | None:
-        """Return the key of a word in this mapping; None if it may be something else. A known row proves its key.
-
-        Args:
-            word: as the client sent it.
-            switches: it may begin with the name of this mapping.
-        """
-        if word in self._rows.rows or self._is_word(word):
-            return word
-        return self._lines.key_behind_name(word, self._words.key_of_bound) if switches else None
-
-    def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
-        self._rows.plan_write(key)
-        out = slots.current
-        assert out is not None, "called while input is planned"
-        self._work.plans.append((decide, key, command, out, len(out)))
-        out.append(b"")
-        self._writes = True
-
-    def _plan_get(
-        self, decide: Callable[..., object], key: bytes | tuple[bytes, ...], command: object, slots: Slots
-    ) -> None:
-        slots.reads += len(key) if isinstance(key, tuple) else 1
-        out = slots.current
-        assert out is not None, "called while input is planned"
-        self._work.plans.append((decide, key, command, out, len(out)))
-        out.append(b"")
 
 
 def _unusual(_words: list[bytes], _data: bytes, _behind: int, _slots: Slots) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any, Final, Protocol
 
+from kvref.engine.accesses import Event
 from kvref.engine.plans.words import Words
 from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.rules import MAX_KEY, WireRules
@@ -52,7 +54,12 @@ class Planning:
         self._work = work
         self._words = words
         self._rows = work.rows
+        self._source = work.rows.source
         self._scheduler = scheduler
+        self._counters, self._accesses = work.bound.counters, work.bound.accesses
+        self._all_switch = work.bound.rules.all_verbs_switch
+        self._misses = 0  # of gets that were answered directly and are not counted yet
+        self._direct: list[Event] = []  # keys of the hits among these gets
         self._lines = PlainLines(wire_rules)
         self._is_word = self._lines.word.fullmatch
         self._takes_all = self._lines.takes(b"k" * MAX_KEY, MAX_VALUE)
@@ -71,12 +78,20 @@ class Planning:
     def _plan_write(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
         """Plan a command that may write."""
         self._rows.plan_write(key)
-        if slots.current is not None:
-            self._work.writers.add(slots.current)
-        self._plan(decide, key, command, slots)
+        out = slots.current
+        assert out is not None, "called while input is planned"
+        self._work.writers.add(out)
+        self._work.plans.append((decide, key, command, out, len(out)))
+        out.append(b"")
 
     def _plan_read(
-        self, decide: Callable[..., object], key: bytes, command: object, slots: Slots, *, passes: bool = True
+        self,
+        decide: Callable[..., object],
+        key: bytes | tuple[bytes, ...],
+        command: object,
+        slots: Slots,
+        *,
+        passes: bool = True,
     ) -> None:
         """Plan a command that writes nothing.
 
@@ -85,15 +100,34 @@ class Planning:
             slots: of the connection.
             passes: gets of the row may be answered before it.
         """
-        slots.reads += 1
-        if not passes:
-            self._rows.plan_write(key)
-        self._plan(decide, key, command, slots)
-
-    def _plan(self, decide: Callable[..., object], key: bytes, command: object, slots: Slots) -> None:
+        if isinstance(key, tuple):
+            slots.reads += len(key)
+        else:
+            slots.reads += 1
+            if not passes:
+                self._rows.plan_write(key)
         out = slots.current
         assert out is not None, "called while input is planned"
         self._work.plans.append((decide, key, command, out, len(out)))
         out.append(b"")
+
+    def _end(self, slots: Slots, planned: int) -> None:
+        """Count what was answered directly, and hand the plans over, or the replies if there are none.
+
+        Args:
+            slots: of the connection.
+            planned: how many plans there were before its input.
+        """
+        if self._direct or self._misses:
+            self._counters.looked_up(len(self._direct), self._misses)
+            if self._direct:
+                self._rows.hits += len(self._direct)
+                self._accesses.at(time.time())
+                self._accesses.noted_all(self._direct)
+                self._direct.clear()
+            self._misses = 0
         if not slots.planned:
-            self._scheduler.add(self._work, slots)
+            if len(self._work.plans) > planned:
+                self._scheduler.add(self._work, slots)
+            else:
+                slots.end_chunk()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from kvref.engine.accesses import Event
 from kvref.engine.plans.frames import FrameReads, FrameWrites
 from kvref.engine.plans.plan import EXPIRY
 from kvref.engine.plans.verbs import Verbs
@@ -70,14 +68,8 @@ class BinaryPlanner(Planning):
         self.fresh = fresh
         self.counting: Callable[[], BinaryPlanner] | None = None
         self._rules = wire_rules
-        self._source = work.rows.source
-        bound = work.bound
-        self._counters, self._accesses = bound.counters, bound.accesses
-        self._all_switch = bound.rules.all_verbs_switch
-        self._reads = FrameReads(bound)
-        self._writes = FrameWrites(bound, verbs)
-        self._misses = 0  # of gets that were answered directly and are not counted yet
-        self._direct: list[Event] = []  # keys of the hits among these gets
+        self._reads = FrameReads(work.bound)
+        self._writes = FrameWrites(work.bound, verbs)
         self._shapes: dict[bytes, _Shape] = {}
         self._opcodes = self._bind(verbs)
 
@@ -113,6 +105,7 @@ class BinaryPlanner(Planning):
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
         at, stop, length, most = 0, Stop.END, len(data), len(out) + MAX_COMMANDS
+        planned = len(self._work.plans)
         while at < length:
             shape = self._shapes.get(data[at : at + _SHAPE]) or self._shape(data, at)
             if shape is None:
@@ -132,20 +125,8 @@ class BinaryPlanner(Planning):
             if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
                 break
-        if self._direct or self._misses:
-            self._settle_direct()
-        if not slots.planned:
-            slots.end_chunk()
+        self._end(slots, planned)
         return at, stop
-
-    def _settle_direct(self) -> None:
-        self._counters.looked_up(len(self._direct), self._misses)
-        if self._direct:
-            self._rows.hits += len(self._direct)
-            self._accesses.at(time.time())
-            self._accesses.noted_all(self._direct)
-            self._direct.clear()
-        self._misses = 0
 
     def _shape(self, data: bytes, at: int) -> _Shape | None:
         """Return what a frame is, None where it is unusual or must still come."""
