@@ -72,3 +72,33 @@ def test_a_server_is_judged_with_the_scripts_of_the_kit(kit: tuple[Path, int]) -
     verdicts = Counter(each["verdict"] for each in lines if set(each.get("requirements", ())) & set(cases))
     assert verdicts.keys() == {"holds"}
     assert verdicts["holds"] >= len(cases)
+
+
+def test_the_script_for_reloads_returns_once_the_reload_is_over(kit: tuple[Path, int]) -> None:
+    folder, _ = kit
+
+    def reload() -> int:
+        return subprocess.run([folder / "reload.sh"], check=False, timeout=60).returncode
+
+    log = folder / "server.log"
+    assert reload() == 0
+    assert log.read_text().count("configuration reloaded") == 1
+    store = sqlite3.connect(folder / "data.db")
+    with store:
+        store.execute("ALTER TABLE containers RENAME TO hidden")
+    assert reload() == 3
+    assert log.read_text().count("configuration not reloaded") == 1
+    with store:
+        store.execute("ALTER TABLE hidden RENAME TO containers")
+    store.close()
+    assert reload() == 0
+    (folder / "server.log").write_text("")  # a server that does not log
+    pid = (folder / "server.pid").read_text()
+    sleeper = subprocess.Popen(["sh", "-c", "trap '' HUP; exec sleep 60"])
+    try:
+        (folder / "server.pid").write_text(str(sleeper.pid))
+        assert reload() == 1
+    finally:
+        (folder / "server.pid").write_text(pid)
+        sleeper.kill()
+        sleeper.wait()
