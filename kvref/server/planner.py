@@ -213,7 +213,13 @@ class Planner(Planning):
             if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
                 break
-        self._end(slots, planned)
+        if self._direct or self._misses:
+            self._settle_direct()
+        if not slots.planned:
+            if len(work.plans) > planned:
+                self._scheduler.add(work, slots)
+            else:
+                slots.end_chunk()
         return at, stop
 
     def _burst(self, data: bytes, behind: int, slots: Slots) -> int:

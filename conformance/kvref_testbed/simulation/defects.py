@@ -290,20 +290,21 @@ def forgets_locks_at_a_deadlock() -> None:
 @_defect
 def takes_back_batches_in_silence() -> None:
     """A failed commit takes back a batch whose last write was answered before."""
-    execute, settled = Transactions.execute, Transactions.settled
+    executor = sqlite_executor.SQLiteExecutor
+    execute, committed = Transactions.execute, executor.committed
     batches: dict[Any, None] = {}
 
     def note(self: Transactions, transaction: Any, operation: Any) -> Any:
         batches[transaction] = None
         return execute(self, transaction, operation)
 
-    def settle(self: Transactions, *, lost: bool) -> int:
+    def settle(self: sqlite_executor.SQLiteExecutor, *, lost: bool) -> int:
         for each in batches if lost else ():
-            self.roll_back(each)
-        return settled(self, lost=lost)
+            self.transactions.roll_back(each)
+        return committed(self, lost=lost)
 
     put(Transactions, "execute", note)
-    put(Transactions, "settled", settle)
+    put(executor, "committed", settle)
 
 
 @_defect

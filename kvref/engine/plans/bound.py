@@ -10,7 +10,7 @@ from kvref.engine import values
 from kvref.engine.accesses import Event
 from kvref.engine.mapping import Kind, Mapping
 from kvref.engine.operations import Cell
-from kvref.engine.plans.plan import EXPIRY, HIT, MAX_KEPT, VALUES, CachedRow, Parameters
+from kvref.engine.plans.plan import EXPIRY, HIT, VALUES, CachedRow, Parameters
 from kvref.engine.session import Session
 from kvref.engine.values import shown_flags, to_bytes
 from kvref.engine.verbs import store
@@ -116,9 +116,8 @@ class Bound:
         return data_of(row[HIT])
 
     def check_reply(self, word: bytes, row: CachedRow) -> None:
-        """Bound the reply to a get of one row; raises RefusedError, see `Session.check_reply`."""
-        if len(row[HIT]) > MAX_KEPT:
-            self.session.check_reply(len(word) + len(self.data(row)) + 32)  # as `Item.size`
+        """Bound the reply to a get of a row above MAX_KEPT; raises RefusedError, see `Session.check_reply`."""
+        self.session.check_reply(len(word) + len(self.data(row)) + 32)  # as `Item.size`
 
     def row(
         self, word: bytes, cells: tuple[Cell, ...], rowid: int, flags: int | None, cas: int | None, expiry: int | None

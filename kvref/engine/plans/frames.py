@@ -6,7 +6,7 @@ from typing import Final
 
 from kvref.engine.plans.arithmetic import Arithmetic
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import CAS, FLAGS, HIT, CachedRow, Decision, Parameters
+from kvref.engine.plans.plan import CAS, FLAGS, HIT, MAX_KEPT, CachedRow, Decision, Parameters
 from kvref.engine.plans.retrieve import FOUND, MISSED
 from kvref.engine.plans.verbs import Verbs
 from kvref.engine.values import RefusedError, shown_flags
@@ -37,7 +37,8 @@ class FrameReads:
             return miss_frame(frame), None, None
         bound.counted.append(FOUND)
         bound.events.append(word)
-        bound.check_reply(word, row)
+        if len(row[HIT]) > MAX_KEPT:
+            bound.check_reply(word, row)
         return self.shown(row, frame), None, None
 
     def shown(self, row: CachedRow, frame: c.Frame) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.plan import CAS, EXPIRY, HIT, CachedRow, Decision
+from kvref.engine.plans.plan import CAS, EXPIRY, HIT, MAX_KEPT, CachedRow, Decision
 from kvref.protocol.fast_path import END, numbered, renamed
 
 FOUND = ("cmd_get", "get_hits")
@@ -54,7 +54,8 @@ class Retrieval:
             return b""
         bound.counted.append(FOUND)
         bound.events.append(word)
-        bound.check_reply(word, row)
+        if len(hit) > MAX_KEPT:
+            bound.check_reply(word, row)
         return hit
 
 

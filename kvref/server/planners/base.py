@@ -111,23 +111,12 @@ class Planning:
         self._work.plans.append((decide, key, command, out, len(out)))
         out.append(b"")
 
-    def _end(self, slots: Slots, planned: int) -> None:
-        """Count what was answered directly, and hand the plans over, or the replies if there are none.
-
-        Args:
-            slots: of the connection.
-            planned: how many plans there were before its input.
-        """
-        if self._direct or self._misses:
-            self._counters.looked_up(len(self._direct), self._misses)
-            if self._direct:
-                self._rows.hits += len(self._direct)
-                self._accesses.at(time.time())
-                self._accesses.noted_all(self._direct)
-                self._direct.clear()
-            self._misses = 0
-        if not slots.planned:
-            if len(self._work.plans) > planned:
-                self._scheduler.add(self._work, slots)
-            else:
-                slots.end_chunk()
+    def _settle_direct(self) -> None:
+        """Count what was answered directly."""
+        self._counters.looked_up(len(self._direct), self._misses)
+        if self._direct:
+            self._rows.hits += len(self._direct)
+            self._accesses.at(time.time())
+            self._accesses.noted_all(self._direct)
+            self._direct.clear()
+        self._misses = 0

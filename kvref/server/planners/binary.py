@@ -105,27 +105,30 @@ class BinaryPlanner(Planning):
         if times is not None and out.names is None:
             out.names, out.started = [], times.now()
         at, stop, length, most = 0, Stop.END, len(data), len(out) + MAX_COMMANDS
-        planned = len(self._work.plans)
+        work = self._work
+        planned = len(work.plans)
         while at < length:
             shape = self._shapes.get(data[at : at + _SHAPE]) or self._shape(data, at)
-            if shape is None:
-                stop = Stop.UNUSUAL if length - at >= HEADER_SIZE else Stop.INCOMPLETE
+            if shape is None or at + shape.size > length:
+                stop = Stop.UNUSUAL if shape is None and length - at >= HEADER_SIZE else Stop.INCOMPLETE
                 break
-            end = at + shape.size
-            if end > length:
-                stop = Stop.INCOMPLETE
-                break
-            command = shape.plan(shape, data[at:end], slots)
+            command = shape.plan(shape, data[at : at + shape.size], slots)
             if command is None:
                 stop = Stop.UNUSUAL
                 break
-            at = end
+            at += shape.size
             if out.names is not None:
                 out.names += [timed_as(command)] * (len(out) - len(out.names))
             if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
                 stop = Stop.TURN if at < length else Stop.END
                 break
-        self._end(slots, planned)
+        if self._direct or self._misses:
+            self._settle_direct()
+        if not slots.planned:
+            if len(work.plans) > planned:
+                self._scheduler.add(work, slots)
+            else:
+                slots.end_chunk()
         return at, stop
 
     def _shape(self, data: bytes, at: int) -> _Shape | None:
