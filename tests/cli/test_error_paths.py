@@ -90,10 +90,12 @@ def reached() -> dict[str, tuple[int, str]]:
         os.environ["KVREF_STATE"] = f"{folder}/state"
         os.environ["COLUMNS"] = "4000"
         make_files(Path(folder))
+        gc.freeze()  # what other tests of this process have left is not looked at again for each command
         try:
             with chdir(folder):
                 return {command: said(command) for command in commands()}
         finally:
+            gc.unfreeze()
             logger.handlers[:] = handlers
             logger.setLevel(level)
 
