@@ -85,7 +85,7 @@ class Case:
     keys: int
     commands: int
     reply_size: int
-    requests: list[bytes]
+    requests: tuple[bytes, ...]
 
 
 def table(keys: int) -> Table:
@@ -111,14 +111,14 @@ def cases(keys: int) -> tuple[Case, ...]:
             both = [codec.ask(verb, each) for each in items]
             several = len(items[0]) > 1 and protocol == "binary"  # quiet gets and a noop
             commands = MANY + 1 if several else 1
-            requests, size = [each for each, _ in both], len(both[0][1])
+            requests, size = tuple(each for each, _ in both), len(both[0][1])
             found.append(Case(f"{name}, {protocol}", len(items[0]), commands, size, requests))
     odd = [[_any_bytes(each.name) for each in some] for some in many]
     for words, items in (("", many), (", any bytes", odd)):
-        quiet = [
+        quiet = tuple(
             b"".join([frame(REQUEST, SETQ, each.name, bytes(8), each.value) for each in some]) + frame(REQUEST, NOOP)
             for some in items
-        ]
+        )
         found.append(Case(f"set of {MANY}, quiet binary{words}", MANY, MANY + 1, HEADER.size, quiet))
     return tuple(found)
 
