@@ -119,6 +119,15 @@ def lock_wait_over(bound: Bound, plan: Plan) -> Reply:
     return lock_wait_reply(bound.session, record_of(plan))
 
 
+def holds_back_gets(plan: Plan) -> bool:
+    """Return whether gets of the row wait for a planned command: it may write, or shows accesses, as mg with h or l.
+
+    For these the planner has called `KnownRows.plan_write`.
+    """
+    command = plan[2]
+    return may_write(plan) or (isinstance(command, c.MetaGet) and command.shows_access)
+
+
 def may_write(plan: Plan) -> bool:
     """Return whether a planned command may write."""
     decider = getattr(_inner(plan)[0], "__self__", None)

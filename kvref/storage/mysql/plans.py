@@ -161,7 +161,7 @@ class MySQLRows:
             self.kept.plan(word)
 
     def written(self, word: bytes) -> None:
-        """Note that a command that was planned to write the row of a word is answered."""
+        """Note that a command that `plan_write` was called for is answered."""
         if self.kept is not None:
             self.kept.carried_out(word)
 

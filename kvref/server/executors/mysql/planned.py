@@ -220,7 +220,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
 
     def _finish(self, task: _Task, reply: bytes) -> None:
         """Put a reply into its place, and queue the commands that have waited for it."""
-        if record.may_write(task.plan):
+        if record.holds_back_gets(task.plan):
             task.work.rows.written(task.word)
         task.plan[3][task.plan[4]] = reply
         self._completed(task.line, cast(Replies, task.plan[3]), 1)
@@ -339,6 +339,8 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
                     out[place] = decide([rows[each] for each in word], word, command)
             except RefusedError as refusal:
                 out[place], _, _ = refused(work, plan, refusal)
+            if work.rows.kept is not None and record.holds_back_gets(plan):
+                work.rows.written(plan[1])  # type: ignore[arg-type]  # a word: no get of several shows accesses
         return left
 
     async def _write(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
