@@ -39,6 +39,7 @@ class UnfitError(Exception):
 
 LOCK_WAIT: Final = "lock wait timeout"
 # The plugin has no limit here; this one keeps one client from taking the memory of all.
+MIN_REPLY: Final = 1 << 20  # the lowest `reply_size_max`
 MAX_REPLY: Final = 64 << 20
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from kvref.protocol.commands import KeyDump
+
+ITEM_OVERHEAD: Final = 32  # bytes to count for an item in a reply, besides its word and its data
 
 
 class Status(Enum):
@@ -48,7 +50,7 @@ class Item:
     @property
     def size(self) -> int:
         """Return about how many bytes it takes in a reply."""
-        return len(self.word) + len(self.data) + 32
+        return len(self.word) + len(self.data) + ITEM_OVERHEAD
 
 
 @dataclass(slots=True)

@@ -35,7 +35,7 @@ from kvref.server.planners.base import (
 )
 from kvref.server.planners.binary import BinaryPlanner
 from kvref.server.planners.meta import MetaLines
-from kvref.server.planners.prefixes import CountingQueue, CountingWork, PlainWords
+from kvref.server.planners.prefixes import CountingQueue, CountingWork, WordsWithoutMapping
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
 from kvref.server.work import Work
@@ -155,7 +155,7 @@ class Planner(Planning):
         """Return the planner of the same commands while prefixes of keys are counted."""
         if self._twin is None:
             work: Any = CountingWork(self._work)
-            words: Any = PlainWords(self._words)
+            words: Any = WordsWithoutMapping(self._words)
             self._twin = Planner(work, words, CountingQueue(self._scheduler), self._wire_rules, self.fresh, counts=True)
         return self._twin
 

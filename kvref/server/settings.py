@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from kvref import documents
 from kvref.documents import DocumentError
-from kvref.engine.session import MAX_REPLY
+from kvref.engine.session import MAX_REPLY, MIN_REPLY
 from kvref.errors import ConfigError, Part, cause_of, choices, suggestion
 from kvref.profiles import Profile
 from kvref.protocol.rules import MAX_KEY, MAX_LINE
@@ -118,7 +118,7 @@ SETTINGS: Final = {
             " the connection; at most 16384 while they wait for the connection's turn", dynamic=True,
         ),
         Setting(
-            "reply_size_max", MAX_REPLY, 1 << 20, 1 << 30, "bytes",
+            "reply_size_max", MAX_REPLY, MIN_REPLY, 1 << 30, "bytes",
             "maximum total size of the values in the reply to one get", dynamic=True,
         ),
         Setting(

@@ -296,7 +296,7 @@ def test_openings_count_at_the_beginning_only() -> None:
 
 
 @pytest.mark.parametrize("profile", RULES)
-def test_behind_a_whole_set_the_next_command_starts(profile: str) -> None:
+def test_the_next_command_starts_after_a_complete_set(profile: str) -> None:
     parser = TextParser(RULES[profile])
     parser.feed(b"set k 0 0 1\r\nx\r\nget k\r\n")
     assert parser.next_command() == stored("set", b"x")

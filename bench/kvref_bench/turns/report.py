@@ -137,5 +137,5 @@ def processors(cpus: Iterable[int]) -> str:
 
 def _kvref() -> str:
     # The servers are booted by this Python, from where it finds kvref.
-    told = subprocess.run([sys.executable, "-m", "kvref", "--version"], capture_output=True, text=True, check=True)
-    return told.stdout.strip()
+    result = subprocess.run([sys.executable, "-m", "kvref", "--version"], capture_output=True, text=True, check=True)
+    return result.stdout.strip()

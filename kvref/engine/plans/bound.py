@@ -15,6 +15,7 @@ from kvref.engine.session import Session
 from kvref.engine.values import shown_flags, to_bytes
 from kvref.engine.verbs import store
 from kvref.protocol.fast_path import SHOWN, data_of
+from kvref.protocol.replies import ITEM_OVERHEAD
 
 EXPIRED: Final = ("get_expired",)
 
@@ -117,7 +118,7 @@ class Bound:
 
     def check_reply(self, word: bytes, row: CachedRow) -> None:
         """Bound the reply to a get of a row above MAX_KEPT; raises RefusedError, see `Session.check_reply`."""
-        self.session.check_reply(len(word) + len(self.data(row)) + 32)  # as `Item.size`
+        self.session.check_reply(len(word) + len(self.data(row)) + ITEM_OVERHEAD)
 
     def row(
         self, word: bytes, cells: tuple[Cell, ...], rowid: int, flags: int | None, cas: int | None, expiry: int | None

@@ -172,8 +172,8 @@ class MetaWrites(MetaReads):
             return encode(command, r.Meta(meta.CODES[result])), None, None
         assert new is not None, "a sum is written"
         item = r.MetaItem(ttl=0, earlier=0, cas=bound.session.written_cas)  # of a number that is over at once
-        asked = command.exptime is not None or command.has(b"t") or command.has(b"c")
-        if asked and not bound.hides(new):
+        shows_times = command.exptime is not None or command.has(b"t") or command.has(b"c")
+        if shows_times and not bound.hides(new):
             found = touched = self._found(new, word)
             if command.exptime is not None:
                 retimed, _ = self._retimed(new, word, command.exptime)

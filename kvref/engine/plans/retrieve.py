@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, EXPIRY, HIT, MAX_KEPT, CachedRow, Decision
 from kvref.protocol.fast_path import END, numbered, renamed
+from kvref.protocol.replies import ITEM_OVERHEAD
 
 FOUND = ("cmd_get", "get_hits")
 MISSED = ("cmd_get", "get_misses")
@@ -41,7 +42,7 @@ class Retrieval:
             item = self._item(row, word)
             if item:
                 items.append(with_cas(item, row) if cas else item)
-                size += len(word) + len(self._bound.data(row)) + 32  # as `Item.size`
+                size += len(word) + len(self._bound.data(row)) + ITEM_OVERHEAD
                 self._bound.session.check_reply(size)
         items.append(END)
         return b"".join(items)

@@ -69,7 +69,7 @@ class CountingWork:
         self.work.plans.append((counting.decide, *plan[1:]))
 
 
-class PlainWords:
+class WordsWithoutMapping:
     """Words without the name of a mapping: the prefix of such a word is that of the whole word.
 
     Args:

@@ -20,10 +20,10 @@ from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.events import KeyTypes
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
+from kvref.storage.mysql.cached_rows import CachedRows
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
 from kvref.storage.mysql.fast_path import PlainTable
-from kvref.storage.mysql.kept_rows import KeptRows
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import RowIdentities, Spelling
 from kvref.storage.mysql.statements import (
@@ -83,7 +83,7 @@ class MySQLRows:
         self, bound: Bound, table: PlainTable, identities: RowIdentities, isolation: Isolation, directory: Directory
     ) -> None:
         self.missing = set()
-        self.kept: KeptRows | None = None
+        self.kept: CachedRows | None = None
         self._unknown: Mapping[bytes, CachedRow] = {}
         self.largest = bytes_of_row(bound.mapping)  # until a row is read
         self._seen_largest = MIN_ROW
@@ -153,7 +153,7 @@ class MySQLRows:
                 table = cache.table(form, source, types)
             return table
 
-        self.kept = KeptRows(cache, current, self._spelling, self.identity, is_new)
+        self.kept = CachedRows(cache, current, self._spelling, self.identity, is_new)
 
     def plan_write(self, word: bytes) -> None:
         """Show no row of a word directly until `written` was called as often."""

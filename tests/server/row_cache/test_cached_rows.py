@@ -173,7 +173,7 @@ def test_a_get_of_many_keys_queries_the_position_once(database: SQLServer, cache
         until(once, pause=FILL)
 
 
-def test_planned_gets_show_kept_rows_unless_a_planned_command_writes_them(
+def test_planned_gets_show_cached_rows_unless_a_planned_command_writes_them(
     database: SQLServer, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KVREF_PATH", "plan")

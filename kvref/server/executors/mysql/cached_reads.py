@@ -26,9 +26,9 @@ from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.binlog.local_log import Mark
 from kvref.storage.mysql.binlog.positions import LogError, Position, executed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, Kept, RowCache
+from kvref.storage.mysql.cached_rows import shown_for
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.fast_path import PlainTable
-from kvref.storage.mysql.kept_rows import shown_for
 from kvref.storage.mysql.plans import Found, MySQLRows
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling

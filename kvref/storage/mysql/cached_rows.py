@@ -15,7 +15,7 @@ T = TypeVar("T")
 _VALUE: Final = b"VALUE "  # in front of the word in what a get shows
 
 
-class KeptRows(Mapping[bytes, CachedRow]):
+class CachedRows(Mapping[bytes, CachedRow]):
     """The kept rows of one mapping, those that are as new as the server and that no planned command writes.
 
     Args:
