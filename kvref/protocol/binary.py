@@ -309,6 +309,14 @@ def _failed(command: c.Command, frame: c.Frame, reply: r.ClientError | r.ServerE
     return _error(frame, INVALID if status == TEMPORARY and isinstance(command, c.Delete) else status)
 
 
+def frame_of(reply: bytes) -> c.Frame | None:
+    """Return the frame that a reply answers, None for a reply of the text protocol."""
+    if reply[0] != _MAGIC:
+        return None
+    _, opcode, _, _, _, _, opaque, _ = _REPLY.unpack_from(reply)
+    return c.Frame(opcode, opaque)
+
+
 def _error(frame: c.Frame, status: int) -> bytes:
     return reply_frame(frame, status, data=TEXTS[status])
 

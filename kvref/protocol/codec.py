@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kvref.protocol import binary, text
 from kvref.protocol import commands as c
 from kvref.protocol.command_table import WRITING_OPCODES, WRITING_VERBS
 from kvref.protocol.opcodes import REQUEST
-from kvref.protocol.replies import Reply
+from kvref.protocol.replies import Reply, ServerError
 from kvref.protocol.rules import WireRules
 
 Parser = text.TextParser | binary.BinaryParser
+_ANY: Final = c.Get([], with_cas=False)  # an error has the same bytes for all commands
 
 
 def parser(first: bytes, rules: WireRules) -> Parser:
@@ -60,3 +63,14 @@ def encode(command: c.Command, reply: Reply, cas: int) -> bytes:
     if command.frame is None:
         return text.encode(command, reply)
     return binary.encode(command, command.frame, reply, cas)
+
+
+def replaced(reply: bytes, error: ServerError) -> bytes:
+    """Return the bytes of an error in place of a reply that is encoded, in its protocol.
+
+    Args:
+        reply: of one command, not empty.
+        error: without `fault`.
+    """
+    frame = binary.frame_of(reply)
+    return text.encode(_ANY, error) if frame is None else binary.encode(_ANY, frame, error, 0)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from kvref.protocol import commands as c
-from kvref.protocol.codec import encode
+from kvref.protocol.codec import replaced
 from kvref.protocol.replies import Reply, ServerError
 
 MAX_WAITING: Final = 4096  # commands of one connection whose replies wait for commits
-_ANY: Final = c.Get([], with_cas=False)  # an error has the same text for all commands
 
 
 class SlotOwner(Protocol):
@@ -180,8 +178,8 @@ def settled(waiting: Sequence[tuple[Slots, Replies]], lost: str) -> None:
         first = slots.waiting.pop(0)
         assert first is replies, "commits are settled in order"
         if lost:
-            error = encode(_ANY, ServerError(lost), 0)
-            replies[:] = [error if each else each for each in replies]
+            error = ServerError(lost)
+            replies[:] = [replaced(each, error) if each else each for each in replies]
             slots.owner.replies_lost()
         slots.open = bool(slots.waiting) or slots.current is not None
         slots.owner.send_replies(replies, replies.names, replies.started)
