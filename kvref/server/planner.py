@@ -67,9 +67,9 @@ NOT_PLANNED: Final = {
     "limits": "key_size_max or line_size_max below the protocol's",
     "mapping": "tables that no longer fit, keys that no row can have, and prefix indexes",
     "columns": "values of fixed length, FLOAT and DOUBLE, values with a character set or type that SQLite converts, a"
-    " column mapped twice, flags, cas or expiry as text",
-    "rules": "over SQLite, tables with triggers, constraints or further unique keys; a database server decides about"
-    " each row",
+    " column mapped twice, flags, cas or expiry as text; over SQLite, gets of such values are planned",
+    "rules": "over SQLite, all but gets of tables with triggers, constraints or further unique keys; a database server"
+    " decides about each row",
     "commits": "commands while a reply of the parser's path waits for its commit",
 }
 

@@ -9,8 +9,8 @@ from helpers.desk import Desk
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.mapping import mapping_name
+from kvref.engine.plans.words import Words
 from kvref.engine.session import Session
 
 SIGNS = "m.:|@é"
@@ -22,15 +22,15 @@ def desks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Desk]:
     return {name: Desk(Path(tmp_path_factory.mktemp("desk")), name) for name in PROFILES}
 
 
-def bound(desk: Desk, name: str, delimiter: bytes) -> tuple[Session, PlainVerbs]:
-    """Return a session that is bound to the only mapping, which has a name, and its plain commands."""
+def bound(desk: Desk, name: str, delimiter: bytes) -> tuple[Session, Words]:
+    """Return a session that is bound to the only mapping, which has a name, and its words."""
     directory = desk.shared.directory
     directory.delimiter = delimiter
     directory.default.name = mapping_name(name.encode(), directory.naming, desk.shared.rules)
     session = Session(desk.shared)
     session.start()
     assert [*session.switch(name.encode())] == [], "it is in force by then"
-    return session, PlainVerbs(session, directory.default)
+    return session, Words(session)
 
 
 @settings(max_examples=500)
@@ -44,18 +44,18 @@ def bound(desk: Desk, name: str, delimiter: bytes) -> tuple[Session, PlainVerbs]
 def test_the_name_of_one_word_names_it_in_any(
     desks: dict[str, Desk], profile: str, name: str, delimiter: str, words: list[list[str]]
 ) -> None:
-    session, verbs = bound(desks[profile], name, delimiter.encode())
+    session, words_of_bound = bound(desks[profile], name, delimiter.encode())
     of = {"NAME": name, "DELIMITER": delimiter}
     for parts in words:
         word = ("@@" + "".join(of.get(part, part) for part in parts)).encode()
-        assert verbs.key_of_bound(word) == session.key_of_bound(word), word
+        assert words_of_bound.key_of_bound(word) == session.key_of_bound(word), word
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_word_with_the_name_has_one(desks: dict[str, Desk], profile: str) -> None:
-    session, verbs = bound(desks[profile], "cache", b".")
+    session, words_of_bound = bound(desks[profile], "cache", b".")
     assert session.name_of_bound(b"@@cache.k1") == b"@@cache."
-    assert verbs.key_of_bound(b"@@cache.k1") == b"k1"
-    assert verbs.key_of_bound(b"@@cache.") is session.key_of_bound(b"@@cache.") is None
+    assert words_of_bound.key_of_bound(b"@@cache.k1") == b"k1"
+    assert words_of_bound.key_of_bound(b"@@cache.") is session.key_of_bound(b"@@cache.") is None
     desks[profile].shared.directory.generation += 1  # the configuration was read again
-    assert verbs.key_of_bound(b"@@cache.k1") is session.key_of_bound(b"@@cache.k1") is None
+    assert words_of_bound.key_of_bound(b"@@cache.k1") is session.key_of_bound(b"@@cache.k1") is None

@@ -23,6 +23,7 @@ START_SECONDS = 20.0
 LOOKS = 4  # connections that show the states of others
 START = [sys.executable, "-m", "kvref", "serve"]
 INTERPRETER = 2  # words of a command in front of the module
+STEPS = "kvref_testbed.steps"
 ENDS_OF_GETS = re.compile(rb"^(?:END|(?:(?:SERVER_|CLIENT_)?ERROR)[^\r\n]*)\r\n", re.MULTILINE)
 _BINARY = struct.Struct(">BBHBBHI4sQ")
 LISTENING = re.compile(r"listening on [0-9.]+:(\d+)")
@@ -89,12 +90,15 @@ def serving(
     listen: str | None = "127.0.0.1:0",
     first: Sequence[str] = (),
     anew: bool = False,
+    program: str = "kvref",
 ) -> Iterator[Served]:
     """Serve a SQLite file, or the store of a DSN, for the block; by default on a free port.
 
     first: words in front of the command. anew: start a new interpreter, so that the command line is the server's.
+    program: what `python -m` runs; `STEPS` plans no command.
     """
     words = [*command(store), *(["--listen", listen] if listen else []), *options]
+    words[INTERPRETER] = program
     with running([*first, *words], store, anew=anew) as served:
         yield served
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from helpers.serving import ask, serving
+from helpers.serving import STEPS, ask, serving
 
 BATCH = (
     "daemon_memcached_w_batch_size=1000",
@@ -88,14 +88,11 @@ def test_few_connections_are_kept_for_snapshots(tmp_path: Path) -> None:
         assert opened(served.process.pid) == few + 16
 
 
-@pytest.mark.parametrize("path", ["old", "plan"])
-def test_each_get_of_a_value_above_the_limit_of_replies_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
-) -> None:
+@pytest.mark.parametrize("program", [STEPS, "kvref"])
+def test_each_get_of_a_value_above_the_limit_of_replies_is_refused(tmp_path: Path, program: str) -> None:
     """Also the second one of the same row, which the row cache could show."""
-    monkeypatch.setenv("KVREF_PATH", path)
     file, refused = tmp_path / "file", b"SERVER_ERROR out of memory writing get response: more than 1048576 bytes\r\n"
-    with serving(file, "--set", "reply_size_max=1048576") as served, served.connect() as client:
+    with serving(file, "--set", "reply_size_max=1048576", program=program) as served, served.connect() as client:
         assert ask(client, put(1, 1) + put(2, 1)) == b"STORED\r\n" * 2
         with closing(sqlite3.connect(file)) as database, database:
             database.execute("UPDATE demo_test SET c2 = hex(zeroblob(524285)) WHERE c1 = 'k2'")

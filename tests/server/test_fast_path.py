@@ -1,4 +1,4 @@
-"""The fast path over SQLite sends the same replies as the slow path, also during changes by SQL."""
+"""Planned commands over SQLite are answered as they are by steps, also during changes by SQL."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from helpers.live import nightly
-from helpers.serving import Served, serving
+from helpers.serving import STEPS, Served, serving
 from server.conversations import Peer, converse, frame
 
 from kvref import collations, profiles
@@ -131,21 +131,23 @@ class _Peer(Peer):
 
 @pytest.mark.parametrize("profile", ["kvref", nightly("mysql-8.0"), nightly("mysql-5.6")])
 @pytest.mark.parametrize("at_once", [False, True])
-def test_the_fast_path_answers_as_the_general_one(tmp_path: Path, profile: str, at_once: bool) -> None:
-    """The same conversation with servers that keep no rows, a handful, all of them, and one of two processes."""
+def test_planned_commands_are_answered_as_by_steps(tmp_path: Path, profile: str, at_once: bool) -> None:
+    """The same conversation by steps, with servers that keep no rows, a handful, all of them, and one of two processes."""
     chance = random.Random(profile)
     reloads = profile == "kvref"  # elsewhere no connection of before is answered
-    every = [("--set", f"row_cache_bytes={size}") for size in SIZES]
+    every = [(STEPS, ()), *(("kvref", ("--set", f"row_cache_bytes={size}")) for size in SIZES)]
     if at_once:  # cas numbers are hidden, which two processes give in another order
-        every.append(TWO)
+        every.append(("kvref", TWO))
     with ExitStack() as stack:
         peers = [
             _Peer(
-                stack.enter_context(serving(_prepared(tmp_path / f"{number}"), "--profile", profile, *options)),
+                stack.enter_context(
+                    serving(_prepared(tmp_path / f"{number}"), "--profile", profile, *options, program=program)
+                ),
                 stack,
                 hides_cas=at_once,
             )
-            for number, options in enumerate(every)
+            for number, (program, options) in enumerate(every)
         ]
 
         def compare(table: str) -> None:
@@ -172,15 +174,13 @@ def test_the_fast_path_answers_as_the_general_one(tmp_path: Path, profile: str, 
 
 
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
-def test_a_row_whose_key_is_a_blob_is_written_as_the_general_path_does(
-    tmp_path: Path, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_row_whose_key_is_a_blob_is_written_as_by_steps(tmp_path: Path, profile: str) -> None:
     """Which path takes a command behind others depends on the time that those take."""
     said = []
-    for size, planned in ((0, "old"), (1 << 20, "old"), (1 << 20, "plan")):
-        monkeypatch.setenv("KVREF_PATH", planned)
-        path = _prepared(tmp_path / f"{size}{planned}")
-        with serving(path, "--profile", profile, "--set", f"row_cache_bytes={size}") as served, ExitStack() as stack:
+    for size, program in ((0, STEPS), (0, "kvref"), (1 << 20, "kvref")):
+        options = "--profile", profile, "--set", f"row_cache_bytes={size}"
+        path = _prepared(tmp_path / f"{size}{program}")
+        with serving(path, *options, program=program) as served, ExitStack() as stack:
             peer = _Peer(served, stack)
             replies = []
             for table in ("plain", "western", "binary1"):
@@ -382,7 +382,7 @@ def test_a_table_that_fits_no_more_is_noticed_by_the_next_get(tmp_path: Path) ->
         assert peer.ask(0, b"get o\r\n").startswith(b"SERVER_ERROR ")
 
 
-@pytest.mark.parametrize("word", [b"k", b"@@plain.k"])  # the second one switches, which the slow path does
+@pytest.mark.parametrize("word", [b"k", b"@@plain.k"])  # the second one switches, which the first command does by steps
 @pytest.mark.parametrize("opcode", [0x00, 0x0A])
 @pytest.mark.parametrize("apart", [False, True])
 def test_the_reply_behind_a_quiet_set_waits_for_its_commit(
@@ -408,11 +408,8 @@ def test_binary_gets_of_cached_rows_are_answered_and_counted_as_others(tmp_path:
     batches = [[(opcode, word)] for opcode in (0x00, 0x0C) for word in (b"k", b"old", b"none")]
     batches.append([(0x09, b"k"), (0x0D, b"none"), (0x0D, b"k"), (0x00, b"none"), (0x0A, b"")])
     said = []
-    for size in (0, 1 << 20):
-        with (
-            serving(_prepared(tmp_path / str(size)), "--set", f"row_cache_bytes={size}") as served,
-            ExitStack() as stack,
-        ):
+    for program in (STEPS, "kvref"):
+        with serving(_prepared(tmp_path / program), program=program) as served, ExitStack() as stack:
             peer = _Peer(served, stack, hides_cas=False)
             peer.ask(0, b"set k 7 0 1\r\nv\r\nset old 0 0 1\r\nv\r\n")
             peer.run("UPDATE demo_test SET c5 = 1 WHERE c1 = 'old'")

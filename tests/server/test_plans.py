@@ -1,4 +1,4 @@
-"""Commands that are planned (`KVREF_PATH=plan`): groups, what waits for what, and what is not planned."""
+"""Commands that are planned: groups, what waits for what, and what is not planned."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ SHOWN = b"VALUE %b 0 1\r\n%b\r\nEND\r\n"
 
 
 @pytest.fixture
-def process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InProcess:
-    monkeypatch.setenv("KVREF_PATH", "plan")
+def process(tmp_path: Path) -> InProcess:
     process = InProcess(tmp_path / "file")
     process.server.settings["innodb_lock_wait_timeout"] = 1
     return process
@@ -320,6 +319,27 @@ def test_which_verbs_are_planned(process: InProcess) -> None:
             b"flush_all", b"bind", b"stats", b"version", b"verbosity", b"quit", b"cache_memlimit", b"lru_crawler",
             b"refresh_certs", b"shutdown", b"me",
         }  # fmt: skip
+
+    asyncio.run(play())
+
+
+def test_gets_of_a_table_with_rules_are_planned(process: InProcess) -> None:
+    with sqlite3.connect(process.store.path) as outside:
+        collations.register(outside)
+        outside.execute(
+            "CREATE TRIGGER noted AFTER UPDATE ON demo_test BEGIN DELETE FROM demo_test WHERE c1 = 'b'; END"
+        )
+    outside.close()
+
+    async def play() -> None:
+        async with process.clients(1) as (client,):
+            await client.ask(SET % (b"a", b"1") + SET % (b"b", b"1"), 2)
+            await client.ask(b"get a b none\r\nget a\r\n", 8)
+            assert planner_of(process).verbs == {b"get", b"gets", b"bget", b"mg", b"mn"}
+            assert planner_of(process).hit(b"get b\r\n") == SHOWN % (b"b", b"1")
+            assert await client.ask(SET % (b"a", b"2") + b"get b\r\n", 2) == b"STORED\r\nEND\r\n"
+            assert await client.ask(b"get a b\r\n", 3) == SHOWN % (b"a", b"2")
+            assert rows(process) == [("a", "2")]
 
     asyncio.run(play())
 

@@ -9,7 +9,7 @@ import pytest
 from kvref import profiles
 from kvref.errors import ConfigError
 from kvref.server.executors.runs import MAX_VALUES
-from kvref.server.executors.sqlite.fast_path import ANSWER_BYTES
+from kvref.server.planners.base import MAX_BYTES
 from kvref.server.settings import SETTINGS, parse
 
 W = "daemon_memcached_w_batch_size"
@@ -18,8 +18,8 @@ INTERVAL = "innodb_api_bk_commit_interval"
 LEVEL = "innodb_api_trx_level"
 
 
-def test_no_reply_of_a_fast_path_is_larger_than_a_setting_may_bound_it() -> None:
-    assert max(ANSWER_BYTES, MAX_VALUES) <= SETTINGS["reply_size_max"].low
+def test_no_reply_that_is_not_checked_is_larger_than_a_setting_may_bound_it() -> None:
+    assert max(MAX_BYTES, MAX_VALUES) <= SETTINGS["reply_size_max"].low
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""CPU of the two paths for the same commands, in interleaved pairs in one process.
+"""CPU of planned commands, and of the same ones by steps, in interleaved pairs in one process.
 
     python -m yardsticks.paths.cost [--pairs N] [--connections N] [CASE]...
 
@@ -22,7 +22,7 @@ from typing import Final
 
 import uvloop
 
-from yardsticks.paths.inside import Side, Transport
+from yardsticks.paths.inside import PLAN, STEPS, Side, Transport
 from yardsticks.paths.tables import TABLES
 
 DEMO: Final = next(table for table in TABLES if table.title == "demo")
@@ -152,7 +152,7 @@ async def measure(cases: Cases, names: list[str], pairs: int, connections: int) 
     """Measure and print cases of one protocol."""
     binary = cases is binary_cases
     folder = Path(tempfile.mkdtemp(prefix="kvref-cost-"))
-    sides = Side("old", "kvref", DEMO, folder), Side("plan", "kvref", DEMO, folder)
+    sides = Side(STEPS, "kvref", DEMO, folder), Side(PLAN, "kvref", DEMO, folder)
     turn = 0
     for side in sides:
         side.clear()
@@ -176,8 +176,8 @@ async def measure(cases: Cases, names: list[str], pairs: int, connections: int) 
             ratios.append(times[1] / times[0])
             spent = [a + b for a, b in zip(spent, times, strict=True)]
             commands += ROUNDS * connections * (16 if name.startswith("16") else 1)
-        old, plan = (each / commands * 1e6 for each in spent)
-        print(f"{name:24} old {old:7.1f} plan {plan:7.1f} µs, ratio {statistics.median(ratios):.2f}", flush=True)
+        steps, plan = (each / commands * 1e6 for each in spent)
+        print(f"{name:24} steps {steps:7.1f} plan {plan:7.1f} µs, ratio {statistics.median(ratios):.2f}", flush=True)
     for side in sides:
         await side.close()
     shutil.rmtree(folder)

@@ -1,4 +1,4 @@
-"""Generated conversations of one to three connections with two servers in this process, of which one plans.
+"""Generated conversations of one to three connections with two servers in this process, of which one plans nothing.
 
     python -m yardsticks.paths.inside [--conversations N] [--seed S] [--profile P]...
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import os
 import random
 import re
 import shutil
@@ -39,7 +38,9 @@ from yardsticks.paths.tables import MEMORY, TABLES, Table
 
 PROFILES: Final = ("kvref", "mysql-8.0", "mysql-5.6")
 HERE: Final = Listener(Address("127.0.0.1", 0))
-STEPS: Final = 25
+EVENTS: Final = 25
+STEPS: Final = "steps"
+PLAN: Final = "plan"
 FIRST_CAS: Final = 1000
 NOW: Final = 1_795_000_000.5  # UNIX time of all conversations
 MAX_SHOWN: Final = 5  # conversations that differ
@@ -144,7 +145,7 @@ class Side:
     """A server in this process.
 
     Args:
-        path: `old` or `plan`.
+        path: `steps`, where nothing is planned, or `plan`.
         profile: of the server.
         table: which one it serves.
         folder: of its file.
@@ -153,18 +154,17 @@ class Side:
 
     def __init__(self, path: str, profile: str, table: Table, folder: Path, settings: Sequence[str] = ()) -> None:
         facts = profiles.load(profile)
-        self.table = table
+        self.table, self._path = table, path
         self._store: SQLiteStore | MemoryStore
         if table is MEMORY:
             self._store = MemoryStore("memory://", facts)
         else:
             self._store = self._of_file(folder / f"{path}.sqlite", facts)
-        os.environ["KVREF_PATH"] = path
         self.server = Server(self._store, facts, lambda: parse(list(settings), None, facts), [HERE])
-        del os.environ["KVREF_PATH"]
         self.numbers = Numbers()
         self.server.shared.cas = self.numbers
-        self.server.executor = executor_for(self._store, self.server.isolation, 1, plans=self.server.plans)
+        self.server.executor = executor_for(self._store, self.server.isolation, 1)
+        self.server.executor.plans = path == PLAN
         self.connections: list[tuple[Connection, Transport]] = []
 
     def _of_file(self, file: Path, facts: profiles.Profile) -> SQLiteStore:
@@ -202,7 +202,7 @@ class Side:
             if quiet == QUIET:
                 return
             await asyncio.sleep(0)
-        raise TimeoutError(f"{self.server.plans=}: a command is not answered")
+        raise TimeoutError(f"{self._path}: a command is not answered")
 
     def rows(self) -> list[tuple[Any, ...]]:
         """Return the rows of the table."""
@@ -233,9 +233,9 @@ class Side:
             self._sql.close()
 
 
-def command(draw: random.Random, keys: Sequence[bytes], meta: float) -> bytes:
+def command(draw: random.Random, meta: float) -> bytes:
     """Return a command with its data; `meta`: the share of meta commands."""
-    key = draw.choice(keys)
+    key = draw.choice(KEYS)
     if draw.random() < 0.08:
         key = b"@@" + draw.choice([b"aaa.", b"other.", b"aaa:"]) + key
     if draw.random() < meta:
@@ -243,7 +243,7 @@ def command(draw: random.Random, keys: Sequence[bytes], meta: float) -> bytes:
     quiet = b" noreply" if draw.random() < 0.1 else b""
     kind = draw.random()
     if kind < 0.3:
-        words = [draw.choice(keys) for _ in range(draw.choice([1, 1, 1, 2, 5]))]
+        words = [draw.choice(KEYS) for _ in range(draw.choice([1, 1, 1, 2, 5]))]
         return draw.choice([b"get", b"get", b"gets"]) + b" " + b" ".join([key, *words[1:]]) + b"\r\n"
     if kind < 0.65:
         verb, value = draw.choice(VERBS), draw.choice(VALUES)
@@ -259,7 +259,7 @@ def command(draw: random.Random, keys: Sequence[bytes], meta: float) -> bytes:
     if kind < 0.9:
         return b"touch %b %b%b\r\n" % (key, draw.choice(TIMES), quiet)
     if kind < 0.93:
-        words = [draw.choice(keys) for _ in range(draw.choice([0, 0, 1, 4]))]
+        words = [draw.choice(KEYS) for _ in range(draw.choice([0, 0, 1, 4]))]
         return b"%b %b %b\r\n" % (draw.choice([b"gat", b"gats"]), draw.choice(TIMES), b" ".join([key, *words]))
     return draw.choice(ODD) + b"\r\n"
 
@@ -279,10 +279,10 @@ def meta_command(draw: random.Random, key: bytes) -> bytes:
     return b" ".join(words) + b"\r\n" + (value + b"\r\n" if verb == b"ms" else b"")
 
 
-def frame(draw: random.Random, keys: Sequence[bytes]) -> bytes:
+def frame(draw: random.Random) -> bytes:
     """Return a binary command."""
     opcode = draw.choice(OPCODES)
-    key = draw.choice(keys)
+    key = draw.choice(KEYS)
     if draw.random() < 0.08:
         key = b"@@" + draw.choice([b"aaa.", b"other.", b"aaa:"]) + key
     value, extras = b"", b""
@@ -322,19 +322,16 @@ class Event:
     settles: bool
 
 
-def conversation(draw: random.Random, table: Table) -> tuple[int, list[Event]]:
+def conversation(draw: random.Random) -> tuple[int, list[Event]]:
     """Return the number of connections, and what they send."""
-    keys = [key for key in KEYS if key.isascii()] if table.ascii_keys else KEYS
     count = draw.choice([1, 1, 2, 3])
     meta, binary = draw.choice([0.03, 0.6]), draw.random() < 0.3
     events: list[Event] = []
     if draw.random() < 0.25:
         events.append(Event(0, DETAIL_FRAME if binary else b"stats detail on\r\n", settles=True))
-    for _ in range(STEPS):
+    for _ in range(EVENTS):
         number = draw.randrange(count)
-        data = b"".join(
-            frame(draw, keys) if binary else command(draw, keys, meta) for _ in range(draw.choice([1, 1, 2, 4, 20]))
-        )
+        data = b"".join(frame(draw) if binary else command(draw, meta) for _ in range(draw.choice([1, 1, 2, 4, 20])))
         events += [Event(number, chunk, draw.random() < 0.3) for chunk in chunks(draw, data)]
         # What the parser's path does for another connection meanwhile has no order that both must have.
         if events and (count > 1 or draw.random() < 0.5):
@@ -418,14 +415,14 @@ def _difference(sides: tuple[Side, Side]) -> str:
         if old[:length] != new[:length] or (length is None and ends[0][1].closed != ends[1][1].closed):
             at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
             first = max(0, at - 60)
-            return f"connection {number} at {at}:\n old  {old[first : at + 80]!r}\n plan {new[first : at + 80]!r}"
+            return f"connection {number} at {at}:\n steps {old[first : at + 80]!r}\n plan  {new[first : at + 80]!r}"
     return ""
 
 
 def _state_difference(sides: tuple[Side, Side]) -> str:
     old, new = (side.rows() for side in sides)
     if old != new:
-        return f"rows:\n old  {old}\n plan {new}"
+        return f"rows:\n steps {old}\n plan  {new}"
     before, after = (side.server.shared.counters.totals() for side in sides)
     unequal = {
         name: (before[name], after[name]) for name in before if before[name] != after[name] and name != "bytes_read"
@@ -433,7 +430,7 @@ def _state_difference(sides: tuple[Side, Side]) -> str:
     if unequal:
         return f"counters: {unequal}"
     ours, theirs = (side.server.shared.counters.prefixes.all() for side in sides)
-    return "" if ours == theirs else f"prefixes:\n old  {ours}\n plan {theirs}"
+    return "" if ours == theirs else f"prefixes:\n steps {ours}\n plan  {theirs}"
 
 
 def _short(text: str) -> str:
@@ -446,12 +443,10 @@ async def run(profile: str, conversations: int, seed: int, tables: Sequence[Tabl
     differ = 0
     each = max(1, conversations // len(tables))
     for table in tables:
-        if profile in table.except_for:
-            continue
         folder = Path(tempfile.mkdtemp(prefix="kvref-paths-"))
-        sides = Side("old", profile, table, folder), Side("plan", profile, table, folder)
+        sides = Side(STEPS, profile, table, folder), Side(PLAN, profile, table, folder)
         for number in range(each):
-            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"), table)  # noqa: S311
+            count, events = conversation(random.Random(f"{seed}:{table.title}:{number}"))  # noqa: S311
             found = await converse(sides, count, events)
             if not found:
                 continue

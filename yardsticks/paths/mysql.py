@@ -42,7 +42,6 @@ from yardsticks.paths.inside import (
     filled,
     last_number,
 )  # fmt: skip
-from yardsticks.paths.tables import Table
 
 # Numbers that a server has taken: a command that is carried out again on the old path takes more than one.
 _TAKEN: Final = re.compile(rb"(VALUE \S+ \d+ \d+ |\bc(?:as=)?)1\d\d\d\b")
@@ -51,7 +50,6 @@ META_ARGUMENTS[b"N"] = [b"0", b"100"]
 # Counters that only timing decides, or that the old path adds to again if a command is carried out again.
 RECOUNTED: Final = ("bytes_read", "cmd_touch", "touch_hits", "touch_misses")
 PATIENCE: Final = 60.0  # seconds until a server counts as stuck
-DEMO: Final = Table("any")  # whose keys and values conversations have
 # By title: columns of a table `test.t` with key `k`, and its value columns; the options are f, c and e.
 _NUMBERS: Final = "f INT, c BIGINT UNSIGNED, e INT"
 TABLES: Final = {
@@ -226,7 +224,7 @@ async def run(
         await setup.close()
         sides = [MySQLSide(path, profile, dsn, settings) for path in ("old", "plan")]
         for number in range(max(1, conversations // len(titles))):
-            count, events = conversation(random.Random(f"{seed}:{title}:{number}"), DEMO)  # noqa: S311
+            count, events = conversation(random.Random(f"{seed}:{title}:{number}"))  # noqa: S311
             if count > 1:  # commands of several connections in flight have no order that both must have
                 events = [replace(each, settles=True) for each in events]
             old, new = [await side.converse(count, columns, events) for side in sides]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 _DROP = "DELETE FROM containers"
 _CONTAINERS = "INSERT INTO containers (name, db_schema, db_table, key_columns, value_columns, flags, cas_column, expire_time_column, unique_idx_name_on_key) VALUES"  # noqa: E501
@@ -17,16 +17,12 @@ class Table:
         name: of the table in the file.
         statements: create it and its mapping, behind the demo's.
         rows: statements that fill it.
-        ascii_keys: only such keys are used: the old path takes two cas numbers for an incr of another one.
-        except_for: profiles in which the old path is known to differ from its own rules.
     """
 
     title: str
     name: str = "demo_test"
     statements: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
-    except_for: tuple[str, ...] = ()
-    ascii_keys: bool = False
 
 
 def _table(
@@ -70,10 +66,7 @@ TABLES = (
     _table("narrow columns", "k VARCHAR(4) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(4), f TINYINT, c BIGINT UNSIGNED, e INT"),  # noqa: E501
     _table("further columns", f"{_TEXT_KEY}, v VARCHAR(64), {_ALL}, x INT DEFAULT 5, y VARCHAR(9)",
            rows=("INSERT INTO t VALUES ('a', 'old', 0, 0, 0, 9, 'y')",)),
-    replace(
-        _table("without rowid", f"k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(64), {_ALL}) WITHOUT ROWID --"),
-        ascii_keys=True,
-    ),
+    _table("without rowid", f"k VARCHAR(32) NOT NULL PRIMARY KEY, v VARCHAR(64), {_ALL}) WITHOUT ROWID --"),
     _table("trigger", f"{_TEXT_KEY}, v VARCHAR(64), {_ALL}", more=(
         "CREATE TABLE log (k, v)",
         "CREATE TRIGGER noted AFTER UPDATE ON t BEGIN INSERT INTO log VALUES (NEW.k, NEW.v); END",
@@ -81,8 +74,8 @@ TABLES = (
     _table("check", f"{_TEXT_KEY}, v VARCHAR(64) CHECK (v <> '41'), {_ALL}"),
     _table("not null", f"{_TEXT_KEY}, v VARCHAR(64) NOT NULL, {_ALL}, x INT NOT NULL DEFAULT 3"),
     _table("unique value", f"{_TEXT_KEY}, v VARCHAR(64) UNIQUE, {_ALL}"),
-    # Over latin1 the old path keeps the row of a BLOB in its row cache after a row of equal text was written.
-    replace(
-        _table("keys as BLOB", f"{_TEXT_KEY}, v VARCHAR(64), {_ALL}", rows=(_BLOB,)), except_for=("mysql-5.6",)
-    ),
+    _table("value of fixed length", f"{_TEXT_KEY}, v CHAR(9), {_ALL}"),
+    _table("FLOAT", f"{_TEXT_KEY}, v FLOAT, {_ALL}", rows=("INSERT INTO t VALUES ('a', 1.5, 0, 0, 0)",)),
+    _table("flags as text", f"{_TEXT_KEY}, v VARCHAR(64), f VARCHAR(9), c BIGINT UNSIGNED, e INT"),
+    _table("keys as BLOB", f"{_TEXT_KEY}, v VARCHAR(64), {_ALL}", rows=(_BLOB,)),
 )  # fmt: skip

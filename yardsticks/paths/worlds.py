@@ -1,4 +1,4 @@
-"""Conversations of `kvref duel` on two embedded servers, of which one plans its commands.
+"""Conversations of `kvref duel` on two embedded servers, of which one plans nothing.
 
 python -m yardsticks.paths.worlds [--conversations N] [--seed S] [--profile P]...
 """
@@ -6,10 +6,7 @@ python -m yardsticks.paths.worlds [--conversations N] [--seed S] [--profile P]..
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from kvref_conformance.corpus.targets.sqlite import SQLiteTarget
 from kvref_conformance.differential import report
@@ -20,32 +17,8 @@ from kvref_conformance.differential.run import Found, Run, Tally
 from kvref_conformance_cli.duel import NEWEST, VERSIONS
 from kvref_testbed import targets
 
+SIDES = {"steps": "kvref_testbed.steps", "plan": "kvref"}  # what `python -m` runs
 PROFILES = ("kvref", "mysql-8.0", "mysql-5.6")
-
-
-class OnPath:
-    """A server that starts with a value of KVREF_PATH; the other calls are those of the server.
-
-    Args:
-        machine: the server.
-        path: `old` or `plan`.
-    """
-
-    def __init__(self, machine: Any, path: str) -> None:
-        self._machine = machine
-        self._path = path
-
-    def start(self, settings: Sequence[str] = ()) -> bool:
-        """Start; return whether it serves."""
-        os.environ["KVREF_PATH"] = self._path
-        try:
-            return bool(self._machine.start(settings))
-        finally:
-            del os.environ["KVREF_PATH"]
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the server."""
-        return getattr(self._machine, name)
 
 
 class _Shown:
@@ -59,7 +32,7 @@ class _Shown:
 
     def found(self, found: Found) -> None:
         """Print a difference."""
-        print(report.describe(found, ("old", "plan")), flush=True)
+        print(report.describe(found, ("steps", "plan")), flush=True)
 
 
 def run(profile: str, conversations: int, seed: int, steps: int = 30) -> Tally:
@@ -67,8 +40,8 @@ def run(profile: str, conversations: int, seed: int, steps: int = 30) -> Tally:
     version = VERSIONS.get(profile, NEWEST)
     with ExitStack() as stack:
         sides = [
-            Side(path, SQLiteTarget(OnPath(stack.enter_context(targets.kvref_server(profile)), path), version))
-            for path in ("old", "plan")
+            Side(name, SQLiteTarget(stack.enter_context(targets.kvref_server(profile, program=program)), version))
+            for name, program in SIDES.items()
         ]
         configuration = Configuration(version, rules_for({profile}))
         return Run((sides[0], sides[1]), seed, steps, configuration, (), _Shown()).run(range(conversations))

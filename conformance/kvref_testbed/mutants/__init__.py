@@ -1,8 +1,8 @@
 """The reference server broken on purpose, one rule at a time, to put the judge on trial.
 
     python -m kvref_testbed.mutants                           # the page README.md: each mutant and how it is broken
-    python -m kvref_testbed.mutants NAME serve ...            # `kvref serve` with that rule broken, without a row cache
-    python -m kvref_testbed.mutants NAME@default-path serve ...    # the same with the row cache and the fast paths
+    python -m kvref_testbed.mutants NAME serve ...            # `kvref serve` with that rule broken, by steps alone
+    python -m kvref_testbed.mutants NAME@default-path serve ...    # the same with row cache and planned commands
 
 `kvref conform --self-test` starts each of them both ways and counts it as killed when a case of its requirement fails
 each time. With `--target kvref-mariadb`, or another kvref over a database, it does so over that database. Read
@@ -40,7 +40,7 @@ GROUPS: Final = {
 OF_KEPT_ROWS: Final = frozenset(each.name for each in vars(kept_rows).values() if isinstance(each, Mutant))
 TOYS: Final = tuple(each.name for each in vars(toys).values() if isinstance(each, Mutant))
 MUTANTS: Final = {each.name: each for group in GROUPS.values() for each in group}
-# Behind a mutant's name: the server has the row cache and the fast paths that it has by default.
+# Behind a mutant's name: the server has the row cache, and plans commands, as it does by default.
 DEFAULT_PATH: Final = "@default-path"
 # Environment variable of a mutant: path of the file that it creates when a function of its patch is first called.
 FIRST_CALL: Final = "KVREF_MUTANT_FIRST_CALL"

@@ -22,6 +22,7 @@ from kvref_testbed.mutants import (
     TOYS,
 )
 from kvref_testbed.mutants.mutant import planted_code
+from kvref_testbed.steps import plan_nothing
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -35,8 +36,8 @@ Written by `python -m kvref_testbed.mutants > conformance/kvref_testbed/mutants/
 {len(MUTANTS)} servers, each with one broken rule. {len(TOYS)} of them are toy servers: they reply as if they had run a
 command or applied a setting, and do nothing. `kvref conform --self-test` judges each mutant by the cases of its
 requirement, of which at least one must fail, and the unbroken server by all of these cases, which must hold.
-Each mutant runs twice: without a row cache, and on the default path, with the row cache and the fast paths. With
-`--target kvref-mysql-8.0`, or another kvref over a database, both runs are over that database.
+Each mutant runs twice: by the steps of its verbs, without a row cache, and on the default path, where commands are
+planned. With `--target kvref-mysql-8.0`, or another kvref over a database, both runs are over that database.
 `kvref spec ID` shows a requirement. `python -m kvref_testbed.mutants NAME serve --store sqlite:///FILE` starts a
 mutant.
 """
@@ -92,7 +93,7 @@ def main(words: list[str]) -> None:
         if file := os.environ.get(FIRST_CALL):
             record_first_call(planted_code(MUTANTS[name]), Path(file))
     if name == given and name not in OF_KEPT_ROWS:
-        # Every command is one of the slow path.
+        plan_nothing()
         rest = [f"{each}?coalesce=0" if each.startswith(MYSQL) else each for each in rest]
         rest += ["--set", "row_cache_bytes=0"]
     sys.argv = ["kvref", *rest]

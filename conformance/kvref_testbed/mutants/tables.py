@@ -11,10 +11,14 @@ from typing import Any
 from kvref.engine import session, values
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
+from kvref.engine.plans.plan import ABSENT, FLAGS
 from kvref.engine.verbs import store
 from kvref.protocol.replies import Status
 from kvref.storage.config import catalog, containers
+from kvref.storage.plans import Overlay
+from kvref.storage.sqlite import rows as sqlite_rows
 from kvref.storage.sqlite import statements as sqlite_statements
+from kvref.storage.sqlite.plans import SQLiteRows
 from kvref_testbed.mutants.mutant import breaks, put, put_fact
 
 
@@ -279,13 +283,19 @@ def starts_cas_numbers_again_at_a_reload() -> None:
 @breaks("KV-NULL-008")
 def forgets_null_flags() -> None:
     """A row whose flags are NULL is not found."""
-    row = sqlite_statements.Statements.row
+    lookup, read_many = sqlite_rows.Rows.lookup, SQLiteRows.read_many
 
-    def blind(self: Any, cells: tuple[Any, ...]) -> Row | None:
-        found = row(self, cells)
-        return None if self.mapping.flags is not None and found.flags is None else found
+    def blind(self: Any, mapping: Any, key: Any) -> Row | None:
+        found = lookup(self, mapping, key)
+        return None if found is not None and found.flags is None else found
 
-    put(sqlite_statements.Statements, "row", blind)
+    def blind_to_many(self: Any, words: Any, *, written: bool) -> Overlay:
+        overlay = read_many(self, words, written=written)
+        overlay.rows = {key: ABSENT if row[FLAGS] is None else row for key, row in overlay.rows.items()}
+        return overlay
+
+    put(sqlite_rows.Rows, "lookup", blind)
+    put(SQLiteRows, "read_many", blind_to_many)
 
 
 @breaks("KV-CORE-068")

@@ -11,6 +11,7 @@ from kvref.engine.batch import Limits
 from kvref.engine.fast_path import PlainVerbs
 from kvref.engine.mapping import DEFAULT_DELIMITER, Switch, split_word
 from kvref.engine.operations import Clear, Insert, Remove, Update
+from kvref.engine.plans.words import Words
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.verbs import retrieve
@@ -145,9 +146,9 @@ def writes_nothing() -> None:
     """All tables are read-only, and every write is answered as if it had succeeded."""
     for kind, handler in dispatch.HANDLERS.items():
         dispatch.HANDLERS[kind] = _without_writes(handler)
-    runs = PlainVerbs.runs
-    put(
-        PlainVerbs,
-        "runs",
-        lambda self, command: isinstance(command, commands.Get | commands.MetaGet) and runs(self, command),
-    )
+    for words in (PlainVerbs, Words):
+        put(words, "runs", _only_gets(words.runs))
+
+
+def _only_gets(runs: Callable[[Any, commands.Command], bool]) -> Callable[[Any, commands.Command], bool]:
+    return lambda words, command: isinstance(command, commands.Get | commands.MetaGet) and runs(words, command)

@@ -187,13 +187,16 @@ class KvrefServer(Restartable):
     options: of `kvref serve`.
     store: DSN of a SQL server with the configuration tables; None: the SQLite file.
     python: the Python whose kvref it is; None: this one.
+    program: what `python -m` runs.
     """
 
-    def __init__(self, run: Run, options: Sequence[str], store: str | None, python: Path | None) -> None:
+    def __init__(
+        self, run: Run, options: Sequence[str], store: str | None, python: Path | None, program: str = "kvref"
+    ) -> None:
         super().__init__(run, "kvref serve", _STOP_SECONDS)
         self._options = options
         # With -P it is the kvref that is installed there, wherever this is started.
-        self._python = [sys.executable] if python is None else [str(python), "-P"]
+        self._start = [*([sys.executable] if python is None else [str(python), "-P"]), "-m", program]
         self._port = free_port()
         self.file: Path = run.folder / "kvref.sqlite"
         self._store = store or f"sqlite:///{self.file}"
@@ -209,7 +212,7 @@ class KvrefServer(Restartable):
         settings: NAME=VALUE, as `kvref serve --set` takes them. Raises TargetError when it ends otherwise.
         """
         listen = f"{LOOPBACK}:{self._port}"
-        command = [*self._python, "-m", "kvref", "serve", "--listen", listen, "--store", self._store]
+        command = [*self._start, "serve", "--listen", listen, "--store", self._store]
         command += [*NEW_FILE, *self._options]
         command += [word for setting in settings for word in ("--set", setting)]
         self._process = self._run.start("kvref", command)
@@ -239,14 +242,18 @@ class KvrefServer(Restartable):
 
 @contextmanager
 def kvref_server(
-    profile: str, options: Sequence[str] = (), store: str | None = None, python: Path | None = None
+    profile: str,
+    options: Sequence[str] = (),
+    store: str | None = None,
+    python: Path | None = None,
+    program: str = "kvref",
 ) -> Iterator[KvrefServer]:
     """Yield a server of a profile, not yet started; it is killed with the block.
 
-    options: further ones of `kvref serve`. store, python: as of `KvrefServer`.
+    options: further ones of `kvref serve`. store, python, program: as of `KvrefServer`.
     """
     run = Run.create()
     try:
-        yield KvrefServer(run, ["--profile", profile, *options], store, python)
+        yield KvrefServer(run, ["--profile", profile, *options], store, python, program)
     finally:
         run.stop(0)

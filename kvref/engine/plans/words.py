@@ -41,3 +41,11 @@ class Words:
             return key
         # As `Session.key_of_bound` without a look at each part.
         return (word[len(name) :] or None) if self._directory.generation == self._generation else None
+
+
+class WordsToRead(Words):
+    """Words of a table of which only reads are planned."""
+
+    def runs(self, command: c.Command) -> bool:
+        """See `Words`."""
+        return isinstance(command, c.Get | c.Noop) and super().runs(command)

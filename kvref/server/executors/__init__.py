@@ -22,7 +22,7 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float, *,
         store: where rows live.
         isolation: who sees what, and waits for whom; a later change of it counts too.
         lock_wait: how long a write waits for another writer, in seconds.
-        plans: text commands are planned where the store can do that.
+        plans: commands are planned over MySQL and MariaDB too.
 
     Raises:
         ConfigError: the store cannot serve with these settings.
@@ -36,9 +36,9 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float, *,
 def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float, *, plans: bool = False) -> Executor:
     """Return the executor of one store, see `executor_for`."""
     if isinstance(store, SQLiteStore):
-        return SQLiteExecutor(store, isolation, lock_wait, plans=plans)
+        return SQLiteExecutor(store, isolation, lock_wait)
     if isinstance(store, DirectStore):
-        return DirectExecutor(store, isolation, plans=plans)
+        return DirectExecutor(store, isolation)
     # They need an extra.
     from kvref.server.executors.mysql.executor import MySQLExecutor  # noqa: PLC0415
     from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415

@@ -33,20 +33,22 @@ class DirectExecutor:
     Args:
         store: where rows live.
         isolation: by the settings.
-        plans: text commands are planned, see `Planner`.
+
+    Attributes:
+        plans: commands are planned, see `Planner`.
 
     Raises:
         ConfigError: the settings turn batches on.
     """
 
-    def __init__(self, store: DirectStore, isolation: Isolation, *, plans: bool = False) -> None:
+    def __init__(self, store: DirectStore, isolation: Isolation) -> None:
         if isolation.batches:
             raise ConfigError(
                 f"store {store.dsn}: it commits each command alone: set daemon_memcached_r_batch_size and"
                 " daemon_memcached_w_batch_size to 1, or choose another store"
             )
         self._store = store
-        self.plans = plans
+        self.plans = True
         self._scheduler = Scheduler(SETTLED, 0.0)  # no write waits for another
         self._planners: dict[tuple[Mapping, Right, bool, int], Planner | None] = {}
         self._loop = asyncio.get_running_loop()
@@ -66,7 +68,7 @@ class DirectExecutor:
         return SETTLED
 
     def fast_path(self, transaction: None, session: Session, wire_rules: WireRules) -> None:
-        """Return None: all commands take the slow path."""
+        """Return None: commands are planned, see `planner`."""
 
     def planner(self, transaction: None, session: Session, wire_rules: WireRules) -> Planner | None:  # noqa: ARG002
         """See `Executor`."""

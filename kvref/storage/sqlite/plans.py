@@ -433,7 +433,7 @@ def _codecs(columns: Sequence[Column]) -> list[tuple[int, Callable[[Any], Any]]]
 
 
 def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> str:
-    """Return why rows of a mapping are not read and written by plans, empty if they are.
+    """Return why rows of a mapping are read by plans but not written, empty if they are written too.
 
     A row that is written must read as it was written, and nothing else may happen.
 

@@ -73,21 +73,12 @@ class Rows:
     def lookup(self, mapping: Mapping, key: operations.Cell) -> Row | None:
         """Read one row."""
         sql = self._sql(mapping)
-        cells = self._looked_up(sql.lookup, sql.key(key), key)
-        return None if cells is None else sql.row(cells)
-
-    def lookup_numbered(self, mapping: Mapping, key: operations.Cell) -> tuple[Row, int] | None:
-        """Read one row and its rowid, of a table that has them."""
-        sql = self._sql(mapping)
-        cells = self._looked_up(sql.lookup_numbered, sql.key(key), key)
-        return None if cells is None else (sql.row(cells[:-1]), cells[-1])
-
-    def _looked_up(self, statement: str, parameter: operations.Cell, key: operations.Cell) -> tuple[Any, ...] | None:
-        cells: tuple[Any, ...] | None = self.connection.execute(statement, (parameter,)).fetchone()
+        parameter = sql.key(key)
+        cells: tuple[Any, ...] | None = self.connection.execute(sql.lookup, (parameter,)).fetchone()
         if cells is None and isinstance(parameter, str):
             # A program may have written its keys as BLOB, which no text equals.
-            cells = self.connection.execute(statement, (to_bytes(key),)).fetchone()
-        return cells
+            cells = self.connection.execute(sql.lookup, (to_bytes(key),)).fetchone()
+        return None if cells is None else sql.row(cells)
 
     def scan(self, operation: operations.Scan) -> list[Row]:
         """Read the rows of a range."""

@@ -58,7 +58,6 @@ class Statements:
         self.lookup_numbered = f"SELECT {selected}, {table}.{ROWID} FROM {table}{where}"  # noqa: S608
         # In the order of SQLite BLOB is behind all text.
         self.any_blob = f"SELECT 1 FROM {table} WHERE {key} >= x'' LIMIT 1"  # noqa: S608
-        self.present = f"SELECT 1 FROM {table}{where}"  # noqa: S608
         self._along = f" FROM {table}{where}"
         self.count = f"SELECT COUNT(*) FROM (SELECT 1 FROM {table} LIMIT ?)"  # noqa: S608
         self.numbered = ROWID not in {name.lower() for name in mapping.columns}  # else a column has that name
@@ -148,15 +147,6 @@ class Statements:
         sets = ", ".join([f"{name} = ?" for name in names] + [f"{name} = NULL" for name in nulls])
         where = f"{table}.{ROWID}" if by_rowid else self._key
         return f"UPDATE {table} SET {sets} WHERE {where} = ?"  # noqa: S608 - identifiers are quoted
-
-    def upsert(self, *, clear_unmapped: bool) -> str:
-        """Return the INSERT of a row that overwrites one of an equal key, which stays; answers its key and rowid."""
-        table, key = quote(self.mapping.source), quote(self.mapping.key.name)
-        names = [quote(c.name) for c in (*self.mapping.values, *self._options)]
-        nulls = [quote(name) for name in self.mapping.unmapped] if clear_unmapped else []
-        sets = ", ".join(f"{name} = excluded.{name}" for name in names + nulls)
-        insert = self.insert_cleared if clear_unmapped else self.insert
-        return f"{insert} ON CONFLICT ({key}) DO UPDATE SET {sets} RETURNING {table}.{key}, {table}.{ROWID}"
 
     def key(self, cell: Cell) -> Cell:
         """Return a key as SQL has it: the parameter of every WHERE."""

@@ -316,11 +316,6 @@ class SQLiteStore:
         return (rows or self._rows).lookup(mapping, key)
 
     @translating
-    def lookup_numbered(self, mapping: Mapping, key: operations.Cell) -> tuple[operations.Row, int] | None:
-        """Read one row and its rowid, of a table that has them; see `lookup`."""
-        return self._rows.lookup_numbered(mapping, key)
-
-    @translating
     def scan(self, operation: operations.Scan, rows: Rows | None = None) -> list[operations.Row]:
         """Read the rows of a range; `rows` as for `lookup`, raises as `execute`."""
         return (rows or self._rows).scan(operation)

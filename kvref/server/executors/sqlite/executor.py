@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from kvref.engine.fast_path import PlainVerbs, ordinary_mapping
+from kvref.engine.fast_path import ordinary_mapping
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import (
     Commit,
@@ -23,14 +23,13 @@ from kvref.engine.operations import (
     takes_lock,
 )
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.words import Words
+from kvref.engine.plans.words import Words, WordsToRead
 from kvref.engine.session import Session
 from kvref.errors import StoreError
 from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.executors.execution import Execution
-from kvref.server.executors.sqlite.fast_path import SQLiteFastPath
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Scheduler
@@ -71,10 +70,12 @@ class SQLiteExecutor:
         store: where rows live.
         isolation: who sees what, and waits for whom.
         lock_wait: how long a write waits for another writer, in seconds.
-        plans: text commands are planned, see `Planner`.
+
+    Attributes:
+        plans: commands are planned, see `Planner`.
     """
 
-    def __init__(self, store: SQLiteStore, isolation: Isolation, lock_wait: float, *, plans: bool = False) -> None:
+    def __init__(self, store: SQLiteStore, isolation: Isolation, lock_wait: float) -> None:
         self.store = store
         self._lock_wait = lock_wait
         self._loop = asyncio.get_running_loop()
@@ -91,12 +92,11 @@ class SQLiteExecutor:
         self._looked_at = -math.inf  # loop time of the last look at what others did to the file
         self._valid = False  # then nothing was kept that they changed
         self.commands = 0  # see `Committing`
-        self._fast_paths: dict[tuple[CachedTable, Right, bool], SQLiteFastPath] = {}
         self._down = ""  # why nothing can be answered from the store
-        self.plans = plans and not isolation.batches
-        self._scheduler = Scheduler(self._commits, lock_wait) if plans else None
+        self.plans = not isolation.batches
+        self._scheduler = Scheduler(self._commits, lock_wait)
         self._works: dict[CachedTable, Work[SQLiteRows]] = {}
-        self.planners: dict[tuple[CachedTable, Right, bool], Planner | None] = {}
+        self.planners: dict[tuple[CachedTable, Right, bool], Planner] = {}
 
     def begin(self, reads: str = "") -> Transaction:  # noqa: ARG002 - see `Executor`
         """Return the transaction of a new connection."""
@@ -114,53 +114,35 @@ class SQLiteExecutor:
         """See `Executor`."""
         return self._commits
 
-    def fast_path(
-        self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002
-    ) -> SQLiteFastPath | None:  # fmt: skip
-        """See `Executor`."""
-        if not self.store.cache.limit or self._isolation.batches:
-            return None
-        mapping = ordinary_mapping(session)
-        if mapping is None:
-            return None
-        table = self.store.cache.table(mapping, dirty=self.store.dirty)
-        kind = table, session.access.rights, session.bound
-        found = self._fast_paths.get(kind)
-        if found is None:
-            self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}
-            verbs = PlainVerbs(session, mapping)
-            found = SQLiteFastPath(self.store, table, verbs, wire_rules, self.look, lambda: bool(self._parked))
-            self._fast_paths[kind] = found
-        return found
+    def fast_path(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> None:
+        """Return None: commands are planned, see `planner`."""
 
     def planner(
         self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
     ) -> Planner | None:  # fmt: skip
         """See `Executor`."""
-        mapping = None if self._scheduler is None or self._isolation.batches else ordinary_mapping(session)
-        if mapping is None or self._scheduler is None:
+        mapping = ordinary_mapping(session) if self.plans else None
+        if mapping is None:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)
         kind = table, session.access.rights, session.bound
         if kind not in self.planners:
             self.planners = {each: planner for each, planner in self.planners.items() if each[0].live}
-            self.planners[kind] = self._planner_of(self._scheduler, table, session, wire_rules)
+            self.planners[kind] = self._planner_of(table, session, wire_rules)
         found = self.planners[kind]
-        return found if found is not None and found.live else None
+        return found if found.live else None
 
-    def _planner_of(
-        self, scheduler: Scheduler, table: CachedTable, session: Session, wire_rules: WireRules
-    ) -> Planner | None:
+    def _planner_of(self, table: CachedTable, session: Session, wire_rules: WireRules) -> Planner:
         mapping = table.mapping
-        if unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped):
-            return None
         work = self._works.get(table)
         if work is None:
             self._works = {each: work for each, work in self._works.items() if each.live}
             bound = Bound(session, mapping)
             work = Work(bound, SQLiteRows(self.store, table, bound, self._parked))
             self._works[table] = work
-        return Planner(work, Words(session), scheduler, wire_rules, self.look)
+        by_steps = unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped)
+        words = (WordsToRead if by_steps else Words)(session)
+        return Planner(work, words, self._scheduler, wire_rules, self.look)
 
     def end(self, transaction: Transaction) -> None:
         """See `Executor`."""
@@ -179,8 +161,7 @@ class SQLiteExecutor:
 
     async def close(self) -> None:
         """Commit what is open."""
-        if self._scheduler is not None:
-            self._scheduler.run()
+        self._scheduler.run()
         self._commits.close()
         self.transactions.close()
 

@@ -1,0 +1,32 @@
+"""`kvref` that plans no command, to compare planned commands with: `python -m kvref_testbed.steps serve ...`.
+
+Each command takes the path of those that are not planned: the parser, then the steps of its verb one by one, see
+`kvref.server.planner.NOT_PLANNED`.
+"""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from typing import Any
+
+from kvref.server import server
+from kvref.server.executors import executor_for
+from kvref.server.executors.base import Executor
+
+
+def _without_plans(*arguments: Any, **options: Any) -> Executor:
+    executor = executor_for(*arguments, **options)
+    executor.plans = False
+    return executor
+
+
+def plan_nothing() -> None:
+    """Let the servers of this process plan no command."""
+    vars(server)[executor_for.__name__] = _without_plans
+
+
+if __name__ == "__main__":
+    plan_nothing()
+    sys.argv = ["kvref", *sys.argv[1:]]
+    runpy.run_module("kvref", run_name="__main__")
