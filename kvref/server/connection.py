@@ -625,7 +625,7 @@ class Connection:
             self._await_planned()
             return
         self._carry_out(own_turn=own_turn)
-        if self._plain_next and self._parser.between_commands:
+        if self._plain_next and not self._last and self._parser.between_commands:
             self._planner = self._planner_next()
             if self._slots is None:
                 executor = self._host.executor
@@ -651,7 +651,7 @@ class Connection:
     @property
     def _nothing_first(self) -> bool:
         """Return whether nothing is in front of a command that comes next."""
-        waits = self._scheduled or self._commit.running or self._paused or self._last or self._ending
+        waits = self._scheduled or self._commit.running or self._paused or self._ending
         waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
         return not waits and self._ahead is None
 
@@ -875,7 +875,7 @@ class Connection:
             return False
         if transport.is_closing():  # it is passed on already, in this turn of the loop
             return False
-        waits = self._eof or self._behind or bool(self._out) or not self._nothing_first
+        waits = self._eof or self._last or self._behind or bool(self._out) or not self._nothing_first
         if waits or not self._parser.at_command or len(pending) > MAX_PENDING or transport.get_write_buffer_size():
             return False
         descriptor = transport.get_extra_info("socket").fileno()
