@@ -13,18 +13,15 @@ from kvref.engine.dispatch import execute
 from kvref.engine.session import Session, Shared
 from kvref.protocol import commands as c
 from kvref.protocol.codec import Parser, begins_with_write, encode, is_binary, parser, resumed
-from kvref.protocol.command_table import TIMED_VERBS, timed_as
-from kvref.protocol.fast_path import verbs
+from kvref.protocol.command_table import timed_as
 from kvref.protocol.opcodes import REQUEST
-from kvref.protocol.plain_frames import PlainFrame, PlainFrames, command_of
-from kvref.protocol.replies import Closed, Fault, HiddenError, Keys, Reply, ServerError
+from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
 from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection_rows import Shown, State
-from kvref.server.executors.base import Executor, FastPath, Wait
-from kvref.server.executors.loop_turn import LoopTurn
+from kvref.server.executors.base import Executor
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.passed import MAX_PENDING, Passed
@@ -43,16 +40,11 @@ _log = logging.getLogger("kvref.server")
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
-MAX_FRAMES: Final = 256  # binary commands that the fast path takes together
-REST: Final = 2 << 10  # bytes of input that are left after a turn and need none of their own
 SWITCHED: Final = (
     "a key of a client at %(client)s named the mapping %(mapping)s: from now on its connection uses it for keys"
     " without @@, too; sticky_mapping=0 limits the mapping of a key to its command"
 )
 _SELDOM: Final = (Closed, ServerError, Keys)
-# Placeholders for commands of the fast path.
-_PLAIN: Final = c.Get([], with_cas=False)
-_NOREPLY: Final = c.Delete(b"", noreply=True)
 _BARRIER: Final = c.Delete(b"", noreply=True)  # waits until the replies to all planned commands are sent
 _GET: Final = b"get "
 _HIT: Final = ("get",)  # under which a single get is measured
@@ -69,7 +61,6 @@ class Host(Protocol):
     shared: Shared
     executor: Executor
     wire_rules: WireRules
-    plain_frames: PlainFrames
     connections: set[Connection]
     attempts: Attempts
     foreign: ForeignProtocols
@@ -77,7 +68,6 @@ class Host(Protocol):
     switches: ClientWarnings
     settings: dict[str, int]
     tally: ProcessEventCounters
-    loop_turn: LoopTurn
     turns: Turns
     alone: bool  # no other process serves the port
     pass_on: PassOn | None  # to the process that writes to the file; None: that is this one, or any may write
@@ -115,7 +105,6 @@ class Connection:
         "_dropped",
         "_ending",
         "_eof",
-        "_fast_path",
         "_generation",
         "_half_open",
         "_heard",
@@ -123,11 +112,9 @@ class Connection:
         "_last",
         "_listener",
         "_loop",
-        "_loop_turn",
         "_out",
         "_parser",
         "_paused",
-        "_plain_names",
         "_planner",
         "_reading",
         "_scheduled",
@@ -147,7 +134,6 @@ class Connection:
         self._counters = host.shared.counters
         self._listener = listener
         self._half_open = listener.tls is None  # TLS has no half that could stay open
-        self._loop_turn = host.loop_turn if listener.tls is None else None  # TLS keeps input for other turns
         users = listener.users
         self._authenticator = (
             None if users is None else Authenticator(users, host.shared.rules.release, host.attempts, host.wire_rules)
@@ -170,12 +156,10 @@ class Connection:
         self._ending = False  # nothing more is carried out
         self._reading = True
         self._paused = False  # the client does not read
-        self._fast_path: FastPath | None = None  # also while anything waits in front of what arrives
         self._planner: Planner | BinaryPlanner | None = None  # also while anything waits in front of what arrives
-        self._slots = Slots(self) if host.executor.plans else None
+        self._slots = Slots(self)
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
-        self._plain_names: Sequence[str] = ()  # under which the commands that the fast path waits for are measured
         self._out = ReplyQueue(host.executor.commits_of(self._transaction), self, self._times)
         self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self)
         self.moved = passed is not None  # it began in another process
@@ -226,7 +210,7 @@ class Connection:
     @property
     def _planned(self) -> bool:
         """Return whether planned commands have no reply yet."""
-        return self._slots is not None and self._slots.open
+        return self._slots.open
 
     @property
     def _waits(self) -> bool:
@@ -268,48 +252,16 @@ class Connection:
         planner = self._planner
         if planner is not None:
             fresh = planner.fresh(now)
-            if fresh and data[:4] == _GET and self._times is None and not self._slots.open:  # type: ignore[union-attr]  # a planner fills slots
+            if fresh and data[:4] == _GET and self._times is None and not self._slots.open:
                 reply = planner.hit(data)
                 if reply is not None:
                     self._write(reply, get=True)
                     return
             self._take_planned(planner, data, fresh=fresh)
             return
-        if len(data) > GREEDY:
-            self._host.loop_turn.end()  # what has arrived behind it meanwhile may be read in the same turn
         if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
             return
-        fast = self._fast_path
-        if fast is not None and self._command is None and fast.usable(now):
-            if not self._out.replies and data[0] != REQUEST and self._hit_fast(fast, data):
-                return
-            if len(data) <= GREEDY or not self._host.turns.busy:
-                rest = self._take(fast, data)
-                if not rest:
-                    return
-                if self._waits:
-                    self._parser.feed(rest)
-                    self._throttle()
-                    return
-                if REST < len(rest) < len(data):
-                    self._parser.feed(rest)
-                    self._await_turn()
-                    return
-                data = rest
         self._take_input(data)
-
-    def _hit_fast(self, fast: FastPath, data: bytes) -> bool:
-        """Reply to a get of a cached row alone in the input; return whether it is one."""
-        times = self._times
-        if times is not None:
-            times.start()
-        reply = fast.hit(data, self._loop_turn)
-        if reply is None:
-            return False
-        if times is not None:
-            times.replied(_HIT)
-        self._write(reply, get=True)
-        return True
 
     def _take_planned(self, planner: Planner | BinaryPlanner, data: bytes, *, fresh: bool) -> None:
         """Plan the commands at the beginning of the input, and give what is left to the parser.
@@ -319,8 +271,6 @@ class Connection:
             data: what arrived.
             fresh: see `Planner`.
         """
-        if len(data) > GREEDY:
-            self._host.loop_turn.end()  # see `data_received`
         if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
             return
         if fresh:
@@ -340,7 +290,6 @@ class Connection:
 
     def _plan(self, planner: Planner | BinaryPlanner, data: bytes) -> bytes:
         """Plan the commands at the beginning of the input; return what is for the parser, which nothing precedes."""
-        assert self._slots is not None, "a planner fills slots"
         if self._slots.open and self._slots.full:
             return data
         taken, stop = planner.take(data, self._slots, self._times)
@@ -391,7 +340,6 @@ class Connection:
 
     def _await_planned(self) -> None:
         """Let what comes next wait until the replies to all planned commands are sent."""
-        assert self._slots is not None, "there are planned commands"
         self._slots.awaited = True
         if self._command is None:
             self._command = _BARRIER
@@ -413,7 +361,7 @@ class Connection:
             self._heard = goes_on = True
             self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
-        if self._slots is not None and self._out.waits and self._session.in_force is not None:
+        if self._out.waits and self._session.in_force is not None:
             self._throttle()  # until the replies of the parser's path are sent: then the commands are planned
             return
         if not (goes_on and self._take_waiting()):
@@ -438,133 +386,6 @@ class Connection:
             self.end()
         return rest
 
-    def _take(self, fast: FastPath, data: bytes) -> bytes:
-        """Run the simple commands at the beginning of the input; return the rest of it."""
-        if self._out.owed > TURN_BYTES:
-            return data
-        if self._times is not None:
-            self._times.start()
-        if is_binary(self._parser):
-            return self._take_frames(fast, data)
-        replies: list[bytes] = []
-        taken, wait = fast.take(data, replies, self._answer_plain)
-        if not taken:
-            return data
-        if self._times is not None:
-            self._plain_names = [TIMED_VERBS[verb] for verb in verbs(data[:taken])]
-        if wait is Wait.ANSWER:
-            self._command = _PLAIN
-        elif wait is Wait.COMMIT or self._out or self._out.waits:
-            self._counters.bytes_written += sum(map(len, replies))
-            self._out.add(_PLAIN, [each for each in replies if each], self._names_of(replies))
-            self._out.flush()
-        else:
-            if self._times is not None:
-                self._times.replied(self._names_of(replies))
-            self._write(b"".join(replies))
-        return data[taken:]
-
-    def _take_frames(self, fast: FastPath, data: bytes) -> bytes:
-        """Run the simple commands of the binary protocol at the beginning of the input; return the rest of it."""
-        frames, ends = self._host.plain_frames.first(data, MAX_FRAMES, sets=fast.frames_set)
-        replies: list[bytes] = []
-        taken, wait = fast.take_frames(frames, replies, partial(self._answer_frames, frames, ends, data))
-        if not taken:
-            return data
-        if wait is Wait.ANSWER:
-            self._command = _PLAIN
-        else:
-            self._reply_framed(frames, replies, at_once=wait is Wait.NOTHING)
-        return data[ends[taken - 1] :]
-
-    def _answer_frames(
-        self, frames: list[PlainFrame], ends: list[int], data: bytes, replies: list[bytes | ServerError], taken: int
-    ) -> None:
-        """Reply to binary commands.
-
-        Args:
-            frames: of them.
-            ends: where each ends in `data`.
-            data: what arrived.
-            replies: see `LaterFrames`.
-            taken: see `LaterFrames`.
-        """
-        self._command = None
-        self._reply_framed(frames, replies, at_once=self._transport is not None)
-        self._go_on_behind(data[ends[len(replies) - 1] if replies else 0 : ends[taken - 1]])
-
-    def _reply_framed(self, frames: list[PlainFrame], replies: Sequence[bytes | ServerError], *, at_once: bool) -> None:
-        """Reply to the first of some binary commands.
-
-        Args:
-            frames: of the commands.
-            replies: to the first of them.
-            at_once: no reply has to wait, but behind earlier ones and for the commit of quiet commands.
-        """
-        ready = None if not at_once or self._out or self._out.waits else _joined(replies)
-        if ready is not None:
-            if self._times is not None:
-                answered = [each for each, reply in zip(frames, replies, strict=False) if reply]
-                self._times.replied([timed_as(command_of(each)) for each in answered])
-            if ready:
-                self._write(ready)
-            return
-        for frame, reply in zip(frames, replies, strict=False):
-            if isinstance(reply, ServerError):
-                self._session.written_cas = 0
-                self._answer(command_of(frame), reply)
-            elif reply:
-                command = command_of(frame)
-                self._out.add(command, (reply,), (timed_as(command),))
-                self._counters.bytes_written += len(reply)
-        self._out.flush()
-
-    def _answer_plain(self, replies: list[bytes | ServerError], left: bytes) -> None:
-        """Reply to plain commands.
-
-        Args:
-            replies: in order.
-            left: the input from the first command on that has to take the slow path.
-        """
-        self._command = None
-        ready = _joined(replies) if self._transport is not None and not self._out.replies else None
-        if ready is not None:
-            if self._times is not None:
-                self._times.replied(self._names_of(replies))
-            self._write(ready)
-        else:
-            self._queue_plain(replies)
-        self._go_on_behind(left)
-
-    def _go_on_behind(self, left: bytes) -> None:
-        """Go on behind plain commands that were waited for; `left`: see `_answer_plain`."""
-        if left:
-            self._parser.feed_first(left)
-        elif self._transport is not None:
-            if self._fast_path is not None and not self._parser.pending:
-                return  # nothing has happened meanwhile
-            self._fast_path = None
-            if self._take_waiting():
-                return
-        self._go_on()
-
-    def _queue_plain(self, replies: list[bytes | ServerError]) -> None:
-        """Send replies of which some are errors."""
-        for number, each in enumerate(replies):
-            names = self._plain_names[number : number + 1]
-            if isinstance(each, ServerError):
-                self._answer(_NOREPLY if isinstance(each, HiddenError) else _PLAIN, each, names)
-            elif each:
-                self._out.add(_PLAIN, (each,), names)
-                self._counters.bytes_written += len(each)
-        self._out.flush()
-
-    def _names_of(self, replies: Sequence[object]) -> Sequence[str]:
-        """Return under which names plain commands are measured, without those that have no reply."""
-        if self._times is None:
-            return ()
-        return [name for name, reply in zip(self._plain_names, replies, strict=False) if reply]
-
     def _write(self, reply: bytes, *, get: bool = False) -> None:
         host = self._host
         self._counters.bytes_written += len(reply)
@@ -581,7 +402,7 @@ class Connection:
     def pause_writing(self) -> None:
         """Stop reading while the client does not read: replies must not accumulate."""
         self._paused = True
-        self._fast_path = self._planner = None
+        self._planner = None
         self._throttle()
 
     def resume_writing(self) -> None:
@@ -620,25 +441,17 @@ class Connection:
 
     def _run(self, *, own_turn: bool = False) -> None:
         """Carry out what the parser has, once no planned command is in front of it."""
-        self._fast_path = self._planner = None
+        self._planner = None
         if self._planned:
             self._await_planned()
             return
         self._carry_out(own_turn=own_turn)
         if self._plain_next and not self._last and self._parser.between_commands:
             self._planner = self._planner_next()
-            if self._slots is None:
-                executor = self._host.executor
-                self._fast_path = executor.fast_path(self._transaction, self._session, self._host.wire_rules)
-
-    def _usable_fast_path(self) -> FastPath | None:
-        """Return the fast path, None where it cannot carry out commands now."""
-        fast = self._host.executor.fast_path(self._transaction, self._session, self._host.wire_rules)
-        return fast if fast is not None and fast.usable(self._loop.time()) else None
 
     def _planner_next(self) -> Planner | BinaryPlanner | None:
         """Return what plans the commands that come next, None where nothing does now."""
-        if self._slots is None or self._out or self._out.waits:
+        if self._out or self._out.waits:
             return None
         planner = self._host.executor.planner(self._transaction, self._session, self._host.wire_rules)
         return planner.frames if planner is not None and is_binary(self._parser) else planner
@@ -699,7 +512,7 @@ class Connection:
         return ahead or self._parser.next_command()
 
     def _await_turn(self) -> None:
-        self._fast_path = self._planner = None
+        self._planner = None
         self._scheduled = self.greedy = True
         self._host.turns.add(self._next_turn)
         self._throttle()
@@ -719,27 +532,16 @@ class Connection:
         if self._waits or self._scheduled or self._planned:
             self._throttle()
             return True
-        if self._parser.pending <= REST or self._paused:
-            return False
-        self._await_turn()
-        return True
+        return False
 
     def _take_pending(self) -> bool:
         """Run the simple commands at the beginning of the pending input; return whether there are any."""
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
-        if self._slots is not None and self._out and not self._out.waits:
+        if self._out and not self._out.waits:
             self._out.flush()
         planner = self._planner_next()
-        if planner is not None and planner.fresh(self._loop.time()):
-            return self._plan_pending(planner)
-        fast = None if self._slots is not None else self._usable_fast_path()
-        if fast is None:
-            return False
-        data = self._parser.take_all()
-        rest = self._take(fast, data)
-        self._parser.feed(rest)
-        return len(rest) < len(data)
+        return planner is not None and planner.fresh(self._loop.time()) and self._plan_pending(planner)
 
     def _plan_pending(self, planner: Planner | BinaryPlanner) -> bool:
         """Plan the commands at the beginning of the pending input; return whether there are any."""
@@ -822,7 +624,7 @@ class Connection:
         if self._transport is not None:
             if data:
                 self._transport.write(data)
-            if self._planned and self._slots is not None:
+            if self._planned:
                 self._slots.awaited = True
             elif self._ending and self._command is None and not self._out.waits:
                 # Closed over unread input TCP loses replies on their way (RFC 1122, 4.2.2.13); TLS has no half-close.
@@ -842,7 +644,7 @@ class Connection:
 
     def _continue(self) -> None:
         """Go on with what waited for a commit."""
-        if not self._out.waits and (self._out or self._fast_path is None):
+        if not self._out.waits and (self._out or self._planner is None):
             self._out.flush()
             if not self._take_waiting():
                 self._throttle()
@@ -906,11 +708,3 @@ def speaks(host: Host, listener: Listener, passed: Passed | None = None) -> Call
         passed: see `Connection`.
     """
     return cast("Callable[[], asyncio.Protocol]", partial(Connection, host, listener, passed))
-
-
-def _joined(replies: Sequence[bytes | ServerError]) -> bytes | None:
-    """Return replies one behind the other; None where there are none, or one is an error."""
-    if len(replies) == 1:
-        return replies[0] if isinstance(replies[0], bytes) else None
-    ready = [each for each in replies if isinstance(each, bytes)]
-    return b"".join(ready) if ready and len(ready) == len(replies) else None
