@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol, cast
 
@@ -28,8 +28,7 @@ from kvref.server.passed import MAX_PENDING, Passed
 from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
 from kvref.server.planners.binary import BinaryPlanner
-from kvref.server.reply_queue import ReplyQueue
-from kvref.server.slots import Replies, Slots
+from kvref.server.slots import Awaited, Replies, Slots
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters
 from kvref.server.turns import Turns
@@ -45,7 +44,6 @@ SWITCHED: Final = (
     " without @@, too; sticky_mapping=0 limits the mapping of a key to its command"
 )
 _SELDOM: Final = (Closed, ServerError, Keys)
-_BARRIER: Final = c.Delete(b"", noreply=True)  # waits until the replies to all planned commands are sent
 _GET: Final = b"get "
 _HIT: Final = ("get",)  # under which a single get is measured
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
@@ -101,6 +99,7 @@ class Connection:
         "_authenticator",
         "_command",
         "_commit",
+        "_commits",
         "_counters",
         "_dropped",
         "_ending",
@@ -112,7 +111,6 @@ class Connection:
         "_last",
         "_listener",
         "_loop",
-        "_out",
         "_parser",
         "_paused",
         "_planner",
@@ -160,7 +158,7 @@ class Connection:
         self._slots = Slots(self)
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
-        self._out = ReplyQueue(host.executor.commits_of(self._transaction), self, self._times)
+        self._commits = host.executor.commits_of(self._transaction)
         self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self)
         self.moved = passed is not None  # it began in another process
         self.passed_on = False  # it goes on in another process
@@ -205,17 +203,7 @@ class Connection:
 
     @property
     def _behind(self) -> bool:
-        return self._scheduled or self._out.waits or self._commit.running or self._waits or self._planned
-
-    @property
-    def _planned(self) -> bool:
-        """Return whether planned commands have no reply yet."""
-        return self._slots.open
-
-    @property
-    def _waits(self) -> bool:
-        """Whether a command waits for the store, also where a type checker believes that this cannot have changed."""
-        return self._command is not None
+        return self._scheduled or self._slots.open or self._commit.running or self._command is not None
 
     @property
     def quiet_since(self) -> float:
@@ -240,9 +228,10 @@ class Connection:
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
         self._transport = None
         self._ending = True
-        if self._planned:
-            self._await_planned()
-        if self._command is None and not self._commit.running:
+        self._slots.awaited = None
+        if self._slots.undecided:
+            self._slots.awaited = Awaited.DECIDED
+        elif self._command is None and not self._commit.running:
             self._commit.start()
 
     def data_received(self, data: bytes) -> None:
@@ -275,7 +264,7 @@ class Connection:
             return
         if fresh:
             times = self._times
-            if times is not None and data[:4] == _GET and not self._planned:
+            if times is not None and data[:4] == _GET and not self._slots.open:
                 started = times.now()
                 reply = planner.hit(data)
                 if reply is not None:
@@ -302,24 +291,25 @@ class Connection:
         self._parser.feed(rest)
         if stop is Stop.TURN:
             self._await_turn()
-            if self._planned:
-                self._await_planned()
         else:
             self._throttle()
         return b""
 
-    def send_replies(self, replies: Sequence[bytes], names: list[str] | None, started: float) -> None:
+    def send_replies(self, replies: Replies) -> None:
         """See `SlotOwner`."""
         ready = replies[0] if len(replies) == 1 else b"".join(replies)
-        if names is not None and self._times is not None:
-            self._times.sent([name for name, reply in zip(names, replies, strict=True) if reply], started)
+        if replies.names is not None and self._times is not None:
+            names = [name for name, reply in zip(replies.names, replies, strict=True) if reply]
+            self._times.sent(names, replies.started)
         if ready:
-            self._counters.bytes_written += len(ready)
+            self._counters.bytes_written += len(ready) - replies.counted
             if self._transport is not None:
                 if not self._host.alone:
                     self._host.publish()
                 self._transport.write(ready)
-        if self._host.pass_on is not None and cast(Replies, replies).late:  # this process has written
+        if self._ending:
+            self._close_if_done()
+        elif self._host.pass_on is not None and replies.late:  # this process has written
             self._loop.call_soon(self._pass_on)
 
     def rejected(self, reply: Reply) -> None:
@@ -330,22 +320,18 @@ class Connection:
     def replies_lost(self) -> None:
         """See `SlotOwner`."""
         self._host.tally.refused()
+        if self._host.shared.rules.cache_holds_rows:
+            self._host.shared.cache.clear()
 
-    def drained(self) -> None:
+    def go_on(self) -> None:
         """See `SlotOwner`."""
-        if self._command is _BARRIER:
-            self._command = None
-        if not self._take_waiting():
-            self._go_on()
-
-    def _await_planned(self) -> None:
-        """Let what comes next wait until the replies to all planned commands are sent."""
-        self._slots.awaited = True
-        if self._command is None:
-            self._command = _BARRIER
+        if self._host.pass_on is None or self._transport is None:
+            self._take_more()
+        else:  # once the replies are sent
+            self._loop.call_soon(self._pass_on)
 
     def _take_input(self, data: bytes) -> None:
-        """Carry out what the fast path has left."""
+        """Carry out what was not planned."""
         if self._last:
             self._dropped = True
             return
@@ -361,9 +347,6 @@ class Connection:
             self._heard = goes_on = True
             self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
-        if self._out.waits and self._session.in_force is not None:
-            self._throttle()  # until the replies of the parser's path are sent: then the commands are planned
-            return
         if not (goes_on and self._take_waiting()):
             self._run()
         self._throttle()
@@ -397,7 +380,7 @@ class Connection:
         """Close the connection after the replies to everything that was sent, once the client has closed its side."""
         self._eof = True
         self._run()
-        return self._half_open  # the sending side stays open until `send` closes it
+        return self._half_open  # the sending side stays open until all replies are sent
 
     def pause_writing(self) -> None:
         """Stop reading while the client does not read: replies must not accumulate."""
@@ -432,6 +415,11 @@ class Connection:
             self._host.executor.end(self._transaction)
             self._host.forget(self)
 
+    def _take_more(self) -> None:
+        """Go on with the input that waits."""
+        if not self._take_waiting():
+            self._go_on()
+
     def _go_on(self) -> None:
         if self._transport is None:
             self._commit.start()
@@ -442,8 +430,8 @@ class Connection:
     def _run(self, *, own_turn: bool = False) -> None:
         """Carry out what the parser has, once no planned command is in front of it."""
         self._planner = None
-        if self._planned:
-            self._await_planned()
+        if self._slots.undecided:
+            self._slots.awaited = Awaited.DECIDED
             return
         self._carry_out(own_turn=own_turn)
         if self._plain_next and not self._last and self._parser.between_commands:
@@ -451,8 +439,6 @@ class Connection:
 
     def _planner_next(self) -> Planner | BinaryPlanner | None:
         """Return what plans the commands that come next, None where nothing does now."""
-        if self._out or self._out.waits:
-            return None
         planner = self._host.executor.planner(self._transaction, self._session, self._host.wire_rules)
         return planner.frames if planner is not None and is_binary(self._parser) else planner
 
@@ -471,15 +457,18 @@ class Connection:
     def _carry_out(self, *, own_turn: bool) -> None:
         if self._scheduled or self._commit.running:
             return
+        if self._slots.full:
+            self._slots.awaited = Awaited.SENT
+            return
         if not own_turn and self._parser.pending > GREEDY and self._host.turns.busy:
             self._await_turn()
             return
         until = time.monotonic() + TURN_SECONDS
         first = True  # the first command of a connection and any odd one may have plain ones behind it
-        while self._command is None and not (self._paused or self._ending or self._scheduled):
-            if self._out.owed > TURN_BYTES or time.monotonic() > until:
+        while self._command is None and not (self._paused or self._ending or self._scheduled or self._slots.undecided):
+            if self._slots.owed > TURN_BYTES or time.monotonic() > until:
                 # Its turn is over: what it is owed goes out first, and the others come before the rest.
-                self._out.flush()
+                self._slots.flush(self._commits)
                 self._await_turn()
                 return
             command = self._next_command()
@@ -500,12 +489,13 @@ class Connection:
                 break
             self._answer(command, reply)
             if (first or is_binary(self._parser)) and 0 < self._parser.pending <= GREEDY:
-                if not self._out:
-                    self._out.flush()  # what follows a quiet command waits for its commit
-                if self._take_pending() and self._waits:
-                    self._throttle()
+                self._take_pending()
             first = False
-        self._out.flush()
+        self._slots.flush(self._commits)
+        if self._slots.undecided:
+            self._slots.awaited = Awaited.DECIDED
+            self._throttle()
+        self._close_if_done()
 
     def _next_command(self) -> c.Command | None:
         ahead, self._ahead = self._ahead, None
@@ -519,8 +509,9 @@ class Connection:
 
     def _next_turn(self) -> None:
         self._scheduled = False
-        if self._out.waits:
-            return  # goes on when the commit is through
+        if self._slots.open and self._host.pass_on is not None:
+            self._slots.awaited = Awaited.SENT  # then it may be passed on
+            return
         if not self._take_waiting():
             self._throttle()
             self._run(own_turn=True)
@@ -529,7 +520,7 @@ class Connection:
         """Run the simple commands at the beginning of the pending input; return whether that used up its turn."""
         if not self._take_pending():
             return False
-        if self._waits or self._scheduled or self._planned:
+        if self._command is not None or self._scheduled or self._slots.undecided:
             self._throttle()
             return True
         return False
@@ -538,8 +529,7 @@ class Connection:
         """Run the simple commands at the beginning of the pending input; return whether there are any."""
         if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
             return False
-        if self._out and not self._out.waits:
-            self._out.flush()
+        self._slots.flush(self._commits)
         planner = self._planner_next()
         return planner is not None and planner.fresh(self._loop.time()) and self._plan_pending(planner)
 
@@ -551,26 +541,19 @@ class Connection:
             self._parser.feed(rest)
         elif not self._parser.pending:
             self._planner = planner
-        if self._planned and (rest or self._eof or self._last):
-            self._await_planned()
+        if (rest or self._eof or self._last) and self._slots.undecided:
+            self._slots.awaited = Awaited.DECIDED
         return len(rest) < len(data)
 
     def _resume(self, reply: Reply) -> None:
         command, self._command = self._command, None
         assert command is not None
         self._answer(command, reply)
-        self._out.flush()
-        if not self._take_waiting():
-            self._go_on()
+        self._slots.flush(self._commits)
+        self._take_more()
 
-    def _answer(self, command: c.Command, reply: Reply, names: Sequence[str] = ()) -> None:
-        """Queue the reply to a command.
-
-        Args:
-            command: the command.
-            reply: its reply; a quiet command has none on the wire.
-            names: under which it is measured; none: those of its own.
-        """
+    def _answer(self, command: c.Command, reply: Reply) -> None:
+        """Give a command, for which the store is no longer waited, its place among the replies."""
         self._commit.note()
         if self._session.flushed or self._session.switched_by_key:
             self._note_effects()
@@ -584,11 +567,14 @@ class Connection:
                 if isinstance(command, c.Foreign):
                     self._note_foreign(command.protocol)
         line = encode(command, reply, self._session.written_cas)
-        if line:
-            if self._times is not None and not names:
-                names = (timed_as(command),)
-            self._out.add(command, (line,), names)
-            self._counters.bytes_written += len(line)
+        out = self._slots.begin()
+        if self._times is not None:
+            if out.names is None:
+                out.names, out.started = [], self._times.started
+            out.names.append(timed_as(command))
+        self._slots.reply(line)
+        out.counted += len(line)
+        self._counters.bytes_written += len(line)
 
     def _note_error(self, reply: ServerError) -> None:
         """Log or count an error."""
@@ -617,52 +603,26 @@ class Connection:
     def _peer(self) -> object:
         return None if self._transport is None else self._transport.get_extra_info("peername")
 
-    def send(self, data: bytes) -> None:
-        """See `Sender`."""
-        if not self._host.alone:
-            self._host.publish()
-        if self._transport is not None:
-            if data:
-                self._transport.write(data)
-            if self._planned:
-                self._slots.awaited = True
-            elif self._ending and self._command is None and not self._out.waits:
-                # Closed over unread input TCP loses replies on their way (RFC 1122, 4.2.2.13); TLS has no half-close.
-                waits = self._dropped and self._half_open and not self._eof
-                (self._transport.write_eof if waits else self._transport.close)()
-
-    def settled(self, lost: bool) -> None:
-        """See `Sender`."""
-        if lost:
-            self._host.tally.refused()
-        if lost and self._host.shared.rules.cache_holds_rows:
-            self._host.shared.cache.clear()
-        if self._host.pass_on is None:
-            self._continue()
-        else:  # once the replies are sent
-            self._loop.call_soon(self._pass_on)
-
-    def _continue(self) -> None:
-        """Go on with what waited for a commit."""
-        if not self._out.waits and (self._out or self._planner is None):
-            self._out.flush()
-            if not self._take_waiting():
-                self._throttle()
-                self._run()
+    def _close_if_done(self) -> None:
+        """Close a connection that ends, once all its replies are sent."""
+        if self._ending and self._command is None and not self._slots.open and self._transport is not None:
+            # Closed over unread input TCP loses replies on their way (RFC 1122, 4.2.2.13); TLS has no half-close.
+            waits = self._dropped and self._half_open and not self._eof
+            (self._transport.write_eof if waits else self._transport.close)()
 
     def _pass_on(self) -> None:
         """Let the process that writes to the file serve the connection, or go on where it cannot be passed on yet.
 
         A connection without a command may wait for a commit, too: until its first bytes decide the protocol it stays.
         """
-        if self._planned:
+        if self._slots.open or self._transport is None:
             return  # the last of its replies passes it on
         if self._heard and self._parser.starts_command and self._parser.pending <= MAX_PENDING:
             pending = self._parser.take_all()
             if self._passed(pending, binary=is_binary(self._parser)):
                 return
-            self._parser.feed_first(pending)
-        self._continue()
+            self._parser.feed(pending)
+        self._take_more()
 
     def _passed_before(self, data: bytes) -> bool:
         """Pass the connection on if a write comes next, so that this process does not commit; return whether it is."""
@@ -677,7 +637,7 @@ class Connection:
             return False
         if transport.is_closing():  # it is passed on already, in this turn of the loop
             return False
-        waits = self._eof or self._last or self._behind or bool(self._out) or not self._nothing_first
+        waits = self._eof or self._last or self._behind or not self._nothing_first
         if waits or not self._parser.at_command or len(pending) > MAX_PENDING or transport.get_write_buffer_size():
             return False
         descriptor = transport.get_extra_info("socket").fileno()
@@ -694,6 +654,8 @@ class Connection:
         most = self._host.settings["pipelined_size_max"]
         waiting = self._parser.pending > (min(GREEDY, most) if self._scheduled else most) and self._behind
         reading = not self._paused and not waiting
+        if waiting and self._slots.open and self._slots.awaited is None:
+            self._slots.awaited = Awaited.SENT
         if reading != self._reading:
             self._reading = reading
             (self._transport.resume_reading if reading else self._transport.pause_reading)()

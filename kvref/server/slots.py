@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
+from functools import partial
 from typing import Final, Protocol
 
 from kvref.protocol.codec import replaced
 from kvref.protocol.replies import Reply, ServerError
+from kvref.server.commits import Commits
 
 MAX_WAITING: Final = 4096  # commands of one connection whose replies wait for commits
+MAX_BYTES: Final = 256 << 10  # of such replies to commands that were not planned
+
+
+class Awaited(Enum):
+    """What a connection waits for."""
+
+    DECIDED = auto()  # each of its planned commands has a reply
+    SENT = auto()  # all replies are sent
 
 
 class SlotOwner(Protocol):
     """The connection of the replies."""
 
-    def send_replies(self, replies: Sequence[bytes], names: list[str] | None, started: float) -> None:
+    def send_replies(self, replies: Replies) -> None:
         """Send replies, or drop them where the client is gone."""
 
     def rejected(self, reply: Reply) -> None:
@@ -23,8 +34,8 @@ class SlotOwner(Protocol):
     def replies_lost(self) -> None:
         """Note that a commit failed, for which replies have waited."""
 
-    def drained(self) -> None:
-        """Go on: no reply waits any more."""
+    def go_on(self) -> None:
+        """Go on: what was awaited has happened, see `Slots.awaited`."""
 
 
 class Replies(list[bytes]):
@@ -33,7 +44,11 @@ class Replies(list[bytes]):
     Attributes:
         owner: the connection.
         late: one of them waits for a commit.
-        open: a scheduler that carries out groups in the background has not filled all places yet.
+        open: they cannot leave yet.
+        undecided: a scheduler that carries out groups in the background has not filled all places yet.
+        commit: number of the commit that they wait for, of commands that were not planned.
+        size: bytes of the replies to commands that were not planned.
+        counted: bytes that `stats` has counted.
         deadline: until when (loop time) a command may wait for another writer; None: none waits.
         names: under which the commands are measured, one for each place; None: nothing is measured.
         started: when the first of them was parsed, see `CommandTimes`.
@@ -44,6 +59,10 @@ class Replies(list[bytes]):
     owner: SlotOwner
     late = False
     open = False
+    undecided = False
+    commit: int | None = None
+    size = 0
+    counted = 0
     deadline: float | None = None
     names: list[str] | None = None
     started = 0.0
@@ -58,12 +77,12 @@ class Slots:
     Attributes:
         owner: see above.
         open: a reply is undecided or waits for a commit.
-        awaited: the owner is to be notified once no reply is open, see `SlotOwner.drained`.
+        awaited: what the owner waits for, see `SlotOwner.go_on`.
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
         planned: the current list has places that a scheduler fills.
         size: bytes of the replies of the current list that no scheduler has filled.
         reads: rows that the gets among the others read.
-        waiting: lists that are decided and wait for their commits, in order.
+        waiting: lists that cannot leave yet, or wait for those before them, in order.
     """
 
     __slots__ = ("awaited", "current", "open", "owner", "planned", "reads", "size", "waiting")
@@ -73,13 +92,27 @@ class Slots:
         self.waiting: list[Replies] = []
         self.current: Replies | None = None
         self.planned = False
-        self.open = self.awaited = False
+        self.open = False
+        self.awaited: Awaited | None = None
         self.size = self.reads = 0
 
     @property
     def full(self) -> bool:
         """Return whether so many replies wait that no more commands are taken."""
-        return bool(self.waiting) and sum(map(len, self.waiting)) > MAX_WAITING
+        waiting = self.waiting
+        return bool(waiting) and (
+            sum(map(len, waiting)) > MAX_WAITING or sum([each.size for each in waiting]) > MAX_BYTES
+        )
+
+    @property
+    def owed(self) -> int:
+        """Return how many bytes of replies to commands that were not planned have not left, nor wait for a commit."""
+        return 0 if self.current is None else self.size
+
+    @property
+    def undecided(self) -> bool:
+        """Return whether a planned command has no reply yet."""
+        return self.planned or (bool(self.waiting) and any(each.undecided for each in self.waiting))
 
     def reply(self, reply: bytes) -> None:
         """Fill the next place of the current list."""
@@ -102,11 +135,36 @@ class Slots:
         if not self.planned and self.current is not None:
             self.hand_over(self.current)
 
-    def part(self) -> Replies:
-        """Take the current list while its places are open, for a scheduler that fills them later, see `completed`."""
+    def flush(self, commits: Commits) -> None:
+        """Send the replies to commands that were not planned, after the commit of what is written so far.
+
+        Args:
+            commits: of the connection.
+        """
+        current = self.current
+        if current is None or self.planned:
+            return
+        number = commits.unsettled
+        if number is None:
+            self.hand_over(current)
+            return
+        current.size = self.size
+        if self.waiting and self.waiting[-1].commit == number:
+            self.current = None
+            self._join(current)
+            return
+        current.commit, current.late = number, True
+        commits.when_settled(number, partial(settled, [(self, self.part(undecided=False))]))
+
+    def part(self, *, undecided: bool = True) -> Replies:
+        """Take the current list, which cannot leave yet, see `completed`.
+
+        Args:
+            undecided: a scheduler fills its places later.
+        """
         current = self.current
         assert current is not None, "a scheduler fills the places of a list"
-        self.planned, self.current, current.open = False, None, True
+        self.planned, self.current, current.open, current.undecided = False, None, True, undecided
         self.waiting.append(current)
         return current
 
@@ -119,19 +177,26 @@ class Slots:
         """
         if self.waiting[0] is not replies or not any(replies[:place]):
             return
-        first, replies[:place] = replies[:place], [b""] * place
-        self.owner.send_replies(first, None if replies.names is None else replies.names[:place], replies.started)
+        first = Replies(replies[:place])
+        replies[:place] = [b""] * place
+        if replies.names is not None:
+            first.names, first.started = replies.names[:place], replies.started
+        self.owner.send_replies(first)
 
     def completed(self, replies: Replies) -> None:
-        """Send a list from `part` whose places are filled, once those before it are, and those that wait for it."""
-        replies.open = False
+        """Send a list from `part` that may leave now, once those before it are, and those that wait for it."""
+        replies.open = replies.undecided = False
         while self.waiting and not self.waiting[0].open:
             first = self.waiting.pop(0)
             self.open = bool(self.waiting) or self.current is not None
-            self.owner.send_replies(first, first.names, first.started)
-        if self.awaited and not self.open:
-            self.awaited = False
-            self.owner.drained()
+            self.owner.send_replies(first)
+        self.notify()
+
+    def notify(self) -> None:
+        """Let the owner go on if what it awaits has happened."""
+        if self.awaited is not None and not (self.open if self.awaited is Awaited.SENT else self.undecided):
+            self.awaited = None
+            self.owner.go_on()
 
     def hand_over(self, current: Replies) -> None:
         """Send the current list, whose places are filled, once those before it are sent."""
@@ -139,11 +204,17 @@ class Slots:
         self.open = bool(self.waiting)
         if not current:
             return
-        if not self.waiting:
-            self.owner.send_replies(current, current.names, current.started)
-            return
+        if self.waiting:
+            self._join(current)
+        else:
+            self.owner.send_replies(current)
+
+    def _join(self, current: Replies) -> None:
+        """Let a list leave with the last one that waits."""
         last = self.waiting[-1]
         last += current
+        last.size += current.size
+        last.counted += current.counted
         if last.names is not None and current.names is not None:
             last.names += current.names
 
@@ -156,14 +227,12 @@ def decided(slots: Sequence[Slots]) -> list[tuple[Slots, Replies]]:
         assert current is not None, "a scheduler fills the places of a list"
         each.planned = False
         if current.late:
-            each.current = None
-            each.waiting.append(current)
+            each.part(undecided=False)
             waiting.append((each, current))
-            continue
-        each.hand_over(current)
-        if each.awaited and not each.open:
-            each.awaited = False
-            each.owner.drained()
+        else:
+            each.hand_over(current)
+        if each.awaited is not None:
+            each.notify()
     return waiting
 
 
@@ -175,14 +244,9 @@ def settled(waiting: Sequence[tuple[Slots, Replies]], lost: str) -> None:
         lost: why the commit failed, which is sent in place of each reply; empty if it succeeded.
     """
     for slots, replies in waiting:
-        first = slots.waiting.pop(0)
-        assert first is replies, "commits are settled in order"
         if lost:
             error = ServerError(lost)
             replies[:] = [replaced(each, error) if each else each for each in replies]
+            replies.counted = 0
             slots.owner.replies_lost()
-        slots.open = bool(slots.waiting) or slots.current is not None
-        slots.owner.send_replies(replies, replies.names, replies.started)
-        if slots.awaited and not slots.open:
-            slots.awaited = False
-            slots.owner.drained()
+        slots.completed(replies)

@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -262,7 +262,12 @@ def children(pid: int) -> dict[int, str]:
 
 
 def _threads(pid: int) -> list[str]:
-    return [path.read_text().strip() for path in Path(f"/proc/{pid}/task").glob("*/comm")]
+    """Return the names of the threads of a process, without those that end meanwhile."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/comm"):
+        with suppress(ProcessLookupError, FileNotFoundError):
+            found.append(path.read_text().strip())
+    return found
 
 
 def test_a_worker_that_hangs_is_noticed(tmp_path: Path) -> None:

@@ -88,16 +88,15 @@ class CommandDurations:
 class CommandTimes:
     """Measures the commands of one connection."""
 
-    __slots__ = ("_observe", "_queued", "_started")
+    __slots__ = ("_observe", "started")
 
     def __init__(self, durations: CommandDurations) -> None:
         self._observe = durations.observe
-        self._started = 0.0
-        self._queued: list[tuple[str, float]] = []  # of the replies that are not sent yet, in their order
+        self.started = 0.0  # when the last command that was not planned began
 
     def start(self) -> None:
-        """Record that the next command, or commands that are run together, begin now."""
-        self._started = time.perf_counter()
+        """Record that the next command begins now."""
+        self.started = time.perf_counter()
 
     def sent(self, names: Iterable[str], started: float) -> None:
         """Count commands whose replies are sent now.
@@ -113,20 +112,3 @@ class CommandTimes:
     def now(self) -> float:
         """Return the time of the clock that measures."""
         return time.perf_counter()
-
-    def replied(self, names: Iterable[str]) -> None:
-        """Count commands whose replies are sent next, all of them started together."""
-        seconds = time.perf_counter() - self._started
-        for name in names:
-            self._observe[name](seconds)
-
-    def queue(self, names: Sequence[str]) -> None:
-        """Record that the replies to these commands are in the reply queue."""
-        self._queued += [(name, self._started) for name in names]
-
-    def sending(self, count: int) -> None:
-        """Count the commands of the oldest replies of the queue, which are sent next."""
-        now = time.perf_counter()
-        for name, started in self._queued[:count]:
-            self._observe[name](now - started)
-        del self._queued[:count]
