@@ -25,6 +25,7 @@ from kvref.server.executors.base import Executor
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.passed import MAX_PENDING, Passed
+from kvref.server.phases import OVER, Event, Phase, after
 from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
 from kvref.server.planners.binary import BinaryPlanner
@@ -45,6 +46,7 @@ SWITCHED: Final = (
 )
 _SELDOM: Final = (Closed, ServerError, Keys)
 _GET: Final = b"get "
+_DROPPING: Final = (Phase.DRAINING, Phase.DRAINED)  # what comes is not answered
 _HIT: Final = ("get",)  # under which a single get is measured
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
@@ -102,17 +104,15 @@ class Connection:
         "_commits",
         "_counters",
         "_dropped",
-        "_ending",
-        "_eof",
         "_generation",
         "_half_open",
         "_heard",
         "_host",
-        "_last",
         "_listener",
         "_loop",
         "_parser",
         "_paused",
+        "_phase",
         "_planner",
         "_reading",
         "_scheduled",
@@ -148,10 +148,8 @@ class Connection:
         self._ahead: c.Command | None = None  # the rest of a listing of keys, which comes next
         self._scheduled = False  # the rest of the input waits for its turn
         self.greedy = False  # it has sent more at once than one turn takes
-        self._eof = False  # the client sends no more
-        self._last = False  # what has arrived is answered, and nothing more is taken
-        self._dropped = False  # something came all the same
-        self._ending = False  # nothing more is carried out
+        self._phase = Phase.OPEN
+        self._dropped = False  # something came while it drained
         self._reading = True
         self._paused = False  # the client does not read
         self._planner: Planner | BinaryPlanner | None = None  # also while anything waits in front of what arrives
@@ -184,7 +182,7 @@ class Connection:
 
     @property
     def _state(self) -> State:
-        if self._ending:
+        if self._phase in OVER:
             return State.CLOSING
         if self._paused:
             return State.WRITING
@@ -198,7 +196,7 @@ class Connection:
         return (
             None
             if transport is None
-            else (transport, self._authenticator or self._parser, self._behind or self._ending)
+            else (transport, self._authenticator or self._parser, self._behind or self._phase in OVER)
         )
 
     @property
@@ -218,7 +216,8 @@ class Connection:
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start a session, unless there are too many."""
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
-        self._ending = not self._host.welcome(self, self._transport)
+        if not self._host.welcome(self, self._transport):
+            self._note(Event.END)
         if self._authenticator is not None:
             self._authenticator.peer = transport.get_extra_info("peername")
         if self.moved:
@@ -227,7 +226,7 @@ class Connection:
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
         self._transport = None
-        self._ending = True
+        self._note(Event.LOSS)
         self._slots.awaited = None
         if self._slots.undecided:
             self._slots.awaited = Awaited.DECIDED
@@ -307,10 +306,10 @@ class Connection:
                 if not self._host.alone:
                     self._host.publish()
                 self._transport.write(ready)
-        if self._ending:
+        if self._phase in OVER:
             self._close_if_done()
-        elif self._host.pass_on is not None and replies.late:  # this process has written
-            self._loop.call_soon(self._pass_on)
+        elif self._host.pass_on is not None and replies.late and self._slots.awaited is None:  # else see `go_on`
+            self._loop.call_soon(self._pass_on)  # this process has written
 
     def rejected(self, reply: Reply) -> None:
         """See `SlotOwner`."""
@@ -332,7 +331,7 @@ class Connection:
 
     def _take_input(self, data: bytes) -> None:
         """Carry out what was not planned."""
-        if self._last:
+        if self._phase in _DROPPING:
             self._dropped = True
             return
         if self._silenced:
@@ -378,7 +377,7 @@ class Connection:
 
     def eof_received(self) -> bool:
         """Close the connection after the replies to everything that was sent, once the client has closed its side."""
-        self._eof = True
+        self._note(Event.EOF)
         self._run()
         return self._half_open  # the sending side stays open until all replies are sent
 
@@ -395,7 +394,7 @@ class Connection:
 
     def end(self) -> None:
         """Close once what has arrived is carried out and answered."""
-        self._last = True
+        self._note(Event.STOP)
         self._run()
 
     def commit_idle(self) -> None:
@@ -434,7 +433,7 @@ class Connection:
             self._slots.awaited = Awaited.DECIDED
             return
         self._carry_out(own_turn=own_turn)
-        if self._plain_next and not self._last and self._parser.between_commands:
+        if self._plain_next and self._phase not in _DROPPING and self._parser.between_commands:
             self._planner = self._planner_next()
 
     def _planner_next(self) -> Planner | BinaryPlanner | None:
@@ -450,7 +449,7 @@ class Connection:
     @property
     def _nothing_first(self) -> bool:
         """Return whether nothing is in front of a command that comes next."""
-        waits = self._scheduled or self._commit.running or self._paused or self._ending
+        waits = self._scheduled or self._commit.running or self._paused or self._phase in OVER
         waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
         return not waits and self._ahead is None
 
@@ -465,29 +464,14 @@ class Connection:
             return
         until = time.monotonic() + TURN_SECONDS
         first = True  # the first command of a connection and any odd one may have plain ones behind it
-        while self._command is None and not (self._paused or self._ending or self._scheduled or self._slots.undecided):
+        while not self._stops:
             if self._slots.owed > TURN_BYTES or time.monotonic() > until:
                 # Its turn is over: what it is owed goes out first, and the others come before the rest.
                 self._slots.flush(self._commits)
                 self._await_turn()
                 return
-            command = self._next_command()
-            if command is None:
-                self._ending = self._parser.closed or self._eof or self._last
+            if not self._carry_out_next():
                 break
-            if self._commit.lost is not None:
-                lost, self._commit.lost = self._commit.lost, None
-                self._answer(command, lost)
-                continue
-            if self._times is not None:
-                self._times.start()
-            begin = partial(execute, self._session, command, int(time.time()))
-            reply = self._host.executor.run(self._transaction, begin, self._resume)
-            if reply is None:
-                self._command = command
-                self._throttle()
-                break
-            self._answer(command, reply)
             if (first or is_binary(self._parser)) and 0 < self._parser.pending <= GREEDY:
                 self._take_pending()
             first = False
@@ -496,6 +480,34 @@ class Connection:
             self._slots.awaited = Awaited.DECIDED
             self._throttle()
         self._close_if_done()
+
+    @property
+    def _stops(self) -> bool:
+        """Return whether the next command is not carried out now."""
+        waits = self._command is not None or self._paused or self._scheduled
+        return waits or self._phase in OVER or self._slots.undecided
+
+    def _carry_out_next(self) -> bool:
+        """Carry out the next command as far as it needs no waiting; return whether there is one."""
+        command = self._next_command()
+        if command is None:
+            if self._parser.closed or self._phase is not Phase.OPEN:
+                self._note(Event.END)
+            return False
+        if self._commit.lost is not None:
+            lost, self._commit.lost = self._commit.lost, None
+            self._answer(command, lost)
+            return True
+        if self._times is not None:
+            self._times.start()
+        begin = partial(execute, self._session, command, int(time.time()))
+        reply = self._host.executor.run(self._transaction, begin, self._resume)
+        if reply is None:
+            self._command = command
+            self._throttle()
+        else:
+            self._answer(command, reply)
+        return True
 
     def _next_command(self) -> c.Command | None:
         ahead, self._ahead = self._ahead, None
@@ -541,7 +553,7 @@ class Connection:
             self._parser.feed(rest)
         elif not self._parser.pending:
             self._planner = planner
-        if (rest or self._eof or self._last) and self._slots.undecided:
+        if (rest or self._phase is not Phase.OPEN) and self._slots.undecided:
             self._slots.awaited = Awaited.DECIDED
         return len(rest) < len(data)
 
@@ -563,7 +575,7 @@ class Connection:
             elif isinstance(reply, Keys):
                 self._ahead = reply.more
             else:
-                self._ending = True
+                self._note(Event.END)
                 if isinstance(command, c.Foreign):
                     self._note_foreign(command.protocol)
         line = encode(command, reply, self._session.written_cas)
@@ -603,11 +615,15 @@ class Connection:
     def _peer(self) -> object:
         return None if self._transport is None else self._transport.get_extra_info("peername")
 
+    def _note(self, event: Event) -> None:
+        self._phase = after(self._phase, event)
+
     def _close_if_done(self) -> None:
         """Close a connection that ends, once all its replies are sent."""
-        if self._ending and self._command is None and not self._slots.open and self._transport is not None:
+        over = self._phase in OVER and self._command is None and not self._slots.open
+        if over and self._transport is not None:
             # Closed over unread input TCP loses replies on their way (RFC 1122, 4.2.2.13); TLS has no half-close.
-            waits = self._dropped and self._half_open and not self._eof
+            waits = self._phase is Phase.DRAINED and self._dropped and self._half_open
             (self._transport.write_eof if waits else self._transport.close)()
 
     def _pass_on(self) -> None:
@@ -637,7 +653,7 @@ class Connection:
             return False
         if transport.is_closing():  # it is passed on already, in this turn of the loop
             return False
-        waits = self._eof or self._last or self._behind or not self._nothing_first
+        waits = self._phase is not Phase.OPEN or self._behind or not self._nothing_first
         if waits or not self._parser.at_command or len(pending) > MAX_PENDING or transport.get_write_buffer_size():
             return False
         descriptor = transport.get_extra_info("socket").fileno()

@@ -1,0 +1,48 @@
+"""The phases of a connection, from its first byte to its last reply: an enumeration and its transitions.
+
+They say what is still taken from the client and what is still carried out. What the next command waits for meanwhile
+(its turn, the store, planned commands, a client that does not read) is no phase: `Connection` asks who makes it wait.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import Final
+
+
+class Phase(Enum):
+    """What a connection still does."""
+
+    OPEN = auto()  # all
+    HALF_CLOSED = auto()  # it answers what has arrived: the client sends no more
+    DRAINING = auto()  # it answers what has arrived: the server stops, and drops what comes
+    DRAINED = auto()  # as ENDING, but what has come meanwhile was dropped
+    ENDING = auto()  # it sends the replies that are left, carries out nothing more and closes
+    LOST = auto()  # the client is gone: it commits what is open
+
+
+class Event(Enum):
+    """What ends a phase."""
+
+    EOF = auto()  # the client has closed its side
+    STOP = auto()  # the server takes no more of it
+    END = auto()  # its last command is carried out
+    LOSS = auto()  # the socket is closed
+
+
+NEXT: Final = {
+    (Phase.OPEN, Event.EOF): Phase.HALF_CLOSED,
+    (Phase.OPEN, Event.STOP): Phase.DRAINING,
+    (Phase.OPEN, Event.END): Phase.ENDING,
+    (Phase.HALF_CLOSED, Event.END): Phase.ENDING,
+    (Phase.DRAINING, Event.EOF): Phase.HALF_CLOSED,
+    (Phase.DRAINING, Event.END): Phase.DRAINED,
+    (Phase.DRAINED, Event.EOF): Phase.ENDING,
+    **{(phase, Event.LOSS): Phase.LOST for phase in Phase},
+}
+OVER: Final = frozenset((Phase.DRAINED, Phase.ENDING, Phase.LOST))  # nothing more is carried out
+
+
+def after(phase: Phase, event: Event) -> Phase:
+    """Return the phase that follows an event: the same one where the event changes nothing."""
+    return NEXT.get((phase, event), phase)
