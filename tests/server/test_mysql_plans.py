@@ -11,6 +11,7 @@ import pytest
 from helpers.database import database_or_skip, map_table, sql
 from helpers.live import MYSQL_8
 from helpers.serving import Served
+from helpers.waiting import until
 from server.at_once import serving_without_pauses
 
 from kvref_testbed.targets import SQLServer
@@ -141,6 +142,38 @@ def test_a_row_that_the_table_refuses_fails_its_command_alone(database: SQLServe
         assert ask(client, b"get k5 k6\r\n", 1) == b"VALUE k6 0 1\r\nx\r\nEND\r\n"
     assert sql(database, "SELECT k, v FROM test.narrow ORDER BY k") == [("k4", "y"), ("k6", "x")]
     sql(database, "DELETE FROM test.narrow")
+
+
+def test_a_mark_of_a_command_that_is_decided_again_is_set_once(database: SQLServer, served: Served) -> None:
+    columns = "v VARCHAR(20) UNIQUE", "f INT", "c BIGINT UNSIGNED", "e INT", "CHECK (v <> 'no')"
+    map_table(database, "marked", "v", "k VARCHAR(32) PRIMARY KEY", *columns)
+    sql(
+        database,
+        "UPDATE innodb_memcache.containers SET flags = 'f', cas_column = 'c', expire_time_column = 'e'"
+        " WHERE name = 'marked'",
+    )
+    with served.connect() as client:
+        assert ask(client, b"bind marked\r\n" + put("k", "x") + b"md k I T30\r\n", 3).endswith(STORED + b"HD\r\n")
+        # The row is refused, and what follows it on its connection is decided again.
+        replies = ask(client, put("refused", "no") + b"mg k T100 s\r\nmg k s\r\n", 3).split(b"\r\n")
+        assert replies[1:] == [b"HD s1 X W", b"HD s1 Z X", b""]
+
+
+@pytest.mark.serial
+def test_a_locked_table_is_waited_for_once(database: SQLServer, served: Served) -> None:
+    """The lock of a table is no lock of a row: only MariaDB does not tell them apart, and fails at once."""
+    with served.connect() as client, closing(database.connect(60)) as holder, holder.cursor() as cursor:
+        assert ask(client, put("a", "0"), 1) == STORED
+        cursor.execute("LOCK TABLES test.demo_test WRITE")
+        sql(database, "SET GLOBAL general_log = ON")
+        client.sendall(put("a", "1"))
+        until(lambda: sql(database, "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE '%% FOR UPDATE'"
+                                    " AND info NOT LIKE '%%processlist%%'") == [(1,)])  # fmt: skip
+        cursor.execute("UNLOCK TABLES")
+        assert said(client, 1) == STORED
+    waits = sql(database, "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'SELECT%%FOR UPDATE SKIP LOCKED'")
+    logged(database)
+    assert waits[0][0] == (0 if database.version.startswith("8.") else 1)
 
 
 def test_commands_go_on_after_the_database_has_closed_the_connections(database: SQLServer, served: Served) -> None:

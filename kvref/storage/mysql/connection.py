@@ -32,11 +32,13 @@ from kvref.storage.mysql.errors import (
     LOCKED,
     NOT_READY,
     READ_ONLY,
+    ROW_LOCKED,
     STALE,
     AgainError,
     CycleError,
     HangError,
     LostError,
+    RowLockedError,
     ends_connection,
 )
 from kvref.storage.mysql.grants import missing
@@ -421,7 +423,7 @@ class MySQLConnection:
         if hang is not None:
             return hang
         if number in LOCKED:
-            return operations.LockWaitError(text)
+            return RowLockedError(text) if number == ROW_LOCKED else operations.LockWaitError(text)
         if number == ER.LOCK_DEADLOCK:
             return CycleError(text)
         return AgainError(text) if number in STALE else StoreError(text)

@@ -7,6 +7,7 @@ from typing import Final
 import pymysql
 from pymysql.constants import ER
 
+from kvref.engine.operations import LockWaitError
 from kvref.errors import KvrefError, StoreError
 
 # What a table says to a row that it does not take: a constraint, a type, a trigger.
@@ -23,8 +24,8 @@ DENIED: Final = (
 )  # fmt: skip
 # No privilege DROP; other tables refer to it.
 NO_TRUNCATE: Final = (ER.TABLEACCESS_DENIED_ERROR, 1701)
-# A lock was not available and the statement had NOWAIT; MariaDB replies LOCK_WAIT_TIMEOUT.
-LOCKED: Final = (ER.LOCK_WAIT_TIMEOUT, 3572)
+ROW_LOCKED: Final = 3572
+LOCKED: Final = (ER.LOCK_WAIT_TIMEOUT, ROW_LOCKED)
 # The server is read-only, and has written nothing: by a variable, or as a secondary of its cluster.
 READ_ONLY: Final = (ER.OPTION_PREVENTS_STATEMENT, 1836)
 STALE: Final = (ER.BAD_FIELD_ERROR, ER.NO_SUCH_TABLE, ER.KEY_DOES_NOT_EXITS, ER.BAD_DB_ERROR, ER.TABLE_DEF_CHANGED)
@@ -39,6 +40,10 @@ class AgainError(KvrefError):
 
 class DuplicateError(AgainError):
     """A row came up under the key that was missing when the command looked."""
+
+
+class RowLockedError(LockWaitError):
+    """A statement with NOWAIT found a locked row; MariaDB has the same error for that and for a locked table."""
 
 
 class CycleError(AgainError):

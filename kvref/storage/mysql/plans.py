@@ -22,7 +22,7 @@ from kvref.storage.mysql.binlog.events import KeyTypes
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.cached_rows import CachedRows
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError
+from kvref.storage.mysql.errors import AgainError, RowLockedError
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import RowIdentities, Spelling
@@ -246,7 +246,8 @@ class MySQLRows:
         missing: set[bytes] = set()
         try:
             found, _ = self._read(connection, words, lock + WITHOUT_WAITING, begins=False)
-        except LockWaitError:
+        except LockWaitError as error:
+            _require_row_lock(connection, error)
             found, missing = self._read(connection, words, lock + WITHOUT_LOCKED, begins=False)
         return {word: each.row for word, each in found.items()}, missing
 
@@ -263,7 +264,8 @@ class MySQLRows:
         continues = connection.in_transaction
         try:
             return self._read(connection, words, NO_WAIT)[0], set()
-        except LockWaitError:
+        except LockWaitError as error:
+            _require_row_lock(connection, error)
             if continues:
                 connection.require_open()  # what was written is gone with some settings, and in some clusters
         found, missing = self._read(connection, words, SKIP_LOCKED)
@@ -372,6 +374,15 @@ class MySQLRows:
             value, flags, cas, expiry = parameters
             return Row(key, (value,), flags, cas, expiry)  # type: ignore[arg-type]  # numbers, or NULL
         return written_row(self._mapping, key, parameters)
+
+
+def _require_row_lock(connection: MySQLConnection, error: LockWaitError) -> None:
+    """Raise an error of a statement with NOWAIT again if the whole table is locked: SKIP LOCKED would wait for that.
+
+    MariaDB does not say which it is.
+    """
+    if connection.mariadb is None and not isinstance(error, RowLockedError):
+        raise error
 
 
 def unplanned(mapping: TableMapping, identities: RowIdentities) -> str:

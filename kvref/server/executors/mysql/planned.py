@@ -119,7 +119,7 @@ class _Task:
         line: of its connection.
     """
 
-    __slots__ = ("counted", "effects", "events", "identity", "line", "plan", "reply", "word", "work", "written")
+    __slots__ = ("counted", "effects", "events", "identity", "line", "plan", "reply", "undo", "word", "work", "written")
 
     def __init__(self, work: Work[MySQLRows], plan: Plan, line: _Line) -> None:
         self.work = work
@@ -132,6 +132,12 @@ class _Task:
         self.counted: list[tuple[str, ...]] = []
         self.events: list[Any] = []
         self.effects: list[Callable[[], None]] = []
+        self.undo: list[Callable[[], None]] = []
+
+    def take_back(self) -> None:
+        """Take back the marks that its decision has set: it is decided again."""
+        while self.undo:
+            self.undo.pop()()
 
 
 class MySQLScheduler(TurnOfPlans[MySQLRows]):
@@ -349,11 +355,14 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         if not runs:
             return
         group = _Group(work, self._writing, self._width(work))
+        tasks = [task for run in runs for task in _tasks(run)]
         try:
             work.rows.require_live()
-            await group.carry_out([task for run in runs for task in _tasks(run)], self._decide)
+            await group.carry_out(tasks, self._decide)
             reason, hang = await group.end()
         except Exception as error:  # noqa: BLE001 - as for reads
+            for each in reversed(tasks):
+                each.take_back()
             if self._writing.in_transaction:
                 await self._writing.call(MySQLConnection.roll_back)
             await self._retry(self._write, work, runs, error)
@@ -440,12 +449,12 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             return []
         work = tasks[0].work
         bound, rows = work.bound, work.rows
-        counted, events, effects = bound.counted, bound.events, bound.effects
+        counted, events, effects, undo = bound.counted, bound.events, bound.effects, bound.undo
         operations: list[Operation | None] = []
         for task in tasks:
             decide, word, command, _, _ = task.plan
             assert isinstance(word, bytes), "only gets have several words"
-            bound.counted, bound.events, bound.effects = task.counted, task.events, task.effects
+            bound.counted, bound.events, bound.effects, bound.undo = task.counted, task.events, task.effects, task.undo
             row = found[word]
             operation: Operation | None = None
             try:
@@ -455,7 +464,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             if new is not None:
                 operation = rows.operation(word, row, new, parameters)
             operations.append(operation)
-        bound.counted, bound.events, bound.effects = counted, events, effects
+        bound.counted, bound.events, bound.effects, bound.undo = counted, events, effects, undo
         return operations
 
     def _reject(self, task: _Task, reply: Reply) -> None:
@@ -608,6 +617,7 @@ class _Group:
 
     def _leave(self, tasks: Iterable[_Task]) -> None:
         for each in tasks:
+            each.take_back()
             self.left.append(each)
             self._lines_left.add(each.line)
 
