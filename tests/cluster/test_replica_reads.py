@@ -48,7 +48,7 @@ reads = "replica"
 address = "127.0.0.1:0"
 reads = "primary"
 """
-# Sets, gets and commands of the slow path; each reply shows whether the connection sees what it has written.
+# Sets, gets and commands that are not planned; each reply shows whether the connection sees what it has written.
 CONVERSATION = (
     (b"set own 0 0 1\r\n1\r\n", b"STORED\r\n"),
     (b"get own\r\n", b"VALUE own 0 1\r\n1\r\nEND\r\n"),

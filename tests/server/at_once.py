@@ -79,7 +79,7 @@ class Crowd:
         return Path(f"/proc/{self._served.process.pid}/stat").read_text().rpartition(") ")[2][0] == "T"
 
     def bind(self, name: str) -> None:
-        """Bind every client to a mapping, and let it take the fast path."""
+        """Bind every client to a mapping, so that its next commands are planned."""
         self.ask([f"bind {name}\r\n".encode()] * len(self.clients))
         self.ask([b"get nothing\r\n"] * len(self.clients))
 
@@ -92,7 +92,7 @@ class Crowd:
 
 @contextmanager
 def crowd_of_readers(database: SQLServer, clients: int) -> Iterator[Crowd]:
-    """Serve a database to clients that have each read a row, so that their next commands can use the fast path.
+    """Serve a database to clients that have each read a row, so that their next commands are planned.
 
     The demo table then has its first row only.
     """

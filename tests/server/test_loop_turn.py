@@ -15,7 +15,6 @@ from server.in_process import HERE, InProcess, turns_until
 
 from kvref.server.connection import GREEDY, Connection
 from kvref.server.executors.loop_turn import MAX_CONNECTIONS, LoopTurn
-from kvref.server.executors.mysql.shared_look import PAUSE, SharedLook
 
 
 class Readers(asyncio.Protocol):
@@ -91,19 +90,3 @@ def test_input_that_may_have_more_behind_it_ends_the_turn(tmp_path: Path) -> Non
         return seen
 
     assert asyncio.run(play()) == ["little", "ended", "much"]
-
-
-def test_a_look_is_shared_where_several_gets_use_it() -> None:
-    async def play(gets: int) -> list[bool]:
-        cache, turn, shared = Mock(hits=0), LoopTurn(lambda: 1), list[bool]()
-        look = SharedLook(cache)
-        for _ in range(PAUSE + 2):
-            look.share(turn)
-            shared.append(look.holds)
-            cache.hits += gets
-            await asyncio.sleep(0)
-            assert not look.holds
-        return shared
-
-    assert asyncio.run(play(8)) == [True] * (PAUSE + 2)
-    assert asyncio.run(play(1)) == [True, *[False] * PAUSE, True]

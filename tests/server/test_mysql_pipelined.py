@@ -38,7 +38,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 @pytest.fixture
 def client(served: Served) -> Iterator[socket.socket]:
-    """A client that has read a row, so that the next commands can use the fast path."""
+    """A client that has read a row, so that the next commands are planned."""
     with served.connect() as found:
         ask(found, b"get AA\r\n", 1)
         yield found

@@ -1,4 +1,4 @@
-"""Deletes of ordinary rows over a database server, batched without parser and verbs: results of the slow path."""
+"""Deletes of ordinary rows over a database server, in groups: each has the reply of a delete by itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 DELETED, NOT_FOUND = b"DELETED\r\n", b"NOT_FOUND\r\n"
 CLIENTS = 24
 KEYS = [f"k{number:02d}" for number in range(CLIENTS)]
-# Only the fast path removes several rows by one statement.
+# Several rows are removed by one statement.
 TOGETHER = "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE 'DELETE FROM%%IN (%%,%%'"
 
 

@@ -1,4 +1,4 @@
-"""Gets of one key over a database server, batched without parser and verbs: same replies as on the slow path."""
+"""Gets over a database server, in groups: each has the reply of a get by itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
 
 
 def ask(client: socket.socket, request: bytes) -> bytes:
-    """Send one request alone, as the fast path requires."""
+    """Send one request alone."""
     client.sendall(request)
     if request == b"stats\r\n":
         said = b""
@@ -126,7 +126,7 @@ GETS = [
 ]  # fmt: skip
 
 
-def test_gets_of_several_keys_are_those_of_the_slow_path(database: SQLServer, served: Served) -> None:
+def test_gets_of_several_keys_are_those_of_a_server_without_groups(database: SQLServer, served: Served) -> None:
     columns = "f INT", "c BIGINT UNSIGNED", "e INT"
     map_table(database, "several", "v", "k VARCHAR(250) PRIMARY KEY", "v MEDIUMTEXT", *columns)
     sql(

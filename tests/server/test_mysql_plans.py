@@ -1,4 +1,4 @@
-"""Planned commands over a database server (`KVREF_PATH=plan`): groups, order, locks, rejected rows, lost connections."""
+"""Planned commands over a database server: groups, order, locks, rejected rows, lost connections."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ def database(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 
 @pytest.fixture
-def served(database: SQLServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
-    monkeypatch.setenv("KVREF_PATH", "plan")
+def served(database: SQLServer) -> Iterator[Served]:
     with serving_without_pauses(database) as running:
         yield running
     sql(database, "DELETE FROM test.demo_test WHERE c1 <> 'AA'")
@@ -98,10 +97,7 @@ def test_a_locked_row_delays_only_what_follows_it_on_its_connection(database: SQ
         assert said(client, 4) == b"10\r\n" + STORED + b"11\r\nVALUE b 0 1\r\n2\r\nEND\r\n"
 
 
-def test_gets_that_lock_share_a_statement_and_wait_for_their_own_rows_alone(
-    database: SQLServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KVREF_PATH", "plan")
+def test_gets_that_lock_share_a_statement_and_wait_for_their_own_rows_alone(database: SQLServer) -> None:
     with (
         serving_without_pauses(database, "--set", "innodb_api_trx_level=3") as served,
         served.connect() as client,

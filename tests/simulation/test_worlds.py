@@ -61,7 +61,7 @@ def test_a_failed_commit_frees_the_locks_of_the_batches_that_it_takes_back() -> 
     assert replies == [f"client 0 <- b'{lost}\\r\\n'", "client 1 <- b'STORED\\r\\n'"]
 
 
-@pytest.mark.parametrize("verb", ["add", "set"])  # a set is carried out by the fast path
+@pytest.mark.parametrize("verb", ["add", "set"])
 def test_what_waits_behind_a_statement_that_hangs_is_answered_with_it(verb: str) -> None:
     def client(start: float, key: str) -> Conversation:
         return Conversation(start, Path(), (Command("get", key), Command(verb, key, "100", gap=0.5)))
@@ -72,7 +72,7 @@ def test_what_waits_behind_a_statement_that_hangs_is_answered_with_it(verb: str)
     )  # fmt: skip
     shown = set()
     with simulation() as machine:
-        for number in range(8, 20):
+        for number in range(8, 28):
             outcome = machine.run(replace(plan, failures=((number, "hangs for long"),)))
             assert not outcome.wrong, number
             shown |= {word for word in ("commit: no answer", "b'SERVER_ERROR no answer") if word in str(outcome.events)}

@@ -1,8 +1,9 @@
-"""Generated conversations with two servers in this process over one MySQL or MariaDB server, of which one plans.
+"""Generated conversations with two servers in this process over one MySQL or MariaDB server: one plans, one does not.
 
     python -m yardsticks.paths.mysql DSN [--conversations N] [--seed S] [--profile P]... [--set NAME=VALUE]...
 
-A conversation runs on one server after the other, over the same tables. Compared is what `inside` compares.
+A conversation runs on one server after the other, over the same tables: on one of them commands run by steps, each with
+statements of its own (`coalesce=0`). Compared is what `inside` compares.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import os
 import random
 import re
 import struct
@@ -43,11 +43,11 @@ from yardsticks.paths.inside import (
     last_number,
 )  # fmt: skip
 
-# Numbers that a server has taken: a command that is carried out again on the old path takes more than one.
+# Numbers that a server has taken: a command that is carried out again takes more than one.
 _TAKEN: Final = re.compile(rb"(VALUE \S+ \d+ \d+ |\bc(?:as=)?)1\d\d\d\b")
-# Over a database server the old path rolls an mg back that stores an item whose time is over, and counts it twice.
+# By steps, an mg that stores an item whose time is over is rolled back and counted twice.
 META_ARGUMENTS[b"N"] = [b"0", b"100"]
-# Counters that only timing decides, or that the old path adds to again if a command is carried out again.
+# Counters that only timing decides, or that steps add to again if a command is carried out again.
 RECOUNTED: Final = ("bytes_read", "cmd_touch", "touch_hits", "touch_misses")
 PATIENCE: Final = 60.0  # seconds until a server counts as stuck
 # By title: columns of a table `test.t` with key `k`, and its value columns; the options are f, c and e.
@@ -79,7 +79,7 @@ class MySQLSide:
     """A server in this process, see `inside.Side`.
 
     Args:
-        path: `old` or `plan`.
+        path: `steps` or `plan`.
         profile: of the server.
         dsn: of the database.
         settings: of the server, as NAME=VALUE.
@@ -87,16 +87,15 @@ class MySQLSide:
 
     def __init__(self, path: str, profile: str, dsn: str, settings: Sequence[str]) -> None:
         facts = profiles.load(profile)
-        store = open_store(dsn, facts, 2.0)
+        together = "" if path == "plan" else ("&" if "?" in dsn else "?") + "coalesce=0"
+        store = open_store(dsn + together, facts, 2.0)
         assert isinstance(store, MySQLStore), "a DSN of mysql://"
         self.path = path
         self._store = store
-        os.environ["KVREF_PATH"] = path
         self.server = Server(store, facts, lambda: parse(list(settings), None, facts), [HERE])
-        del os.environ["KVREF_PATH"]
         self.numbers = Numbers()
         self.server.shared.cas = self.numbers
-        self.server.executor = executor_for(store, self.server.isolation, 2, plans=self.server.plans)
+        self.server.executor = executor_for(store, self.server.isolation, 2)
         self._sql = store.login.connect(2)
         self.connections: list[tuple[Connection, Transport]] = []
 
@@ -130,6 +129,11 @@ class MySQLSide:
         self.numbers.last = FIRST_CAS
         self.server.shared.counters.reset()
         self.server.shared.counters.prefixes.counting = False
+        marks = self.server.shared.marks  # cas numbers come again, and with them what is known of items
+        marks.request()
+        marks.settle()
+        marks._marks.clear()
+        marks._accesses.clear()
 
     async def converse(self, count: int, columns: str, events: Sequence[Event]) -> list[object]:
         """Run a conversation; return what is compared."""
@@ -155,7 +159,7 @@ class MySQLSide:
             if not transport.closed:
                 connection.connection_lost(None)
         # The number of an AUTO_INCREMENT column depends on failed inserts. The trigger counts in n how often a row is
-        # written: the old path writes it twice for an ma with a time.
+        # written: by steps an ma with a time writes it twice.
         names = [name for (name,) in self.run(
             "SELECT column_name FROM information_schema.columns WHERE table_schema = 'test' AND table_name = 't'"
             " AND column_name NOT IN ('id', 'n') ORDER BY ordinal_position"
@@ -187,19 +191,19 @@ def _comparable(replies: bytes) -> bytes:
     return bytes(frames)
 
 
-def _differ(old: list[object], new: list[object]) -> str:
-    for one, other in zip(old, new, strict=False):
+def _differ(steps: list[object], planned: list[object]) -> str:
+    for one, other in zip(steps, planned, strict=False):
         if one != other and isinstance(one, bytes) and isinstance(other, bytes):
             at = next(
                 (i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
             )
             first = max(0, at - 60)
-            return f"at {at}:\n old  {one[first : at + 100]!r}\n plan {other[first : at + 100]!r}"
+            return f"at {at}:\n steps {one[first : at + 100]!r}\n plan  {other[first : at + 100]!r}"
         if one != other and isinstance(one, dict) and isinstance(other, dict):
             return f"counters: { {name: (one[name], other[name]) for name in one if one[name] != other[name]} }"
         if one != other:
-            return f"\n old  {one}\n plan {other}"
-    return "" if old == new else f"{old} {new}"
+            return f"\n steps {one}\n plan  {other}"
+    return "" if steps == planned else f"{steps} {planned}"
 
 
 async def run(
@@ -209,7 +213,7 @@ async def run(
     differ = 0
     for title in titles:
         columns, values, more = TABLES[title]
-        setup = MySQLSide("old", "kvref", dsn, ())
+        setup = MySQLSide("steps", "kvref", dsn, ())
         options = "'f', 'c', 'e'" if " f INT" in columns else "'0', '', ''"
         index = "'k'" if "id INT" in columns else "'PRIMARY'"
         for statement in (
@@ -222,13 +226,13 @@ async def run(
             if statement:
                 setup.run(statement)
         await setup.close()
-        sides = [MySQLSide(path, profile, dsn, settings) for path in ("old", "plan")]
+        sides = [MySQLSide(path, profile, dsn, settings) for path in ("steps", "plan")]
         for number in range(max(1, conversations // len(titles))):
             count, events = conversation(random.Random(f"{seed}:{title}:{number}"))  # noqa: S311
             if count > 1:  # commands of several connections in flight have no order that both must have
                 events = [replace(each, settles=True) for each in events]
-            old, new = [await side.converse(count, columns, events) for side in sides]
-            if found := _differ(old, new):
+            steps, planned = [await side.converse(count, columns, events) for side in sides]
+            if found := _differ(steps, planned):
                 differ += 1
                 print(f"first: {found}")
                 events, found = await _shrunk(sides, count, columns, events, found)
@@ -254,8 +258,8 @@ async def _shrunk(
         at = 0
         while at < len(events):
             fewer = events[:at] + events[at + size :]
-            old, new = [await side.converse(count, columns, fewer) for side in sides]
-            if differs := _differ(old, new):
+            steps, planned = [await side.converse(count, columns, fewer) for side in sides]
+            if differs := _differ(steps, planned):
                 events, found = fewer, differs
             else:
                 at += size

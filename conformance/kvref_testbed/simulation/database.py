@@ -19,7 +19,7 @@ from pymysql.constants.SERVER_STATUS import SERVER_STATUS_IN_TRANS
 from kvref.engine import operations
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import Row
-from kvref.engine.rules import rules
+from kvref.engine.values import to_bytes
 from kvref.errors import StoreError
 from kvref.profiles import Profile
 from kvref.storage.memory import MemoryStore
@@ -136,12 +136,9 @@ class Session:
             self._uncommitted = sql.endswith("UNCOMMITTED")
         elif wait := re.search(r"innodb_lock_wait_timeout = (\d+)", sql):
             self._lock_wait = int(wait[1])
+        if "@@server_id" in sql:
+            return [("8.0.33", 1)]
         return [(1 << 24,)] if "max_allowed_packet" in sql else []
-
-    def query(self, write: Callable[[Session], int]) -> int:
-        """Run a write of a `_Statements`."""
-        self.statement()
-        return write(self)
 
     def commit(self) -> None:
         """Commit; where the answer is lost, the transaction is committed."""
@@ -328,16 +325,19 @@ class Rows:
         session = self._session
         session.statement()
         match operation:
-            case operations.Lookup(_, str(key), for_update):
+            case operations.Lookup(_, cell, for_update):
+                key = _name(cell)
                 return session.lock(key) if for_update or shared else session.read(key)
             case operations.Insert(_, row):
-                if session.lock(str(row.key)) is not None:
+                key = _name(row.key)
+                if session.lock(key) is not None:
                     raise DuplicateError("duplicate")
-                session.write(str(row.key), row)
-            case operations.Update(_, str(key), row):
+                session.write(key, row)
+            case operations.Update(_, cell, row):
+                key = _name(cell)
                 session.write(key, None if session.lock(key) is None else row)
-            case operations.Remove(_, str(key)):
-                session.write(key, None)
+            case operations.Remove(_, cell):
+                session.write(_name(cell), None)
             case operations.Clear():
                 for key in KEYS:
                     session.lock(key)
@@ -356,30 +356,37 @@ class Rows:
         found = [session.lock(key) if lock else session.read(key) for key in wanted]
         return [row for row in found if row is not None]
 
-    def write_all(self, writes: Sequence[operations.Insert | operations.Update]) -> bool:
+    def write_all(self, writes: Sequence[operations.Insert | operations.Update | operations.Remove]) -> bool:
         """Write several rows by one statement; return whether all were there, or none was."""
         self._session.statement()
+        removed = [_name(each.key) for each in writes if isinstance(each, operations.Remove)]
+        if removed:
+            return _remove(self._session, removed) == len(writes)
         inserts = isinstance(writes[0], operations.Insert)
-        return _write(self._session, [each.row for each in writes], inserts=inserts) == len(writes)
+        rows = [each.row for each in writes if not isinstance(each, operations.Remove)]
+        return _write(self._session, rows, inserts=inserts) == len(writes)
 
-    def ask(self, mapping: Mapping, sql: str, _part: str) -> list[tuple[bytes | None, ...]]:
-        """Return the rows of a SELECT of a `_Statements`, as the server writes them."""
+    def ask(self, mapping: Mapping, sql: str) -> list[tuple[bytes | None, ...]]:
+        """Return the rows of a SELECT of a `PlainTable`, as the server writes them."""
         lock = next((each for each in (SKIP_LOCKED, NO_WAIT) if sql.endswith(each)), "")
-        rows = self.look_up_all(mapping, [key for key in KEYS if key in sql.split()], lock)
-        cells: list[tuple[Any, ...]] = [(row.key, *row.values, row.flags, row.cas, row.expiry) for row in rows]
-        if lock:
-            cells = [(row.key, row.expiry) for row in rows]
-        return [tuple(None if cell is None else str(cell).encode() for cell in each) for each in cells]
+        found = self.look_up_all(mapping, [key for key in KEYS if key in sql.split()], lock)
+        cells = [(row.key, *row.values, row.flags, row.cas, row.expiry) for row in found]
+        return [tuple(None if cell is None else to_bytes(cell) for cell in each) for each in cells]
+
+
+def _name(cell: operations.Cell) -> str:
+    """Return a key as text, which a plan has as bytes."""
+    return cell.decode() if isinstance(cell, bytes) else str(cell)
 
 
 def _write(session: Session, rows: Sequence[Row], *, inserts: bool) -> int:
     """Insert or update rows by one statement, all or none; return how many were found or made."""
-    found = {str(row.key): session.lock(str(row.key)) for row in rows}
+    found = {_name(row.key): session.lock(_name(row.key)) for row in rows}
     if inserts and any(found.values()):
         raise pymysql.err.IntegrityError(ER.DUP_ENTRY, "Duplicate entry")
-    written = [row for row in rows if inserts or found[str(row.key)] is not None]
+    written = [row for row in rows if inserts or found[_name(row.key)] is not None]
     for row in written:
-        session.write(str(row.key), row)
+        session.write(_name(row.key), row)
     return len(written)
 
 
@@ -389,29 +396,6 @@ def _remove(session: Session, keys: Sequence[str]) -> int:
     for key in found:
         session.write(key, None)
     return len(found)
-
-
-class _Statements:
-    """The SQL of a `PlainTable`: keys by their names, and writes as functions of a session."""
-
-    columns: Any
-    select = key_as_bytes = indexed = ""
-    key = "key"
-
-    def __init__(self, columns: Any) -> None:
-        self.columns = columns
-
-    def update_all(self, rows: Sequence[Row], **_: bool) -> Callable[[Session], int]:
-        """Return an UPDATE."""
-        return lambda session: _write(session, rows, inserts=False)
-
-    def insert_all(self, rows: Sequence[Row], **_: bool) -> Callable[[Session], int]:
-        """Return an INSERT."""
-        return lambda session: _write(session, rows, inserts=True)
-
-    def remove_all(self, among: str) -> Callable[[Session], int]:
-        """Return a DELETE."""
-        return lambda session: _remove(session, [key for key in KEYS if key in among.split()])
 
 
 class _PlainTable(PlainTable):
@@ -445,6 +429,6 @@ class SimulatedStore(MySQLStore):
 
     def _plain(self, mapping: Mapping) -> PlainTable:
         sql = self.statements(mapping)
-        table = _PlainTable(mapping, sql, self.identities(mapping), self._version, rules(self.profile))
-        table._sql, table.select = _Statements(sql.columns), ""  # type: ignore[assignment]  # as much as it uses
+        table = _PlainTable(mapping, sql, self.identities(mapping), self._version)
+        table.select = ""
         return table

@@ -23,7 +23,7 @@ from kvref.server.turns import Turns
 from kvref.storage.mysql import connection
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import LostError
-from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
+from kvref.storage.mysql.plans import MySQLRows
 from kvref.storage.sqlite.row_cache import CachedTable, RowCache
 from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transactions
@@ -345,12 +345,12 @@ def takes_a_failed_commit_for_done() -> None:
 @_defect
 def takes_locked_rows_for_missing() -> None:
     """Of several rows to lock, those that another transaction has locked count as missing."""
-    look_up = MySQLConnection.look_up_all
+    lock_many = MySQLRows.lock_many
 
-    def skip(self: Any, mapping: Any, keys: Any, lock: str = "") -> Any:
-        return look_up(self, mapping, keys, SKIP_LOCKED if lock == NO_WAIT else lock)
+    def skip(self: Any, connection: Any, words: Any) -> Any:
+        return lock_many(self, connection, words)[0], set()
 
-    put(MySQLConnection, "look_up_all", skip)
+    put(MySQLRows, "lock_many", skip)
 
 
 @_defect

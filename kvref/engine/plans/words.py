@@ -12,20 +12,24 @@ class Words:
 
     Args:
         session: of any of them.
+        planned: the kind of command that may be planned.
 
     Attributes:
         session: with the same rights and mapping.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, planned: type = object) -> None:
         self.session = self._session = session.twin()  # the other one ends with its connection
+        self._planned = planned
         self._directory = session.shared.directory
         self._name = b""  # in front of keys in words that name the mapping, once one was seen
         self._generation = self._directory.generation
 
     def runs(self, command: c.Command) -> bool:
-        """Return whether the listener permits a command and its cache policies lead to the table."""
-        return self.leads_to_table(command) and self._session.access.refusal(command) is None
+        """Return whether a command may be planned: it is of that kind, for the table, and the listener permits it."""
+        if not (isinstance(command, self._planned) and self.leads_to_table(command)):
+            return False
+        return self._session.access.refusal(command) is None
 
     def leads_to_table(self, command: c.Command) -> bool:
         """Return whether the cache policies of a command lead to the table."""

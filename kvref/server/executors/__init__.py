@@ -44,4 +44,4 @@ def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float, *,
     from kvref.storage.mysql.store import MySQLStore  # noqa: PLC0415
 
     assert isinstance(store, MySQLStore), "each store has an executor"
-    return MySQLExecutor(store, isolation, plans=plans)
+    return MySQLExecutor(store, isolation)

@@ -56,7 +56,7 @@ class CachedRows(Mapping[bytes, CachedRow]):
         """Return the row of a word, the default if it is not known."""
         cached = self.table()
         row = cached.rows.get(self.spelling(word))  # type: ignore[arg-type]  # of None there is no row
-        if not isinstance(row, tuple) or (self._planned and self._writes(word)) or not self._is_new(cached):
+        if row is None or (self._planned and self._writes(word)) or not self._is_new(cached):
             return default
         return shown_for(row, word)
 

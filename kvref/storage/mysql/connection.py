@@ -218,24 +218,17 @@ class MySQLConnection:
             self._take_level()
             self._begin()
 
-    def ask(self, mapping: Mapping, sql: str, part: str = "mapped", *, begins: bool = False) -> list[Cells]:
+    def ask(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
         """Return what a SELECT of one mapping's rows answers, as the server writes it; raises as `execute`.
 
         Args:
             mapping: mapping of the rows.
             sql: always of the same columns.
-            part: what these are to `Database.record_and_compare_columns`.
             begins: in a transaction, which it begins if need be.
         """
         with self._errors():
             self._enter(begins=begins)
-            return self._rows.ask(mapping, sql, part)
-
-    def change(self, sql: str) -> int:
-        """Run a statement that writes in the transaction and return how many rows it found; raises as `write_all`."""
-        self.require_open()
-        with self._errors():
-            return self._connection.query(sql)
+            return self._rows.ask(mapping, sql)
 
     def require_open(self) -> None:
         """Raise CycleError if no transaction is open: the locks and the writes of the caller's transaction are gone."""

@@ -34,11 +34,11 @@ from kvref.storage.mysql.statements import (
     WITHOUT_LOCKED,
     WITHOUT_WAITING,
 )
+from kvref.storage.mysql.write_batch import Operation
 from kvref.storage.plans import bytes_of_row, written_row
 
 MIN_ROW: Final = 1 << 10  # bytes
 MAX_IDENTITIES: Final = 1 << 14  # kept of words, whose folding takes longer than all else
-Operation = Insert | Update | Remove
 
 
 class UncertainError(AgainError):

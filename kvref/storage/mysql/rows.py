@@ -53,8 +53,8 @@ class Rows:
         self._say = partial(fetch_all, connection)
         self._database = database
         self._longest = longest
-        # What described the columns of a part last time, where that was as before.
-        self._columns: WeakKeyDictionary[Mapping, dict[str, list[bytes]]] = WeakKeyDictionary()
+        # What described the mapped columns last time, where that was as before.
+        self._columns: WeakKeyDictionary[Mapping, list[bytes]] = WeakKeyDictionary()
 
     def answer(self, operation: RowOperation, *, shared: bool) -> Any:
         """Answer one operation.
@@ -125,25 +125,23 @@ class Rows:
                 raise AgainError(f"the columns of {mapping.source} changed")
             return [sql.row(cells) for cells in cursor.fetchall()]
 
-    def ask(self, mapping: Mapping, sql: str, part: str) -> list[Cells]:
+    def ask(self, mapping: Mapping, sql: str) -> list[Cells]:
         """Return what a SELECT answers, as the server writes it.
 
         Args:
             mapping: whose rows.
-            sql: the statement.
-            part: of the table, which it always reads.
+            sql: the statement, of all mapped columns.
 
         Raises:
             MySQLError: whatever the server says.
             AgainError: the table was altered.
         """
         columns, rows = result_set.ask(self._connection, sql)
-        seen = self._columns.setdefault(mapping, {})
-        if columns != seen.get(part):
+        if columns != self._columns.get(mapping):
             described = result_set.description(columns, self._connection.encoding)
-            if not self._database.record_and_compare_columns(mapping, part, described):
+            if not self._database.record_and_compare_columns(mapping, "mapped", described):
                 raise AgainError(f"the columns of {mapping.source} changed")
-            seen[part] = columns
+            self._columns[mapping] = columns
         return rows
 
     def write_all(

@@ -187,10 +187,6 @@ class Statements:
         """Return the DELETE of the rows found under some keys, at least one."""
         return f"{self.clear}{self._among(keys)}"
 
-    def remove_all(self, among: str) -> str:
-        """Return the DELETE of all rows that meet a condition."""
-        return self.clear + among
-
     def purge(self, before: int, limit: int) -> str:
         """Return the DELETE of expired rows, see `PurgeExpired`."""
         assert self.mapping.expiry is not None

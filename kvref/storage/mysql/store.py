@@ -10,7 +10,6 @@ from weakref import WeakSet
 
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import LoadMapping, Operation, Recheck
-from kvref.engine.rules import rules
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.storage.base import PRIMARY, READS, counted_cas_numbers
@@ -175,7 +174,7 @@ class MySQLStore(Database):
 
     def _plain(self, mapping: Mapping) -> PlainTable:
         sql, identities = self.statements(mapping), self.identities(mapping)
-        return PlainTable(mapping, sql, identities, self._version, rules(self.profile))
+        return PlainTable(mapping, sql, identities, self._version)
 
     def _first_alike(self, mapping: Mapping) -> Mapping:
         """Return the first mapping that differs from this one in nothing."""

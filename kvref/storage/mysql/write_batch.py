@@ -1,4 +1,4 @@
-"""What several commands do in one transaction of one connection: rows locked and written by few statements; it blocks.
+"""The writes of several commands in one transaction of one connection, by few statements; it blocks.
 
 A statement of several rows does to each what a statement of its own would, in some order: triggers, references and
 indexes see one row after the other. Where it fails nothing of it is left, and its rows are written one by one, so that
@@ -11,14 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kvref.engine import operations as ports
-from kvref.engine.mapping import Mapping
 from kvref.errors import StoreError
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, DuplicateError
-from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
 
 Write = ports.Insert | ports.Update
-RowOperation = ports.Lookup | ports.ReadAlong | Write | ports.Remove
+Operation = Write | ports.Remove
 
 # An UPDATE of n rows compares up to n * n keys.
 MAX_ROWS: Final = 64
@@ -27,33 +25,7 @@ MAX_BYTES: Final = 4 << 20  # of one statement
 _BYTES_OF_ROW: Final = 4096
 
 
-def lock(connection: MySQLConnection, mapping: Mapping, keys: Sequence[ports.Cell]) -> tuple[list[ports.Row], bool]:
-    """Lock the rows of some keys without waiting; begin the transaction if there is none.
-
-    Args:
-        connection: connection of the transaction.
-        mapping: mapping of the rows.
-        keys: at least one key.
-
-    Returns:
-        The rows, and whether they are complete: if not, any missing row may be locked by another transaction.
-
-    Raises:
-        LockWaitError: another transaction has locked the whole table.
-        CycleError: a transaction was open, and the locked row has ended it.
-        KvrefError: as `MySQLConnection.execute`.
-    """
-    continues = connection.in_transaction
-    try:
-        return connection.look_up_all(mapping, keys, NO_WAIT), True
-    except ports.LockWaitError:
-        if continues:
-            # With innodb_rollback_on_timeout, or by another node of a Galera cluster: what was written is gone.
-            connection.require_open()
-        return connection.look_up_all(mapping, keys, SKIP_LOCKED), False
-
-
-def carry_out(connection: MySQLConnection, operations: Sequence[RowOperation]) -> list[Any]:
+def carry_out(connection: MySQLConnection, operations: Sequence[Operation]) -> list[Any]:
     """Run operations on different rows of one mapping, in the transaction that has locked them.
 
     Args:
@@ -99,7 +71,7 @@ def _written(connection: MySQLConnection, writes: Sequence[Any]) -> bool:
     raise AgainError(f"of {len(writes)} rows not all were there")
 
 
-def _alike(connection: MySQLConnection, operations: Sequence[RowOperation]) -> Iterator[list[int]]:
+def _alike(connection: MySQLConnection, operations: Sequence[Operation]) -> Iterator[list[int]]:
     """Yield the numbers of operations that go into one statement, two at least."""
     kinds: dict[tuple[type, bool, bool], list[int]] = {}
     for number, operation in enumerate(operations):

@@ -9,7 +9,6 @@ from typing import Any
 
 from kvref.cli import main
 from kvref.server.executors.mysql import cached_reads
-from kvref.server.executors.mysql.shared_look import SharedLook
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog import eligibility, events, follower, row_cache
 from kvref.storage.mysql.binlog.events import Change, LogReader
@@ -121,10 +120,10 @@ def collation_equal_keys() -> None:
     keep = RowCache.keep
     read = cached_reads.CachingReader._read
 
-    async def careless(self: Any, batch: Any, missing: Any, *, for_hits: bool) -> Any:
-        found = await read(self, batch, missing, for_hits=for_hits)
+    async def careless(self: Any, group: Any, missing: Any, *, for_hits: bool) -> Any:
+        found = await read(self, group, missing, for_hits=for_hits)
         if self._executed is not None:
-            keep(self._cache, batch.cached, found[0], self._executed)
+            keep(self._cache, group.cached, found, self._executed)
         return found
 
     cached_reads.CachingReader._read = careless  # type: ignore[method-assign]
@@ -136,10 +135,6 @@ def not_compared() -> None:
 
 def end_of_log_not_compared() -> None:
     LocalLog.is_read = lambda self: self._file >= 0  # type: ignore[method-assign]
-
-
-def look_outlives_its_turn() -> None:
-    SharedLook._end = lambda _: None  # type: ignore[method-assign]
 
 
 def log_elsewhere() -> None:
@@ -155,7 +150,7 @@ DEFECTS: dict[str, Callable[[], None]] = {
     for each in (
         event_lost, applied_out_of_order, rollback_cached, key_update_missed, cascade_missed, ddl_missed,
         wrong_position_after_reconnect, filled_by_an_older_read, one_mapping_of_a_table, collation_equal_keys,
-        not_compared, end_of_log_not_compared, look_outlives_its_turn,
+        not_compared, end_of_log_not_compared,
     )
 }  # fmt: skip
 

@@ -173,10 +173,7 @@ def test_a_get_of_many_keys_queries_the_position_once(database: SQLServer, cache
         until(once, pause=FILL)
 
 
-def test_planned_gets_show_cached_rows_unless_a_planned_command_writes_them(
-    database: SQLServer, dsn: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KVREF_PATH", "plan")
+def test_gets_show_cached_rows_unless_a_planned_command_writes_them(database: SQLServer, dsn: str) -> None:
     sql(database, "REPLACE INTO test.raced VALUES ('kept', '0')")
     with serving(dsn, *SERVE) as served, served.connect() as client, served.connect() as other:
         served.wait_for("following the binary log")

@@ -102,7 +102,7 @@ def test_no_get_is_older_after_a_failover_to_a_replica(name: str, crashes: bool)
 
 
 # One defect in what is followed, one in the connection that follows, one in what is kept.
-LOCAL = ("end_of_log_not_compared", "look_outlives_its_turn")
+LOCAL = ("end_of_log_not_compared",)
 SAMPLE = ("event_lost", "wrong_position_after_reconnect", "collation_equal_keys", *LOCAL)
 
 

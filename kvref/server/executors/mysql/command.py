@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
-from kvref.engine.operations import Cell, Commit, LockWaitError, Lookup, OperationGen, RollBack
+from kvref.engine.operations import Commit, LockWaitError, OperationGen, RollBack
 from kvref.engine.session import LOCK_WAIT
 from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
@@ -18,7 +18,6 @@ from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError
 from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.replicas import LastWrite
-from kvref.storage.mysql.row_identity import Spelling
 
 # By table, rights, and whether the connection is bound to a mapping; None: its commands are not planned.
 Planners = dict[tuple[PlainTable, Right, bool], Planner | None]
@@ -87,51 +86,24 @@ class Transaction:
 
 
 class Command(Execution):
-    """A command being carried out.
+    """A command being carried out by steps.
 
     Args:
         begin, done: see `Execution`.
         transaction: of its connection.
-
-    Attributes:
-        spelling: of the key that it looks up, where it waits with others for that.
-        identity: of that key.
-        turn: of the reader in which it was queued.
-        written: it has written something in the transaction that it shares.
-        weight: number of keys that it looks up with others.
     """
 
-    weight: Final = 1
-
-    __slots__ = ("identity", "spelling", "transaction", "turn", "written")
+    __slots__ = ("transaction",)
 
     def __init__(
         self, begin: Callable[[], OperationGen], done: Callable[[Reply], None], transaction: Transaction
     ) -> None:
         super().__init__(begin, done)
         self.transaction = transaction
-        self.spelling: Spelling = 0
-        self.identity: Hashable = None
-        self.turn = 0
-        self.written = False
-
-    @property
-    def last_write(self) -> LastWrite | None:
-        """Return the last write of its connection, None unless reads=session."""
-        return self.transaction.last_write
-
-    @property
-    def key(self) -> Cell:
-        """Return what it looks up."""
-        assert isinstance(self.operation, Lookup)
-        return self.operation.key
 
 
 class Runner(Protocol):
-    """Goes on with commands that were answered, or could not be, together with others."""
-
-    def up_to_date(self, now: float) -> bool:
-        """Return whether the tables have been looked at shortly before some loop time, as plain commands need it."""
+    """Runs single commands, and starts what carries out groups of planned ones."""
 
     def begin(self) -> Transaction:
         """Return a transaction for a command that runs alone."""
@@ -147,12 +119,6 @@ class Runner(Protocol):
 
     def alone(self, command: Command, *, stale: bool = False) -> None:
         """Run a command alone; `stale`: check the tables and restart it first."""
-
-    def advance(self, command: Command, answer: object) -> None:
-        """Pass a command its result, and continue with the next operation, or reply."""
-
-    def stop(self, command: Command, error: Exception) -> None:
-        """Pass a command an error as its result, and continue as `advance` does."""
 
     def reply(self, command: Command) -> None:
         """Reply to a command that has ended."""

@@ -1,8 +1,9 @@
 """Run sessions on a database server: each connection's transaction is one of the server's, on its own connection.
 
-A client without a transaction uses no database connection. Each statement waits in a thread, so that a lock blocks only
-its own client. If the data that a command saw is out of date (deadlock, concurrent insert, DDL, lost connection), the
-command runs again, unless acknowledged writes are lost. bench/README.md explains why threads are used.
+Planned commands are carried out in groups (`planned.py`), all others by steps, one by one. A client without a
+transaction uses no database connection. Each statement waits in a thread, so that a lock blocks only its own client. If
+the data that a command saw is out of date (deadlock, concurrent insert, DDL, lost connection), the command runs again,
+unless acknowledged writes are lost. bench/README.md explains why threads are used.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from kvref.engine import operations as ports
-from kvref.engine.fast_path import PlainVerbs, ordinary_mapping
-from kvref.engine.mapping import Directory, Mapping
+from kvref.engine.fast_path import ordinary_mapping
+from kvref.engine.mapping import Directory
 from kvref.engine.operations import (
     Commit,
     DeadlockError,
@@ -30,16 +31,12 @@ from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.words import Words
 from kvref.engine.session import Session
 from kvref.errors import StoreError
-from kvref.protocol.commands import Right
-from kvref.protocol.fast_path import PlainLines
+from kvref.protocol import commands as c
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
 from kvref.server.commits import SETTLED, Commits
-from kvref.server.executors.mysql.batching import Batching, dedicated_connections
 from kvref.server.executors.mysql.command import Command, Planners, Transaction
-from kvref.server.executors.mysql.fast_path import MySQLFastPath
-from kvref.server.executors.mysql.plain_commands import Origin
-from kvref.server.executors.mysql.planned import APART, MySQLScheduler, takes_plans
+from kvref.server.executors.mysql.planned import MySQLScheduler, connections_of_groups
 from kvref.server.executors.mysql.pool import DedicatedConnection, Pool, RowCounts
 from kvref.server.executors.mysql.reads import without_deleted
 from kvref.server.planner import Planner
@@ -72,32 +69,28 @@ class MySQLExecutor:
     Args:
         store: where rows live.
         isolation: who sees what; a later change of the level counts from the next transaction.
-        plans: text commands are planned, see `Planner`.
+
+    Attributes:
+        plans: see `Executor`.
 
     Raises:
         ConfigError: too few connections for batches, or for the row cache.
     """
 
-    def __init__(self, store: MySQLStore, isolation: Isolation, *, plans: bool = False) -> None:
+    def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         self.store = store
         self._isolation = isolation
         self._loop = asyncio.get_running_loop()
-        together = dedicated_connections(store, isolation)
-        planned = plans and bool(together) and takes_plans(store, isolation)
-        self._pool = Pool(store, isolation, together + (APART if planned else 0))
+        together = connections_of_groups(store, isolation)
+        self._pool = Pool(store, isolation, together)
         self._transactions: dict[Transaction, None] = {}  # in the order in which they began
         self._running: set[asyncio.Task[None]] = set()
         self._looked = self._loop.time()
         self._looking: asyncio.Task[None] | None = None
         self._counts = RowCounts(self._pool)
         self._checker = self._connect()
-        self._batching = Batching(store, isolation, self._connect, self) if together else None
-        self._plain = None if isolation.batches else self._batching  # of plain commands, which begin no transaction
-        self._fast_paths: dict[tuple[Mapping, Right, bool, bool], MySQLFastPath] = {}
-        self.plans = planned
-        self._planned: MySQLScheduler | None = None
-        if planned and self._batching is not None:
-            self._planned = MySQLScheduler(self, store, isolation, self._connect, self._batching)
+        self.plans = bool(together)
+        self._planned = MySQLScheduler(self, store, isolation, self._connect) if together else None
         self._works: dict[PlainTable, Work[MySQLRows]] = {}
         self._planners: Planners = {}
         if not isolation.row_locks:
@@ -134,28 +127,18 @@ class MySQLExecutor:
         command = Command(begin, done, transaction)
         if not self._needs_database(command, waits=command.start()):
             return command.reply
-        self._go_on(command, stale=not up_to_date and not isinstance(command.operation, ports.CountRows))
+        self.alone(command, stale=not up_to_date and not isinstance(command.operation, ports.CountRows))
         return None
 
     def commits_of(self, transaction: Transaction) -> Commits:  # noqa: ARG002 - see `Executor`
         """Return none: a reply is given after the commit that it waits for."""
         return SETTLED
 
-    def fast_path(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> MySQLFastPath | None:
-        """See `Executor`."""
-        mapping = None if self._plain is None else ordinary_mapping(session)
-        if mapping is None or self._plain is None:
-            return None
-        kind = mapping, session.access.rights, session.bound, transaction.primary_only
-        found = self._fast_paths.get(kind)
-        if found is None or not found.live:
-            self._fast_paths = {each: path for each, path in self._fast_paths.items() if path.live}
-            origin = Origin(PlainVerbs(session, mapping), primary_only=transaction.primary_only)
-            found = self._fast_paths[kind] = MySQLFastPath(origin, PlainLines(wire_rules), self._plain)
-        return found if transaction.last_write is None else found.of(transaction.last_write)
+    def fast_path(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> None:
+        """Return None: commands are planned."""
 
     def up_to_date(self, now: float) -> bool:
-        """See `Runner`."""
+        """Return whether the tables have been looked at shortly before some loop time, as planned commands need it."""
         since = now - self._looked
         if LOOK_EVERY < since <= PAUSE and self._looking is None:
             self._looking = self.start(self._look_behind())
@@ -169,14 +152,6 @@ class MySQLExecutor:
         """See `Runner`."""
         self.start(self._carry_out(command, stale))
 
-    def advance(self, command: Command, answer: object) -> None:
-        """See `Runner`."""
-        self._resume(command, waits=command.send(answer))
-
-    def stop(self, command: Command, error: Exception) -> None:
-        """See `Runner`."""
-        self._resume(command, waits=command.throw(error))
-
     def reply(self, command: Command) -> None:
         """See `Runner`; what fails behind it is that connection's and not that of the others."""
         self._loop.call_soon(command.done, command.reply)
@@ -188,17 +163,6 @@ class MySQLExecutor:
         task.add_done_callback(self._running.discard)
         return task
 
-    def _resume(self, command: Command, *, waits: bool) -> None:
-        if self._needs_database(command, waits=waits):
-            self._go_on(command, stale=False)
-        else:
-            self.reply(command)
-
-    def _go_on(self, command: Command, *, stale: bool) -> None:
-        """Continue a command with its operation; `stale`: check the tables and restart it first."""
-        if stale or self._batching is None or not self._batching.takes(command):
-            self.alone(command, stale=stale)
-
     def _needs_database(self, command: Command, *, waits: bool) -> bool:
         """Complete operations that need no database; return whether the command waits for another one."""
         while waits and self._does_nothing(command):
@@ -208,7 +172,7 @@ class MySQLExecutor:
     def planner(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> Planner | None:
         """See `Executor`."""
         mapping = None if self._planned is None else ordinary_mapping(session)
-        if mapping is None:
+        if mapping is None or (self._isolation.batches and not self._reads_alone(transaction, session)):
             return None
         table = self.store.plain(self.store.alike(mapping))
         kind = table, session.access.rights, session.bound
@@ -220,6 +184,10 @@ class MySQLExecutor:
             planners[kind] = self._planner_of(table, session, wire_rules, transaction)
         found = planners[kind]
         return found if found is not None and found.live else None
+
+    def _reads_alone(self, transaction: Transaction, session: Session) -> bool:
+        """Return whether a get that comes next belongs to no batch, and may show rows of the row cache."""
+        return self._isolation.reads_committed and not transaction.open and session.batch.reads_alone
 
     def _planner_of(
         self, table: PlainTable, session: Session, wire_rules: WireRules, transaction: Transaction
@@ -235,7 +203,8 @@ class MySQLExecutor:
             if self._planned.caching is not None and self.store.row_cache is not None:
                 rows.keep(self.store.row_cache, self._planned.caching.may_show)
             work = self._works[table] = Work(bound, rows)
-        return Planner(work, Words(session), self._planned.of(transaction), wire_rules, self.up_to_date)
+        words = Words(session, c.Get if self._isolation.batches else object)
+        return Planner(work, words, self._planned.of(transaction), wire_rules, self.up_to_date)
 
     def end(self, transaction: Transaction) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
@@ -259,8 +228,6 @@ class MySQLExecutor:
         """Wait for running commands, commit open transactions, then close the connections."""
         while self._running:
             await asyncio.wait(self._running)
-        if self._batching is not None:
-            await self._batching.close()
         if self._planned is not None:
             await self._planned.close()
         await self._checker.close()

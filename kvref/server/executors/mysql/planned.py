@@ -16,44 +16,74 @@ from itertools import chain
 from typing import Any, Final, cast
 
 from kvref.engine.dispatch import execute
+from kvref.engine.mapping import Mapping as TableMapping
 from kvref.engine.operations import LockWaitError
 from kvref.engine.plans import record
 from kvref.engine.plans.plan import CachedRow, Plan
 from kvref.engine.values import RefusedError
-from kvref.errors import KvrefError
+from kvref.errors import ConfigError, KvrefError
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Reply, ServerError
-from kvref.server.executors.mysql.batching import MAX_BYTES, MIN_CONNECTIONS, WIDER, Batching, Queued
-from kvref.server.executors.mysql.cached_reads import read_parts
+from kvref.server.executors.mysql.cached_reads import CachingReader, read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction
 from kvref.server.executors.mysql.pool import DedicatedConnection
-from kvref.server.executors.mysql.writes import UNDONE
+from kvref.server.executors.mysql.queued import Queued
+from kvref.server.executors.mysql.replica_reads import CurrentSecondary
 from kvref.server.groups import halves, may_begin, refused
 from kvref.server.planners.base import PlanQueue
 from kvref.server.scheduler import TurnOfPlans
 from kvref.server.slots import Replies, Slots
 from kvref.server.work import Work
+from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import write_batch
+from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError, LostError
-from kvref.storage.mysql.plans import Found, MySQLRows, Operation
+from kvref.storage.mysql.plans import Found, MySQLRows
 from kvref.storage.mysql.store import MySQLStore
+from kvref.storage.mysql.write_batch import Operation
 from kvref.storage.plans import bytes_of_row
 
 _log = logging.getLogger("kvref.server")
 
 # Turns of a group: commands of one row are carried out one after another, each reads what the one before has left.
 MAX_TURNS: Final = 16
-APART: Final = 2  # connections to the database
+MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
+MIN_TOGETHER: Final = 2
+MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
+# Rows that are kept need no statement: so many times as many gets may be answered together.
+WIDER: Final = 8
+_BYTES_OF_KEY: Final = 1024  # in a statement
+# Seconds for which the commands of a table run one by one after a session had locked the whole table: in a group they
+# would block commands for other tables.
+AVOIDED: Final = 5.0
+UNDONE: Final = "the common transaction is undone"
 
 
-def takes_plans(store: MySQLStore, isolation: Isolation) -> bool:
-    """Return whether commands over a store may be planned: there are connections for groups.
+def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
+    """Return how many connections carry out groups: one reads, another one writes; 0: each command runs alone.
 
-    With batches, each client has a transaction of its own.
+    With batches, each client writes in its own transaction, and gets outside of it form groups only for the row cache.
+
+    Raises:
+        ConfigError: too few connections for the row cache, or for secondaries.
     """
-    return store.login.most(batches=False) >= MIN_CONNECTIONS + APART and not isolation.batches
+    login, cached = store.login, store.row_cache is not None
+    few = login.most(batches=isolation.batches) < MIN_CONNECTIONS or login.together < MIN_TOGETHER
+    if login.reads != PRIMARY and isolation.batches:
+        raise ConfigError(
+            f"store {login.text}: reads={login.reads} needs daemon_memcached_r_batch_size=1 and"
+            " daemon_memcached_w_batch_size=1, because batches are transactions on the primary"
+        )
+    if few and (cached or login.reads != PRIMARY):
+        what = "the row cache" if cached else f"reads={login.reads}"
+        raise ConfigError(
+            f"store {login.text}: {what} needs connections={MIN_CONNECTIONS} and coalesce={MIN_TOGETHER} or more"
+        )
+    if few:
+        return 0
+    return int(cached) if isolation.batches else 2
 
 
 class _Line:
@@ -148,7 +178,6 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         store: of the rows.
         isolation: in force.
         connect: returns a connection for groups.
-        batching: of the commands that are not planned: both use the row cache and the secondaries.
 
     Attributes:
         caching: reads and keeps rows, None without a row cache.
@@ -160,24 +189,32 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         store: MySQLStore,
         isolation: Isolation,
         connect: Callable[[], DedicatedConnection],
-        batching: Batching,
     ) -> None:
         self._runner = runner
         self._isolation = isolation
         self._together = store.login.together
         super().__init__()
         self._reading, self._writing = connect(), connect()
-        self.caching = batching.caching(self._reading)
+        self.caching: CachingReader | None = None
+        if store.row_cache is not None:
+            follower = Follower(store.login, store.row_cache)
+            self.caching = CachingReader(
+                store, self._reading, isolation, store.row_cache, follower, self._rows_of_statement
+            )
         self._reads = Queued(self._read, self._reads_width, runner, self.run)
         self._writes = Queued(self._write, self._width, runner, self.run)
-        self._batching = batching
-        self._replica = batching.secondary
+        self._replica = None if store.login.reads == PRIMARY else CurrentSecondary(store)
         self._from_secondary = None if self._replica is None else Queued(self._read_secondary, self._width, runner)
+        self._avoided: dict[str, float] = {}  # until when (loop time), by table
         self._lines: dict[int, _Line] = {}  # by the identity of the slots of a connection
         self._parts: dict[Replies, tuple[Slots, list[int]]] = {}
 
     async def close(self) -> None:
         """Close the connections; nothing may run."""
+        if self.caching is not None:
+            await self.caching.close()
+        if self._replica is not None:
+            await self._replica.secondary.close()
         await self._reading.close()
         await self._writing.close()
 
@@ -218,7 +255,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         queue = self._writes if run.writes else self._reads
         if not run.writes and self._from_secondary is not None and self._may_be_late(run):
             queue = self._from_secondary
-        queue.add(run.work, run, len(run.words))  # type: ignore[arg-type]
+        queue.add(run.work, run, len(run.words))
 
     def _may_be_late(self, run: _Run) -> bool:
         """Return whether a secondary may answer gets: they have no cas numbers, and wait for no lock."""
@@ -261,7 +298,17 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
 
     def _width(self, work: Work[MySQLRows]) -> int:
         """Return how many keys of a mapping one statement may have."""
-        return max(1, min(self._together, MAX_BYTES // bytes_of_row(work.rows.mapping)))
+        return self._rows_of_statement(work.rows.mapping)
+
+    def _rows_of_statement(self, mapping: TableMapping) -> int:
+        """Return how many rows of a mapping one statement may read, so that neither it nor its answer is too large."""
+        width = min(self._together, MAX_BYTES // bytes_of_row(mapping))
+        longest = self._reading.longest or self._writing.longest
+        return max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))
+
+    def _avoids(self, mapping: TableMapping) -> bool:
+        """Return whether the commands of a table are carried out one by one just now."""
+        return bool(self._avoided) and self._avoided.get(mapping.source, 0) > self._loop.time()
 
     def _reads_width(self, work: Work[MySQLRows]) -> int:
         """Return how many keys of a mapping gets may be answered for at once: kept rows need no statement."""
@@ -313,14 +360,14 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             on_time = []
         for run in runs:
             if run not in on_time:
-                self._reads.add(run.work, run, len(run.words))  # type: ignore[arg-type]
+                self._reads.add(run.work, run, len(run.words))
         if on_time:
             counts.gets += sum([len(run.words) for run in on_time])
             self._answer_gets(work, on_time, rows, busy)
 
     async def _rows_of(self, work: Work[MySQLRows], words: list[bytes]) -> tuple[Mapping[bytes, CachedRow], Set[bytes]]:
         if self.caching is not None:
-            return await self.caching.planned(work.rows, words)
+            return await self.caching.read(work.rows, words)
         found: tuple[Mapping[bytes, CachedRow], Set[bytes]] = await self._reading.call(
             read_parts, work.rows, words, self._width(work)
         )
@@ -388,13 +435,13 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             return
         self._leave(group.left)
         if group.rest:
-            self._writes.queue.put_back(work, _again(group.rest))  # type: ignore[arg-type]
+            self._writes.queue.put_back(work, _again(group.rest))
 
     def _without_blocked(self, runs: list[_Run]) -> list[_Run]:
         """Return commands but those that run alone, as an earlier one of their connection, or all of a locked table."""
         kept: list[_Run] = []
         for run in runs:
-            if run.line.alone or self._batching.avoids(run.work.rows.mapping):
+            if run.line.alone or self._avoids(run.work.rows.mapping):
                 self._leave(_tasks(run))
             else:
                 kept.append(run)
@@ -413,7 +460,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             self._hang(tasks, error)
             return
         if isinstance(error, LockWaitError):  # a session has locked the whole table
-            self._batching.avoid(work.rows.mapping)
+            self._avoided[work.rows.mapping.source] = self._loop.time() + AVOIDED
             self._leave(tasks)
             return
         if not work.rows.live or isinstance(error, LostError) or len(tasks) == 1:

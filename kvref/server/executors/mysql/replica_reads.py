@@ -1,7 +1,7 @@
-"""Plain gets answered by a secondary of a replication group; the primary answers what it cannot.
+"""A secondary of a replication group that answers gets; the primary answers what it cannot.
 
-A client's connection has one command at a time: none of it is written while its get waits here. Nothing here waits for
-a connection to be opened, and a secondary whose answer is an error or comes late is left, so that it delays few gets.
+No command of a connection is written while its gets wait for the secondary. Nothing here waits for a connection to be
+opened, and a secondary whose answer is an error or comes late is left, so that it delays few gets.
 """
 
 from __future__ import annotations
@@ -12,23 +12,15 @@ import math
 from collections.abc import Callable, Set
 from typing import Any, Final
 
-from kvref.engine.mapping import Mapping
 from kvref.errors import KvrefError
 from kvref.log_throttle import LogThrottle
-from kvref.server.executors.mysql.batch_queue import Fallback
-from kvref.server.executors.mysql.command import Command
-from kvref.server.executors.mysql.plain_commands import PlainGet, PlainLone, PlainRead, PlainReads
 from kvref.server.executors.mysql.pool import Threads
-from kvref.server.executors.mysql.reads import ReadBatcher, SQLReader
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError
-from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.replicas import LastWrite, Replicas, has_executed
 from kvref.storage.mysql.store import MySQLStore
 
 _log = logging.getLogger("kvref.server")
-
-Get = Command | PlainGet | PlainLone | PlainRead | PlainReads
 
 PAUSE: Final = 1.0  # seconds between two attempts to open a connection, and between two checks of an open one
 # Seconds for which no get waits for a secondary that was late: a get whose write it may lack goes to the primary.
@@ -137,65 +129,3 @@ class CurrentSecondary:
             else:
                 self._behind_until = self._loop.time() + BEHIND
         return late
-
-
-class ReplicaReads:
-    """Answers plain gets from a secondary, or queues them for the primary.
-
-    Args:
-        store: the store of the rows, with reads=replica or reads=session.
-        current: answers them; it ends with this.
-        fallback: continues commands.
-        to_primary: queues a get for the primary.
-    """
-
-    def __init__(
-        self,
-        store: MySQLStore,
-        current: CurrentSecondary,
-        fallback: Fallback,
-        to_primary: Callable[[Mapping | PlainTable, Get], None],
-    ) -> None:
-        self._to_primary = to_primary
-        self._current = current
-        self._counts, self._secondary = self._current.counts, self._current.secondary
-        self._batcher = ReadBatcher(store, SQLReader(store, self._secondary), fallback)
-
-    async def carry_out(self, about: Mapping | PlainTable, gets: list[Any]) -> None:
-        """Answer gets of one mapping, at least one, or queue them for the primary."""
-        if isinstance(about, PlainTable) and not about.version.live:
-            await self._batcher.carry_out(about, gets)
-            return
-        if not self._secondary.ready:
-            self._counts.unavailable += self._give_back(about, gets)
-            return
-        waiting = gets
-        try:
-            gets = await self._without_late(about, gets)
-            waiting = gets
-            if not gets:
-                return
-            found = await self._batcher.read(about, gets)
-        except Exception:  # noqa: BLE001 - logged; the primary has an answer, or an error of its own
-            self._counts.unavailable += self._give_back(about, waiting)
-            return
-        self._counts.gets += sum([each.weight for each in gets])
-        self._batcher.answer(about, gets, found)
-
-    async def close(self) -> None:
-        """Close the connection; no get may wait."""
-        await self._secondary.close()
-
-    async def _without_late(self, about: Mapping | PlainTable, gets: list[Get]) -> list[Get]:
-        """Return the gets whose connections' last writes the secondary has executed; the primary gets the others."""
-        late = await self._current.late({each.last_write for each in gets if each.last_write is not None})
-        if not late:
-            return gets
-        self._counts.behind += self._give_back(about, [each for each in gets if each.last_write in late])
-        return [each for each in gets if each.last_write not in late]
-
-    def _give_back(self, about: Mapping | PlainTable, gets: list[Get]) -> int:
-        """Queue gets for the primary and return how many keys they have."""
-        for each in gets:
-            self._to_primary(about, each)
-        return sum([each.weight for each in gets])

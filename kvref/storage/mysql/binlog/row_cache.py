@@ -17,26 +17,21 @@ from functools import reduce
 from operator import or_
 from typing import Final
 
-from kvref.engine.operations import Row
 from kvref.engine.plans.plan import EXPIRY, FLAGS, HIT, MAX_KEPT, VALUES, CachedRow
 from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.local_log import LocalLog, Mark
 from kvref.storage.mysql.binlog.positions import LogEnd, Point, Position, Settled
-from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
 _log = logging.getLogger("kvref.storage")
 
 _OPTIONS: Final = {OPTIONS_TABLE: KeyTypes.NONE}
-# A row as a SELECT returns it, as the engine or a plan has it, or what a get replies.
-Kept = Cells | Row | bytes | CachedRow
 
-# Bytes in addition to key and cells: a list, a bytes object and a slot of it for each cell, and a slot in a dict.
-OVERHEAD: Final = 33 + 56 + 100
+# Bytes in addition to key, reply and cells: two tuples, a bytes object for the key, and a slot in a dict.
+OVERHEAD: Final = 33 + 56 + 100 + 80 + 56
 OVERHEAD_OF_CELL: Final = 33 + 8
-OVERHEAD_OF_ROW: Final = 80 + 56  # a Row has slots and a tuple of values
 MAX_RECENT: Final = 256  # transactions of which it is not known yet whether readers see them
 
 
@@ -58,7 +53,7 @@ class CachedTable:
     def __init__(self, table: Table, types: KeyTypes) -> None:
         self.table = table
         self.types = types
-        self.rows: dict[Spelling, Kept] = {}
+        self.rows: dict[Spelling, CachedRow] = {}
         self.refusal: str | None = None
         self.staleness = 0.0
         self.live = True
@@ -239,7 +234,7 @@ class RowCache:
                 _log.warning("rows of %s.%s are not cached: %s", *cached.table, terms.refusal)
             cached.refusal, cached.staleness = terms.refusal, terms.staleness
 
-    def keep(self, cached: CachedTable, rows: Mapping[Spelling, Kept], executed: Position) -> None:
+    def keep(self, cached: CachedTable, rows: Mapping[Spelling, CachedRow], executed: Position) -> None:
         """Keep rows that were read, those that no change has overtaken.
 
         Args:
@@ -286,7 +281,7 @@ class RowCache:
         self._recent.clear()
         self._floor = None if self.applied is None else self.applied.copy()
 
-    def _put(self, cached: CachedTable, word: Spelling, row: Kept) -> None:
+    def _put(self, cached: CachedTable, word: Spelling, row: CachedRow) -> None:
         size = _size(word, row)
         if size > min(self.limit, MAX_KEPT):
             return
@@ -317,18 +312,8 @@ class RowCache:
                 future.set_result(None)
 
 
-def _size(word: Spelling, row: Kept) -> int:
-    if isinstance(row, bytes):
-        cells: Iterable[object] = (row,)
-        size = OVERHEAD
-    elif isinstance(row, Row):
-        cells = (row.key, *row.values, row.flags, row.cas, row.expiry)
-        size = OVERHEAD + OVERHEAD_OF_ROW
-    elif isinstance(row, tuple):
-        cells = (row[HIT], *(row[VALUES] or ()), *row[FLAGS : EXPIRY + 1])
-        size = OVERHEAD + OVERHEAD_OF_ROW
-    else:
-        cells, size = row, OVERHEAD
+def _size(word: Spelling, row: CachedRow) -> int:
+    cells = row[HIT], *(row[VALUES] or ()), *row[FLAGS : EXPIRY + 1]
     # A text may take four bytes for each character.
     content = sum(
         [
@@ -337,4 +322,4 @@ def _size(word: Spelling, row: Kept) -> int:
             if each is not None
         ]
     )
-    return (len(word) if isinstance(word, bytes) else 0) + content + size
+    return (len(word) if isinstance(word, bytes) else 0) + content + OVERHEAD
