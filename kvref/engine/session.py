@@ -306,9 +306,7 @@ class Session:
     @property
     def plain_mapping(self) -> Mapping | None:
         """Return the mapping in force, None where it takes more than a look to tell, or a word may mean more."""
-        if not self._started or self.stuck:
-            return None
-        return self.in_force
+        return None if self.stuck else self.in_force
 
     def resolve(self, word: bytes, *, switches: bool) -> Generator[Operation, Any, tuple[Mapping, bytes] | Status]:
         """Find the mapping and the key a word names, switching where the verb does.

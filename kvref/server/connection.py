@@ -281,6 +281,8 @@ class Connection:
         if self._slots.open and self._slots.full:
             return data
         taken, stop = planner.take(data, self._slots, self._times)
+        if taken:
+            self._session.start()
         if stop is Stop.END:
             return b""
         rest = data[taken:]

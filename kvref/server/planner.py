@@ -51,8 +51,8 @@ _NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most 
 
 # What takes the path of the parser: it waits until all planned commands of the connection are answered.
 NOT_PLANNED: Final = {
-    "store": "over MySQL and MariaDB: fewer than four connections (`connections`), of which two are for groups, coalesce"
-    " below 2, and keys whose collation only the server knows",
+    "store": "over MySQL and MariaDB: fewer than four connections (`connections`), of which two are for groups, or"
+    " `coalesce` below 2; and keys whose collation only the server knows",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1; with the row cache of MySQL and"
     " MariaDB, gets outside a batch are planned",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
