@@ -24,8 +24,8 @@ from kvref.errors import StoreError
 from kvref.profiles import Profile
 from kvref.storage.memory import MemoryStore
 from kvref.storage.mysql.errors import DuplicateError, HangError
-from kvref.storage.mysql.fast_path import PlainTable
 from kvref.storage.mysql.login import parse
+from kvref.storage.mysql.mapped_table import MappedTable
 from kvref.storage.mysql.statements import NO_WAIT, SKIP_LOCKED
 from kvref.storage.mysql.store import MySQLStore
 from kvref_testbed.simulation.loop import SimulatedLoop
@@ -367,7 +367,7 @@ class Rows:
         return _write(self._session, rows, inserts=inserts) == len(writes)
 
     def ask(self, mapping: Mapping, sql: str) -> list[tuple[bytes | None, ...]]:
-        """Return the rows of a SELECT of a `PlainTable`, as the server writes them."""
+        """Return the rows of a SELECT of a `MappedTable`, as the server writes them."""
         lock = next((each for each in (SKIP_LOCKED, NO_WAIT) if sql.endswith(each)), "")
         found = self.look_up_all(mapping, [key for key in KEYS if key in sql.split()], lock)
         cells = [(row.key, *row.values, row.flags, row.cas, row.expiry) for row in found]
@@ -398,9 +398,9 @@ def _remove(session: Session, keys: Sequence[str]) -> int:
     return len(found)
 
 
-class _PlainTable(PlainTable):
+class _MappedTable(MappedTable):
     def among(self, words: Iterable[bytes]) -> str:
-        """See `PlainTable`."""
+        """See `MappedTable`."""
         return f" {b' '.join(words).decode()}"
 
 
@@ -427,8 +427,8 @@ class SimulatedStore(MySQLStore):
         mapping.cas = replace(mapping.cas, codec=None)
         return self.adopt(directory)
 
-    def _plain(self, mapping: Mapping) -> PlainTable:
+    def _mapped_table(self, mapping: Mapping) -> MappedTable:
         sql = self.statements(mapping)
-        table = _PlainTable(mapping, sql, self.identities(mapping), self._version)
+        table = _MappedTable(mapping, sql, self.identities(mapping), self._version)
         table.select = ""
         return table

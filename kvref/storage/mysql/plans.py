@@ -23,7 +23,7 @@ from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.cached_rows import CachedRows
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, RowLockedError
-from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.mapped_table import MappedTable
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.row_identity import RowIdentities, Spelling
 from kvref.storage.mysql.statements import (
@@ -80,7 +80,7 @@ class MySQLRows:
     missing: Set[bytes]
 
     def __init__(
-        self, bound: Bound, table: PlainTable, identities: RowIdentities, isolation: Isolation, directory: Directory
+        self, bound: Bound, table: MappedTable, identities: RowIdentities, isolation: Isolation, directory: Directory
     ) -> None:
         self.missing = set()
         self.kept: CachedRows | None = None

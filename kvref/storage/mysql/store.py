@@ -20,8 +20,8 @@ from kvref.storage.mysql.binlog.follower import refusal
 from kvref.storage.mysql.binlog.row_cache import RowCache
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.database import Database
-from kvref.storage.mysql.fast_path import PlainTable, Version
 from kvref.storage.mysql.login import Login
+from kvref.storage.mysql.mapped_table import MappedTable, Version
 from kvref.storage.mysql.replicas import ReplicaCounts, require_group
 from kvref.storage.mysql.row_identity import RowIdentities
 from kvref.storage.mysql.schema import KnownTables
@@ -46,7 +46,7 @@ class MySQLStore(Database):
         self.reads = frozenset(READS[: READS.index(login.reads) + 1])
         self.problems: list[str] = []
         self.identities = PerMapping(RowIdentities)
-        self.plain = PerMapping(self._plain)
+        self.tables = PerMapping(self._mapped_table)
         self._version = Version()
         self.alike = PerMapping(self._first_alike)
         self._alike: dict[tuple[object, ...], Mapping] = {}
@@ -167,14 +167,14 @@ class MySQLStore(Database):
         self.identities.clear()
         self.alike.clear()
         if changed or len(self._alike) > MAX_STATEMENTS:
-            self.plain.clear()
+            self.tables.clear()
             self._version.live = False
             self._version = Version()
             self._alike.clear()
 
-    def _plain(self, mapping: Mapping) -> PlainTable:
+    def _mapped_table(self, mapping: Mapping) -> MappedTable:
         sql, identities = self.statements(mapping), self.identities(mapping)
-        return PlainTable(mapping, sql, identities, self._version)
+        return MappedTable(mapping, sql, identities, self._version)
 
     def _first_alike(self, mapping: Mapping) -> Mapping:
         """Return the first mapping that differs from this one in nothing."""

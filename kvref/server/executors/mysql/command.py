@@ -16,11 +16,11 @@ from kvref.server.executors.mysql.pool import Pool
 from kvref.server.planner import Planner
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import CycleError, LostError
-from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.mapped_table import MappedTable
 from kvref.storage.mysql.replicas import LastWrite
 
 # By table, rights, and whether the connection is bound to a mapping; None: its commands are not planned.
-Planners = dict[tuple[PlainTable, Right, bool], Planner | None]
+Planners = dict[tuple[MappedTable, Right, bool], Planner | None]
 
 
 @dataclass(slots=True, eq=False)

@@ -45,7 +45,7 @@ from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, CycleError, LostError
-from kvref.storage.mysql.fast_path import PlainTable
+from kvref.storage.mysql.mapped_table import MappedTable
 from kvref.storage.mysql.plans import MySQLRows, unplanned
 from kvref.storage.mysql.replicas import LastWrite
 from kvref.storage.mysql.store import MySQLStore
@@ -91,7 +91,7 @@ class MySQLExecutor:
         self._checker = self._connect()
         self.plans = bool(together)
         self._planned = MySQLScheduler(self, store, isolation, self._connect) if together else None
-        self._works: dict[PlainTable, Work[MySQLRows]] = {}
+        self._works: dict[MappedTable, Work[MySQLRows]] = {}
         self._planners: Planners = {}
         if not isolation.row_locks:
             _log.warning(
@@ -174,7 +174,7 @@ class MySQLExecutor:
         mapping = None if self._planned is None else ordinary_mapping(session)
         if mapping is None or (self._isolation.batches and not self._reads_alone(transaction, session)):
             return None
-        table = self.store.plain(self.store.alike(mapping))
+        table = self.store.tables(self.store.alike(mapping))
         kind = table, session.access.rights, session.bound
         # If secondaries answer gets, what each connection has written last decides which of them may.
         planners = self._planners if self.store.login.reads == PRIMARY else transaction.planners
@@ -190,7 +190,7 @@ class MySQLExecutor:
         return self._isolation.reads_committed and not transaction.open and session.batch.reads_alone
 
     def _planner_of(
-        self, table: PlainTable, session: Session, wire_rules: WireRules, transaction: Transaction
+        self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction
     ) -> Planner | None:
         identities = self.store.identities(table.mapping)
         if self._planned is None or unplanned(table.mapping, identities):

@@ -22,7 +22,7 @@ class Version:
         self.live = True
 
 
-class PlainTable:
+class MappedTable:
     """The table of one mapping, as it is now.
 
     A plain word is ASCII and short enough for the key column, so that it is the key as SQL has it.
