@@ -15,15 +15,19 @@ from kvref.server.executors import executor_for
 from kvref.server.executors.base import Executor
 
 
-def _without_plans(*arguments: Any, **options: Any) -> Executor:
-    executor = executor_for(*arguments, **options)
-    executor.plans = False
+def without_plans(executor: Executor) -> Executor:
+    """Return an executor, from now on without planners."""
+    vars(executor)["planner"] = lambda *_: None
     return executor
+
+
+def _executor_without_plans(*arguments: Any, **options: Any) -> Executor:
+    return without_plans(executor_for(*arguments, **options))
 
 
 def plan_nothing() -> None:
     """Let the servers of this process plan no command."""
-    vars(server)[executor_for.__name__] = _without_plans
+    vars(server)[executor_for.__name__] = _executor_without_plans
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from kvref.protocol import commands as c
 from kvref.protocol import numbers
-from kvref.protocol.fast_path import END
 from kvref.protocol.grammar import BAD_FORMAT, ERROR, Parsed
+from kvref.protocol.hits import END
 from kvref.protocol.replies import Keys
 from kvref.protocol.rules import WireRules
 

@@ -11,8 +11,8 @@ from typing import Final, assert_never
 from kvref.protocol import command_table, crawler, foreign, meta
 from kvref.protocol import commands as c
 from kvref.protocol import replies as r
-from kvref.protocol.fast_path import END, numbered, shown
 from kvref.protocol.grammar import BAD_FORMAT, ERROR, TOO_LARGE, Block, Discard, Parsed, length_read, refused
+from kvref.protocol.hits import END, numbered, shown
 from kvref.protocol.input_buffer import Input
 from kvref.protocol.rules import WireRules
 

@@ -20,7 +20,7 @@ from kvref.engine.plans.verbs import Verbs
 from kvref.engine.plans.words import Words
 from kvref.protocol import commands as c
 from kvref.protocol.command_table import TIMED_VERBS, text_form
-from kvref.protocol.fast_path import END, renamed
+from kvref.protocol.hits import END, renamed
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.server.planners.base import (
     INCOMPLETE,

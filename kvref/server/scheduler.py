@@ -20,7 +20,7 @@ from kvref.engine.plans import record
 from kvref.engine.plans.plan import HIT, ROWID, CachedRow, Plan, Renewal
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
-from kvref.protocol.fast_path import renamed
+from kvref.protocol.hits import renamed
 from kvref.protocol.replies import ServerError
 from kvref.server.commits import Commits
 from kvref.server.groups import halves, may_begin, refused, reject

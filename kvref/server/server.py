@@ -23,7 +23,6 @@ from kvref.engine.shared_state import Crawler, Marks, VBuckets, Verbosity
 from kvref.engine.stats import EVICTS
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
-from kvref.protocol.plain_frames import PlainFrames
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.server.access_timer import AccessTimer
 from kvref.server.background_commit import IdleCommit, Rule
@@ -33,7 +32,6 @@ from kvref.server.connection_limit import Descriptors, connection_limit, log_con
 from kvref.server.connection_rows import Shown, State, rows_of
 from kvref.server.executors import executor_for
 from kvref.server.executors.base import Executor
-from kvref.server.executors.loop_turn import LoopTurn
 from kvref.server.expired_rows import ExpiredRows
 from kvref.server.listeners.listener import (
     Listener,
@@ -104,8 +102,6 @@ UVLOOP: Final = f"uvloop {version('uvloop')}"
 IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
 ARRIVED: Final = 0.02  # seconds in which the loop reads what came before the signal
 DRAIN_SECONDS: Final = 5.0
-PLAN: Final = "plan"  # text commands are planned, where `Executor.planner` covers them
-OLD: Final = "old"
 REFUSED_VALUES_PAUSE: Final = 60.0  # seconds between two warnings of values that their columns refuse
 # Each connection that a key switches is logged once; clients that connect for each command do not fill the log.
 SWITCHES_PAUSE: Final = 1.0  # seconds
@@ -115,18 +111,6 @@ SWITCHES_BURST: Final = 20
 def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
     """Return how long a write waits for another writer, in seconds."""
     return settings["innodb_lock_wait_timeout"] if profile["lock.wait"] == "setting" else IMPATIENT
-
-
-def path_in_force() -> str:
-    """Return the path of commands that the environment variable KVREF_PATH names: `plan` or `old`, the default.
-
-    Raises:
-        ConfigError: it names another one.
-    """
-    path = os.environ.get("KVREF_PATH", OLD)
-    if path not in (PLAN, OLD):
-        raise ConfigError(f"KVREF_PATH={path!r}: write {PLAN} or {OLD}")
-    return path
 
 
 def log_stop(number: int, *, again: bool) -> None:
@@ -166,7 +150,6 @@ class Server:
         self.served = Served(profile, store.dsn)
         self.profile = profile
         self.alone = scope.alone
-        self.plans = path_in_force() == PLAN
         self.pass_on: PassOn | None = None
         self.listeners = listeners
         self._read_settings = read_settings
@@ -184,7 +167,6 @@ class Server:
         self.switches = ClientWarnings(SWITCHES_PAUSE, SWITCHES_BURST, logging.INFO)
         self.descriptors = Descriptors()
         self.handshakes = Handshakes(self.foreign)
-        self.loop_turn = LoopTurn(lambda: len(self.connections))
         self.turns = Turns()
         numbers = scope.cas_numbers(store)
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
@@ -198,7 +180,6 @@ class Server:
         refuse_shared_cache(listeners, self.shared.directory)
         refuse_reads(listeners, store)
         self.wire_rules = self._grammar()
-        self.plain_frames = PlainFrames(self.wire_rules)
         self._bound()
         self.executor: Executor
         self.hurried = False  # the drain waits for no client
@@ -250,7 +231,7 @@ class Server:
         if self.settings["row_cache_binlog"]:
             self._follow_binary_log()
         wait = lock_wait(self.profile, self.settings)
-        self.executor = executor_for(self.store, self.isolation, wait, plans=self.plans)
+        self.executor = executor_for(self.store, self.isolation, wait)
         self.store.when_committed = self.tally.committed
         self.tally.begin()
 
@@ -372,7 +353,6 @@ class Server:
         self.isolation.level = self.settings["innodb_api_trx_level"]
         self.shared.cache.restart(int(time.time()))
         self.wire_rules = self._grammar()
-        self.plain_frames = PlainFrames(self.wire_rules)
         self._bound(keeps_rows=before == (self.settings, directory.options))
 
     def _grammar(self) -> WireRules:

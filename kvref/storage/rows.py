@@ -6,11 +6,9 @@ from collections.abc import Callable, Collection
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
-from kvref.engine.mapping import Column, Kind, Mapping
+from kvref.engine.mapping import Column, Mapping
 from kvref.engine.operations import Cell, ListedRow, Row
 from kvref.engine.values import to_number
-from kvref.protocol.fast_path import MAX_FLAGS
-from kvref.storage.config.codecs import LARGEST_INTEGER, UNSIGNED
 
 EXACT: Final = 1000  # rows that are counted one by one: less than a millisecond
 
@@ -102,33 +100,3 @@ def listed_row(mapping: Mapping, cells: tuple[Cell, ...], size: int) -> ListedRo
     options = iter(numbers)
     expiry, cas = (None if column is None else _number(next(options)) for column in (mapping.expiry, mapping.cas))
     return ListedRow(key, expiry, cas, size)
-
-
-MAX_VALUE: Final = 64 << 10  # bytes; longer ones cost so much that the path makes no difference
-
-
-def take_sets(mapping: Mapping, keeps: Callable[[Column], bool]) -> bool:
-    """Return whether the fast path can write a row of these columns for a set.
-
-    Args:
-        mapping: the mapping of the row.
-        keeps: returns whether a text or bytes column stores ASCII unchanged.
-    """
-    key, value = mapping.key, mapping.values[0]
-    options = [each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None]
-    names = [key.name, value.name, *(each.name for each in options)]
-    return (
-        len(mapping.values) == 1
-        and len(set(names)) == len(names)
-        and key.kind is not Kind.INTEGER
-        and (keeps(key) or (key.charset.unit == 1 and key.codec is not None))
-        and keeps(value)
-        and not (value.exact or value.fixed or mapping.hidden)
-        and all(_holds(each, 0) for each in options)
-        and (mapping.flags is None or _holds(mapping.flags, MAX_FLAGS))
-        and (mapping.cas is None or _holds(mapping.cas, LARGEST_INTEGER))
-    )
-
-
-def _holds(column: Column, number: int) -> bool:
-    return column.kind is Kind.INTEGER and column.low <= number <= column.high and column.codec in (None, UNSIGNED)

@@ -15,11 +15,10 @@ import pytest
 from server.in_process import InProcess, turns_until
 
 from kvref import collations
-from kvref.errors import ConfigError, StoreError
+from kvref.errors import StoreError
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
 from kvref.server.planner import NOT_PLANNED, Planner
 from kvref.server.planners.base import Stop
-from kvref.server.server import path_in_force
 from kvref.storage.plans import Write
 from kvref.storage.sqlite.plans import SQLiteRows
 
@@ -398,11 +397,3 @@ def test_what_is_not_planned_is_listed() -> None:
         "store", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
         "columns", "rules", "commits",
     ]  # fmt: skip
-
-
-def test_the_path_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KVREF_PATH", raising=False)
-    assert path_in_force() == "old"
-    monkeypatch.setenv("KVREF_PATH", "new")
-    with pytest.raises(ConfigError, match="KVREF_PATH='new': write plan or old"):
-        path_in_force()

@@ -34,6 +34,7 @@ from kvref.server.server import Server
 from kvref.server.settings import parse
 from kvref.storage.memory import MemoryStore
 from kvref.storage.sqlite.store import SQLiteStore
+from kvref_testbed.steps import without_plans
 from yardsticks.paths.tables import MEMORY, TABLES, Table
 
 PROFILES: Final = ("kvref", "mysql-8.0", "mysql-5.6")
@@ -164,7 +165,8 @@ class Side:
         self.numbers = Numbers()
         self.server.shared.cas = self.numbers
         self.server.executor = executor_for(self._store, self.server.isolation, 1)
-        self.server.executor.plans = path == PLAN
+        if path == STEPS:
+            without_plans(self.server.executor)
         self.connections: list[tuple[Connection, Transport]] = []
 
     def _of_file(self, file: Path, facts: profiles.Profile) -> SQLiteStore:

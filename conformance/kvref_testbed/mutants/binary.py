@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kvref.engine import fast_path
+from kvref.engine.plans import frames
 from kvref.protocol import binary, command_table, commands, opcodes
 from kvref.protocol import replies as r
+from kvref.server.planners import binary as planner
 from kvref_testbed.mutants.mutant import breaks, put, put_fact
 
 
@@ -84,12 +85,12 @@ def fails_quietly() -> None:
 
 
 def put_misses(miss: Callable[[Any], bytes]) -> None:
-    """Put a reply to a miss in the place of `miss_frame`, which the slow path and the fast path both call.
+    """Put a reply to a miss in the place of `miss_frame`, which the codec and the plans call.
 
     Args:
         miss: returns the reply to a frame.
     """
-    for module in (binary, fast_path):
+    for module in (binary, frames, planner):
         put(module, "miss_frame", miss)
 
 
@@ -167,7 +168,7 @@ def narrows_flags() -> None:
     def narrow(frame: Any, item: r.Item) -> bytes:
         return item_frame(frame, replace(item, flags=item.flags & 0x7FFFFFFF))
 
-    for module in (binary, fast_path):
+    for module in (binary, frames):
         put(module, "item_frame", narrow)
 
 

@@ -14,7 +14,7 @@ from kvref.engine.plans.plan import EXPIRY, HIT, VALUES, CachedRow, Parameters
 from kvref.engine.session import Session
 from kvref.engine.values import shown_flags, to_bytes
 from kvref.engine.verbs import store
-from kvref.protocol.fast_path import SHOWN, data_of
+from kvref.protocol.hits import SHOWN, data_of
 from kvref.protocol.replies import ITEM_OVERHEAD
 
 EXPIRED: Final = ("get_expired",)

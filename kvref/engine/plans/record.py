@@ -20,7 +20,7 @@ from kvref.engine.verbs.arithmetic import NOT_COUNTED
 from kvref.engine.verbs.store import refused_by_table
 from kvref.protocol import commands as c
 from kvref.protocol.codec import encode
-from kvref.protocol.fast_path import END
+from kvref.protocol.hits import END
 from kvref.protocol.replies import Items, Reply, ServerError, Status
 
 

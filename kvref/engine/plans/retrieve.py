@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import CAS, EXPIRY, HIT, MAX_KEPT, CachedRow, Decision
-from kvref.protocol.fast_path import END, numbered, renamed
+from kvref.protocol.hits import END, numbered, renamed
 from kvref.protocol.replies import ITEM_OVERHEAD
 
 FOUND = ("cmd_get", "get_hits")

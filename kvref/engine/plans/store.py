@@ -12,7 +12,7 @@ from kvref.engine.plans.plan import CAS, EXPIRY, FLAGS, HIT, ROWID, CachedRow, D
 from kvref.engine.values import RefusedError, ascii_width, has_text, shown_flags
 from kvref.engine.verbs import store
 from kvref.protocol import commands as c
-from kvref.protocol.fast_path import SHOWN
+from kvref.protocol.hits import SHOWN
 from kvref.protocol.replies import Status
 
 VERBS: Final = ("set", "add", "replace", "append", "prepend", "cas")

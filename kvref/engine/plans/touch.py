@@ -11,7 +11,7 @@ from kvref.engine.values import RefusedError
 from kvref.engine.verbs import retrieve
 from kvref.engine.verbs.store import OVER
 from kvref.protocol import commands as c
-from kvref.protocol.fast_path import END, renamed
+from kvref.protocol.hits import END, renamed
 from kvref.protocol.replies import Status
 
 _RECORD = c.Touch(b"", 0)

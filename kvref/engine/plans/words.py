@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kvref.engine.cache.memory import Policy
+from kvref.engine.mapping import Mapping
 from kvref.engine.session import Session
 from kvref.protocol import commands as c
+
+# Any get and any set, for rules that depend on no row.
+_GET: Final = c.Get([], with_cas=False)
+_SET: Final = c.Store("set", b"", 0, 0, b"")
+
+
+def ordinary_mapping(session: Session) -> Mapping | None:
+    """Return the mapping in force of a session, None where a get or a set may mean more than one row of it.
+
+    Args:
+        session: of a connection.
+    """
+    policies = session.shared.directory.policies
+    if policies.of(_GET) is not Policy.TABLE or policies.of(_SET) is not Policy.TABLE:
+        return None
+    mapping = session.plain_mapping
+    if mapping is None or mapping.fault or mapping.blind or mapping.beginning:
+        return None
+    return mapping
 
 
 class Words:

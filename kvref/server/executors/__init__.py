@@ -15,7 +15,7 @@ from kvref.storage.several import SeveralStores
 from kvref.storage.sqlite.store import SQLiteStore
 
 
-def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float, *, plans: bool = False) -> Executor:
+def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
     """Return the executor of a store, or of several, in the running loop.
 
     Args:
@@ -28,12 +28,12 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float, *,
         ConfigError: the store cannot serve with these settings.
     """
     if isinstance(store, SeveralStores):
-        executors = [_executor_of(each, isolation, lock_wait, plans=plans) for each in store.stores]
+        executors = [_executor_of(each, isolation, lock_wait) for each in store.stores]
         return RoutingExecutor(store, executors)
-    return _executor_of(store, isolation, lock_wait, plans=plans)
+    return _executor_of(store, isolation, lock_wait)
 
 
-def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float, *, plans: bool = False) -> Executor:
+def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
     """Return the executor of one store, see `executor_for`."""
     if isinstance(store, SQLiteStore):
         return SQLiteExecutor(store, isolation, lock_wait)

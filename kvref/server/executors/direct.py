@@ -6,11 +6,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from kvref.engine.fast_path import ordinary_mapping
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import OperationGen
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.words import Words
+from kvref.engine.plans.words import Words, ordinary_mapping
 from kvref.engine.session import Session
 from kvref.errors import ConfigError, StoreError
 from kvref.protocol.commands import Right
@@ -48,7 +47,6 @@ class DirectExecutor:
                 " daemon_memcached_w_batch_size to 1, or choose another store"
             )
         self._store = store
-        self.plans = True
         self._scheduler = Scheduler(SETTLED, 0.0)  # no write waits for another
         self._planners: dict[tuple[Mapping, Right, bool, int], Planner | None] = {}
         self._loop = asyncio.get_running_loop()
@@ -67,12 +65,9 @@ class DirectExecutor:
         """Return none: each write is committed."""
         return SETTLED
 
-    def fast_path(self, transaction: None, session: Session, wire_rules: WireRules) -> None:
-        """Return None: commands are planned, see `planner`."""
-
     def planner(self, transaction: None, session: Session, wire_rules: WireRules) -> Planner | None:  # noqa: ARG002
         """See `Executor`."""
-        mapping = ordinary_mapping(session) if self.plans else None
+        mapping = ordinary_mapping(session)
         if mapping is None:
             return None
         kind = mapping, session.access.rights, session.bound, session.shared.directory.generation

@@ -37,7 +37,7 @@ from kvref.engine.operations import (
 from kvref.engine.session import Session
 from kvref.protocol.replies import Line, Reply, ServerError
 from kvref.protocol.rules import WireRules
-from kvref.server.executors.base import Executor, FastPath
+from kvref.server.executors.base import Executor
 from kvref.server.planner import Planner
 from kvref.storage.several import FIRST, SeveralStores
 
@@ -62,7 +62,6 @@ class Transactions:
         current: number of the store that the connection has used last.
         open: numbers of the stores that it has used since its last commit, each with whether it has written there.
         fixes: the next operation fixes the snapshot of its store first.
-        plain: number of the store of the fast path that is in force, None without one.
     """
 
     def __init__(self, executors: Sequence[Executor], reads: str) -> None:
@@ -72,7 +71,6 @@ class Transactions:
         self.current = FIRST
         self.open: dict[int, bool] = {}
         self.fixes = False
-        self.plain: int | None = None
         self._read: set[int] = set()  # stores with rows that replies show, or with writes that they acknowledge
         self._waits: list[tuple[int, int]] = []  # stores, each with a commit that is not settled
         self._number = 0  # of these waits
@@ -87,18 +85,6 @@ class Transactions:
         if store not in self._begun:
             self._begun[store] = self._executors[store].begin(self._reads)
         return self._begun[store]
-
-    def leave_fast_path(self) -> None:
-        """Note that the fast path is not in force any more; its replies may still wait."""
-        self._read |= {store for store, _ in self._waits if store == self.plain}
-        self.plain = None
-
-    def use_fast_path(self, store: int) -> Any:
-        """Return the transaction in a store, whose fast path is in force."""
-        if store != self.plain:
-            self.leave_fast_path()
-            self.plain = store
-        return self.use(store)
 
     def note(self, store: int, operation: Operation) -> None:
         """Note that an operation is for a store."""
@@ -120,7 +106,7 @@ class Transactions:
     def unsettled(self) -> int | None:
         """Return a number for the commits that replies must wait for, see `Commits`."""
         waits = []
-        for store in sorted(self._read if self.plain is None else self._read | {self.plain}):
+        for store in sorted(self._read):
             number = self._executors[store].commits_of(self.of(store)).unsettled
             if number is not None:
                 waits.append((store, number))
@@ -308,15 +294,11 @@ class RoutingExecutor:
     Args:
         stores: where rows live.
         executors: one for each store, in their order.
-
-    Attributes:
-        plans: one of them plans commands.
     """
 
     def __init__(self, stores: SeveralStores, executors: Sequence[Executor]) -> None:
         self.stores = stores
         self.executors = executors
-        self.plans = any(each.plans for each in executors)
 
     def begin(self, reads: str = "") -> Transactions:
         """Return the transactions of a new connection, see `Executor`."""
@@ -326,26 +308,16 @@ class RoutingExecutor:
         self, transaction: Transactions, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
     ) -> Reply | None:
         """Run a command, see `Executor`."""
-        transaction.leave_fast_path()
         return _Command(self, transaction, begin, done).advance()
 
     def commits_of(self, transaction: Transactions) -> Transactions:
         """Return the commits of the stores that a connection uses."""
         return transaction
 
-    def fast_path(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> FastPath | None:
-        """Return what carries out the plain commands of a connection in the store of its mapping, see `Executor`."""
-        mapping = session.plain_mapping
-        if mapping is None:
-            return None
-        transaction.leave_fast_path()
-        store = self.stores.store_of(mapping)
-        return self.executors[store].fast_path(transaction.use_fast_path(store), session, wire_rules)
-
     def planner(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> Planner | None:
         """Return what plans the commands of a connection in the store of its mapping, see `Executor`."""
         mapping = session.plain_mapping
-        if mapping is None or not self.plans:
+        if mapping is None:
             return None
         store = self.stores.store_of(mapping)
         return self.executors[store].planner(transaction.of(store), session, wire_rules)

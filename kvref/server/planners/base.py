@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 
 from kvref.engine.accesses import Event
 from kvref.engine.plans.words import Words
-from kvref.protocol.fast_path import PlainLines
 from kvref.protocol.rules import MAX_KEY, WireRules
+from kvref.protocol.usual_words import UsualWords
 from kvref.server.slots import Slots
 from kvref.server.work import Work
 from kvref.storage.plans import KnownRows
@@ -60,7 +60,7 @@ class Planning:
         self._all_switch = work.bound.rules.all_verbs_switch
         self._misses = 0  # of gets that were answered directly and are not counted yet
         self._direct: list[Event] = []  # keys of the hits among these gets
-        self._lines = PlainLines(wire_rules)
+        self._lines = UsualWords(wire_rules)
         self._is_word = self._lines.word.fullmatch
         self._takes_all = self._lines.takes(b"k" * MAX_KEY, MAX_VALUE)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from kvref.engine.plans.plan import HIT, CachedRow
-from kvref.protocol.fast_path import renamed
+from kvref.protocol.hits import renamed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.row_identity import Spelling
 

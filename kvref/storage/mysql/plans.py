@@ -15,7 +15,7 @@ from kvref.engine.operations import Cell, Insert, LockWaitError, Remove, Row, Up
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, CachedRow, Parameters, Renewal
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
-from kvref.protocol.fast_path import shown
+from kvref.protocol.hits import shown
 from kvref.storage.config.containers import Container
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.events import KeyTypes

@@ -13,7 +13,7 @@ from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Parameters
 from kvref.engine.values import RefusedError, shown_flags, to_bytes
 from kvref.errors import StoreError
-from kvref.protocol.fast_path import SHOWN
+from kvref.protocol.hits import SHOWN
 from kvref.storage.config.codecs import UNSIGNED
 from kvref.storage.plans import (
     Overlay,

@@ -16,7 +16,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from kvref.engine import operations as ports
-from kvref.engine.fast_path import ordinary_mapping
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import (
     Commit,
@@ -28,7 +27,7 @@ from kvref.engine.operations import (
     TransactionLostError,
 )
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.words import Words
+from kvref.engine.plans.words import Words, ordinary_mapping
 from kvref.engine.session import Session
 from kvref.errors import StoreError
 from kvref.protocol import commands as c
@@ -89,7 +88,6 @@ class MySQLExecutor:
         self._looking: asyncio.Task[None] | None = None
         self._counts = RowCounts(self._pool)
         self._checker = self._connect()
-        self.plans = bool(together)
         self._planned = MySQLScheduler(self, store, isolation, self._connect) if together else None
         self._works: dict[MappedTable, Work[MySQLRows]] = {}
         self._planners: Planners = {}
@@ -133,9 +131,6 @@ class MySQLExecutor:
     def commits_of(self, transaction: Transaction) -> Commits:  # noqa: ARG002 - see `Executor`
         """Return none: a reply is given after the commit that it waits for."""
         return SETTLED
-
-    def fast_path(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> None:
-        """Return None: commands are planned."""
 
     def up_to_date(self, now: float) -> bool:
         """Return whether the tables have been looked at shortly before some loop time, as planned commands need it."""

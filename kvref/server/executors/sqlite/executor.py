@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
-from kvref.engine.fast_path import ordinary_mapping
 from kvref.engine.mapping import Directory
 from kvref.engine.operations import (
     Commit,
@@ -23,7 +22,7 @@ from kvref.engine.operations import (
     takes_lock,
 )
 from kvref.engine.plans.bound import Bound
-from kvref.engine.plans.words import Words, WordsToRead
+from kvref.engine.plans.words import Words, WordsToRead, ordinary_mapping
 from kvref.engine.session import Session
 from kvref.errors import StoreError
 from kvref.protocol.commands import Right
@@ -93,7 +92,6 @@ class SQLiteExecutor:
         self._valid = False  # then nothing was kept that they changed
         self.commands = 0  # see `Committing`
         self._down = ""  # why nothing can be answered from the store
-        self.plans = not isolation.batches
         self._scheduler = Scheduler(self._commits, lock_wait)
         self._works: dict[CachedTable, Work[SQLiteRows]] = {}
         self.planners: dict[tuple[CachedTable, Right, bool], Planner] = {}
@@ -114,14 +112,11 @@ class SQLiteExecutor:
         """See `Executor`."""
         return self._commits
 
-    def fast_path(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> None:
-        """Return None: commands are planned, see `planner`."""
-
     def planner(
         self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
     ) -> Planner | None:  # fmt: skip
         """See `Executor`."""
-        mapping = ordinary_mapping(session) if self.plans else None
+        mapping = None if self._isolation.batches else ordinary_mapping(session)
         if mapping is None:
             return None
         table = self.store.cache.table(mapping, dirty=self.store.dirty)
