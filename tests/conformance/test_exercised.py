@@ -25,7 +25,6 @@ from kvref_conformance.case import Case, Setup, await_reply, case, frames, send,
 from kvref_conformance.coverage import Exercised, summary
 from kvref_conformance.coverage.configuration import PARAMETERS
 from kvref_conformance.coverage.key_shapes import ABOUT, LONGEST
-from kvref_conformance.coverage.requests import Request
 from kvref_conformance.endpoints import endpoint
 from kvref_conformance.judging.conversation import Exchange
 from kvref_conformance.judging.judge import Judge
@@ -34,7 +33,8 @@ from kvref_conformance.reports import column, html, jsonl
 from kvref_conformance.sql.world import World
 from kvref_conformance.stateful.concurrency import judge_concurrency
 from kvref_conformance.steps import Disconnect, Reload
-from kvref_conformance.wire.frames import encode
+from kvref_conformance.wire.frames import REQUEST, encode
+from kvref_conformance.wire.requests import Request
 from kvref_conformance.wire.verbs import BINARY, OTHER, VERBS
 from kvref_testbed import targets
 
@@ -107,7 +107,11 @@ def test_shapes_depend_on_the_endpoint(profile: str, delimiter: str | None, word
 
 @given(st.sampled_from(sorted(VERBS)), st.text(st.characters(max_codepoint=255), max_size=300))
 def test_every_key_has_a_shape_of_the_list(verb: str, key: str) -> None:
-    shapes = collector().naming.shapes(Request(VERBS[verb], (key,)))
+    shapes = collector().naming.shapes(
+        Request(
+            verb.removeprefix(BINARY), (), (key.encode("latin-1"),), 0, 0, REQUEST if verb.startswith(BINARY) else -1
+        )
+    )
     assert shapes
     assert shapes <= set(ABOUT)
     if VERBS[verb].key:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvref_conformance.coverage.requests import Reader, Request
 from kvref_conformance.wire.frames import encode
+from kvref_conformance.wire.requests import Reader, Request
 
 
 def text(data: bytes, *, meta: bool = True) -> list[tuple[str, ...]]:
@@ -15,7 +15,7 @@ def text(data: bytes, *, meta: bool = True) -> list[tuple[str, ...]]:
 
 
 def told_of(requests: list[Request]) -> list[tuple[str, ...]]:
-    return [(request.verb.name, *request.keys) for request in requests]
+    return [(request.verb.name, *request.key_texts) for request in requests]
 
 
 @pytest.mark.parametrize(

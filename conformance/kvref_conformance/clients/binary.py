@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED
 from kvref_conformance.clients.text import Command
 from kvref_conformance.wire.frames import HEADER, OPCODES, REPLY, frames
-from kvref_conformance.wire.requests import frame_request
+from kvref_conformance.wire.requests import cut, frame_request
 
 if TYPE_CHECKING:
     from kvref_conformance.clients.store import Item, Store
@@ -57,10 +57,9 @@ class Frame:
 def take(buffer: bytearray) -> Command | None:
     """Cut the next request off the front of a buffer; None while it is not complete."""
     request = frame_request(buffer)
-    if request is None or len(buffer) < request.size:
+    data = cut(buffer, request)
+    if request is None or data is None:
         return None
-    data = bytes(buffer[: request.size])
-    del buffer[: request.size]
     verb, quiet = request.name.removesuffix("q"), request.name.endswith("q")
     return Command(_VERBS.get(verb, verb), (b"0x%02x" % request.opcode,), data, quiet, request.keys)
 

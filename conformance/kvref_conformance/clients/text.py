@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED, number_of
-from kvref_conformance.wire.requests import text_request
+from kvref_conformance.wire.requests import cut, text_request
 from kvref_conformance.wire.verbs import CR_LF, VERBS
 
 if TYPE_CHECKING:
@@ -110,11 +110,8 @@ class Meta:
 def take(buffer: bytearray) -> Command | None:
     """Cut the next command off the front of a buffer; None while it is not complete."""
     request = text_request(buffer)
-    if request is None or len(buffer) < request.size:
-        return None
-    data = bytes(buffer[request.head : request.size - len(CR_LF)])
-    del buffer[: request.size]
-    return _command(request, data)
+    data = cut(buffer, request)
+    return None if request is None or data is None else _command(request, data[request.head : -len(CR_LF)])
 
 
 def _command(request: Request, data: bytes) -> Command:

@@ -9,7 +9,7 @@ from kvref_conformance.coverage.configuration import row
 from kvref_conformance.coverage.connection_state import BOUND, FAILED, NO_MAPPINGS, SWITCHED, Connection, Limits
 from kvref_conformance.coverage.key_shapes import Naming
 from kvref_conformance.coverage.literal import sent_in
-from kvref_conformance.coverage.requests import Reader
+from kvref_conformance.wire.requests import Reader
 from kvref_conformance.wire.verbs import BINARY
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from kvref.profiles import Profile
     from kvref_conformance.case import Case, Setup, Shape
     from kvref_conformance.coverage.configuration import Level
-    from kvref_conformance.coverage.requests import Request
     from kvref_conformance.judging.conversation import Exchange
+    from kvref_conformance.wire.requests import Request
 
 # What the suite calls its mappings; `m` is that of a case's own table.
 MAPPINGS: Final = ("m", "m1", "m1b", "m2", "q")
@@ -141,11 +141,12 @@ class Exercised:
 
     def _learn(self, request: Request, got: str | None) -> None:
         """See by the answer whether a mapping is there: a row of `containers` may be broken, or new."""
-        if got is None or not request.keys:
+        keys = request.key_texts
+        if got is None or not keys:
             return
         if request.verb.name == "bind":
-            self._know(request.keys[0], known=got == "SUCCEED\r\n")
-        word = self.naming.split(request.keys[0])
+            self._know(keys[0], known=got == "SUCCEED\r\n")
+        word = self.naming.split(keys[0])
         if word is not None and request.verb.batch == "read" and (word[1] is None or got.startswith("VALUE ")):
             self._know(word[0], known=_done(request, got))
 
@@ -156,7 +157,7 @@ class Exercised:
             self.naming.names.discard(name)
 
     def _follow(self, connection: Connection, request: Request, got: str | None) -> None:
-        name, keys = request.verb.name, request.keys
+        name, keys = request.verb.name, request.key_texts
         if name == "bind" and keys:
             if keys[0] in self.naming.names:
                 connection.choose(keys[0], BOUND)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_conformance.coverage.requests import Reader
+    from kvref_conformance.wire.requests import Reader
 
 NO_MAPPINGS: Final = "no mappings"
 DEFAULT: Final = "default"

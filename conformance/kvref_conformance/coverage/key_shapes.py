@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from kvref_conformance.coverage.requests import Request
+    from kvref_conformance.wire.requests import Request
     from kvref_conformance.wire.verbs import Verb
 
 PLAIN: Final = "key"
@@ -79,12 +79,13 @@ class Naming:
         """Return the shapes of a request: SEVERAL in addition to those of its keys."""
         if not request.verb.key:
             return frozenset({NONE})
-        if not request.keys:
+        keys = request.key_texts
+        if not keys:
             return frozenset({EMPTY})
         if request.encoded:
             return frozenset({ENCODED})
-        found = {shape for key in request.keys for shape in self._of(request.verb, key)}
-        return frozenset(found | {SEVERAL} if len(request.keys) > 1 else found)
+        found = {shape for key in keys for shape in self._of(request.verb, key)}
+        return frozenset(found | {SEVERAL} if len(keys) > 1 else found)
 
     def _of(self, verb: Verb, key: str) -> set[str]:
         odd = {LONG} if len(key) > LONGEST else set()

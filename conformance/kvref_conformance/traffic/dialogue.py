@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kvref_conformance.wire.frames import NAMES, OPCODES, REPLY, REQUEST, SIZE
-from kvref_conformance.wire.requests import Request, frame_request, text_request
+from kvref_conformance.wire.requests import Request, cut, frame_request, text_request
 from kvref_conformance.wire.verbs import block
 
 # Limit of a line, in bytes; no server accepts a longer one.
@@ -179,11 +179,7 @@ class Dialogue:
         """Take the bytes of the first request; None if they have not arrived."""
         if request is not None and request.size > MAX_BYTES:
             raise NotRecordableError(f"a command of more than {MAX_BYTES} bytes")
-        if request is None or len(self._asked) < request.size:
-            return None
-        data = bytes(self._asked[: request.size])
-        del self._asked[: request.size]
-        return data
+        return cut(self._asked, request)
 
     def _end_of_frame(self) -> int | None:
         """Return where the reply of a binary command ends: behind its frame; `stat` has frames up to an empty one."""

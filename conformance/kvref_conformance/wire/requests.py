@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from kvref_conformance.wire.frames import HEADER, NAMES, REQUEST, SIZE
-from kvref_conformance.wire.verbs import VERBS
+from kvref_conformance.wire.verbs import BINARY, OTHER, OTHER_BINARY, VERBS, Verb
 
 UNKNOWN: Final = "unknown"
+# Maximum length of an unfinished line or frame that is kept until the rest arrives: more than any key with its line.
+LONGEST: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Request:
         keys: of the verb, as sent; the key of a frame, whatever its opcode.
         head: bytes of the line with its end, or of the frame up to its value.
         size: bytes with the data block or the body.
-        magic: of a frame.
+        magic: of a frame; -1: of a line.
         opcode: of a frame.
     """
 
@@ -34,8 +36,25 @@ class Request:
     keys: tuple[bytes, ...]
     head: int
     size: int
-    magic: int = 0
+    magic: int = -1
     opcode: int = 0
+
+    @property
+    def verb(self) -> Verb:
+        """Return its verb, OTHER or OTHER_BINARY if it has none of the list."""
+        if self.magic < 0:
+            return VERBS.get(self.name, VERBS[OTHER])
+        return VERBS.get(f"{BINARY}{self.name}", VERBS[OTHER_BINARY])
+
+    @property
+    def key_texts(self) -> tuple[str, ...]:
+        """Return the keys, one character each byte; () if the verb has no key, whatever a frame has."""
+        return tuple(key.decode("latin-1") for key in self.keys) if self.verb.key else ()
+
+    @property
+    def encoded(self) -> bool:
+        """Return whether the key is in base64."""
+        return self.verb.encoded and b"b" in self.words[max(self.verb.key, self.verb.data) + 1 :]
 
 
 def text_request(data: bytes | bytearray, start: int = 0, *, beyond: bool = True) -> Request | None:
@@ -67,3 +86,49 @@ def frame_request(data: bytes | bytearray, start: int = 0) -> Request | None:
     key = bytes(data[body + extlen : body + min(extlen + keylen, length)])
     name = NAMES.get(opcode, UNKNOWN) if magic == REQUEST else UNKNOWN
     return Request(name, (), (key,) if key else (), SIZE + extlen + keylen, SIZE + length, magic, opcode)
+
+
+def cut(buffer: bytearray, request: Request | None) -> bytes | None:
+    """Take the request that a buffer begins with off it, and return its bytes; None if they have not all arrived."""
+    if request is None or len(buffer) < request.size:
+        return None
+    data = bytes(buffer[: request.size])
+    del buffer[: request.size]
+    return data
+
+
+class Reader:
+    """Reads the requests of one connection without their values.
+
+    Args:
+        binary: they are frames.
+        meta: the endpoint has meta commands, so that an `ms` has a data block.
+    """
+
+    def __init__(self, *, binary: bool, meta: bool = True) -> None:
+        self._binary = binary
+        self._meta = meta
+        self._rest = b""
+        self._skipped = 0
+
+    def read(self, data: bytes, *, more: bool) -> list[Request]:
+        """Return the requests that begin in these bytes.
+
+        Args:
+            data: what is sent next.
+            more: the last request may go on in the next bytes; else it ended here, whatever length it announced.
+        """
+        text, place, found = self._rest + data[self._skipped :], 0, []
+        self._skipped = max(0, self._skipped - len(data))
+        while (request := self._at(text, place)) is not None:
+            if more and len(text) < place + min(request.head, request.size):
+                break
+            if self._binary or request.words:
+                found.append(request)
+            place += request.size
+        self._rest = text[place : place + LONGEST] if more else b""
+        self._skipped = self._skipped + max(0, place - len(text)) if more else 0
+        return found
+
+    def _at(self, data: bytes, place: int) -> Request | None:
+        return frame_request(data, place) if self._binary else text_request(data, place, beyond=self._meta)
