@@ -115,6 +115,14 @@ def _start(config: pytest.Config, options: Namespace) -> Run:
     return Run.start(options, restart)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the modules of the suite without a case of the run: to collect them takes longer than to judge one."""
+    if WANTED not in config.stash or collection_path.parent != CHAPTER_FOLDER or collection_path.suffix != ".py":
+        return None
+    replay = config.stash[REPLAY] is not None
+    return None if selection.has_any(collection_path, config.stash[WANTED], replay=replay) else True
+
+
 class BrokenModules:
     """Counts a module of cases that cannot be loaded as a suite error (a hook that knows no configuration)."""
 

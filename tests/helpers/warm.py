@@ -22,12 +22,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import IO, cast
 
 NUMBER = struct.Struct("i")
 LIMITS = sorted({value for name, value in vars(resource).items() if name.startswith("RLIMIT_")})
 LONGEST = 1 << 20  # bytes of a request
+JUDGES = {"conform", "replay"}
 # Coverage of processes needs a start of its own in each.
 MEASURED = {"COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"}
 
@@ -197,10 +199,13 @@ class Forker:
 
 
 def load_command(name: str) -> None:
-    """Load a command of kvref, if there is one of that name."""
+    """Load a command of kvref, if there is one of that name; with the judge's commands also its cases."""
     entry = commands().get(name)
     if entry is not None:
         entry.load()
+    if name in JUDGES:
+        import_module("kvref_conformance.plugin")
+        import_module("kvref_conformance.cases").all_cases()
 
 
 if __name__ == "__main__":

@@ -98,6 +98,7 @@ def is_nothing(kept: tuple[bytes, int | None] | None, names: list[str] | None, n
 """
 
 
+@pytest.mark.nightly  # mypy without a cache: 13 s of CPU; the compiled build is nightly too
 def test_no_compiled_module_compares_what_is_copied_by_identity(recipe: ModuleType, tmp_path: Path) -> None:
     wrong = tmp_path / "identities.py"
     wrong.write_text(IDENTITIES)

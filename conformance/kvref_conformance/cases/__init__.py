@@ -27,11 +27,15 @@ def chapter_of(case: Case) -> str:
 
 @cache
 def by_chapter() -> Mapping[str, tuple[Case, ...]]:
-    """Return the cases of each chapter, in the order of the specification."""
+    """Return the cases of each chapter, in the order of the specification; errors as of `all_cases`."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name.startswith("test_"))
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
     found: dict[str, list[Case]] = {chapter: [] for chapter in requirements.CHAPTERS}
+    ids: set[str] = set()
     for case in (case for module in modules for case in getattr(module, "CASES", ())):
+        if case.id in ids:
+            raise SuiteError(f"two cases are named {case.id}")
+        ids.add(case.id)
         found[chapter_of(case)].append(case)
     return {chapter: tuple(cases) for chapter, cases in found.items()}
 
@@ -42,8 +46,4 @@ def all_cases() -> list[Case]:
     Raises:
         SuiteError: two cases have one id.
     """
-    cases = [case for chapter in by_chapter().values() for case in chapter]
-    ids = [case.id for case in cases]
-    if twice := {name for name in ids if ids.count(name) > 1}:
-        raise SuiteError(f"two cases are named {', '.join(sorted(twice))}")
-    return cases
+    return [case for chapter in by_chapter().values() for case in chapter]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
@@ -127,9 +128,8 @@ def verdicts(tally: Tally, profile: str) -> list[LevelVerdict]:
     for each in tally.verdicts:
         by_case.setdefault(base(each.case), set()).add(each.verdict)
     cases: dict[str, list[_Judged]] = {name: [] for name in conformance_levels.NAMES}
-    for case in all_cases():
-        judged = _Judged.of(case, profile, by_case.get(case.id, set()))
-        cases[conformance_levels.of_requirements(case.requirements)].append(judged)
+    for case, level, defines, applies in _cases(profile):
+        cases[level].append(_Judged.of(case, by_case.get(case.id, set()), defines=defines, applies=applies))
     return [_verdict(name, cases) for name in cases]
 
 
@@ -173,13 +173,29 @@ class _Judged:
     defines: bool
 
     @classmethod
-    def of(cls, case: Case, profile: str, found: set[str]) -> _Judged:
-        catalogue = requirements.load()
-        level = conformance_levels.load()[conformance_levels.of_requirements(case.requirements)]
-        defines = any(catalogue[each].chapter in level.defined_by for each in case.requirements)
-        applies = _applies(case, profile, found)
+    def of(cls, case: Case, found: set[str], *, defines: bool, applies: bool) -> _Judged:
+        # The judge runs a case that needs a database only with that database.
+        applies = applies and not (case.engine and found <= {NOT_RUN})
         worst = next((word for word in WORST if word in found), NOT_RUN)
         return cls(worst if applies else UNSUPPORTED, applies, defines)
+
+
+@cache
+def _cases(profile: str) -> tuple[tuple[Case, str, bool, bool], ...]:
+    """Return each case with its level, whether it defines that level, and whether it applies to the profile."""
+    catalogue, levels, mapped = (
+        requirements.load(),
+        conformance_levels.load(),
+        profiles.load(profile).flag("mapping.supported"),
+    )
+    found = []
+    for case in all_cases():
+        stated = [catalogue[each] for each in case.requirements]
+        level = conformance_levels.of_requirements(case.requirements)
+        defines = any(each.chapter in levels[level].defined_by for each in stated)
+        applies = all(each.applies_to(profile) for each in stated) and (mapped or not case.needs_mappings())
+        found.append((case, level, defines, applies))
+    return tuple(found)
 
 
 def _verdict(name: str, cases: Mapping[str, list[_Judged]]) -> LevelVerdict:
@@ -194,17 +210,6 @@ def _verdict(name: str, cases: Mapping[str, list[_Judged]]) -> LevelVerdict:
     else:
         word = CONFORMS if all(case.word in TRIED for case in parts if case.applies) else INCOMPLETE
     return LevelVerdict(name, word, Counter(case.word for case in own), sum(case.applies for case in own))
-
-
-def _applies(case: Case, profile: str, found: set[str]) -> bool:
-    """Return whether an endpoint of the profile over the database of the run can be judged by a case."""
-    catalogue = requirements.load()
-    if not all(catalogue[each].applies_to(profile) for each in case.requirements):
-        return False
-    if case.needs_mappings() and not profiles.load(profile).flag("mapping.supported"):
-        return False
-    # The judge runs such a case only with that database.
-    return not (case.engine and found <= {NOT_RUN})
 
 
 def _svg(label: str, message: str, color: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from fnmatch import fnmatchcase
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import pytest
 
 from kvref.errors import SuiteError, choices, suggestion
 from kvref.specification import conformance_levels, requirements
+from kvref_conformance import cases as package
 from kvref_conformance.case import Case
 from kvref_conformance.cases import all_cases, by_chapter, test_replay
 from kvref_conformance.errors import CannotJudge
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
 Wanted = Callable[[Case], bool]
+# The module with the test of a replay file.
+REPLAYING = Path(test_replay.__file__)
 
 
 def wanted(options: Namespace) -> Wanted:
@@ -98,6 +102,14 @@ def split(items: list[pytest.Item], fits: Wanted, *, replay: bool) -> tuple[list
     return taken, left
 
 
+def has_any(module: Path, fits: Wanted, *, replay: bool) -> bool:
+    """Return whether a module of the suite has a case of the run; arguments as of `split`."""
+    if replay or module == REPLAYING:
+        return replay and module == REPLAYING
+    cases: tuple[Case, ...] = getattr(import_module(f"{package.__name__}.{module.stem}"), "CASES", ())
+    return any(map(fits, cases))
+
+
 def case_of(item: pytest.Item) -> Case | None:
     """Return the case of a test; None for a test that is none of the suite's."""
     if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
@@ -108,7 +120,7 @@ def case_of(item: pytest.Item) -> Case | None:
 
 def is_replay(item: pytest.Item) -> bool:
     """Return whether a test is the one of a replay file."""
-    return item.path == Path(test_replay.__file__) and getattr(item, "originalname", "") == "test_replay"
+    return item.path == REPLAYING and getattr(item, "originalname", "") == "test_replay"
 
 
 def _of_chapters(names: Collection[str]) -> set[str]:
