@@ -89,20 +89,20 @@ def test_list_names_every_scenario_and_show_resolves_one() -> None:
     assert shown["scale"] == "small"
 
 
-def test_a_run_as_json_and_what_is_made_of_it(tmp_path: Path) -> None:
+def test_an_endpoint_that_holds_items_is_measured_only_if_the_user_allows_it(tmp_path: Path) -> None:
+    words = ["run", "random-user-capacity", "--scale=small", *QUICK, f"--out={tmp_path}", "--json", "--endpoint"]
     with target_or_skip("memcached") as target:
         address = f"ours={target.memcached()}"
-        done = bench(
-            "run",
-            "random-user-capacity",
-            "--scale=small",
-            *QUICK,
-            "--endpoint",
-            address,
-            "--out",
-            str(tmp_path),
-            "--json",
-        )
+        with socket.create_connection((target.host, target.port)) as link, link.makefile("rb") as replies:
+            link.sendall(b"set mine 0 0 1\r\n1\r\n")
+            assert replies.readline() == b"STORED\r\n"
+            refused = bench(*words, address)
+            assert refused.returncode == 2
+            assert "the endpoint holds 1 items, and flush_all would delete them" in refused.stderr
+            assert not list(tmp_path.iterdir())
+            link.sendall(b"get mine\r\n")
+            assert replies.readline() == b"VALUE mine 0 1\r\n"
+        done = bench(*words, address, "--allow-destructive")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     assert found["stopped"] is None
@@ -114,26 +114,8 @@ def test_a_run_as_json_and_what_is_made_of_it(tmp_path: Path) -> None:
     assert run.id == found["run_id"]
     assert [line for line in done.stderr.splitlines() if line.startswith("[1/")]
     first, second = run.points["series"].unique()[:2]
-    compared = bench("compare", f"{found['folder']}:ours:{first}", f"{found['folder']}:ours:{second}", "--json")
-    assert compared.returncode in {0, 2}
-    assert "Traceback" not in compared.stderr
-
-
-def test_an_endpoint_that_holds_items_is_not_measured_unless_the_user_allows_it(tmp_path: Path) -> None:
-    words = ["random-user-capacity", "--scale=small", *QUICK, f"--out={tmp_path}"]
-    with target_or_skip("memcached") as target:
-        address = target.memcached()
-        with socket.create_connection((target.host, target.port)) as link, link.makefile("rb") as replies:
-            link.sendall(b"set mine 0 0 1\r\n1\r\n")
-            assert replies.readline() == b"STORED\r\n"
-            refused = bench("run", *words, "--endpoint", address)
-            assert refused.returncode == 2
-            assert "the endpoint holds 1 items, and flush_all would delete them" in refused.stderr
-            assert not list(tmp_path.iterdir())
-            link.sendall(b"get mine\r\n")
-            assert replies.readline() == b"VALUE mine 0 1\r\n"
-        allowed = bench("run", *words, "--endpoint", address, "--allow-destructive")
-        assert allowed.returncode == 0, allowed.stderr
+    sides = (f"{found['folder']}:ours:{each}" for each in (first, second))
+    assert CliRunner().invoke(main, ["bench", "compare", *sides, "--json"]).exit_code in {0, 2}
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
@@ -160,6 +142,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     assert str(made.name) in said
 
 
+@pytest.mark.nightly
 def test_ctrl_c_twice_ends_at_once_and_what_is_written_can_be_read(tmp_path: Path) -> None:
     with target_or_skip("memcached") as target:
         process = started(
@@ -179,6 +162,7 @@ def test_ctrl_c_twice_ends_at_once_and_what_is_written_can_be_read(tmp_path: Pat
     assert process.returncode == 130, said
 
 
+@pytest.mark.nightly
 def test_a_server_that_is_gone_ends_the_run_with_its_points(tmp_path: Path) -> None:
     with target_or_skip("memcached") as target:
         process = started(

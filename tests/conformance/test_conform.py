@@ -181,12 +181,11 @@ def test_plain_pytest_from_anywhere(memcached: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("selection", "code"), [("bind", 2), ("set-new", 0)])
-def test_nothing_judged_is_no_conformance(memcached: str, tmp_path: Path, selection: str, code: int) -> None:
+def test_nothing_judged_is_no_conformance(memcached: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
-    command += ["--endpoint", memcached, "-p", "no:cacheprovider", "-k", selection]
+    command += ["--endpoint", memcached, "-p", "no:cacheprovider", "-k", "bind"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == code, done.stdout
+    assert done.returncode == 2, done.stdout
 
 
 def test_without_an_endpoint_plain_pytest_says_what_is_missing(tmp_path: Path) -> None:
@@ -207,19 +206,19 @@ def replay():
 def test_z(case, replay):
     assert (case in ("one", "two"), replay) == (True, "played")
 def test_a():
-    assert {passes}
+    assert False
 """
 
 
-@pytest.mark.parametrize(("passes", "code"), [(True, 0), (False, 1)])
-def test_a_project_may_load_the_plugin_without_an_endpoint(tmp_path: Path, passes: bool, code: int) -> None:
+def test_a_project_may_load_the_plugin_without_an_endpoint(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["kvref_conformance.plugin"]\n')
     # Named as a chapter of the suite.
-    (tmp_path / "test_arithmetic.py").write_text(PROJECT.format(passes=passes))
+    (tmp_path / "test_arithmetic.py").write_text(PROJECT)
     (tmp_path / "test_own.py").write_text(OWN_CASE.format(requirement="KV-CORE-041"))
     command = [sys.executable, "-m", "pytest", "-v", "-rs", "-p", "no:cacheprovider", "-p", "no:randomly"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 2 passed, 2 skipped" in done.stdout
     assert "SKIPPED [2] " in done.stdout
     assert "no endpoint: give --endpoint HOST:PORT" in done.stdout
     names = ["test_z[one]", "test_z[two]", "test_a", "test_own[good]", "test_own[odd]"]
@@ -237,14 +236,14 @@ def test_a_projects_own_cases_alone_are_no_conformance_without_an_endpoint(tmp_p
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("passes", "code"), [(True, 0), (False, 1)])
-def test_a_projects_own_failure_is_no_verdict(memcached: str, tmp_path: Path, passes: bool, code: int) -> None:
+def test_a_projects_own_failure_is_no_verdict(memcached: str, tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["kvref_conformance.plugin"]\n')
-    (tmp_path / "test_arithmetic.py").write_text(PROJECT.format(passes=passes))
+    (tmp_path / "test_arithmetic.py").write_text(PROJECT)
     (tmp_path / "test_own.py").write_text(OWN_CASE.format(requirement="KV-CORE-041"))
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--endpoint", memcached, "--report", "out"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "1 failed, 4 passed" in done.stdout
     assert {each["case"]: each["verdict"] for each in verdicts(tmp_path / "out")} == {"good": "holds", "odd": "holds"}
 
 
@@ -260,15 +259,11 @@ def test_own(case, judge):
 
 
 @pytest.mark.live
-@pytest.mark.parametrize(("requirement", "code"), [("KV-CORE-041", 0), ("KV-CORE-999", 2)])
-def test_a_fault_of_the_suite_is_no_verdict_on_the_endpoint(
-    memcached: str, tmp_path: Path, requirement: str, code: int
-) -> None:
-    (tmp_path / "test_own.py").write_text(OWN_CASE.format(requirement=requirement))
+def test_a_fault_of_the_suite_is_no_verdict_on_the_endpoint(memcached: str, tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text(OWN_CASE.format(requirement="KV-CORE-999"))
     command = [sys.executable, "-m", "pytest", "-p", "kvref_conformance.plugin", "-p", "no:cacheprovider"]
     command += ["--endpoint", memcached, "--report", "out", "test_own.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == code, done.stdout
-    words = [each["verdict"] for each in verdicts(tmp_path / "out")]
-    assert words == ["holds", "holds" if code == 0 else "suite-error"]
+    assert done.returncode == 2, done.stdout
+    assert [each["verdict"] for each in verdicts(tmp_path / "out")] == ["holds", "suite-error"]
     assert (tmp_path / "out" / "report.html").is_file()

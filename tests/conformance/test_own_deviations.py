@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.faulty import Kvref
 from helpers.live import target_or_skip
 
 from kvref_conformance.errors import CannotJudge
@@ -204,17 +203,12 @@ def memcached() -> Iterator[str]:
 
 
 @pytest.mark.live
-def test_a_partial_endpoint_conforms_after_an_update(memcached: str, tmp_path: Path) -> None:
+def test_a_partial_endpoint_conforms_after_an_update(memcached: str, in_folder: Kvref, tmp_path: Path) -> None:
     """Memcached judged as the plugin: what it lacks is written, then known, then missed when it heals."""
 
-    def run(*arguments: str, profile: str = "mysql-8.0") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
-        command += ["--endpoint", memcached, "-p", "no:cacheprovider", "-k", "decr or set-new", "--profile", profile]
-        command += ["--deviations", "mine.toml", *arguments]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-        return subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
-        )
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        only = ("--profile", "mysql-8.0", "--only", "*decr*", "--only", "set-new", "--deviations", "mine.toml")
+        return in_folder(memcached, *only, *arguments)
 
     missing = run()
     assert missing.returncode == 2
@@ -233,8 +227,7 @@ def test_a_partial_endpoint_conforms_after_an_update(memcached: str, tmp_path: P
     assert "unexpected pass of case set-new: mine.toml says 'no set'" in third.stdout
 
 
-def test_an_update_needs_a_file(memcached: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kvref", "conform", memcached, "--update-deviations"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+def test_an_update_needs_a_file(memcached: str, in_folder: Kvref) -> None:
+    done = in_folder(memcached, "--update-deviations")
     assert done.returncode == 2
     assert "--update-deviations needs --deviations FILE" in done.stderr
