@@ -17,34 +17,34 @@ ROOT = Path(__file__).parents[2]
 
 FUTURE = "from __future__ import annotations"
 VIOLATIONS = [
-    ("kvref/protocol/text.py", "kvref.engine.mapping", "each package imports only the packages below it"),
-    ("kvref/engine/mapping.py", "time", "protocol, engine and profiles do no I/O and read no clock"),
+    ("kvref/protocol/text.py", "import kvref.engine.mapping", "each package imports only the packages below it"),
+    ("kvref/engine/mapping.py", "import time", "protocol, engine and profiles do no I/O and read no clock"),
     (
         "conformance/kvref_conformance/__init__.py",
-        "kvref.protocol.text",
+        "import kvref.protocol.text",
         "the conformance suite imports no product code but data",
     ),
     (
         "conformance/kvref_conformance/translation/ddl.py",
-        "kvref.doctor.report",
+        "import kvref.doctor.report",
         "the conformance suite imports no product code but data",
     ),
-    ("kvref/storage/mysql/rows.py", "kvref.storage.sqlite.rows", "stores do not import each other"),
+    ("kvref/storage/mysql/rows.py", "import kvref.storage.sqlite.rows", "stores do not import each other"),
     (
         "kvref/server/executors/mysql/pool.py",
-        "kvref.server.executors.sqlite.group_commit",
+        "import kvref.server.executors.sqlite.group_commit",
         "executors do not import each other",
     ),
-    ("kvref/server/server.py", "kvref_conformance", "no import leaves kvref"),
-    ("kvref/doctor/report.py", "kvref_conformance", "no import leaves kvref"),
-    ("kvref/cli/doctor.py", "kvref_conformance", "no import leaves kvref"),
-    ("kvref/cli/__init__.py", "kvref_conformance", "no import leaves kvref"),
-    ("kvref/cli/spec.py", "kvref_conformance.cases", "no import leaves kvref"),
-    ("kvref/cli/serve.py", "kvref_bench.cli", "no import leaves kvref"),
-    ("kvref/server/server.py", "kvref_testbed.targets", "no import leaves kvref"),
+    ("kvref/server/server.py", "import kvref_conformance", "no import leaves kvref"),
+    ("kvref/doctor/report.py", "import kvref_conformance", "no import leaves kvref"),
+    ("kvref/cli/doctor.py", "import kvref_conformance", "no import leaves kvref"),
+    ("kvref/cli/__init__.py", "import kvref_conformance", "no import leaves kvref"),
+    ("kvref/cli/spec.py", "import kvref_conformance.cases", "no import leaves kvref"),
+    ("kvref/cli/serve.py", "import kvref_bench.cli", "no import leaves kvref"),
+    ("kvref/server/server.py", "import kvref_testbed.targets", "no import leaves kvref"),
     (
         "conformance/kvref_testbed/mutants/meta.py",
-        "kvref_conformance.cases",
+        "import kvref_conformance.cases",
         "the testbed imports no suite, no benchmark and no command",
     ),
 ]
@@ -57,13 +57,13 @@ def test_contracts_break_when_violated(tmp_path: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     assert _broken(tmp_path) == {}
     wanted: dict[str, set[str]] = defaultdict(set)
-    for file, imported, contract in VIOLATIONS:
+    for file, line, contract in VIOLATIONS:
         source = tmp_path / file
-        text = source.read_text().replace(f"{FUTURE}\n", f"{FUTURE}\nimport {imported}\n", 1)
-        assert f"import {imported}\n" in text
+        text = source.read_text().replace(f"{FUTURE}\n", f"{FUTURE}\n{line}\n", 1)
+        assert line in text
         source.write_text(text)
         module = file.removesuffix(".py").removesuffix("/__init__").removeprefix("conformance/").replace("/", ".")
-        wanted[contract].add(f"{module} -> {imported}")
+        wanted[contract].add(f"{module} -> {line.removeprefix('import ')}")
     found = _broken(tmp_path)
     missing = {
         (contract, each) for contract, imports in wanted.items() for each in imports - found.get(contract, set())
