@@ -26,7 +26,8 @@ from kvref_conformance.clients.judge import FAILS, HOLDS, UNSUPPORTED, Judged, j
 from kvref_conformance.clients.requirements import PROTOCOLS, Requirement, load
 from kvref_conformance.clients.rows import OWN, judged_clients
 from kvref_conformance.interop import kits
-from kvref_conformance_cli.interop import install, matching, write_option
+from kvref_conformance_cli.interop import install, matching
+from kvref_conformance_cli.options import write_option
 from kvref_testbed import targets
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from kvref_conformance.differential.configuration import BATCHES, PROTOCOLS, TEX
 from kvref_conformance.differential.exchange import Side
 from kvref_conformance.differential.exclusions import INNODB, rules_for
 from kvref_conformance.differential.run import Run
+from kvref_conformance_cli.options import file_option, folder_option
 from kvref_conformance_cli.replay import EMBEDDED, open_kvref
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
@@ -86,25 +87,11 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
     metavar="NAME",
     help="Profile of kvref. Give it twice if both targets are kvref.",
 )
-@click.option(
-    "--save",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Directory for scripts that replay the differences.",
+@folder_option("--save", help="Directory for scripts that replay the differences.")
+@folder_option(
+    "--database", help="Directory that keeps conversations with differences between runs; later runs try them first."
 )
-@click.option(
-    "--database",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Directory that keeps conversations with differences between runs; later runs try them first.",
-)
-@click.option(
-    "--json",
-    "json_file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the counts as JSON.",
-)
+@file_option("--json", "json_file", help="Write the counts as JSON.")
 @click.pass_context
 def command(context: click.Context, /, names: tuple[str, str], only: str | None, **options: Any) -> None:
     """Run generated conversations on the targets A and B in parallel and compare every reply and every row.

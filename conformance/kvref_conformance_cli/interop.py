@@ -23,6 +23,7 @@ from kvref_conformance.interop import kits, matrix, world
 from kvref_conformance.interop.matrix import ENDPOINTS, Matrix
 from kvref_conformance.interop.play import NOT_RUN, WRONG, Played, not_run, play
 from kvref_conformance.interop.rows import Client, clients, features
+from kvref_conformance_cli.options import write_option
 from kvref_testbed import targets
 from kvref_testbed.targets.folders import build_once, cache_root
 from kvref_testbed.targets.memcached import Running, Twemproxy, twemproxy_version
@@ -35,13 +36,6 @@ if TYPE_CHECKING:
 # Scripts wait more than they work.
 AT_ONCE: Final = 6
 LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
-write_option: Final = click.option(
-    "--write",
-    "page",
-    metavar="FILE.md",
-    type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="Save a full run as the record, and update the table in this page.",
-)
 
 
 @click.command("interop")

@@ -14,6 +14,7 @@ from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.reports import column, forms, markdown, matrix_pages, record
 from kvref_conformance.reports.grid import ANSWERS, VERDICTS_DIFFER, grid
 from kvref_conformance_cli.history import update
+from kvref_conformance_cli.options import folder_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,10 +61,8 @@ FOLDERS: Mapping[str, Callable[[Grid], Mapping[str, str]]] = {
     metavar="DIR",
     help="Directory for one NAME.json per report, in the format of the shields.io endpoint badge.",
 )
-@click.option(
+@folder_option(
     "--history",
-    metavar="DIR",
-    type=click.Path(file_okay=False, path_type=Path),
     help="Keep the reports in DIR by endpoint NAME, date and version, and write DIR/index.html with trends and"
     " regressions, history.json, and a badge for each endpoint and level. Without a REPORT: write them again.",
 )

@@ -1,7 +1,9 @@
-"""The options of the suite as options of click."""
+"""The options of the suite as options of click, and what options of several commands have in common."""
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -20,6 +22,20 @@ COMPLETION: Final = {
 # Names that differ from those of the suite's pytest plugin, and defaults that only the command has.
 NAMES: Final = {"last-broken": "last-failed"}
 DEFAULTS: Final = {"level": "must", "report": "kvref-report"}
+
+# `file_option("--out", help="...")`: the path of a file, or of a directory, that is written.
+file_option: Final = partial(click.option, metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
+folder_option: Final = partial(click.option, metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+only_conversations: Final = click.option(
+    "--only", metavar="GLOB", multiple=True, help="Only conversations whose ID or group matches. Repeatable."
+)
+write_option: Final = click.option(
+    "--write",
+    "page",
+    metavar="FILE.md",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="Save a full run as the record, and update the table in this page.",
+)
 
 
 def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,6 +25,7 @@ from kvref_conformance.corpus.record import record, script_of
 from kvref_conformance.corpus.targets.memcached import MemcachedTarget
 from kvref_conformance.corpus.targets.plugin import PluginTarget
 from kvref_conformance_cli import traffic
+from kvref_conformance_cli.options import file_option, only_conversations
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -48,12 +49,10 @@ MEMCACHED: Final = "memcached"
     metavar="NAME",
     help="Target to record. Repeatable. Required with SCRIPTS.jsonl.",
 )
-@click.option("--only", metavar="GLOB", multiple=True, help="Only conversations whose ID or group matches. Repeatable.")
+@only_conversations
 @click.option("--missing", is_flag=True, help="Only conversations that have no recording of the target's version.")
-@click.option(
+@file_option(
     "--out",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
     help="Output file. Recordings of other versions in it stay. With --proxy: a new file.  [default: SCRIPTS.jsonl]",
 )
 @click.option(
@@ -61,10 +60,8 @@ MEMCACHED: Final = "memcached"
     metavar="LISTEN",
     help="Listen on this HOST:PORT or unix:PATH, pass all bytes on to the server, and record them.",
 )
-@click.option(
+@file_option(
     "--mask-key",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
     help="With --proxy: mask keys and values by a hash with the secret in FILE. Lengths stay the same.",
 )
 @click.pass_context

@@ -37,6 +37,7 @@ from kvref_conformance.traffic.replay import is_traffic
 from kvref_conformance.triage import replay_file
 from kvref_conformance_cli import traffic
 from kvref_conformance_cli.conform import judge
+from kvref_conformance_cli.options import only_conversations
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -89,7 +90,7 @@ def open_kvref(name: str, profile: str, version: str, stack: ExitStack) -> Repla
 @click.option(
     "--set", "sets", multiple=True, metavar="NAME", help="Set of recordings to replay, for example core. Repeatable."
 )
-@click.option("--only", metavar="GLOB", multiple=True, help="Only conversations whose ID or group matches. Repeatable.")
+@only_conversations
 @click.option("--sample", "sampled", is_flag=True, help="Only a fixed sample from all groups, without long waits.")
 @click.option(
     "--profile",
