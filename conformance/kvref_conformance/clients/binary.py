@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.clients.store import EXISTS, MAX_KEY, NOT_A_NUMBER, NOT_FOUND, NOT_STORED, STORED
 from kvref_conformance.clients.text import Command
-from kvref_conformance.wire.frames import HEADER, OPCODES, REPLY, frames
+from kvref_conformance.wire import frames
+from kvref_conformance.wire.frames import OPCODES, REPLY
 from kvref_conformance.wire.requests import cut, frame_request
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ class Frame:
 
     def render(self) -> bytes:
         """Return the bytes to send."""
-        body = self.extras + self.key + self.value
-        key, extras = len(self.key) + self.key_length, len(self.extras) + self.extras_length
-        total = max(0, len(body) + self.total)
-        fields = self.magic, self.opcode, key, extras, self.datatype, self.status, total, self.opaque, self.cas
-        return HEADER.pack(*fields) + body
+        total = max(0, len(self.extras + self.key + self.value) + self.total)
+        lengths = len(self.key) + self.key_length, len(self.extras) + self.extras_length, total
+        return frames.Frame(
+            self.opcode, self.status, self.extras, self.key, self.value, self.cas, self.opaque, self.magic,
+            self.datatype, lengths,
+        ).render()  # fmt: skip
 
 
 def take(buffer: bytearray) -> Command | None:
@@ -66,19 +68,19 @@ def take(buffer: bytearray) -> Command | None:
 
 def key_and_value(command: Command) -> tuple[bytes, bytes]:
     """Return key and value of a request."""
-    (request,) = frames(command.data)
+    (request,) = frames.frames(command.data)
     return request.key, request.value
 
 
 def failed(command: Command, status: int) -> Frame:
     """Return the error frame for a request."""
-    (request,) = frames(command.data)
+    (request,) = frames.frames(command.data)
     return _failed(Frame(request.opcode, request.opaque), status)
 
 
 def answer(command: Command, store: Store) -> list[Frame]:
     """Execute a request and return its frames; none where a quiet opcode has none."""
-    (request,) = frames(command.data)
+    (request,) = frames.frames(command.data)
     extras, key, value, cas = request.extras, request.key, request.value, request.cas
     verb, quiet = command.verb, command.quiet
     frame = Frame(request.opcode, request.opaque)

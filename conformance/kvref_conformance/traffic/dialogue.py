@@ -9,12 +9,11 @@ cannot be theirs.
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-from kvref_conformance.wire.frames import NAMES, OPCODES, REPLY, REQUEST, SIZE
+from kvref_conformance.wire.frames import NAMES, OPCODES, REPLY, REQUEST
 from kvref_conformance.wire.requests import Request, cut, frame_request, text_request
 from kvref_conformance.wire.verbs import block
 
@@ -36,7 +35,6 @@ SILENT: Final = "noreply"
 # Replies of these never end, or the connection has another protocol afterwards.
 ENDLESS: Final = frozenset({b"watch"})
 _STAT: Final = OPCODES["stat"]
-_LENGTHS: Final = struct.Struct(">xxHBxxxI")
 
 
 class NotRecordableError(ValueError):
@@ -184,15 +182,13 @@ class Dialogue:
     def _end_of_frame(self) -> int | None:
         """Return where the reply of a binary command ends: behind its frame; `stat` has frames up to an empty one."""
         place = 0
-        while len(self._answered) >= place + SIZE:
-            magic, opcode = self._answered[place : place + 2]
-            keylen, _, length = _LENGTHS.unpack_from(self._answered, place)
-            if magic != REPLY:
-                raise NotRecordableError(f"a binary reply with the magic byte 0x{magic:02x}")
-            place += SIZE + int(length)
+        while (frame := frame_request(self._answered, place)) is not None:
+            if frame.magic != REPLY:
+                raise NotRecordableError(f"a binary reply with the magic byte 0x{frame.magic:02x}")
+            place += frame.size
             if len(self._answered) < place:
                 return None
-            if opcode != _STAT or not keylen:
+            if frame.opcode != _STAT or not frame.keys:
                 return place
         return None
 

@@ -19,7 +19,7 @@ from kvref.specification import requirements
 from kvref_conformance.cases import all_cases
 from kvref_conformance.spec.replies import stated
 from kvref_conformance.steps import By, Send, innermost
-from kvref_conformance.wire.frames import HEADER, SIZE
+from kvref_conformance.wire.frames import frames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,10 +66,10 @@ def of(verb: str, kind: str) -> tuple[str, ...]:
 
 
 def _status(data: bytes) -> str:
-    if len(data) < SIZE:
+    frame = next(frames(data), None)
+    if frame is None:
         return "half a frame"
-    status = HEADER.unpack_from(data)[5]
-    return "ok" if status == _SUCCESS else f"0x{status:02x}"
+    return "ok" if frame.status == _SUCCESS else f"0x{frame.status:02x}"
 
 
 def _freedom(row: str) -> tuple[int, int]:

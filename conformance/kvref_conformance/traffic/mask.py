@@ -12,11 +12,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from kvref_conformance.traffic.dialogue import META, Command
-from kvref_conformance.wire.frames import HEADER, OPCODES, SIZE
+from kvref_conformance.wire.frames import COUNTING, OPCODES, frames
 from kvref_conformance.wire.verbs import CR_LF, VERBS
+
+if TYPE_CHECKING:
+    from kvref_conformance.wire.frames import Frame
 
 MIN_SECRET: Final = 16  # bytes
 _CLASSES: Final = (b"0123456789", b"abcdefghijklmnopqrstuvwxyz", b"ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -24,6 +28,8 @@ _CLASS: Final = {byte: members for members in _CLASSES for byte in members}
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _TO_LETTERS: Final = bytes(_LETTERS[byte % len(_LETTERS)] for byte in range(256))
 _TO_DIGITS: Final = bytes(b"0123456789"[byte % 10] for byte in range(256))
+# Replies whose values are numbers of the server.
+_COUNTS: Final = COUNTING | {"stat", "version"}
 _SASL: Final = frozenset((OPCODES["sasl_auth"], OPCODES["sasl_step"]))
 _ITEM: Final = re.compile(rb"VALUE ([^ \r\n]+) \d+ (\d+)(?: \d+)?\r\n|VA (\d+)[^\r\n]*\r\n")
 _META_REPLY: Final = re.compile(rb"(?:HD|VA|EN|NS|EX|NF)[ \r]")
@@ -75,7 +81,8 @@ class Mask:
     def command(self, command: Command) -> bytes:
         """Return the bytes of a command with keys and values masked, and credentials overwritten."""
         if command.verb.startswith("binary "):
-            return self._binary(command.data, sasl=command.data[1] in _SASL)
+            (frame,) = frames(command.data)
+            return self._binary(frame, sasl=command.data[1] in _SASL)
         line, end, block = command.data.partition(b"\n")
         words = line.removesuffix(b"\r").split(b" ")
         verb = VERBS.get(command.verb)
@@ -127,26 +134,22 @@ class Mask:
             return word
         return self._encoded(word) if is_meta and b"b" in command.words[2:] else self.key(word)
 
-    def _binary(self, frame: bytes, *, sasl: bool) -> bytes:
-        _, opcode, keylen, extlen, _, _, _, _, _ = HEADER.unpack_from(frame)
-        key_end = SIZE + extlen + keylen
-        extras, key, value = frame[SIZE : SIZE + extlen], frame[SIZE + extlen : key_end], frame[key_end:]
+    def _binary(self, frame: Frame, *, sasl: bool) -> bytes:
         if sasl:
-            return frame[:key_end] + b"x" * len(value)
-        keep = opcode == OPCODES["stat"]
-        return frame[:SIZE] + extras + (key if keep else self.key(key)) + (value if keep else self.value(value))
+            return replace(frame, value=b"x" * len(frame.value)).render()
+        if frame.name == "stat":
+            return frame.render()
+        return replace(frame, key=self.key(frame.key), value=self.value(frame.value)).render()
 
     def _frames(self, reply: bytes, *, sasl: bool) -> bytes:
         masked, place = b"", 0
-        while len(reply) >= place + SIZE:
-            _, opcode, keylen, extlen, _, status, length, _, _ = HEADER.unpack_from(reply, place)
-            frame = reply[place : place + SIZE + length]
-            place += SIZE + length
-            counts = opcode in {OPCODES[name] for name in ("incr", "decr", "incrq", "decrq", "stat", "version")}
-            if status or counts or not (keylen or length > extlen):
-                masked += frame
+        for frame in frames(reply):
+            keylen, extlen, length = frame.lengths
+            if frame.status or frame.name in _COUNTS or not (keylen or length > extlen):
+                masked += frame.render()
             else:
                 masked += self._binary(frame, sasl=sasl)
+            place += frame.size
         return masked + reply[place:]
 
 

@@ -13,7 +13,7 @@ from kvref_conformance.corpus.holes import cas_number, cas_spans
 from kvref_conformance.corpus.templates import request
 from kvref_conformance.steps import AwaitReply, Disconnect
 from kvref_conformance.traffic.dialogue import SETTING
-from kvref_conformance.wire.frames import CAS, HEADER
+from kvref_conformance.wire.frames import CAS, frames
 
 if TYPE_CHECKING:
     from kvref_conformance.corpus.holes import Json
@@ -142,7 +142,7 @@ class Recorder:
             elif verb in SETTING:
                 self._derived.pop(key, None)
         if binary:
-            n = self._cas.get(HEADER.unpack_from(data)[-1])
+            n = self._cas.get(next(frames(data)).cas)
             if n is None:
                 return data.hex()
             return [each for each in (data[: CAS.start].hex(), {"cas": n}, data[CAS.stop :].hex()) if each]

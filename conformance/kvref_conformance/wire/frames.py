@@ -84,7 +84,6 @@ class Frame:
         value: the rest of the body.
         cas: of the header.
         opaque: of the header.
-        whole: all of the body is there.
         magic: first byte.
         datatype: of the header.
         lengths: length fields of key, extras and body.
@@ -97,7 +96,6 @@ class Frame:
     value: bytes
     cas: int
     opaque: bytes
-    whole: bool
     magic: int
     datatype: int
     lengths: tuple[int, int, int]
@@ -108,9 +106,20 @@ class Frame:
         return NAMES.get(self.opcode, f"0x{self.opcode:02x}")
 
     @property
+    def whole(self) -> bool:
+        """Return whether all of the body is there."""
+        return len(self.extras) + len(self.key) + len(self.value) == self.lengths[2]
+
+    @property
     def size(self) -> int:
         """Return how many bytes it takes."""
         return SIZE + self.lengths[2]
+
+    def render(self) -> bytes:
+        """Return its bytes: the header with the announced lengths, and the body that is there."""
+        keylen, extlen, whole = self.lengths
+        fields = self.magic, self.opcode, keylen, extlen, self.datatype, self.status, whole, self.opaque, self.cas
+        return HEADER.pack(*fields) + self.extras + self.key + self.value
 
 
 def frames(data: bytes) -> Iterator[Frame]:
@@ -124,7 +133,7 @@ def frames(data: bytes) -> Iterator[Frame]:
         body = data[start + SIZE : start + SIZE + whole]
         yield Frame(
             opcode, status, body[:extras], body[extras : extras + key], body[extras + key :], cas, opaque,
-            len(body) == whole, magic, datatype, (key, extras, whole),
+            magic, datatype, (key, extras, whole),
         )  # fmt: skip
         start += SIZE + whole
 
@@ -178,19 +187,13 @@ def _request(words: str) -> bytes:
     extras = bytes.fromhex(fields.pop("extras")) if "extras" in fields else _extras(opcode, given)
     if unknown := fields.keys() - _NUMBERS:
         raise SuiteError(f"{', '.join(sorted(unknown))} in {words!r}: no field of a frame")
-    body = extras + key + value
-    header = HEADER.pack(
-        given.get("magic", REQUEST),
-        number,
-        given.get("keylen", len(key)),
-        given.get("extlen", len(extras)),
-        given.get("datatype", 0),
-        given.get("vbucket", 0),
-        len(body) + given.get("longer", 0),
-        given.get("opaque", 0).to_bytes(4, "big"),
-        given.get("cas", 0),
-    )
-    return header + body
+    announced = len(extras + key + value) + given.get("longer", 0)
+    lengths = given.get("keylen", len(key)), given.get("extlen", len(extras)), announced
+    opaque, magic = given.get("opaque", 0).to_bytes(4, "big"), given.get("magic", REQUEST)
+    return Frame(
+        number, given.get("vbucket", 0), extras, key, value, given.get("cas", 0), opaque, magic,
+        given.get("datatype", 0), lengths,
+    ).render()  # fmt: skip
 
 
 def _extras(opcode: str, given: dict[str, int]) -> bytes:
