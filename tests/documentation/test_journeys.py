@@ -10,9 +10,16 @@ from documentation.blocks import ROOT, RUN
 from documentation.journeys import Journey, tools
 from helpers.example_packages import example_packages
 from helpers.guide import Shell
+from helpers.live import nightly
 
 pytestmark = pytest.mark.live
-PAGES = [page for page, test in RUN.items() if test == "tests/documentation/test_journeys.py"]
+# It measures two servers and runs a notebook: 13 s of CPU.
+SLOW = {"docs/how-to/read-notebooks.md"}
+PAGES = [
+    nightly(page) if page in SLOW else page
+    for page, test in RUN.items()
+    if test == "tests/documentation/test_journeys.py"
+]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -17,7 +17,7 @@ from fuzz.replies import BinaryReplies, MalformedError, TextReplies
 from fuzz.runs import RUNS, Run, held
 from fuzz.worlds import over_sqlite
 
-MESSAGES = 10_000_000 if FULL else 60_000
+MESSAGES = 10_000_000 if FULL else 20_000
 FEWEST = 3_000
 
 
