@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from helpers.commands import kvref
 from helpers.faulty import Kvref
+from helpers.live import target_or_skip
 
 VERSION = b"VERSION 9.9.9\r\n"
 
@@ -97,6 +98,13 @@ def scripted() -> Iterator[Callable[..., Scripted]]:
     yield make
     for each in made:
         each.close()
+
+
+@pytest.fixture(scope="module")
+def memcached() -> Iterator[str]:
+    """Return the address of a native memcached."""
+    with target_or_skip("memcached") as target:
+        yield target.address
 
 
 @pytest.fixture

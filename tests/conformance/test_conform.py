@@ -7,13 +7,12 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.commands import kvref
-from helpers.live import target_or_skip
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -26,13 +25,6 @@ def conform(tmp_path: Path) -> Run:
         return kvref("conform", *arguments, folder=tmp_path, environment={**os.environ, **environment}, timeout=500)
 
     return run
-
-
-@pytest.fixture(scope="module")
-def memcached() -> Iterator[str]:
-    """Return the address of a native memcached."""
-    with target_or_skip("memcached") as target:
-        yield target.address
 
 
 def verdicts(report: Path) -> list[dict[str, Any]]:

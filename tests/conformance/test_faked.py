@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 from helpers.faking import faking
-from helpers.live import target_or_skip
 
 from kvref.specification import deviations
 from kvref_conformance.cases import all_cases
@@ -38,13 +36,6 @@ EFFECTS = [
     ("mg", "KV-MG-014"),
     ("flush_all", "KV-FLUSH-001 KV-FLUSH-003 KV-CONN-005"),
 ]
-
-
-@pytest.fixture(scope="module")
-def memcached() -> Iterator[str]:
-    """Return the address of a native memcached."""
-    with target_or_skip("memcached") as target:
-        yield target.address
 
 
 def verdicts(address: str, names: set[str]) -> dict[str, set[str]]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import datetime
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from helpers.faulty import Kvref
-from helpers.live import target_or_skip
 
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.judging import own_deviations
@@ -193,13 +191,6 @@ def test_an_update_keeps_what_holds_true(tmp_path: Path) -> None:
     for case in ("get-hit", "touch-hit", "delete-hit", "incr-hit"):
         assert again.judged(verdict(case, HOLDS)).verdict == HOLDS, case
     assert 'profiles = ["mysql-5.6"]' in text
-
-
-@pytest.fixture(scope="module")
-def memcached() -> Iterator[str]:
-    """Return the address of a native memcached."""
-    with target_or_skip("memcached") as target:
-        yield target.address
 
 
 @pytest.mark.live
