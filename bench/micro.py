@@ -2,17 +2,15 @@
 # requires-python = ">=3.11"
 # dependencies = ["kvref[bench]", "pyperf>=2.9,<3"]
 # ///
-"""CPU time of one exchange inside kvref over SQLite, as a whole and by stage, without a socket; pyperf measures.
+"""CPU time of one exchange inside kvref over SQLite, without a socket; pyperf measures.
 
     python bench/micro.py -o micro.json                                  # all cases
-    python bench/micro.py --fast --cases "get hit, text" --stages
+    python bench/micro.py --fast --cases "get hit, text"
     python bench/micro.py --profile set.prof --cases "set, text"         # functions by their own time, by cProfile
     python -m pyperf compare_to before.json after.json --table
 
-The whole is `Connection.data_received` of 32 connections in each turn of the loop, up to the last byte of their
-replies. A stage goes through a public entry of the server: `protocol.codec.parser` (parse), `executor.run` and commit
-of `engine.dispatch.execute` (run), `protocol.codec.encode` (reply). The whole can take less than its stages, because a
-connection has fast paths around them. Times are CPU times of the process; each row was read or written once before.
+Measured is `Connection.data_received` of 32 connections in each turn of the loop, up to the last byte of their replies.
+Times are CPU times of the process; each row was read or written once before. `--profile` has the functions.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ import atexit
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cache, partial
 from hashlib import sha256
@@ -35,10 +32,7 @@ import uvloop
 
 from kvref import profiles
 from kvref.addresses import Address
-from kvref.engine.dispatch import execute
-from kvref.engine.session import Session
 from kvref.errors import KvrefError
-from kvref.protocol.codec import encode, parser
 from kvref.server.connection import Connection
 from kvref.server.executors import executor_for
 from kvref.server.listeners.listener import Listener
@@ -61,9 +55,6 @@ if TYPE_CHECKING:
 
 TURN: Final = 32  # connections whose requests arrive in one turn of the loop
 PATIENCE: Final = 60.0  # seconds for all replies of a measurement
-WHILE_THE_DISK_WORKS: Final = 0.0002  # seconds between two looks whether a commit is done
-# A measurement of a server; returns CPU seconds.
-Measure = Callable[["Inside"], Coroutine[Any, Any, float]]
 NOWHERE: Final = Listener(Address("127.0.0.1", 0))
 
 
@@ -158,9 +149,7 @@ class Inside:
     def __init__(self, store: SQLiteStore, case: Case) -> None:
         profile = profiles.load("kvref")
         self.server = Server(store, profile, partial(parse, [], None, profile), [NOWHERE])
-        self.server.executor = executor_for(
-            store, self.server.isolation, lock_wait(profile, self.server.settings)
-        )  # fmt: skip
+        self.server.executor = executor_for(store, self.server.isolation, lock_wait(profile, self.server.settings))
         self._case = case
         self._requests = cycle(case.requests)
         self._turns: list[list[bytes]] = []
@@ -188,68 +177,6 @@ class Inside:
         if {sink.size for sink in sinks} != {due}:
             raise KvrefError(f"{self._case.name}: not {due} bytes of replies on each connection")
         return used
-
-    async def parse(self) -> float:
-        """Return the CPU seconds of parsing."""
-        return self._parse()[0]
-
-    async def run(self) -> float:
-        """Return the CPU seconds of dispatch, storage and commit."""
-        return (await self._run())[0]
-
-    async def reply(self) -> float:
-        """Return the CPU seconds of encoding the replies."""
-        _, exchanges = await self._run()
-        began = time.process_time()
-        for command, reply in exchanges:
-            encode(command, reply, 1)
-        return time.process_time() - began
-
-    def _parse(self) -> tuple[float, list[list[list[Any]]]]:
-        one = parser(self._turns[0][0], self.server.wire_rules)
-        turns: list[list[list[Any]]] = []
-        began = time.process_time()
-        for requests in self._turns:
-            turns.append([])
-            for data in requests:
-                one.feed(data)
-                found = []
-                while (command := one.next_command()) is not None:
-                    found.append(command)
-                turns[-1].append(found)
-        used = time.process_time() - began
-        if {len(each) for turn in turns for each in turn} != {self._case.commands}:
-            raise KvrefError(f"{self._case.name}: not {self._case.commands} commands in each request")
-        return used, turns
-
-    async def _run(self) -> tuple[float, list[tuple[Any, Any]]]:
-        executor, now = self.server.executor, int(time.time())
-        sessions = [(Session(self.server.shared), executor.begin()) for _ in range(TURN)]
-        commits = executor.commits_of(sessions[0][1])
-        exchanges: list[tuple[Any, Any]] = []
-        turns = self._parse()[1]
-        began = time.process_time()
-        for turn in turns:
-            for (session, transaction), several in zip(sessions, turn, strict=True):
-                for command in several:
-                    reply = executor.run(transaction, partial(execute, session, command, now), _late)
-                    exchanges.append((command, reply))
-            if commits.unsettled is not None:
-                executor.commit()
-            while commits.unsettled is not None:
-                await asyncio.sleep(WHILE_THE_DISK_WORKS)
-            await asyncio.sleep(0)  # the executor's turn is over
-        used = time.process_time() - began
-        if any(reply is None for _, reply in exchanges):
-            raise KvrefError("a command waits: its stages cannot be separated")
-        return used, exchanges
-
-
-def _late(reply: Any) -> None:
-    raise KvrefError(f"a command had to wait and was answered with {reply!r}: its stages cannot be separated")
-
-
-STAGES: Final[dict[str, Measure]] = {"parse": Inside.parse, "run": Inside.run, "reply": Inside.reply}
 
 
 def store(keys: int) -> SQLiteStore:
@@ -282,11 +209,11 @@ def warm(case: Case, keys: int) -> tuple[asyncio.Runner, Inside]:
     return runner, runner.run(start())
 
 
-def seconds(turns: int, case: Case, keys: int, measure: Measure) -> float:
+def seconds(turns: int, case: Case, keys: int) -> float:
     """Return the CPU seconds of so many turns."""
     runner, inside = warm(case, keys)
     inside.prepare(turns)
-    return runner.run(measure(inside))
+    return runner.run(inside.whole())
 
 
 def main() -> None:
@@ -294,7 +221,6 @@ def main() -> None:
     runner = pyperf.Runner(add_cmdline_args=_passed_on)
     options = runner.argparser.add_argument_group("kvref")
     options.add_argument("--cases", action="append", metavar="NAME", help="may be repeated; default: all")
-    options.add_argument("--stages", action="store_true", help="measure parse, run and reply of each case too")
     options.add_argument("--keys", type=int, default=10_000, help=f"rows of the table, at least {MANY}")
     given = runner.parse_args()
     known = {case.name: case for case in cases(given.keys)}
@@ -302,18 +228,14 @@ def main() -> None:
     if unknown:
         raise KvrefError(f"no case {', '.join(sorted(unknown))}: choose among {'; '.join(known)}")
     for name in given.cases or known:
-        measured: dict[str, Measure] = {name: Inside.whole}
-        if given.stages:
-            measured |= {f"{name}: {stage}": each for stage, each in STAGES.items()}
-        for title, each in measured.items():
-            runner.bench_time_func(title, seconds, known[name], given.keys, each, inner_loops=TURN)
+        runner.bench_time_func(name, seconds, known[name], given.keys, inner_loops=TURN)
 
 
 def _passed_on(command: list[str], given: argparse.Namespace) -> None:
     """Give the options of this program to the processes that measure."""
     for name in given.cases or ():
         command += ["--cases", name]
-    command += ["--keys", str(given.keys), *(["--stages"] if given.stages else [])]
+    command += ["--keys", str(given.keys)]
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def _micro() -> ModuleType:
 def _run(name: str, turns: int) -> None:
     micro = _micro()
     case = next(each for each in micro.cases(KEYS) if each.name == name)
-    micro.seconds(turns, case, KEYS, micro.Inside.whole)
+    micro.seconds(turns, case, KEYS)
 
 
 if __name__ == "__main__":

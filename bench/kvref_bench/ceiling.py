@@ -12,9 +12,10 @@ from kvref_bench.runs.merge import Merged
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from kvref_bench.load.coordinator import Engine, Watch
-    from kvref_bench.load.result import Timing, WorkerResult
+    from kvref_bench.load.engine import Engine
+    from kvref_bench.load.recorder import Timing, WorkerResult
     from kvref_bench.load.work import Work
+    from kvref_bench.watch import Watch
 
 _WARMUP: Final = 0.2
 _MEASURE: Final = 1.0  # seconds at most

@@ -17,21 +17,19 @@ import click
 from kvref.addresses import parse_address
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, printable
-from kvref_bench import benchmark, judged, scenario, specs, summary
+from kvref_bench import experiment, scenario, specs, summary
 from kvref_bench import quick as quicker
 from kvref_bench.display import Screen, duration
-from kvref_bench.experiment import STOPPED
 from kvref_bench.order import estimate
 from kvref_bench.runs import compare as comparing
-from kvref_bench.runs import document, folder
-from kvref_bench.runs.selection import Selection
+from kvref_bench.runs import document, folder, verdict
 from kvref_bench.turns import commands as turns
 from kvref_testbed.targets import catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_bench.benchmark import Outcome
+    from kvref_bench.experiment import Outcome
 
 INTERRUPTED: Final = 130
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -107,41 +105,32 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
     Each run writes a folder. Ctrl-C stops the run and keeps the results; a second Ctrl-C stops immediately.
     """
     chosen = scenario.load(name, options["scale"], options["overrides"])
-    words = specs.Words(
-        endpoints=options["endpoint"],
-        targets=options["target"],
-        sql=options["sql"],
-        reload=options["reload"],
-        restart=options["restart"],
-        report=options["report"],
-        allow_destructive=options["allow_destructive"],
-    )
-    servers = specs.read(words)
+    servers = specs.read(**{name: options[name] for name in specs.OPTIONS})
     workers = _workers(options)
     made = Path(options["out"], document.new_id())
     try:
         with Screen() as screen:
             if options["conform"]:
-                servers = judged.judge(servers, made, screen)
-            request = benchmark.Request(chosen, servers, workers, made, options["seed"], sys.argv)
-            outcome = benchmark.measure(request, screen)
+                servers = verdict.judge(servers, made, screen)
+            request = experiment.Request(chosen, servers, workers, made, options["seed"], sys.argv)
+            outcome = experiment.measure(request, screen)
     except KeyboardInterrupt:
         click.echo("interrupted before anything was measured", err=True)
         context.exit(INTERRUPTED)
     _show(outcome, as_json)
-    if outcome.stopped == STOPPED:
+    if outcome.stopped == experiment.STOPPED:
         context.exit(INTERRUPTED)
     if outcome.stopped is not None:
         raise KvrefError(f"{outcome.stopped}; partial results are in {outcome.folder}")
 
 
-def _workers(options: dict[str, Any]) -> benchmark.Workers:
+def _workers(options: dict[str, Any]) -> experiment.Workers:
     dask, control = options["dask"], options["control_host"]
     if dask is not None and options["pin"]:
         raise KvrefError("--pin applies only to workers on this machine: remove it or --dask")
     if control is not None and dask is None:
         raise KvrefError("--control-host applies only to workers of a cluster: add --dask")
-    return benchmark.Workers(options["processes"], options["pin"], dask, control)
+    return experiment.Workers(options["processes"], options["pin"], dask, control)
 
 
 def _show(outcome: Outcome, as_json: bool) -> None:
@@ -155,7 +144,7 @@ def _show(outcome: Outcome, as_json: bool) -> None:
         return
     print_results(summary.table(measured))
     for each in info["servers"]:
-        click.echo(printable(f"{each['name']} ({each['version']}): {each['judged']}{judged.fix(each)}"))
+        click.echo(printable(f"{each['name']} ({each['version']}): {each['judged']}{verdict.fix(each)}"))
     for text in (*info["warnings"], *info["notes"]):
         click.echo(printable(text))
     click.echo(f"run: {outcome.folder}")
@@ -194,12 +183,12 @@ def quick(context: click.Context, /, address: str, sessions: int, processes: int
         click.echo("interrupted before anything was measured", err=True)
         context.exit(INTERRUPTED)
     if as_json:
-        click.echo(json.dumps(outcome.json(), indent=2, allow_nan=False))
+        click.echo(json.dumps(outcome, indent=2, allow_nan=False))
     else:
-        print_results(outcome.table())
-        for text in outcome.notes:
+        print_results(quicker.table(outcome))
+        for text in outcome["notes"]:
             click.echo(printable(text))
-    if outcome.stopped:
+    if outcome["stopped"]:
         context.exit(INTERRUPTED)
 
 
@@ -261,7 +250,7 @@ def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
 
     The result is the ratio of medians with its confidence interval, which can show no difference.
     """
-    found = comparing.compare(Selection.parse(a), Selection.parse(b), threshold)
+    found = comparing.compare(comparing.Selection.parse(a), comparing.Selection.parse(b), threshold)
     if as_json:
         click.echo(json.dumps(found.json(), indent=2, default=str))
         return

@@ -1,4 +1,7 @@
-"""All points of a scenario on one or several servers, in their order, one record each.
+"""All points of a scenario on one or several servers, in their order, one record each, from a command line to a folder.
+
+outcome = measure(request, display)
+outcome.folder, outcome.stopped
 
 `order.arrange` reports errors that are known before the measurement. A setting that a server rejects later is noted
 with its reason and omitted; if a server ends, the run ends and keeps its points.
@@ -13,31 +16,33 @@ from concurrent.futures import BrokenExecutor
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kvref.errors import cause_of
-from kvref_bench import lag
+from kvref_bench import lag, peers
 from kvref_bench.ceiling import Ceilings, a_second
 from kvref_bench.errors import BenchError
-from kvref_bench.interrupt import Interrupts
-from kvref_bench.load import coordinator
+from kvref_bench.load import coordinator, engine
 from kvref_bench.load.work import Clock
 from kvref_bench.order import Left, arrange, estimate
+from kvref_bench.runs import document
+from kvref_bench.runs.folder import RunWriter
 from kvref_bench.runs.records import Point, ServerSample
-from kvref_bench.watch import Watch
+from kvref_bench.watch import Interrupts, Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from kvref_bench.display import Display
-    from kvref_bench.engines import Place
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.engine import Engine
+    from kvref_bench.load.recorder import WorkerResult
     from kvref_bench.load.work import Work
     from kvref_bench.order import Round, Settings, Turn
-    from kvref_bench.peers.opened import OpenPeer
-    from kvref_bench.runs.folder import RunWriter
+    from kvref_bench.peers import OpenPeer, PeerSpec, Sampling
     from kvref_bench.runs.records import Peer
-    from kvref_bench.scenario.records import Scenario
+    from kvref_bench.scenario import Scenario
 
 STOPPED: Final = "stopped by the user"
 # So far is one repetition's seed from the next's: workers and sessions have their own in between.
@@ -48,34 +53,105 @@ _GETS: Final = {"get", "gets"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a user wants measured.
+class Workers:
+    """Where load workers run.
 
-    peers: by name.
-    place: where the workers are.
-    seed: of every draw.
+    count: at most so many; None: as many as the scenario says, of a cluster all.
+    pin: each to a CPU. dask: address of a scheduler.
+    control_host: of this machine, as workers of a cluster reach it; None: found out.
+    """
+
+    count: int | None = None
+    pin: bool = False
+    dask: str | None = None
+    control_host: str | None = None
+
+    def open(self, processes: int) -> AbstractContextManager[Engine]:
+        """Start the workers; processes: as many as the scenario says."""
+        if self.dask is not None:
+            return engine.cluster(self.dask, self.count, self.control_host)
+        return engine.local(self.count or processes, sorted(os.sched_getaffinity(0)) if self.pin else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A requested run.
+
+    folder: folder of the run, named by `document.new_id`. seed: seed of every draw. argv: the command line.
     """
 
     scenario: Scenario
-    peers: Mapping[str, OpenPeer]
-    place: Place
-    seed: int = 0
+    specs: Sequence[PeerSpec]
+    workers: Workers
+    folder: Path
+    seed: int
+    argv: Sequence[str]
+
+
+class Outcome(NamedTuple):
+    """Outcome of a run; stopped: why it ended before its last point, None if it was complete."""
+
+    folder: Path
+    stopped: str | None
+
+
+def measure(request: Request, display: Display) -> Outcome:
+    """Open engine and servers, measure all points, close everything.
+
+    Raises:
+        BenchError, KeyboardInterrupt: before there was a point to keep.
+    """
+    with ExitStack() as stack:
+        place = stack.enter_context(request.workers.open(request.scenario.processes))
+        opened: dict[str, OpenPeer] = {}
+        for spec in request.specs:
+            peer = stack.enter_context(peers.open(spec, display))
+            name = peer.peer.name
+            if name in opened:
+                raise BenchError(f"two servers are named {name!r}: give each a name of its own, NAME=...")
+            opened[name] = peer
+        return Outcome(request.folder, Experiment(request, opened, place, display).run())
+
+
+def measured(
+    turn: Turn, peer: OpenPeer, work: Work, clock: Clock, place: Engine, watch: Watch, **facts: Any
+) -> Point | None:
+    """Measure one point by load workers; None if the user ended it before it began. facts: further ones of it."""
+    address = peer.sql_dsn if work.protocol == "mysql" else peer.address
+    assert address is not None, "order.arrange leaves out what has none"
+    load, began, sampling = os.getloadavg()[0], time.time_ns(), peer.sample()
+    with watch.sampling(sampling, clock.warmup):
+        results = coordinator.measure(address, work, clock, place, watch)
+    return _point(turn, work, results, began, load, sampling, rate=clock.rate, **facts) if results else None
+
+
+def _point(
+    turn: Turn, work: Work, results: list[WorkerResult], began: int, load: float, sampling: Sampling, **facts: Any
+) -> Point:
+    return Point(
+        series=turn.series.name, server=turn.server, sessions=turn.sessions, processes=len(results),
+        depth=work.depth, multiget=work.multiget, repetition=turn.repetition, began=began, ended=time.time_ns(),
+        results=results, sample=sampling.sample or ServerSample(None), settings=turn.settings, load_average=load,
+        resources=sampling.resources, **facts,
+    )  # fmt: skip
 
 
 class Experiment:
     """One run.
 
-    open_run: makes the run's folder, when the first servers are ready. display: shows what happens.
+    request: what a user wants measured. opened: the servers by name. place: where the workers are.
+    display: shows what happens.
     """
 
-    def __init__(self, asked: Asked, open_run: Callable[[list[Peer]], RunWriter], display: Display) -> None:
-        self._asked = asked
-        self._scenario = asked.scenario
-        self._open_run = open_run
+    def __init__(self, request: Request, opened: dict[str, OpenPeer], place: Engine, display: Display) -> None:
+        self._request = request
+        self._scenario = request.scenario
+        self._peers = opened
+        self._place = place
         self._display = display
         self._interrupts = Interrupts()
         self._watch = Watch(self._interrupts, display)
-        self._ceilings = Ceilings(asked.place.engine, self._watch, asked.scenario.measure)
+        self._ceilings = Ceilings(place, self._watch, request.scenario.measure)
         self._left: dict[str, None] = {}
         self._settings: dict[str, Settings] = {}
         self._clean: set[str] = set()
@@ -109,14 +185,13 @@ class Experiment:
 
     def _peers_now(self) -> list[Peer] | None:
         try:
-            return [each.peer for each in self._asked.peers.values()]
+            return [each.peer for each in self._peers.values()]
         except (BenchError, OSError):  # one is gone; what was known at the beginning stays
             return None
 
     def _measure_all(self, stack: ExitStack) -> None:
-        peers = self._asked.peers
-        settable = frozenset(name for name, each in peers.items() if each.settable)
-        order = arrange(self._scenario, [each.peer for each in peers.values()], settable)
+        settable = frozenset(name for name, each in self._peers.items() if each.settable)
+        order = arrange(self._scenario, [each.peer for each in self._peers.values()], settable)
         for left in order.left:
             self._leave(left)
         if not order.points:
@@ -126,7 +201,12 @@ class Experiment:
         for each in order.rounds:
             ready = self._get_ready(each)
             if self._run is None and ready:
-                self._run = stack.enter_context(self._open_run([peer.peer for peer in peers.values()]))
+                known = [peer.peer for peer in self._peers.values()]
+                header = document.begin(
+                    self._scenario, known, list(self._request.argv), self._request.seed, network=self._place.facts,
+                    run_id=self._request.folder.name,
+                )  # fmt: skip
+                self._run = stack.enter_context(RunWriter(self._request.folder, header))
             for turn in each.turns:
                 self._display.point(turn)
                 if turn.server in ready and self._run is not None:
@@ -145,7 +225,7 @@ class Experiment:
     def _get_ready(self, each: Round) -> set[str]:
         ready = set()
         for name in each.servers:
-            peer = self._asked.peers[name]
+            peer = self._peers[name]
             try:
                 if self._settings.get(name) != each.settings:
                     peer.start(each.settings)
@@ -160,11 +240,11 @@ class Experiment:
         return ready
 
     def _prepare(self, name: str) -> None:
-        self._asked.peers[name].prepare(self._scenario.table)
+        self._peers[name].prepare(self._scenario.table)
         self._clean.add(name)
 
     def _take_turn(self, turn: Turn, run: RunWriter) -> None:
-        peer, rate = self._asked.peers[turn.server], None
+        peer, rate = self._peers[turn.server], None
         line = (turn.series.name, turn.server, *turn.settings.items(), turn.sessions)
         if turn.share is not None:
             if not self._closed[line]:
@@ -198,42 +278,26 @@ class Experiment:
             _must_answer(peer, BenchError(f"{turn.server}: {gone}"))
 
     def _measure(self, turn: Turn, peer: OpenPeer, rate: float | None) -> Point | None:
-        scenario, engine, work = self._scenario, self._asked.place.engine, self._work(turn)
-        load, began = os.getloadavg()[0], time.time_ns()
-        sampling = peer.sample()
-        results: list[WorkerResult]
-        if scenario.kind == "lag":
-            with sampling:
-                results = self._measure_lag(turn, peer, work)
-        else:
+        scenario, work = self._scenario, self._work(turn)
+        hits = scenario.hits if _GETS & set(work.verbs) else None
+        facts = {"expected_hits": hits, "ceiling": self._ceilings.of(work)}
+        if scenario.kind != "lag":
             clock = Clock(scenario.warmup, scenario.measure, rate)
-            address = peer.sql_dsn if work.protocol == "mysql" else peer.address
-            assert address is not None, "order.arrange leaves out what has none"
-            with self._watch.sampling(sampling, clock.warmup):
-                results = coordinator.measure(address, work, clock, engine, self._watch)
-        if not results:
-            return None
-        return Point(
-            series=turn.series.name, server=turn.server, sessions=turn.sessions, processes=len(results),
-            depth=work.depth, multiget=work.multiget, repetition=turn.repetition, began=began, ended=time.time_ns(),
-            results=results, sample=sampling.sample or ServerSample(None), settings=turn.settings, rate=rate,
-            expected_hits=scenario.hits if _GETS & set(work.verbs) else None, ceiling=self._ceilings.of(work),
-            load_average=load, resources=sampling.resources,
-        )  # fmt: skip
-
-    def _measure_lag(self, turn: Turn, peer: OpenPeer, work: Work) -> list[WorkerResult]:
-        dsn = peer.tables_dsn
+            return measured(turn, peer, work, clock, self._place, self._watch, **facts)
         assert peer.address is not None, "order.arrange leaves out what has none"
-        assert dsn is not None, "order.arrange leaves out what has none"
-        return lag.measure(
-            peer.address, dsn, self._scenario.table, trials=self._scenario.trials,
-            interval=turn.settings.get(_INTERVAL, _INTERVAL_SECONDS), seed=work.seed,
-        )  # fmt: skip
+        assert peer.tables_dsn is not None, "order.arrange leaves out what has none"
+        load, began = os.getloadavg()[0], time.time_ns()
+        with peer.sample() as sampling:
+            interval = turn.settings.get(_INTERVAL, _INTERVAL_SECONDS)
+            results = lag.measure(
+                peer.address, peer.tables_dsn, scenario.table, trials=scenario.trials, interval=interval, seed=work.seed
+            )
+        return _point(turn, work, results, began, load, sampling, **facts)
 
     def _work(self, turn: Turn) -> Work:
-        work = replace(turn.series.work, sessions=turn.sessions, seed=self._asked.seed + turn.repetition * _SEEDS)
+        work = replace(turn.series.work, sessions=turn.sessions, seed=self._request.seed + turn.repetition * _SEEDS)
         # memcached has no mappings; the keys are the same.
-        return work if self._asked.peers[turn.server].has_tables else replace(work, route="none", mapping="")
+        return work if self._peers[turn.server].has_tables else replace(work, route="none", mapping="")
 
     def _leave(self, left: Left) -> None:
         text = f"left out: {left.series} on {left.server}" + "".join(f" {k}={v}" for k, v in left.settings.items())

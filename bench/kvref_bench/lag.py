@@ -33,9 +33,9 @@ from kvref import collations
 from kvref_bench.errors import BenchError
 from kvref_bench.load import histogram
 from kvref_bench.load.plan import Kind
-from kvref_bench.load.result import Cell, Usage, WorkerResult
+from kvref_bench.load.recorder import Cell, Usage, WorkerResult
 from kvref_bench.peers import wire
-from kvref_bench.peers.rows import DATABASE
+from kvref_bench.peers.base_tables import DATABASE
 from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
 from kvref_bench.sql import login
 from kvref_bench.workload.keys import key
@@ -97,7 +97,6 @@ def measure(address: str, dsn: str, table: Table, *, trials: int, interval: int,
             seconds=time.perf_counter() - found.start,
             histograms=found.histograms,
             usage=Usage(user=used.user - cpu.user, system=used.system - cpu.system),
-            distinct=len(cells),
             open=len(found.unseen),
             stopped="; ".join(found.unseen) or None,
         )

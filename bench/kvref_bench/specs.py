@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref.addresses import parse_address
 from kvref.errors import choices
 from kvref_bench.errors import BenchError
-from kvref_bench.peers import sqlite_tables
-from kvref_bench.peers.spec import PeerSpec
+from kvref_bench.peers import PeerSpec, sqlite_tables
 from kvref_bench.runs import verdict
 from kvref_bench.sql import login
 from kvref_testbed import targets
@@ -19,38 +18,31 @@ from kvref_testbed import targets
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+OPTIONS: Final = ("endpoint", "target", "sql", "reload", "restart", "report", "allow_destructive")
 _NAMED: Final = re.compile(r"([A-Za-z0-9][\w.+-]*)=(.+)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """The words of each option, as given; `allow_destructive` counts for all servers."""
-
-    endpoints: Sequence[str] = ()
-    targets: Sequence[str] = ()
-    sql: Sequence[str] = ()
-    reload: Sequence[str] = ()
-    restart: Sequence[str] = ()
-    report: Sequence[str] = ()
-    allow_destructive: bool = False
-
-
-def read(words: Words) -> tuple[PeerSpec, ...]:
+def read(*, allow_destructive: bool = False, **given: Sequence[str]) -> tuple[PeerSpec, ...]:
     """Put together what is said of each server.
 
     A word of --sql, --reload, --restart or --report that has no name belongs to the only server there is; a DSN with a
     name that no endpoint has is a server of its own, and so is one without a name where there is no endpoint.
 
+    Args:
+        allow_destructive: of all servers. given: the words of each option of OPTIONS, as given.
+
     Raises:
         BenchError: no server, two of one name, an unknown target, a word that could belong to several, no DSN, or no
             report.
     """
-    specs = [PeerSpec(endpoint=_address(address), name=name) for name, address in map(_split, words.endpoints)]
-    for name, target in map(_split, words.targets):
+    specs = [
+        PeerSpec(endpoint=_address(address), name=name) for name, address in map(_split, given.get("endpoint", ()))
+    ]
+    for name, target in map(_split, given.get("target", ())):
         if target not in targets.names():
             raise BenchError(f"unknown target {target!r}{choices(target, targets.names())}")
         specs.append(PeerSpec(endpoint=target, name=name or target))
-    specs = _with_sql(specs, words)
+    specs = _with_sql(specs, given.get("sql", ()), behind=len(given.get("endpoint", ())))
     if not specs:
         raise BenchError("no server to measure: give --endpoint HOST:PORT or unix:PATH, --target NAME or --sql DSN")
     names = [each.name for each in specs if each.name]
@@ -58,21 +50,22 @@ def read(words: Words) -> tuple[PeerSpec, ...]:
     if twice or (len(specs) > 1 and len(names) < len(specs)):
         raise BenchError("several servers: give each a name of its own, NAME=HOST:PORT, NAME=TARGET, NAME=DSN")
     for option in ("reload", "restart", "report"):
-        for word in getattr(words, option):
+        for word in given.get(option, ()):
             specs = _belonging(specs, option, word)
     for each in specs:
         _check(each)
-    return tuple(replace(each, allow_destructive=words.allow_destructive) for each in specs)
+    return tuple(replace(each, allow_destructive=allow_destructive) for each in specs)
 
 
-def _with_sql(specs: list[PeerSpec], words: Words) -> list[PeerSpec]:
+def _with_sql(specs: list[PeerSpec], words: Sequence[str], behind: int) -> list[PeerSpec]:
+    """Add the DSNs; behind: number of endpoints that may have one."""
     specs = list(specs)
-    for word in words.sql:
+    for word in words:
         name, dsn = _split(word)
         here = [number for number, spec in enumerate(specs) if spec.endpoint is not None and spec.name == name]
-        if not name and len(words.endpoints) > 1:
+        if not name and behind > 1:
             raise BenchError(f"--sql {word!r}: which endpoint is it behind? write NAME={word}, NAME as in --endpoint")
-        if here or (not name and words.endpoints):
+        if here or (not name and behind):
             number = here[0] if here else 0
             specs[number] = replace(specs[number], sql=dsn)
         else:

@@ -1,4 +1,4 @@
-"""What a run says, in one table: for each place of the figure the medians of its repetitions, and what is wrong."""
+"""What points say, in one table for a terminal: figures of a point that is not valid are dim and in parentheses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from rich.table import Table
 from kvref_bench.runs.tables import FACTOR
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import pandas as pd
 
-    from kvref_bench.runs.run import Run
+    from kvref_bench.runs.folder import Run
 
 Row = dict[str, Any]
 _LATENCIES = ("p50", "p99", "p999")
@@ -30,31 +32,51 @@ def rows(run: Run) -> list[Row]:
 
 
 def table(run: Run) -> Table:
-    """Return the table for a terminal; where no repetition is valid the figures are dim and in parentheses."""
-    shown = Table(title=f"{run.info['scenario']['name']}, scale {run.info['scenario']['scale']}: {run.id}")
-    left, figures = ("series", "server", "settings"), ("sessions", "op/s", "p50, ms", "p99, ms", "p99.9, ms")
-    for name in (*left, *figures, "client, µs/op", "valid", "why not"):
-        shown.add_column(name, justify="left" if name in (*left, "why not") else "right")
+    """Return the table of a run."""
+    lines = []
     for row in rows(run):
         settings = "\n".join(f"{name}={value}" for name, value in row["settings"].items())
         if row["rate"] is not None:
             settings = f"{settings}\nopen loop, {row['rate']:,.0f}/s".strip()
-        cells = [
+        cpu = row["client_cpu_us_per_op"]
+        figures = [
             f"{row['qps']:,.0f}",
-            *("-" if row[name] is None else f"{row[name] / 1e6:.3f}" for name in _LATENCIES),
-            "-" if row["client_cpu_us_per_op"] is None else f"{row['client_cpu_us_per_op']:.1f}",
+            *latencies(row[name] for name in _LATENCIES),
+            "-" if cpu is None else f"{cpu:.1f}",
         ]
-        shown.add_row(
-            row["series"],
-            row["server"],
-            settings,
-            str(row["sessions"]),
-            *(cells if row["valid"] else [f"({cell})" for cell in cells]),
-            f"{row['valid']} of {row['repetitions']}" if row["valid"] else "NOT VALID",
-            "; ".join(row["reasons"]),
-            style="" if row["valid"] else "dim",
-        )
-    return shown
+        valid = f"{row['valid']} of {row['repetitions']}" if row["valid"] else ""
+        lines.append(([row["series"], row["server"], settings, str(row["sessions"])], figures, valid, row["reasons"]))
+    scenario = run.info["scenario"]
+    left, right = (
+        ("series", "server", "settings"),
+        ("sessions", "op/s", "p50, ms", "p99, ms", "p99.9, ms", "client, µs/op"),
+    )
+    return shown(f"{scenario['name']}, scale {scenario['scale']}: {run.id}", left, right, lines)
+
+
+def shown(
+    title: str, left: Sequence[str], right: Sequence[str], lines: Iterable[tuple[list[str], list[str], str, list[str]]]
+) -> Table:
+    """Return a table.
+
+    left, right: titles of the columns by how they are aligned. lines: words, figures, how many repetitions are valid
+        ("": none), and why the others are not.
+    """
+    table = Table(title=title)
+    for name in (*left, *right):
+        table.add_column(name, justify="left" if name in left else "right")
+    table.add_column("valid")
+    table.add_column("why not")
+    for words, figures, valid, reasons in lines:
+        cells = figures if valid else [f"({figure})" for figure in figures]
+        style = "" if valid else "dim"
+        table.add_row(*words, *cells, valid or "NOT VALID", "; ".join(reasons), style=style)
+    return table
+
+
+def latencies(given: Iterable[float | None]) -> list[str]:
+    """Return latencies, given in ns, as milliseconds."""
+    return ["-" if took is None else f"{took / 1e6:.3f}" for took in given]
 
 
 def _row(run: Run, part: pd.DataFrame) -> Row:
@@ -63,14 +85,16 @@ def _row(run: Run, part: pd.DataFrame) -> Row:
     settings = {name.removeprefix(FACTOR): int(first[name]) for name in run.factors if not math.isnan(first[name])}
     # The numbers in a reason differ from one repetition to the next.
     reasons = {each.partition(":")[0]: None for text in part["invalid_reason"] for each in text.split("; ") if each}
+    rate = _number(first["rate"])
+    intended = {} if rate is None else {name: _median(used, f"intended_{name}") for name in _LATENCIES}
     return {
         "series": str(first["series"]),
         "server": str(first["server"]),
         "settings": settings,
         "sessions": int(first["sessions"]),
-        "rate": _number(first["rate"]),
+        "rate": rate,
         **{name: _median(used, name) for name in _MEDIANS},
-        **({} if _number(first["rate"]) is None else {n: _median(used, f"intended_{n}") for n in _LATENCIES}),
+        **intended,
         "valid": len(good),
         "repetitions": len(part),
         "reasons": list(reasons),

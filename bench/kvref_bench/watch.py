@@ -1,28 +1,93 @@
-"""Looks at a point while it runs: for the user, and to take the server's numbers when the warm-up is over."""
+"""Who looks at a point while it runs: the user with Ctrl-C, the screen, and what reads the server's numbers."""
 
 from __future__ import annotations
 
+import signal
+import threading
 from contextlib import ExitStack, contextmanager
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import TracebackType
 
     from kvref_bench.display import Display
-    from kvref_bench.interrupt import Interrupts
     from kvref_bench.load.channel import Progress
     from kvref_bench.peers.sampling import Sampling
 
 
-class Watch:
-    """A `coordinator.Watch`."""
+class Interrupts:
+    """Handles SIGINT for the block; outside the main thread, which receives no signals, it does nothing.
 
-    def __init__(self, interrupts: Interrupts, display: Display) -> None:
+    Ctrl-C ends a run and keeps what was measured; a second one ends it at once.
+
+    asked: the user has requested the end of the run.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._waits = False
+        self._main = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> Self:
+        if self._main:
+            self._before = signal.signal(signal.SIGINT, self._take)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._main:
+            signal.signal(signal.SIGINT, self._before)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Delay the first Ctrl-C until the block ends; code in the block checks `asked`.
+
+        Raises:
+            KeyboardInterrupt: at the end of the block, if there was a Ctrl-C.
+        """
+        self._waits = True
+        try:
+            yield
+        finally:
+            self._waits = False
+        if self.asked:
+            raise KeyboardInterrupt
+
+    def _take(self, *_: object) -> None:
+        again, self.asked = self.asked, True
+        if again or not self._waits:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Block SIGINT in this thread until the block ends, and permanently in processes that are started in it.
+
+    Ctrl-C reaches every process of the terminal; only the process that the user started handles it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Watch:
+    """Looks at a point: shows its progress, and begins a sample of the server when the warm-up is over.
+
+    interrupts: by which the user ends it; None: nobody looks on, and an answer that is not allowed ends it.
+    display: shows the progress; None: it is not shown.
+    """
+
+    def __init__(self, interrupts: Interrupts | None = None, display: Display | None = None) -> None:
         self._interrupts = interrupts
         self._display = display
+        self._errors = False
         self._at_start: Callable[[float], None] | None = None
 
     def going(self, seconds: float) -> None:
@@ -32,11 +97,13 @@ class Watch:
 
     def progress(self, what: Progress) -> None:
         """Take what one worker did in a second."""
-        self._display.progress(what)
+        self._errors = self._errors or what.errors > 0
+        if self._display is not None:
+            self._display.progress(what)
 
     def stopping(self) -> bool:
-        """Return whether the user wants it to end now."""
-        return self._interrupts.asked
+        """Return whether the point is to end now."""
+        return self._errors if self._interrupts is None else self._interrupts.asked
 
     @contextmanager
     def sampling(self, sample: Sampling, warmup: float) -> Iterator[None]:

@@ -23,7 +23,7 @@ from support import answer, style
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from kvref_bench.runs.run import Run
+    from kvref_bench.runs.folder import Run
 
 Shown = TypeVar("Shown")
 

@@ -15,7 +15,7 @@ from kvref_bench.load import histogram
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from kvref_bench.runs.run import Run
+    from kvref_bench.runs.folder import Run
     from support.gather import Data
 
 SHARES: Final = (0.5, 0.9, 0.99, 0.999)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from kvref_bench.runs.run import Run
+    from kvref_bench.runs.folder import Run
     from support.gather import Data
 
 LAG: Final = 2e6  # ns: what 99 % of the sends must not be late by at half of the ceiling

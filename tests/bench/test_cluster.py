@@ -12,10 +12,11 @@ from helpers.live import target_or_skip
 from helpers.waiting import until
 from rich.console import Console
 
-from kvref_bench import benchmark, engines, scenario
-from kvref_bench.benchmark import Request, Workers
+from kvref_bench import experiment, scenario
 from kvref_bench.display import Screen
 from kvref_bench.errors import BenchError
+from kvref_bench.experiment import Request, Workers
+from kvref_bench.load import engine as engines
 from kvref_bench.load import histogram
 from kvref_bench.peers import PeerSpec
 from kvref_bench.runs import folder
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.recorder import WorkerResult
     from kvref_bench.runs.records import Point
 
 pytestmark = pytest.mark.live
@@ -55,7 +56,7 @@ def cluster() -> Iterator[str]:
 def workers_of(scheduler: str) -> int:
     try:
         with engines.cluster(scheduler) as place:
-            return place.engine.workers
+            return place.workers
     except BenchError:
         return 0
 
@@ -69,7 +70,7 @@ def test_one_run_on_two_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with target_or_skip("memcached") as target, cluster() as scheduler:
         spec = PeerSpec(target.memcached(), name="native")
         request = Request(chosen, [spec], Workers(dask=scheduler), tmp_path / "run", 0, ["bench"])
-        outcome = benchmark.measure(request, Screen(Console(quiet=True)))
+        outcome = experiment.measure(request, Screen(Console(quiet=True)))
     assert outcome.stopped is None
     run = folder.read(outcome.folder)
     network = run.info["network"]

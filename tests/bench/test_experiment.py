@@ -13,10 +13,10 @@ from helpers.live import missing_skips, nightly, target_or_skip
 from helpers.waiting import until
 from rich.console import Console
 
-from kvref_bench import benchmark, scenario
-from kvref_bench.benchmark import Request, Workers
+from kvref_bench import experiment, scenario
 from kvref_bench.display import Screen
 from kvref_bench.errors import BenchError
+from kvref_bench.experiment import Request, Workers
 from kvref_bench.peers import PeerSpec
 from kvref_bench.runs import folder
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kvref_bench.order import Turn
-    from kvref_bench.runs.run import Run
+    from kvref_bench.runs.folder import Run
     from kvref_bench.scenario import Scenario
 
 pytestmark = pytest.mark.live
@@ -41,7 +41,7 @@ def measure(
 ) -> tuple[Run, str | None]:
     with missing_skips():
         request = Request(chosen, specs, workers or Workers(), path, 7, ["bench"])
-        found = benchmark.measure(request, screen or Screen(Console(quiet=True)))
+        found = experiment.measure(request, screen or Screen(Console(quiet=True)))
     return folder.read(found.folder), found.stopped
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvref_bench.load.plan import Kind
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.recorder import WorkerResult
     from kvref_bench.peers import OpenPeer
 
 pytestmark = pytest.mark.live

@@ -94,8 +94,7 @@ def test_a_point_is_judged_as_in_a_run() -> None:
         Resource(moment * 10**9, gates.MACHINE, 0, user, 0.0, 0) for moment, user in ((0, 0.0), (1, 3.0))
     ]  # three cores in one second
     point = points.point(resources=busy)
-    outcome = quick.Outcome("h:1", "kvref", "1", 8)
-    reasons = quick._note(outcome, "get", point)
+    reasons = quick._described("get", point)["reasons"]
     assert reasons == gates.judge(gates.Judged(point, Merged.of(point.results)))
     assert any(each.startswith("other load: ") for each in reasons)
 
@@ -150,20 +149,19 @@ def test_rows_of_others_are_not_overwritten_and_not_deleted(tmp_path: Path) -> N
 
 
 def test_the_figures_of_a_point_that_is_not_valid_are_in_parentheses() -> None:
-    outcome = quick.Outcome("h:1", "kvref", "1", 8)
-    latencies: dict[str, float | None] = dict.fromkeys(quick.PERCENTILES, 1e6)
-    outcome.points = [
-        quick.Measured("get", 1, 1000.0, latencies, []),
-        quick.Measured("get", 16, 2000.0, latencies, ["hit rate: 3 %"]),
+    latencies = dict.fromkeys(quick.PERCENTILES, 1.0)
+    both = [
+        {"commands": "get", "depth": 1, "operations_per_second": 1000.0, "valid": True, "reasons": []},
+        {"commands": "get", "depth": 16, "operations_per_second": 2000.0, "valid": False, "reasons": ["hit rate: 3 %"]},
     ]
-    good, bad = (line for line in shown(outcome.table()).splitlines() if line.startswith("│ get"))
+    points = [{**each, "latency_ms": latencies} for each in both]
+    table = quick.table({"endpoint": "h:1", "version": "1", "sessions": 8, "points": points})
+    good, bad = (line for line in shown(table).splitlines() if line.startswith("│ get"))
     assert " 1,000 " in good
     assert "yes" in good
-    assert "(2,000)" in bad
-    assert "(1.000)" in bad
-    assert "NOT VALID: hit rate: 3 %" in bad
-    assert [row.style for row in outcome.table().rows] == ["", "dim"]
-    assert [each["valid"] for each in outcome.json()["points"]] == [True, False]
+    for words in ("(2,000)", "(1.000)", "NOT VALID", "hit rate: 3 %"):
+        assert words in bad
+    assert [row.style for row in table.rows] == ["", "dim"]
 
 
 def test_the_table_of_a_run_marks_what_is_not_valid(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from helpers import reports
 
 from kvref.errors import KvrefError
 from kvref_bench.peers import PeerSpec
-from kvref_bench.specs import Words, read
+from kvref_bench.specs import read
 
 ONE, OTHER = "127.0.0.1:1", "127.0.0.1:2"
 REPORT = Path("r=1")
@@ -25,26 +25,31 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_without_a_name_belong_to_the_only_server() -> None:
-    words = Words([ONE], sql=[DSN], reload=["kill -HUP 1"], restart=["FLAGS=1 ./restart"], report=[str(REPORT)])
-    assert read(words) == (PeerSpec(ONE, "", DSN, "kill -HUP 1", "FLAGS=1 ./restart", REPORT),)
+    found = read(endpoint=[ONE], sql=[DSN], reload=["kill -HUP 1"], restart=["FLAGS=1 ./restart"], report=[str(REPORT)])
+    assert found == (PeerSpec(ONE, "", DSN, "kill -HUP 1", "FLAGS=1 ./restart", REPORT),)
 
 
 def test_words_with_a_name_belong_to_the_server_of_that_name() -> None:
-    words = Words(["a=" + ONE, "b=" + OTHER], sql=["b=" + DSN], restart=["b=B=2 ./again"], report=[f"a={REPORT}"])
-    assert read(words) == (PeerSpec(ONE, "a", report=REPORT), PeerSpec(OTHER, "b", DSN, restart="B=2 ./again"))
+    both = ["a=" + ONE, "b=" + OTHER]
+    assert read(endpoint=both, sql=["b=" + DSN], restart=["b=B=2 ./again"], report=[f"a={REPORT}"]) == (
+        PeerSpec(ONE, "a", report=REPORT),
+        PeerSpec(OTHER, "b", DSN, restart="B=2 ./again"),
+    )
 
 
 def test_destruction_is_allowed_for_every_server_or_none() -> None:
-    words = Words(["a=" + ONE, "b=" + OTHER], allow_destructive=True)
-    assert read(words) == (PeerSpec(ONE, "a", allow_destructive=True), PeerSpec(OTHER, "b", allow_destructive=True))
+    assert read(endpoint=["a=" + ONE, "b=" + OTHER], allow_destructive=True) == (
+        PeerSpec(ONE, "a", allow_destructive=True),
+        PeerSpec(OTHER, "b", allow_destructive=True),
+    )
 
 
 def test_a_database_by_itself_is_a_server() -> None:
-    assert read(Words(sql=[DSN])) == (PeerSpec(None, "", DSN),)
-    assert read(Words(targets=["memcached"], sql=["rows=" + DSN])) == (
+    assert read(sql=[DSN]) == (PeerSpec(None, "", DSN),)
+    assert read(target=["memcached"], sql=["rows=" + DSN]) == (
         PeerSpec("memcached", "memcached"), PeerSpec(None, "rows", DSN),
     )  # fmt: skip
-    assert read(Words(targets=["old=memcached", "new=memcached"])) == (
+    assert read(target=["old=memcached", "new=memcached"]) == (
         PeerSpec("memcached", "old"), PeerSpec("memcached", "new"),
     )  # fmt: skip
 
@@ -52,23 +57,26 @@ def test_a_database_by_itself_is_a_server() -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (Words(), "no server to measure: give --endpoint HOST:PORT"),
-        (Words(["localhost"]), "address 'localhost': write HOST:PORT"),
-        (Words(["localhost:0"]), "port 0"),
+        ({}, "no server to measure: give --endpoint HOST:PORT"),
+        ({"endpoint": ["localhost"]}, "address 'localhost': write HOST:PORT"),
+        ({"endpoint": ["localhost:0"]}, "port 0"),
         (
-            Words(targets=["memcache"]),
+            {"target": ["memcache"]},
             "unknown target 'memcache', did you mean 'memcached': choose one of mysql-8.0-plugin, ",
         ),
-        (Words([ONE, OTHER]), "give each a name of its own"),
-        (Words(["a=" + ONE, "a=" + OTHER]), "give each a name of its own"),
-        (Words(targets=["memcached", "memcached"]), "give each a name of its own"),
-        (Words(["a=" + ONE, "b=" + OTHER], sql=[DSN]), "which endpoint is it behind? write NAME=mysql"),
-        (Words([ONE], sql=["postgres://localhost/"]), "postgres://localhost/"),
-        (Words([ONE], report=["nowhere"]), "nowhere: No such file or directory: give report.jsonl"),
-        (Words(["a=" + ONE, "b=" + OTHER], reload=["true"]), "--reload 'true': of which server? write NAME=true"),
+        ({"endpoint": [ONE, OTHER]}, "give each a name of its own"),
+        ({"endpoint": ["a=" + ONE, "a=" + OTHER]}, "give each a name of its own"),
+        ({"target": ["memcached", "memcached"]}, "give each a name of its own"),
+        ({"endpoint": ["a=" + ONE, "b=" + OTHER], "sql": [DSN]}, "which endpoint is it behind? write NAME=mysql"),
+        ({"endpoint": [ONE], "sql": ["postgres://localhost/"]}, "postgres://localhost/"),
+        ({"endpoint": [ONE], "report": ["nowhere"]}, "nowhere: No such file or directory: give report.jsonl"),
+        (
+            {"endpoint": ["a=" + ONE, "b=" + OTHER], "reload": ["true"]},
+            "--reload 'true': of which server? write NAME=true",
+        ),
     ],
 )
-def test_what_is_missing_or_could_mean_two_is_said(words: Words, text: str) -> None:
+def test_what_is_missing_or_could_mean_two_is_said(words: dict[str, list[str]], text: str) -> None:
     with pytest.raises(KvrefError) as told:
-        read(words)
+        read(**words)
     assert text in str(told.value)

@@ -16,7 +16,7 @@ from helpers.guide import Shell, blocks, fits
 from helpers.live import missing_skips, sql_server_or_skip, target_or_skip
 from pymysql import connect
 
-from kvref_bench.load.drivers import memcaslap
+from kvref_bench.load import drivers
 from kvref_testbed.targets import SQLServer
 from kvref_testbed.targets.needs import tool
 from kvref_testbed.targets.ports import free_port
@@ -123,7 +123,7 @@ def test_memcaslap_reads_what_it_wrote(migration: Migration) -> None:
     )
     migration.run("1. Start kvref next to the plugin")
     with ThreadPoolExecutor(1) as pool:
-        load = pool.submit(memcaslap.run, migration.kvref.text, 2, 0.95, 100, ["-t", f"{LOAD_SECONDS}s"])
+        load = pool.submit(drivers.memcaslap, migration.kvref.text, 2, 0.95, 100, ["-t", f"{LOAD_SECONDS}s"])
         for section in (MOVE, "3. Copy and replicate", SWITCH):
             migration.run(section)
         assert not load.done(), "it ran through the switch"

@@ -9,7 +9,7 @@ import numpy as np
 
 from kvref_bench.load.histogram import index
 from kvref_bench.load.plan import Kind
-from kvref_bench.load.result import Cell, Usage, WorkerResult
+from kvref_bench.load.recorder import Cell, Usage, WorkerResult
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.runs import document
 from kvref_bench.runs.folder import RunWriter
@@ -36,7 +36,7 @@ def result(
     cells = {Cell(second, kind, "service"): histogram(rng, each, median) for second in range(seconds)}
     usage = Usage(user=0.1 * seconds, system=0.2 * seconds, rss=30_000_000)
     kept = {"worker": 0, "host": "here", "pid": 1, "began": BEGAN, "seconds": float(seconds), "usage": usage}
-    return WorkerResult(**{**kept, "histograms": cells, "sent": 100, "received": 200, "distinct": 10, **facts})
+    return WorkerResult(**{**kept, "histograms": cells, **facts})
 
 
 def point(*results: WorkerResult, **facts: Any) -> Point:

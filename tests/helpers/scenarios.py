@@ -9,7 +9,7 @@ from typing import Any
 from helpers import points as made
 from kvref_bench.load.histogram import index
 from kvref_bench.load.plan import Kind
-from kvref_bench.load.result import Cell, Usage, WorkerResult
+from kvref_bench.load.recorder import Cell, Usage, WorkerResult
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.runs import document
 from kvref_bench.runs.folder import RunWriter
@@ -42,7 +42,7 @@ def measured(line: str, server: Peer, sessions: int, rate: float, **facts: Any) 
         cells = {Cell(second, kind, "service"): {bins: round(rate * SPREAD[each % 5])} for second in range(3)}
         found.append(
             made.point(
-                WorkerResult(0, "here", 1, made.BEGAN, 3.0, cells, usage, distinct=10),
+                WorkerResult(0, "here", 1, made.BEGAN, 3.0, cells, usage),
                 series=line, server=server.name, sessions=sessions, repetition=each,
                 settings=facts.get("settings", {}), expected_hits=1.0 if verb == "get" else None,
                 sample=ServerSample(Usage(user=cpu * 3, system=0.0, rss=1), {}),

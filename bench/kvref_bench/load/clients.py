@@ -3,8 +3,7 @@
 Each session gets existing keys, compares every reply with the expected value, and records the latency of each call. A
 blocking library has a thread for each session, an asyncio library `Work.depth` coroutines. With one session all are
 alike; with more, the CPU time per get is comparable, and the operations a second are those of an application of that
-kind. The loop around a get is in its CPU time: half a microsecond. `sent` and `received` are unknown: the libraries
-hide their sockets.
+kind. The loop around a get is in its CPU time: half a microsecond.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import gc
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -27,7 +27,7 @@ from kvref.addresses import parse_address
 from kvref.client import AsyncMappedClient
 from kvref.errors import install
 from kvref_bench.errors import BenchError
-from kvref_bench.load.clock import Point
+from kvref_bench.load import clock
 from kvref_bench.load.plan import Kind
 from kvref_bench.load.recorder import Recorder
 from kvref_bench.load.session import Crowd
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvref_bench.load.channel import Channel
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.recorder import WorkerResult
     from kvref_bench.load.work import Task
 
 Pair = tuple[str, bytes]  # a key, and the value that must come
@@ -104,10 +104,8 @@ async def async_mapped(task: Task, word: str | None, stack: AsyncExitStack) -> A
 async def streams(task: Task, word: str | None, stack: AsyncExitStack) -> AsyncGet:
     """Open a connection of asyncio's streams, one get at a time; see `Driver.open`."""
     where = parse_address(task.address)
-    opening = (
-        asyncio.open_unix_connection(where.path) if where.path else asyncio.open_connection(where.host, where.port)
-    )
-    reader, writer = await opening
+    unix = asyncio.open_unix_connection
+    reader, writer = await (unix(where.path) if where.path else asyncio.open_connection(where.host, where.port))
     stack.callback(writer.close)
 
     async def get(key: str) -> bytes | None:
@@ -174,15 +172,15 @@ class Clients(Crowd):
 class Session:
     """One connection of a library; the clock calls it like `load.session.Session`.
 
-    get: the library's. pairs: in the order in which they are requested.
+    get: the library's; of an asyncio library a coroutine, several of which may share a connection.
+    pairs: in the order in which they are requested.
     """
 
-    def __init__(self, crowd: Clients, get: Any, pairs: Iterator[Pair]) -> None:
+    def __init__(self, crowd: Clients, get: Any, pairs: Iterator[Pair], *, asynchronous: bool) -> None:
         self._crowd = crowd
-        self._count = crowd.deferred.measured.append
         self._get = get
         self._pairs = pairs
-        self._last = "", 0
+        self._asynchronous = asynchronous
 
     def open(self) -> int:
         """Return 0: a get that the end interrupts is not counted."""
@@ -191,81 +189,57 @@ class Session:
     def take_pieces(self, before: int) -> None:
         """Do nothing: a library reads its replies itself."""
 
-    def begin(self) -> None:
-        """Count the session as running, before its first get."""
+    def start(self) -> None:
+        """Send the first get: in a thread of its own, or in a task of the loop."""
         with self._crowd.lock:
             self._crowd.running += 1
-
-    def finish(self, error: Exception | None = None) -> None:
-        """Count it as done; error: what ended it."""
-        if error is not None:
-            name, sent = self._last
-            self._count((ERROR, perf_counter_ns() - sent, name, repr(error).encode()))
-            self._crowd.lost = self._crowd.lost or f"a session ended: {error!r}"
-        with self._crowd.lock:
-            self._crowd.running -= 1
-            self._crowd.done = perf_counter_ns()
-
-
-class Threaded(Session):
-    """A session of a blocking library, in a thread."""
-
-    def start(self) -> None:
-        """Send the first get."""
-        self.begin()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    async def ended(self) -> None:
-        """Wait for the answer to the last get."""
-        await asyncio.to_thread(self._thread.join)
-
-    def _run(self) -> None:
-        get, count, crowd = self._get, self._count, self._crowd
-        try:
-            for name, wanted in self._pairs:
-                self._last = last = (name, perf_counter_ns())
-                found = get(name)
-                took = perf_counter_ns() - last[1]
-                count((HIT, took, "", None) if found == wanted else _otherwise(name, found, took))
-                if crowd.over:
-                    break
-        except Exception as error:  # noqa: BLE001 - whatever a library raises is what it answered
-            self.finish(error)
-        else:
-            self.finish()
-
-
-class Awaited(Session):
-    """A session of an asyncio library, in a coroutine; several may share a connection."""
-
-    def start(self) -> None:
-        """Send the first get."""
-        self.begin()
-        self._task = asyncio.create_task(self._run())
+        running = self._await_gets() if self._asynchronous else asyncio.to_thread(self._call_gets)
+        self._task = asyncio.create_task(running)
 
     async def ended(self) -> None:
         """Wait for the answer to the last get."""
         await self._task
 
-    async def _run(self) -> None:
-        get, count, crowd = self._get, self._count, self._crowd
+    def _call_gets(self) -> None:
+        get, crowd, last = self._get, self._crowd, ("", 0)
         try:
             for name, wanted in self._pairs:
-                self._last = last = (name, perf_counter_ns())
+                last = (name, perf_counter_ns())
+                found = get(name)
+                self._count(last, found, wanted)
+                if crowd.over:
+                    break
+        except Exception as error:  # noqa: BLE001 - whatever a library raises is what it answered
+            self._fail(last, error)
+        self._finish()
+
+    async def _await_gets(self) -> None:
+        get, crowd, last = self._get, self._crowd, ("", 0)
+        try:
+            for name, wanted in self._pairs:
+                last = (name, perf_counter_ns())
                 found = await get(name)
-                took = perf_counter_ns() - last[1]
-                count((HIT, took, "", None) if found == wanted else _otherwise(name, found, took))
+                self._count(last, found, wanted)
                 if crowd.over:
                     break
         except Exception as error:  # noqa: BLE001 - as above
-            self.finish(error)
-        else:
-            self.finish()
+            self._fail(last, error)
+        self._finish()
 
+    def _count(self, last: tuple[str, int], found: bytes | None, wanted: bytes) -> None:
+        took = perf_counter_ns() - last[1]
+        kind = HIT if found == wanted else MISS if found is None else ERROR
+        self._crowd.deferred.measured.append((kind, took, last[0], found))
 
-def _otherwise(name: str, found: bytes | None, took: int) -> Measured:
-    return (MISS if found is None else ERROR, took, name, found)
+    def _fail(self, last: tuple[str, int], error: Exception) -> None:
+        took = perf_counter_ns() - last[1]
+        self._crowd.deferred.measured.append((ERROR, took, last[0], repr(error).encode()))
+        self._crowd.lost = self._crowd.lost or f"a session ended: {error!r}"
+
+    def _finish(self) -> None:
+        with self._crowd.lock:
+            self._crowd.running -= 1
+            self._crowd.done = perf_counter_ns()
 
 
 def run(task: Task, channel: Channel) -> WorkerResult:
@@ -291,19 +265,18 @@ async def _measure(driver: Driver, task: Task, channel: Channel) -> WorkerResult
     pools = [_pool(task, session, max(1, work.pool // len(mine))) for session in mine]
     word = f"@@{work.mapping}" if work.route in ("switch", "bind") else None
     crowd = Clients()
-    sessions: list[Threaded | Awaited] = []
+    sessions: list[Session] = []
+    # `to_thread` would have a thread for some sessions only.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(len(mine)))
     async with AsyncExitStack() as stack:
         for pool in pools:
             get, pairs = await driver.open(task, word, stack), islice(cycle(pool), work.operations)
+            first = get(pool[0][0])
             if driver.asynchronous:
-                await get(pool[0][0])
-                sessions += [Awaited(crowd, get, pairs) for _ in range(work.depth)]
-            else:
-                get(pool[0][0])
-                sessions.append(Threaded(crowd, get, pairs))
+                await first
+            sessions += [Session(crowd, get, pairs, asynchronous=driver.asynchronous) for _ in range(work.depth)]
         try:
-            distinct = len({name for pool in pools for name, _ in pool})
-            return await Point(task, channel, crowd, sessions).run(distinct)
+            return await clock.measure(task, channel, crowd, sessions)
         finally:
             crowd.over = True
             for each in sessions:

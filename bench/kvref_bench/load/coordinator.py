@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load import worker
@@ -14,44 +14,15 @@ from kvref_bench.load.work import Task
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Future
 
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.engine import Engine
+    from kvref_bench.load.recorder import WorkerResult
     from kvref_bench.load.work import Clock, Work
+    from kvref_bench.watch import Watch
 
 _POLL: Final = 0.05
 _START: Final = 0.2  # seconds between go and the start, for the message to reach all
-
-
-class Engine(Protocol):
-    """Where workers run.
-
-    executor: runs each task in a process of its own. workers: how many.
-    cpus: to pin them to, by worker; none: not pinned.
-    control_host: the address of this machine that they reach.
-    """
-
-    @property
-    def executor(self) -> Executor: ...
-    @property
-    def workers(self) -> int: ...
-    @property
-    def cpus(self) -> Sequence[int]: ...
-    @property
-    def control_host(self) -> str: ...
-
-
-class Watch(Protocol):
-    """Who looks at a point while it runs."""
-
-    def going(self, seconds: float) -> None:
-        """Take that all workers start in so many seconds."""
-
-    def progress(self, what: Progress) -> None:
-        """Take what one worker did in a second."""
-
-    def stopping(self) -> bool:
-        """Return whether the user wants it to end now."""
 
 
 def measure(address: str, work: Work, clock: Clock, engine: Engine, watch: Watch) -> list[WorkerResult]:

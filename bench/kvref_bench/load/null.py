@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import uvloop
 
-from kvref_bench import interrupt
+from kvref_bench import watch
 from kvref_bench.errors import BenchError
 from kvref_bench.load.plan import Answer, Exchange, Kind, Plan
 
@@ -40,7 +40,7 @@ def responder(work: Work, host: str = "127.0.0.1") -> Iterator[str]:
     process = multiprocessing.get_context("spawn").Process(
         target=_serve, args=(there, host, request, reply), daemon=True
     )
-    with interrupt.held_back():
+    with watch.held_back():
         process.start()
     try:
         if not here.poll(_START_SECONDS):
@@ -62,7 +62,6 @@ def plan_of(task: Task) -> Plan:
         connect=lambda: socket.create_connection((host, int(port)), 10),
         exchanges=lambda _: repeat(exchange),
         reader=_Reader(),
-        distinct=1,
     )
 
 

@@ -65,11 +65,9 @@ class Plan:
     connect: opens one session, logged in and bound to its mapping; raises BenchError.
     exchanges: of a session of this worker, by its number from 0 on: endless, or as many as it has to do.
     reader: for other replies than the expected ones.
-    distinct: number of different keys that the plan can name.
     """
 
     kinds: tuple[Kind, ...]
     connect: Callable[[], socket.socket]
     exchanges: Callable[[int], Iterator[Parts]]
     reader: Reader
-    distinct: int

@@ -1,20 +1,69 @@
-"""The histograms of one worker: filled by its sessions, put away each second."""
+"""What a worker counts, second by second, and gives back; merged exactly, wherever it ran."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from kvref_bench.load.histogram import BINS, add, index
-from kvref_bench.load.result import Cell
+from kvref_bench.load.plan import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_bench.load.plan import Kind
-    from kvref_bench.load.result import Timing
-
+Timing = Literal["service", "intended", "lag"]
 TIMINGS: Final[tuple[Timing, ...]] = ("service", "intended", "lag")
 UNEXPECTED: Final = 100  # exchanges kept verbatim
+
+
+class Cell(NamedTuple):
+    """Where a histogram belongs.
+
+    second: of the measured time, from 0 on.
+    timing: `service`: from the send to the reply; in an open loop also `intended`: from the moment of the schedule to
+        the reply, and `lag`: of the time from that moment to the send, what the
+        generator was late; the rest is a wait for a session, all being busy.
+    """
+
+    second: int
+    kind: Kind
+    timing: Timing
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a process used in the measured time: CPU seconds, resident bytes."""
+
+    user: float = 0.0
+    system: float = 0.0
+    rss: int = 0
+
+
+@dataclass(slots=True)
+class WorkerResult:
+    """What one worker measured.
+
+    histograms: counts of operations by bin (`load.histogram`).
+    began: wall clock, ns; seconds: the measured time.
+    open: operations without an answer when the time was over.
+    skipped: of the schedule, never sent because the time was over.
+    unexpected: the first hundred exchanges with an answer that is not allowed, (request, reply).
+    errors: how many answers that are not allowed in all.
+    stopped: why it ended before its time, in words; None when it did not.
+    """
+
+    worker: int
+    host: str
+    pid: int
+    began: int
+    seconds: float
+    histograms: dict[Cell, dict[int, int]]
+    usage: Usage
+    open: int = 0
+    skipped: int = 0
+    errors: int = 0
+    unexpected: list[tuple[bytes, bytes]] = field(default_factory=list)
+    stopped: str | None = None
 
 
 class Recorder:
@@ -34,15 +83,13 @@ class Recorder:
         self.errors = 0
         self.unexpected: list[tuple[bytes, bytes]] = []
 
-    def add(self, kind: int, nanoseconds: int, timing: Timing = "service") -> None:
-        """Count one operation.
+    def add(self, kind: int, nanoseconds: int) -> None:
+        """Count one operation by its service time.
 
         Args:
-            kind: its number in kinds.
-            nanoseconds: how long it took.
-            timing: see `load.result.Cell`.
+            kind: its number in kinds. nanoseconds: how long it took.
         """
-        self.bins[timing][kind][index(nanoseconds)] += 1
+        self.bins["service"][kind][index(nanoseconds)] += 1
 
     def refuse(self, request: bytes, reply: bytes) -> None:
         """Keep an answer that is not allowed; its operations are counted with `add`."""

@@ -37,12 +37,9 @@ def moments(clock: Clock, share: float, seed: int) -> list[int]:
     """
     assert clock.rate is not None
     rate, seconds = clock.rate * share, clock.warmup + clock.measure
-    if clock.arrivals == "constant":
-        times = np.arange(0, seconds, 1 / rate)
-    else:
-        random = np.random.default_rng(seed)
-        # As many as a Poisson process of that rate has in the time, with a margin of eight deviations.
-        times = np.cumsum(random.exponential(1 / rate, int(rate * seconds + 8 * (rate * seconds) ** 0.5 + 8)))
+    random = np.random.default_rng(seed)
+    # As many as a Poisson process of that rate has in the time, with a margin of eight deviations.
+    times = np.cumsum(random.exponential(1 / rate, int(rate * seconds + 8 * (rate * seconds) ** 0.5 + 8)))
     due: list[int] = (times[times < seconds] * 1e9).astype(np.int64).tolist()
     return due
 
@@ -64,7 +61,7 @@ class Scheduled(Crowd):
         """Let the schedule run from a moment of `perf_counter_ns` on, until the time is over."""
         self._start = start
         while not self.over:
-            self.send_what_is_due()
+            self._send(waited=bool(self._idle))
             await asyncio.sleep(_TICK)
 
     def wait(self, session: ScheduledSession) -> None:
@@ -81,11 +78,8 @@ class Scheduled(Crowd):
         """Return the number of moments that were not sent at."""
         return len(self._due)
 
-    def send_what_is_due(self) -> None:
-        """Give each moment that has passed to a session that waits."""
-        self._send(waited=bool(self._idle))
-
     def _send(self, *, waited: bool) -> None:
+        """Give each moment that has passed to a session that waits."""
         now = perf_counter_ns()
         passed = now - self._start
         if waited:

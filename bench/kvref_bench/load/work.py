@@ -12,7 +12,7 @@ from typing import Literal
 
 Protocol = Literal["text", "binary", "mysql", "null"]
 Route = Literal["none", "each", "switch", "bind"]
-Distribution = Literal["uniform", "sequential", "zipf", "gaussian", "hotspot", "latest", "file", "trace", "own"]
+Distribution = Literal["uniform", "sequential", "zipf", "file", "trace", "own"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class Work:
     protocol: `mysql`: prepared statements of `statements` instead of memcached commands; `null`: the null responder.
     route: how a session gets to its mapping: `each` key has `@@mapping<delimiter>` before it, `switch`: one
         `get @@mapping` when it is opened, `bind`: one `bind mapping`, `none`: not at all.
-    verbs: weight of each verb: get, gets, set, add, replace, append, prepend, cas (a gets and a cas with the number
-        that it gave), incr, decr, delete, touch. With a trace: the verbs whose requests are sent; weights do not count.
+    verbs: weight of each verb: get, gets, set, add, replace, append, prepend, incr, decr,
+        delete, touch. With a trace: the verbs whose requests are sent; weights do not count.
     statements: of protocol mysql: SQL by verb, with `:key` and, where it writes, `:value` where these go, once each, in
         any order (`UPDATE users SET v = :value WHERE k = :key`); tables are those of the database `kvref_bench`.
     sessions: in all workers together.
@@ -103,13 +103,11 @@ class Clock:
         sessions have a number of operations.
     rate: operations a second of all workers together, sent by schedule (open loop); None: each session sends when
         it was answered (closed loop).
-    arrivals: of the schedule.
     """
 
     warmup: float
     measure: float
     rate: float | None = None
-    arrivals: Literal["poisson", "constant"] = "poisson"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 import uvloop
 
 from kvref_bench.errors import BenchError
-from kvref_bench.load import null
+from kvref_bench.load import clock, null
 from kvref_bench.load.channel import Channel
-from kvref_bench.load.clock import Connection, Point
 from kvref_bench.load.recorder import TIMINGS, Recorder
 from kvref_bench.load.schedule import Scheduled, ScheduledSession, moments
 from kvref_bench.load.session import Crowd, Session
@@ -22,9 +21,8 @@ from kvref_bench.load.session import Crowd, Session
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvref_bench.load.clock import Line
     from kvref_bench.load.plan import Plan
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.recorder import WorkerResult
     from kvref_bench.load.work import Task
 
 _SAMPLE: Final = 256  # exchanges from which the mean number of operations in one is taken
@@ -70,7 +68,7 @@ def _without_collector() -> Iterator[None]:
         gc.unfreeze()
 
 
-async def measure(task: Task, plan: Plan, channel: Line) -> WorkerResult:
+async def measure(task: Task, plan: Plan, channel: Channel) -> WorkerResult:
     """Run a worker's part of a point in the running loop.
 
     Args:
@@ -86,13 +84,13 @@ async def measure(task: Task, plan: Plan, channel: Line) -> WorkerResult:
 
     # A loop logs what a session raises and goes on without that session.
     asyncio.get_running_loop().set_exception_handler(fail)
-    sockets = [await _connect(plan, each) for each in sessions]
+    opened = [await _connect(plan, each) for each in sessions]
     try:
-        return await Point(task, channel, crowd, sessions, sockets).run(plan.distinct)
+        return await clock.measure(task, channel, crowd, sessions)
     finally:
         crowd.over = True
-        for each in sockets:
-            each.close()
+        for each in opened:
+            each.abort()
 
 
 def _crowd(task: Task, plan: Plan) -> tuple[Crowd, Sequence[Session]]:
@@ -109,8 +107,8 @@ def _crowd(task: Task, plan: Plan) -> tuple[Crowd, Sequence[Session]]:
     return scheduled, [ScheduledSession(scheduled, plan.exchanges(each)) for each in mine]
 
 
-async def _connect(plan: Plan, session: Session) -> Connection:
+async def _connect(plan: Plan, session: Session) -> asyncio.Transport:
     opened = plan.connect()
     opened.settimeout(0)
     transport, _ = await asyncio.get_running_loop().create_connection(lambda: session, sock=opened)
-    return Connection(opened, transport)
+    return transport

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref_bench.pairs.rows import VALUE
 from kvref_bench.runs import machine
-from kvref_bench.turns import report
+from kvref_bench.turns import cpus, report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kvref_bench.pairs.measure import Measured, Settings
-    from kvref_bench.pairs.rows import Row
     from kvref_bench.turns.loaded import Done
 
 SIDES: Final = ("ours", "theirs")
@@ -52,13 +51,16 @@ def add(document: Document, measured: Measured) -> None:
         return
     ratios = [ours.per_second / theirs.per_second for ours, theirs in measured.pairs]
     cpu = [_cpu(ours) / _cpu(theirs) for ours, theirs in measured.pairs]
-    ratio = _spread(ratios)
+    ratio, sides = _spread(ratios), list(zip(*measured.pairs, strict=True))
+    limit = BUSY * len(document["settings"]["client_cpus"])
     document["rows"].append({
-        **_said(row),
+        **{name: getattr(row, name) for name in ("name", "work", "target", "unit", "durable")},
+        "ours": row.ours.what,
+        "theirs": row.theirs.what,
         "ratio": ratio,
         "reached": ratio["median"] >= row.target,
         "cpu_ratio": _spread(cpu),
-        "generator_is_limit": _limited(measured, len(document["settings"]["client_cpus"])),
+        "generator_is_limit": any(statistics.median(done.client for done in side) > limit for side in sides),
         "ceilings": dict(zip(SIDES, measured.ceilings, strict=True)),
         "servers": measured.facts,
         "pairs": [dict(zip(SIDES, map(asdict, both), strict=True)) for both in measured.pairs],
@@ -67,11 +69,8 @@ def add(document: Document, measured: Measured) -> None:
 
 def table(document: Document) -> str:
     """Return the table of a document in Markdown, and below it what was left out."""
-    left = [f"Left out: {each['name']}: {each['reason'].splitlines()[0]}" for each in document["skipped"]]
-    return (
-        "\n".join([report.grid(HEAD, map(_line, document["rows"])), *(f"{each}\n" for each in left), _how(document)])
-        + "\n"
-    )
+    left = [f"Left out: {each['name']}: {each['reason'].splitlines()[0]}\n" for each in document["skipped"]]
+    return "\n".join([report.grid(HEAD, map(_line, document["rows"])), *left, _how(document)]) + "\n"
 
 
 def _how(document: Document) -> str:
@@ -80,29 +79,18 @@ def _how(document: Document) -> str:
         f"{document['kvref']}: {settings['pairs']} pairs of {settings['seconds']:g} s in alternating order,"
         f" {settings['keys']:,} keys,"
         f" values of {settings['value_bytes']} bytes; {document['machine']['cpu_model']}, servers on processor"
-        f" {report.processors(settings['server_cpus'])}, generator on {report.processors(settings['client_cpus'])}."
+        f" {cpus.words(settings['server_cpus'])}, generator on {cpus.words(settings['client_cpus'])}."
         " Ratios are medians of"
         " those within a pair; CPU is that of the servers for each operation. \\*: the generator was busy all the time"
         " on one side or both: there the CPU ratio is more reliable."
     )
 
 
-def _said(row: Row) -> Document:
-    return {
-        "name": row.name,
-        "work": row.work,
-        "ours": row.ours.what,
-        "theirs": row.theirs.what,
-        "target": row.target,
-        "unit": row.unit,
-        "durable": row.durable,
-    }
-
-
 def _line(row: Document) -> list[str]:
     ours, theirs = ([pair[side] for pair in row["pairs"]] for side in SIDES)
     ratio, cpu = row["ratio"], row["cpu_ratio"]
-    busy, used = ([(_middle(side, of)) for side in (ours, theirs)] for of in (_busy, _sum))
+    busy = [statistics.median(each["client"] for each in side) for side in (ours, theirs)]
+    used = [statistics.median(sum(each["server"].values()) for each in side) for side in (ours, theirs)]
     generators = " : ".join(dict.fromkeys((ours[0]["generator"], theirs[0]["generator"])))
     return [
         row["name"],
@@ -121,20 +109,7 @@ def _line(row: Document) -> list[str]:
 
 
 def _rate(side: Sequence[Document], unit: str) -> str:
-    rate = statistics.median(each["per_second"] for each in side)
-    return f"{rate:,.0f}{' keys' if unit == 'keys' else ''}"
-
-
-def _middle(side: Sequence[Document], what: Any) -> float:
-    return float(statistics.median(map(what, side)))
-
-
-def _busy(each: Document) -> float:
-    return float(each["client"])
-
-
-def _sum(each: Document) -> float:
-    return float(sum(each["server"].values()))
+    return f"{statistics.median(each['per_second'] for each in side):,.0f}{' keys' if unit == 'keys' else ''}"
 
 
 def _cpu(done: Done) -> float:
@@ -143,8 +118,3 @@ def _cpu(done: Done) -> float:
 
 def _spread(numbers: Sequence[float]) -> dict[str, float]:
     return {"median": statistics.median(numbers), "min": min(numbers), "max": max(numbers)}
-
-
-def _limited(measured: Measured, cpus: int) -> bool:
-    sides = ([pair[0] for pair in measured.pairs], [pair[1] for pair in measured.pairs])
-    return any(statistics.median(done.client for done in side) > BUSY * cpus for side in sides)

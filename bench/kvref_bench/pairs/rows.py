@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from kvref import documents
 from kvref_bench import scenario
 from kvref_bench.errors import BenchError
-from kvref_bench.load.drivers.memcaslap import KEY_LENGTH
+from kvref_bench.load.drivers import KEY_LENGTH
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.scenario.records import Table
 
@@ -87,11 +87,34 @@ class Row:
         return replace(table(keys), collation=self.collation)
 
 
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a server is made.
+
+    what: it is in the table's words. kind: `kvref`, `mysqld` (with the plugin), `sql` (the same over SQL, through its
+    socket), `memcached` or `floor`. over: the server behind it; "": kvref has a SQLite file.
+    options: of `kvref serve`, or of the server. compiled: kvref is. scraped: its metrics are read each second.
+    """
+
+    what: str
+    kind: str = "kvref"
+    over: str = ""
+    options: tuple[str, ...] = ()
+    compiled: bool = False
+    scraped: bool = False
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """Return the servers by name."""
+    given = documents.read_toml(FILE)["server"]
+    return {name: Recipe(**{**each, "options": tuple(each.get("options", ()))}) for name, each in given.items()}
+
+
 @cache
 def rows() -> tuple[Row, ...]:
     """Return all rows, in the order of the table."""
-    document = documents.read_toml(FILE)
-    return tuple(_row(each, document["what"]) for each in document["row"])
+    return tuple(_row(each) for each in documents.read_toml(FILE)["row"])
 
 
 def chosen(names: str | None) -> list[Row]:
@@ -112,10 +135,10 @@ def table(keys: int = COUNT) -> Table:
     return Table(TABLE, "default", Keys(keys, length=KEY_LENGTH), VALUES, procedures=procedures)
 
 
-def _row(given: dict[str, Any], words: dict[str, str]) -> Row:
+def _row(given: dict[str, Any]) -> Row:
     given = dict(given)
     servers, load = given.pop("servers"), given.pop("load")
-    what = given.pop("what", [words[name] for name in servers])
+    what = given.pop("what", [recipes()[name].what for name in servers])
     loads = _load(load), _load(given.pop("other", load))
     ours, theirs = (Side(*each) for each in zip(servers, loads, what, strict=True))
     return Row(ours=ours, theirs=theirs, **given)

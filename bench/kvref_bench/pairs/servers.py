@@ -1,7 +1,7 @@
 """The servers of one row: booted on their processors, with filled tables, stopped at the end of the block.
 
-All servers over MySQL share one mysqld with the plugin loaded and one table: kvref serves it, the plugin accesses it,
-and SQL queries go to it.
+`rows.toml` describes them. All servers over MySQL share one mysqld with the plugin loaded and one table: kvref serves
+it, the plugin accesses it, and SQL queries go to it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from urllib.parse import quote
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
 from kvref_bench.pairs import floor
-from kvref_bench.peers import PeerSpec, processes, wire
+from kvref_bench.pairs.rows import recipes
+from kvref_bench.peers import PeerSpec, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
+from kvref_bench.peers.processes import listening
 from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
 from kvref_bench.sql import login
 from kvref_bench.turns import cpus
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from kvref_bench.peers import OpenPeer
+    from kvref_bench.pairs.rows import Recipe
     from kvref_bench.scenario.records import Table
     from kvref_bench.sql.login import Login
     from kvref_testbed.targets.progress import Progress
@@ -40,27 +42,12 @@ if TYPE_CHECKING:
 PLUGIN: Final = "mysql-8.0-plugin"
 # More than any table here needs; otherwise the disk would be measured.
 OPTIONS: Final = ("--innodb_buffer_pool_size=1G",)
-# What the row cache needs of a server, and of kvref.
-LOGGED: Final = ("--server-id=1", "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-ROW_CACHE: Final = ("--set", "row_cache_binlog=1")
-# kvref over SQLite by name, with options of `kvref serve`.
-OVER_SQLITE: Final[dict[str, tuple[str, ...]]] = {"kvref-sqlite": (), "kvref-workers": ("--workers", "2")}
-# MySQL with the plugin by name, with options of mysqld; and the same as SQL alone, through its socket.
-MYSQL: Final[dict[str, tuple[str, ...]]] = {"plugin": (), "plugin-logged": LOGGED}
-SQL_ONLY: Final = {"mysql": "plugin", "mysql-logged": "plugin-logged"}
-# kvref over one of these.
-OVER_MYSQL: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "kvref-mysql": ("mysql", ()),
-    "kvref-mysql-level-0": ("mysql", ("--set", "innodb_api_trx_level=0")),
-    "kvref-mysql-level-2": ("mysql", ("--set", "innodb_api_trx_level=2")),
-    "kvref-cached": ("mysql-logged", ROW_CACHE),
-    "kvref-uncached": ("mysql-logged", ()),
-}
 LOOPBACK: Final = "127.0.0.1"
 DURABLE: Final = {"innodb_flush_log_at_trx_commit": "1", "log_bin": "OFF"}
 FACTS: Final = (*DURABLE, "sync_binlog", "innodb_buffer_pool_size", "innodb_flush_method")
 # Not visible from outside: kvref/storage/sqlite/wal.py itself does what FULL does in each commit.
 SYNCHRONOUS: Final = "as FULL: fdatasync of the log before a write is answered"
+KEEPS_NOTHING: Final = {"durable": "no: it keeps nothing"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,41 +99,39 @@ class Servers:
             BenchError: it refuses its table. TargetError: it cannot be booted; MissingError: the machine lacks it.
         """
         if name not in self._known:
-            self._known[name] = replace(self._open(name), name=name)
+            recipe = recipes()[name]
+            makes = {"kvref": self._kvref, "mysqld": self._mysqld, "memcached": self._memcached, "floor": self._floor}
+            made = _sql_only(self.get(recipe.over)) if recipe.kind == "sql" else makes[recipe.kind](recipe)
+            self._known[name] = replace(made, name=name)
         return self._known[name]
 
-    def _open(self, name: str) -> Server:
-        if name in OVER_SQLITE:
-            return self._kvref_sqlite(*OVER_SQLITE[name])
-        if name in OVER_MYSQL:
-            behind, options = OVER_MYSQL[name]
-            return self._kvref_over(self.get(behind), options)
-        if name in MYSQL:
-            return self._mysqld(MYSQL[name])
-        if name in SQL_ONLY:
-            return _sql_only(self.get(SQL_ONLY[name]))
-        special = {
-            "memcached": self._memcached,
-            "floor": self._floor,
-            "kvref-sqlite-metrics": self._kvref_sqlite_metrics,
-            "kvref-compiled": self._kvref_compiled,
-            "kvref-compiled-mysql": self._kvref_compiled_mysql,
-        }
-        return special[name]()
+    def _kvref(self, recipe: Recipe) -> Server:
+        """Start kvref over SQLite, or over the server that the recipe names."""
+        python, facts = _compiled(self._compiled) if recipe.compiled else (None, {})
+        options = (*self._options, *recipe.options)
+        metrics = f"{LOOPBACK}:{free_port()}" if recipe.scraped else ""
+        options += ("--metrics", metrics) if metrics else ()
+        behind = self.get(recipe.over) if recipe.over else None
+        kvref = self._stack.enter_context(kvref_server("kvref", options, behind.dsn if behind else None, python))
+        if not kvref.start():
+            raise BenchError("kvref serve refuses its options or its tables: see its log")
+        address, pids = "{}:{}".format(*kvref.address), {}
+        if behind is not None:
+            facts, pids = {**behind.facts, **facts}, dict(behind.pids)
+        else:
+            tables = SQLiteTables(f"{SCHEME}{kvref.file}")
+            tables.create(self._table)
+            tables.map(self._table)
+            tables.fill(self._table, self._progress)
+            if not kvref.reload():
+                raise BenchError("kvref serve refuses its table: see its log")
+            facts |= {"sqlite_synchronous": SYNCHRONOUS, **tables.variables()}
+        if metrics:
+            self._scrape(metrics)
+        version = {"version": wire.version(address)}
+        return Server("", address, behind.sql if behind else None, listening(kvref=address) | pids, facts | version)
 
-    def _filled(self, target: str, options: tuple[str, ...] = ()) -> OpenPeer:
-        peer = self._stack.enter_context(peers.open(PeerSpec(endpoint=target, options=options), self._progress))
-        peer.prepare(self._table)
-        return peer
-
-    def _kvref_sqlite(self, *options: str) -> Server:
-        peer = self._filled("kvref-sqlite", (*self._options, *options))
-        assert peer.tables_dsn is not None, "it serves a file"
-        return _over_sqlite(_address(peer), SQLiteTables(peer.tables_dsn))
-
-    def _kvref_sqlite_metrics(self) -> Server:
-        metrics = f"{LOOPBACK}:{free_port()}"
-        server = self._kvref_sqlite("--metrics", metrics)
+    def _scrape(self, metrics: str) -> None:
         over = threading.Event()
         # Not on the processors of the servers, where this thread is now.
         elsewhere = set(range(os.cpu_count() or 1)) - os.sched_getaffinity(0)
@@ -154,68 +139,40 @@ class Servers:
         scraper.start()
         self._stack.callback(scraper.join)
         self._stack.callback(over.set)
-        return server
 
-    def _kvref_compiled(self) -> Server:
-        python, build = _compiled(self._compiled)
-        kvref = self._stack.enter_context(kvref_server("kvref", self._options, python=python))
-        if not kvref.start():
-            raise BenchError("kvref serve refuses its options: see its log")
-        tables = SQLiteTables(f"{SCHEME}{kvref.file}")
-        tables.create(self._table)
-        tables.map(self._table)
-        tables.fill(self._table, self._progress)
-        if not kvref.reload():
-            raise BenchError("kvref serve refuses its table: see its log")
-        return _over_sqlite("{}:{}".format(*kvref.address), tables, build=build)
+    def _filled(self, target: str, options: tuple[str, ...] = ()) -> tuple[str, str | None]:
+        peer = self._stack.enter_context(peers.open(PeerSpec(endpoint=target, options=options), self._progress))
+        peer.prepare(self._table)
+        assert peer.address is not None, "the peer has a memcached port"
+        return peer.address, peer.sql_dsn
 
-    def _kvref_compiled_mysql(self) -> Server:
-        python, build = _compiled(self._compiled)
-        server = self._kvref_over(self.get("mysql"), (), python)
-        return replace(server, facts=dict(server.facts) | {"build": build})
+    def _memcached(self, recipe: Recipe) -> Server:
+        address, _ = self._filled("memcached", recipe.options)
+        facts = {"version": wire.version(address), **KEEPS_NOTHING}
+        return Server("", address, None, listening(memcached=address), facts)
 
-    def _memcached(self) -> Server:
-        address = _address(self._filled("memcached"))
-        facts = _facts(address) | {"durable": "no: it keeps nothing"}
-        return Server("", address, None, _listening(memcached=address), facts)
-
-    def _floor(self) -> Server:
+    def _floor(self, _: Recipe) -> Server:
         with socket.create_server((LOOPBACK, 0)) as place:
             address = "{}:{}".format(*place.getsockname())
             argv = [sys.executable, "-m", floor.__name__, str(place.fileno())]
             process = subprocess.Popen(argv, pass_fds=[place.fileno()])
         self._stack.callback(process.wait)
         self._stack.callback(process.terminate)
-        return Server("", address, None, {"floor": process.pid}, {"durable": "no: it keeps nothing"})
+        return Server("", address, None, {"floor": process.pid}, KEEPS_NOTHING)
 
-    def _mysqld(self, options: tuple[str, ...]) -> Server:
-        peer = self._filled(PLUGIN, (*OPTIONS, *options))
-        address = _address(peer)
-        assert peer.sql_dsn is not None, "the plugin's server has a SQL port"
-        sql = login.parse(peer.sql_dsn)
-        variables = MySQLTables(sql).variables()
-        facts = {name: variables[name] for name in FACTS}
-        return Server("", address, sql, _listening(mysqld=address), _facts(address) | facts)
-
-    def _kvref_over(self, behind: Server, options: tuple[str, ...], python: Path | None = None) -> Server:
-        kvref = self._stack.enter_context(kvref_server("kvref", (*self._options, *options), behind.dsn, python))
-        if not kvref.start():
-            raise BenchError("kvref serve refuses the tables of the plugin's server: see its log")
-        address = "{}:{}".format(*kvref.address)
-        pids = _listening(kvref=address) | dict(behind.pids)
-        return Server("", address, behind.sql, pids, dict(behind.facts) | _facts(address))
-
-
-def _over_sqlite(address: str, tables: SQLiteTables, **more: str) -> Server:
-    facts = _facts(address) | {"sqlite_synchronous": SYNCHRONOUS, **more, **tables.variables()}
-    return Server("", address, None, _listening(kvref=address), facts)
+    def _mysqld(self, recipe: Recipe) -> Server:
+        address, dsn = self._filled(PLUGIN, (*OPTIONS, *recipe.options))
+        assert dsn is not None, "the plugin's server has a SQL port"
+        variables = MySQLTables(login.parse(dsn)).variables()
+        facts = {"version": wire.version(address)} | {name: variables[name] for name in FACTS}
+        return Server("", address, login.parse(dsn), listening(mysqld=address), facts)
 
 
 def _sql_only(plugin: Server) -> Server:
     """Return the SQL of the plugin's server, through its socket."""
     assert plugin.sql is not None, "the plugin's server has a SQL port"
-    socket = str(MySQLTables(plugin.sql).query("SELECT @@socket")[0][0])
-    return replace(plugin, address=None, sql=replace(plugin.sql, socket=socket))
+    path = str(MySQLTables(plugin.sql).query("SELECT @@socket")[0][0])
+    return replace(plugin, address=None, sql=replace(plugin.sql, socket=path))
 
 
 def boot(
@@ -223,7 +180,6 @@ def boot(
     names: Iterable[str],
     table: Table,
     where: frozenset[int],
-    *,
     options: Sequence[str] = (),
     progress: Progress = QUIET,
     compiled: Path | None = None,
@@ -249,8 +205,8 @@ def require_durable(server: Server) -> None:
         raise BenchError(f"{server.name} is not durable as agreed: {wrong} instead of {DURABLE}")
 
 
-def _compiled(python: Path | None) -> tuple[Path, str]:
-    """Return the Python of a compiled kvref, and its version.
+def _compiled(python: Path | None) -> tuple[Path, dict[str, str]]:
+    """Return the Python of a compiled kvref, and its version as a fact.
 
     Raises:
         MissingError: none is given. BenchError: its kvref is not compiled.
@@ -261,7 +217,7 @@ def _compiled(python: Path | None) -> tuple[Path, str]:
     version = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     if not version.endswith("compiled"):
         raise BenchError(f"--compiled: {python} has {version}, which is not compiled")
-    return python, version
+    return python, {"build": version}
 
 
 def _scrape(metrics: str, processors: set[int], over: threading.Event) -> None:
@@ -270,22 +226,3 @@ def _scrape(metrics: str, processors: set[int], over: threading.Event) -> None:
     while not over.wait(1.0):
         with urllib.request.urlopen(f"http://{metrics}/metrics", timeout=5) as reply:
             reply.read()
-
-
-def _address(peer: OpenPeer) -> str:
-    assert peer.address is not None, "the peer has a memcached port"
-    return peer.address
-
-
-def _facts(address: str) -> dict[str, str]:
-    return {"version": wire.version(address)}
-
-
-def _listening(**addresses: str) -> dict[str, int]:
-    found = {}
-    for name, address in addresses.items():
-        pid = processes.listener(address)
-        if pid is None:
-            raise BenchError(f"no process listens at {address}")
-        found[name] = cpus.root(pid)
-    return found

@@ -8,14 +8,15 @@
         sampling.sample, sampling.resources, peer.peer
 
 Reading path: `opening.py` (which of these it is), `opened.py` (what is done with it), then `settings.py` (ways to
-start), `mysql_tables.py`, `sqlite_tables.py` and `wire.py` (where rows go), `sampling.py` over `processes.py`.
+start), `base_tables.py`, `mysql_tables.py`, `sqlite_tables.py` and `wire.py` (where rows go), `sampling.py` over
+`processes.py`.
 """
 
 from __future__ import annotations
 
 from kvref_bench.peers.opened import OpenPeer
+from kvref_bench.peers.opening import PeerSpec
 from kvref_bench.peers.opening import open_peer as open  # noqa: A004 - peers.open(...)
 from kvref_bench.peers.sampling import Sampling
-from kvref_bench.peers.spec import PeerSpec
 
 __all__ = ["OpenPeer", "PeerSpec", "Sampling", "open"]

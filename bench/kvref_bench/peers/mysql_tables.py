@@ -10,8 +10,7 @@ import pymysql
 from pymysql.constants import ER
 
 from kvref_bench.errors import BenchError
-from kvref_bench.peers.rows import CAS, DATABASE, in_blocks, key_length, told, value_type
-from kvref_bench.peers.tables import containers_row
+from kvref_bench.peers.base_tables import DATABASE, EXTRAS, Tables, key_length, value_type
 from kvref_bench.sql import login as logins
 from kvref_bench.workload import values
 
@@ -22,11 +21,9 @@ if TYPE_CHECKING:
 
     from kvref_bench.scenario.records import Table
     from kvref_bench.sql.login import Login
-    from kvref_testbed.targets.progress import Progress
 
 CONTAINERS: Final = "innodb_memcache.containers"
 PLUGIN: Final = "daemon_memcached"
-BLOCK: Final = 250_000  # rows
 STATEMENT: Final = 1 << 20  # bytes: a quarter of what 5.6 takes
 # Names as regular expressions.
 COUNTED: Final = (
@@ -43,8 +40,13 @@ HIDDEN: Final = re.compile("(^|_)(host|hostname|file|error|timestamp)$")
 OURS: Final = ("Com_show_status", "Com_show_binlogs")
 
 
-class MySQLTables:
+class MySQLTables(Tables):
     """The database `kvref_bench` of a server, and the plugin's configuration where it has one."""
+
+    containers_table = CONTAINERS
+    options_table = "innodb_memcache.config_options"
+    mark = "%s"
+    block = 250_000
 
     def __init__(self, login: Login) -> None:
         self.login = login
@@ -63,7 +65,7 @@ class MySQLTables:
                 raise BenchError(f"the SQL server at {where} could not {doing}: {logins.cause(error)}") from error
 
     def query(self, statement: str, arguments: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and give its rows. Raises BenchError."""
+        """See `Tables`."""
         with self.cursor(f"run {statement!r}") as cursor:
             cursor.execute(statement, arguments or None)
             return list(cursor.fetchall())
@@ -74,7 +76,7 @@ class MySQLTables:
         text = f"CHARACTER SET {table.collation.split('_')[0]} COLLATE {table.collation}"
         key = "INT" if number else f"VARCHAR({key_length(table)}) {text}"
         value = f"{value_type(table)} {text}"
-        extras = f", flags INT DEFAULT 0, cas BIGINT UNSIGNED DEFAULT {CAS}, exp INT DEFAULT 0" if table.extras else ""
+        extras = EXTRAS if table.extras else ""
         with self.cursor(f"make the table {DATABASE}.{table.name}") as cursor:
             cursor.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE} CHARACTER SET latin1 COLLATE latin1_bin")
             cursor.execute(f"USE {DATABASE}")
@@ -84,49 +86,15 @@ class MySQLTables:
                 cursor.execute(f"DROP PROCEDURE IF EXISTS {name}")
                 cursor.execute(f"CREATE PROCEDURE {name} (IN the_key {key}, IN the_value {value}) {body}")
 
-    def fill(self, table: Table, progress: Progress) -> None:
+    def insert(self, table: Table, rows: list[tuple[bytes, bytes]]) -> None:
         """See `Tables`: many rows in each INSERT."""
-        with self.cursor(f"fill the table {DATABASE}.{table.name}") as cursor:
-            told(f"rows of {table.name}", table.keys.count, self._insert(cursor, table), progress)
-
-    def _insert(self, cursor: Cursor, table: Table) -> Iterator[int]:
-        done = 0
         at_once = max(1, STATEMENT // (2 * (key_length(table) + values.longest(table.values)) + 16))
         literal = bytes.decode if table.keys.shape == "int" else _hexadecimal
-        for block in in_blocks(table, BLOCK):
-            for first in range(0, len(block), at_once):
-                some = block[first : first + at_once]
-                rows = ",".join(f"({literal(key)},{_hexadecimal(value)})" for key, value in some)
-                cursor.execute(f"INSERT INTO {DATABASE}.{table.name} (k, v) VALUES {rows}")
-                done += len(some)
-                yield done
-
-    def map(self, table: Table) -> None:
-        """See `Tables`."""
-        with self.cursor(f"write {CONTAINERS}, which `kvref init` or the plugin's own script makes") as cursor:
-            cursor.execute(f"DELETE FROM {CONTAINERS} WHERE db_schema = '{DATABASE}' OR name = %s", (table.mapping,))
-            row = containers_row(table)
-            cursor.execute(f"INSERT INTO {CONTAINERS} VALUES ({', '.join(['%s'] * len(row))})", row)
-
-    def replaced(self, table: Table) -> str | None:
-        """See `Tables`."""
-        rows = self.query(
-            f"SELECT db_schema, db_table FROM {CONTAINERS} WHERE name = %s AND db_schema <> %s",
-            (table.mapping, DATABASE),
-        )
-        return f"{rows[0][0]}.{rows[0][1]}" if rows else None
-
-    def delimiter(self) -> str:
-        """See `Tables`."""
-        rows = self.query("SELECT value FROM innodb_memcache.config_options WHERE name = 'table_map_delimiter'")
-        return str(rows[0][0]) if rows else "."
-
-    def containers(self) -> list[dict[str, str]]:
-        """See `Tables`."""
-        with self.cursor(f"read {CONTAINERS}") as cursor:
-            cursor.execute(f"SELECT * FROM {CONTAINERS} WHERE db_schema = '{DATABASE}'")
-            names = [column[0] for column in cursor.description or ()]
-            return [{name: str(cell) for name, cell in zip(names, row, strict=True)} for row in cursor.fetchall()]
+        with self.cursor(f"fill the table {DATABASE}.{table.name}") as cursor:
+            for first in range(0, len(rows), at_once):
+                some = rows[first : first + at_once]
+                cells = ",".join(f"({literal(key)},{_hexadecimal(value)})" for key, value in some)
+                cursor.execute(f"INSERT INTO {DATABASE}.{table.name} (k, v) VALUES {cells}")
 
     def ddl(self, table: Table) -> str:
         """See `Tables`."""

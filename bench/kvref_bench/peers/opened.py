@@ -8,7 +8,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
-from kvref_bench.peers import processes, rows, wire
+from kvref_bench.peers import processes, wire
+from kvref_bench.peers.base_tables import rows
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.sampling import Sampling
 from kvref_bench.peers.settings import Fixed
@@ -16,8 +17,8 @@ from kvref_bench.peers.settings import Fixed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from kvref_bench.peers.base_tables import Tables
     from kvref_bench.peers.settings import Starter
-    from kvref_bench.peers.tables import Tables
     from kvref_bench.runs.records import Peer
     from kvref_bench.scenario.records import Table
     from kvref_testbed.targets.progress import Progress
@@ -126,15 +127,14 @@ class OpenPeer:
         self._over_the_wire(self.address, table, None)
         self._check(self.address, "", table)
         self._filled = True
-        self.mark()
 
-    def mark(self) -> None:
-        """Leave an item in native memcached that says how many of its items are the benchmark's.
+    def flush(self) -> None:
+        """Delete the items of `prepare` from native memcached.
 
-        A later run may delete so many. The endpoint was empty, or the user allowed to delete what it had.
+        The endpoint was empty, or the user allowed to delete what it had.
         """
         if self._filled and self.address is not None:
-            wire.mark(self.address)
+            wire.flush(self.address)
 
     def _make_mapped(self, address: str, tables: Tables, table: Table) -> None:
         plugin = tables if isinstance(tables, MySQLTables) and tables.has_plugin() else None
@@ -164,8 +164,8 @@ class OpenPeer:
         self._until(lambda: self._check(address, f"@@{table.mapping}{tables.delimiter()}", table))
 
     def _over_the_wire(self, address: str, table: Table, mapping: str | None) -> None:
-        steps = wire.load(address, mapping, rows.rows(table))
-        rows.told(f"items of {table.name}", table.keys.count, steps, self._progress)
+        for done in wire.load(address, mapping, rows(table)):
+            self._progress.advance(f"items of {table.name}", done, table.keys.count)
 
     def _until(self, check: Callable[[], None]) -> None:
         # A server reads its configuration some time after the request.
@@ -187,7 +187,7 @@ class OpenPeer:
     def _check(self, address: str, before: str, table: Table) -> None:
         if before:
             self._check_mapping(address, table)
-        for key, value in islice(rows.rows(table), 1):
+        for key, value in islice(rows(table), 1):
             got = wire.get(address, before.encode() + key)
             if got != value:
                 word = before + key.decode()

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -24,9 +25,9 @@ from kvref_testbed.targets.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from kvref_bench.peers.spec import PeerSpec
-    from kvref_bench.peers.tables import Tables
+    from kvref_bench.peers.base_tables import Tables
     from kvref_testbed.targets.progress import Progress
 
 ADDRESS: Final = re.compile(r".+:\d+")
@@ -37,6 +38,33 @@ RELEASE: Final = re.compile(r"(5\.[67]|8\.\d+)\.\d+")
 # innodb_api_enable_binlog is set, which also switches the log on.
 MYSQL: Final = ("--innodb_buffer_pool_size=512M", "--max_connections=2000", "--skip-log-bin")
 MEMCACHED: Final = ("-m", "4096", "-c", "4096")
+
+
+@dataclass(frozen=True, slots=True)
+class PeerSpec:
+    """One server to measure, as a user says.
+
+    endpoint: HOST:PORT or unix:PATH of the memcached protocol, or the name of a target (`kvref target list`), booted
+        for the run and removed after it; None: only a SQL server, that of `sql`.
+    name: name in the run's tables; "" derives one from the target or from the server's version.
+    sql: DSN of the tables behind it, `mysql://…` or `sqlite:///PATH`; a target has its own.
+    reload: shell command that makes the endpoint read its configuration tables again; without it, the plugin is
+        reloaded over SQL.
+    restart: shell command that starts the endpoint again on the same data with the settings behind it, NAME=VALUE
+        words; a target does that itself.
+    report: folder of a report of `kvref conform` on this endpoint.
+    options: further options of a target's server.
+    allow_destructive: whether items and mappings that are not the benchmark's may be deleted. A target's are always.
+    """
+
+    endpoint: str | None = None
+    name: str = ""
+    sql: str | None = None
+    reload: str | None = None
+    restart: str | None = None
+    report: Path | None = None
+    options: tuple[str, ...] = ()
+    allow_destructive: bool = False
 
 
 @contextmanager
@@ -53,7 +81,7 @@ def open_peer(spec: PeerSpec, progress: Progress = targets.QUIET) -> Iterator[Op
             yield peer
         finally:
             with suppress(BenchError):  # it has ended, with all items
-                peer.mark()
+                peer.flush()
         return
     if spec.sql or spec.reload or spec.restart:
         raise BenchError(f"the target {spec.endpoint} knows its own --sql, --reload and --restart: leave them out")
@@ -127,9 +155,9 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
 
 
 def _require_empty(address: str, name: str) -> None:
-    """Refuse to flush what an endpoint holds: raises BenchError unless `stats` counts no items but the benchmark's."""
+    """Refuse to flush what an endpoint holds: raises BenchError unless `stats` counts no items."""
     items = wire.items(address)
-    if items is None or items > wire.marked(address):
+    if items != 0:
         holds = "`stats` does not count items" if items is None else f"the endpoint holds {items} items"
         raise BenchError(
             f"{name}: {holds}, and flush_all would delete them: measure an empty one, or give --allow-destructive"

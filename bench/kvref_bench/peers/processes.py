@@ -1,32 +1,32 @@
-"""The processes of a server: which they are, and what they used."""
+"""The processes of a server: which they are, and on which processors they run."""
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import psutil
 
 from kvref.addresses import parse_address
-from kvref_bench.load.result import Usage
-from kvref_bench.runs.records import Resource
+from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable
 
 SERVER: Final = "server"
 DATABASE: Final = "database"
 ANY: Final = ("0.0.0.0", "::")  # noqa: S104 - compared with, not listened on
 PEER_CREDENTIALS: Final = struct.Struct("3i")
 
-Switches = tuple[int, int]
-
 
 def listener(address: str) -> int | None:
-    """Return the process that listens at HOST:PORT or unix:PATH; None if it is elsewhere, or is not shown to us."""
+    """Return the process that listens at HOST:PORT or unix:PATH; None if it is elsewhere, or is not shown to us.
+
+    Of several that were forked off another, that one.
+    """
     place = parse_address(address)
     if place.path:
         return owner(place.path)
@@ -38,8 +38,17 @@ def listener(address: str) -> int | None:
         # A closed one has no address.
         ip, port = each.laddr or ("", 0)
         if each.status == psutil.CONN_LISTEN and port == place.port and ip in (*theirs, *ANY):
-            return each.pid
+            return None if each.pid is None else root(each.pid)
     return None
+
+
+def listening(**addresses: str) -> dict[str, int]:
+    """Return the processes that listen at HOST:PORT or unix:PATH of this machine. Raises BenchError if one is none."""
+    found = {name: listener(address) for name, address in addresses.items()}
+    missing = [addresses[name] for name, pid in found.items() if pid is None]
+    if missing:
+        raise BenchError(f"no process listens at {', '.join(missing)}")
+    return {name: pid for name, pid in found.items() if pid is not None}
 
 
 def database(server: int) -> int | None:
@@ -50,20 +59,13 @@ def database(server: int) -> int | None:
     """
     known = psutil.net_connections("tcp")
     ours = {each.address for several in psutil.net_if_addrs().values() for each in several}
-    listening = {each.laddr.port: each.pid for each in known if each.status == psutil.CONN_LISTEN and each.laddr}
+    there = {each.laddr.port: each.pid for each in known if each.status == psutil.CONN_LISTEN and each.laddr}
     for each in known:
         if each.pid == server and each.status == psutil.CONN_ESTABLISHED and each.raddr and each.raddr.ip in ours:
-            behind = listening.get(each.raddr.port)
+            behind = there.get(each.raddr.port)
             if behind not in (None, server):
                 return behind
     return None
-
-
-def process_at(address: str) -> int:
-    """Return the process that listens at HOST:PORT or unix:PATH of this machine."""
-    found = listener(address)
-    assert found is not None, f"it listens at {address}"
-    return found
 
 
 def owner(path: str) -> int:
@@ -74,49 +76,28 @@ def owner(path: str) -> int:
     return int(PEER_CREDENTIALS.unpack(told)[0])
 
 
-def readings(processes: Mapping[str, int]) -> Iterator[Resource]:
-    """Read each process now.
-
-    processes: by role. One that has ended gives no reading.
-    """
-    for role, pid in processes.items():
-        try:
-            process = psutil.Process(pid)
-            with process.oneshot():
-                times, memory = process.cpu_times(), process.memory_info()
-        except psutil.NoSuchProcess:
-            continue
-        yield Resource(time.time_ns(), role, pid, times.user, times.system, memory.rss)
+def root(pid: int) -> int:
+    """Return the process that others were forked off: several of them may listen at one port."""
+    process = psutil.Process(pid)
+    while (parent := process.parent()) is not None and parent.cmdline() == process.cmdline():
+        process = parent
+    return process.pid
 
 
-def switches(pid: int) -> dict[int, Switches]:
-    """Return the voluntary and the other switches of each thread that a process has now, by its number.
-
-    The numbers of the process itself are those of its first thread, which sleeps in most servers.
-    """
-    counted = {}
-    for status in Path(f"/proc/{pid}/task").glob("*/status"):
-        try:
-            lines = status.read_text().splitlines()
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # a thread that ended since
-        told = dict(line.split(":\t", 1) for line in lines)
-        counted[int(status.parent.name)] = (
-            int(told["voluntary_ctxt_switches"]),
-            int(told["nonvoluntary_ctxt_switches"]),
-        )
-    return counted
+def tree(pids: Iterable[int]) -> list[psutil.Process]:
+    """Return processes with all their children."""
+    roots = [psutil.Process(pid) for pid in pids]
+    return [*roots, *(child for root in roots for child in root.children(recursive=True))]
 
 
-def used(before: list[Resource], after: list[Resource], peak: int) -> Usage:
-    """Return what all processes together used between two readings, without switches.
-
-    peak: resident bytes of all.
-    """
-    first = {each.pid: each for each in before}
-    both = [(first[each.pid], each) for each in after if each.pid in first]
-    return Usage(
-        user=sum(late.user - early.user for early, late in both),
-        system=sum(late.system - early.system for early, late in both),
-        rss=peak,
-    )
+def check_processors(pids: Iterable[int], cpus: frozenset[int]) -> None:
+    """Look whether all threads of processes and of their children run on these processors only. Raises BenchError."""
+    for process in tree(pids):
+        for task in Path(f"/proc/{process.pid}/task").iterdir():
+            try:
+                allowed = os.sched_getaffinity(int(task.name))
+            except ProcessLookupError:
+                continue  # a thread that ended since
+            if not allowed <= cpus:
+                where, limit = (", ".join(map(str, sorted(each))) for each in (allowed, cpus))
+                raise BenchError(f"a thread of {process.name()} may run on {where}, beyond {limit}")

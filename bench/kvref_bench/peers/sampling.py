@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, Self
+import time
+from typing import TYPE_CHECKING, Self
 
-from kvref_bench.peers import processes
+import psutil
+
+from kvref_bench.load.recorder import Usage
+from kvref_bench.peers.processes import tree
 from kvref_bench.runs import machine
 from kvref_bench.runs.records import Resource, ServerSample
 
@@ -13,36 +16,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
-    from kvref_bench.peers.processes import Switches
-
-SECOND: Final = 1.0
-NONE: Final = (0, 0)
-
 
 class Sampling:
     """One sample; `begin` and `end` are the moments between which it counts, or the block of a `with`.
 
+    running: processes of the server by role, each with its children. counters: reads those of the server.
+
     sample: None until the end.
-    resources: a reading of each process and of the machine when it begins, each second, and at the end.
+    resources: a reading of each process and of the machine when it begins, and at the end.
     """
 
-    def __init__(self, running: Mapping[str, int], counters: Callable[[], dict[str, int]]) -> None:
+    def __init__(self, running: Mapping[str, int], counters: Callable[[], dict[str, int]] = dict) -> None:
         self.sample: ServerSample | None = None
         self.resources: list[Resource] = []
         self._running = running
         self._counters = counters
-        self._over = Event()
-        self._reader = Thread(target=self._read_each_second, name="readings", daemon=True)
-        self._before: tuple[dict[str, int], list[Resource]] | None = None
-        self._switches: dict[int, tuple[Switches, Switches]] = {}
+        self._before: tuple[dict[str, int], dict[str, Resource]] | None = None
+        self._used: dict[str, float] = {}
 
     def begin(self) -> None:
-        """Take the first numbers and go on reading in a thread."""
+        """Take the first numbers."""
         # The counters first: these are compared with what was sent since this moment.
         self._before = (self._counters(), self._read())
-        # Of these the number counts from now on, of threads that start later from 0 on.
-        self._switches = {thread: (last, last) for thread, (_, last) in self._switches.items()}
-        self._reader.start()
 
     def end(self) -> ServerSample:
         """Read the final counters; a second call returns the same sample.
@@ -54,22 +49,24 @@ class Sampling:
             return self.sample
         assert self._before is not None, "begin() comes first"
         counters, first = self._before
-        self._stop()
         last = self._read()
-        usage, seconds = None, None
-        if last:
-            seconds = (last[0].time - first[0].time) / 1e9
-            usage = processes.used(first, last, self._peak())
-            usage.voluntary, usage.involuntary = (
-                sum(now[kind] - then[kind] for then, now in self._switches.values()) for kind in (0, 1)
+        both = [(first[role], last[role]) for role in first if role in last]
+        usage = seconds = None
+        if both:
+            seconds = (both[0][1].time - both[0][0].time) / 1e9
+            usage = Usage(
+                user=sum(late.user - early.user for early, late in both),
+                system=sum(late.system - early.system for early, late in both),
+                rss=sum(max(early.rss, late.rss) for early, late in both),
             )
+        self._used = {late.role: late.user + late.system - early.user - early.system for early, late in both}
         moved = {name: value - counters.get(name, 0) for name, value in self._counters().items()}
         self.sample = ServerSample(usage, {name: moved[name] for name in sorted(moved) if moved[name]}, seconds)
         return self.sample
 
-    def _peak(self) -> int:
-        running = self._running.values()
-        return sum(max((each.rss for each in self.resources if each.pid == pid), default=0) for pid in running)
+    def used(self) -> dict[str, float]:
+        """Return the CPU seconds in between, by role."""
+        return self._used
 
     def __enter__(self) -> Self:
         self.begin()
@@ -78,23 +75,15 @@ class Sampling:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if kind is None:
             self.end()
-        else:
-            self._stop()
 
-    def _stop(self) -> None:
-        self._over.set()
-        if self._reader.is_alive():
-            self._reader.join()
-
-    def _read_each_second(self) -> None:
-        while not self._over.wait(SECOND):
-            self._read()
-
-    def _read(self) -> list[Resource]:
-        now = list(processes.readings(self._running))
-        self.resources.extend([*now, machine.reading()])
-        for pid in self._running.values():
-            # A thread of a connection is gone before the end: what it had at the last reading counts.
-            for thread, last in processes.switches(pid).items():
-                self._switches[thread] = (self._switches.get(thread, (NONE, NONE))[0], last)
-        return now
+    def _read(self) -> dict[str, Resource]:
+        found = {}
+        for role, pid in self._running.items():
+            try:
+                used = [(each.cpu_times(), each.memory_info().rss) for each in tree([pid])]
+            except psutil.NoSuchProcess:
+                continue
+            user, system = sum(times.user for times, _ in used), sum(times.system for times, _ in used)
+            found[role] = Resource(time.time_ns(), role, pid, user, system, sum(rss for _, rss in used))
+        self.resources += [*found.values(), machine.reading()]
+        return found

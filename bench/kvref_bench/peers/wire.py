@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 
 from kvref.addresses import connect, parse_address
@@ -22,7 +23,6 @@ POLL: Final = 0.05
 _MAX_LINE: Final = 8192
 # A length of seven digits is below 10 MB.
 _SIZE_DIGITS: Final = 7
-MARK: Final = b"kvref-bench-items"
 
 
 class Link(NamedTuple):
@@ -114,19 +114,6 @@ def items(address: str) -> int | None:
     return int(count) if count.isdigit() else None
 
 
-def mark(address: str) -> None:
-    """Store the number of the items that are there as that of the benchmark's, see `marked`."""
-    for number in (0, None):  # the mark itself is counted
-        with link(address) as to:
-            _set(to, [(MARK, b"%d" % ((items(address) or 0) if number is None else number))])
-
-
-def marked(address: str) -> int:
-    """Return how many items a run of the benchmark has left; 0 without a mark."""
-    found = get(address, MARK) or b""
-    return int(found) if found.isdigit() and len(found) < _SIZE_DIGITS else 0
-
-
 def flush(address: str) -> None:
     """Throw all items away."""
     with link(address) as to:
@@ -145,23 +132,23 @@ def load(address: str, mapping: str | None, rows: Iterable[tuple[bytes, bytes]])
             to.ask(f"get @@{mapping}".encode())
             to.line()
             to.line()
-        done, batch = 0, list[tuple[bytes, bytes]]()
-        for row in rows:
-            batch.append(row)
-            if len(batch) == BATCH:
-                done += _set(to, batch)
-                yield done
-                batch.clear()
-        yield done + _set(to, batch)
+        left, done = iter(rows), 0
+        while batch := list(islice(left, BATCH)):
+            if refused := _store(to, b"set", batch):
+                raise BenchError(f"{refused[0][1]}: it cannot be loaded")
+            done += len(batch)
+            yield done
 
 
-def _set(to: Link, batch: list[tuple[bytes, bytes]]) -> int:
-    to.socket.sendall(b"".join(b"set %b 0 0 %d\r\n%b\r\n" % (key, len(value), value) for key, value in batch))
+def _store(to: Link, verb: bytes, batch: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, str]]:
+    """Send rows in one write; return those that are refused, each with words for it."""
+    to.socket.sendall(b"".join(b"%b %b 0 0 %d\r\n%b\r\n" % (verb, key, len(value), value) for key, value in batch))
+    refused = []
     for key, _ in batch:
         said = to.line()
         if said != b"STORED":
-            raise BenchError(f"{to.address} answers `set {key.decode('latin-1')}` with {said!r}: it cannot be loaded")
-    return len(batch)
+            refused.append((key, f"{to.address} answers `{verb.decode()} {key.decode('latin-1')}` with {said!r}"))
+    return refused
 
 
 def add(address: str, rows: Sequence[tuple[bytes, bytes]], added: list[bytes]) -> None:
@@ -175,20 +162,16 @@ def add(address: str, rows: Sequence[tuple[bytes, bytes]], added: list[bytes]) -
     Raises:
         BenchError: a row is there already, or the server refuses it.
     """
-    refused = ""
     with link(address) as to:
         for at in range(0, len(rows), BATCH):
             batch = rows[at : at + BATCH]
             # Of a connection that ends it is unknown which rows are stored.
             added.extend(key for key, _ in batch)
-            to.socket.sendall(b"".join(b"add %b 0 0 %d\r\n%b\r\n" % (key, len(value), value) for key, value in batch))
-            for key, _ in batch:
-                said = to.line()
-                if said != b"STORED":
-                    added.remove(key)
-                    refused = refused or f"{address} answers `add {key.decode('latin-1')}` with {said!r}"
+            refused = _store(to, b"add", batch)
+            for key, _ in refused:
+                added.remove(key)
             if refused:
-                raise BenchError(refused)
+                raise BenchError(refused[0][1])
 
 
 def delete(address: str, keys: Sequence[bytes]) -> None:

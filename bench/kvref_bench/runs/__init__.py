@@ -2,12 +2,10 @@
 
 A run is a folder:
 
-run.json           who measured what, where, on which servers and with which verdict on them (`run.schema.json`)
-points.parquet     a row for each measurement, valid or with every reason why not (`gates`)
-hist.parquet       its latencies: counts by second, verb, outcome, clock and bin; a whole point is the sum
-series.parquet     its seconds
-resources.parquet  readings of the processes while it ran
-errors.jsonl       replies that were not allowed, verbatim; absent where there were none
+run.json        who measured what, where, on which servers and with which verdict on them (`run.schema.json`)
+points.parquet  a row for each measurement, valid or with every reason why not (`gates`)
+hist.parquet    its latencies: counts by second, verb, outcome, clock and bin; a whole point is the sum
+errors.jsonl    replies that were not allowed, verbatim; absent where there were none
 
 Columns are in `tables`. Until the run is closed each point is a part of its own in `parts/`.
 """

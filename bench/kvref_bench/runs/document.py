@@ -39,13 +39,7 @@ def new_id() -> str:
     return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + "-" + secrets.token_hex(3)
 
 
-def begin(
-    scenario: Scenario,
-    peers: Sequence[Peer],
-    argv: list[str],
-    seed: int,
-    **more: Any,
-) -> Document:
+def begin(scenario: Scenario, peers: Sequence[Peer], argv: list[str], seed: int, **more: Any) -> Document:
     """Describe a run that begins now.
 
     Args:
@@ -53,7 +47,7 @@ def begin(
         peers: every server of the run.
         argv: the command line; folders are taken out of paths.
         seed: of every draw.
-        more: `network`, `calibration`: dicts of facts; `notes`: texts; `run_id`.
+        more: `network`: facts; `run_id`.
     """
     spec = asdict(scenario)
     return {
@@ -76,9 +70,8 @@ def begin(
         "runtime": machine.runtime(),
         "servers": [server(peer, scenario.table.keys.count) for peer in peers],
         "network": more.get("network", {}),
-        "clock": machine.clock(),
-        "calibration": more.get("calibration", {}),
-        "notes": list(more.get("notes", ())),
+        "calibration": {},
+        "notes": [],
         "warnings": [],
         "points": 0,
         "sha256": {},
@@ -103,19 +96,18 @@ def end(document: Document, stopped: str | None, warnings: list[str], **more: An
         document: as it began.
         stopped: why it ended before its last point; None when it did not.
         warnings: of the run as a whole.
-        more: as for `begin`, what is known only now; `peers`: the servers, as they are now.
+        more: `calibration`: facts; `notes`: texts; `peers`: the servers, as they are now.
     """
-    facts: Document = {name: {**document[name], **more[name]} for name in ("network", "calibration") if name in more}
-    if more.get("peers"):
-        facts["servers"] = [server(each, document["servers"][0]["rows"]) for each in more["peers"]]
+    rows = document["servers"][0]["rows"]
     return {
         **document,
-        **facts,
+        "calibration": more.get("calibration", {}),
+        "servers": [server(each, rows) for each in more.get("peers") or ()] or document["servers"],
         "finished": True,
         "stopped": stopped,
         "ended": time.strftime(DATE, time.gmtime()),
         "machine": {**document["machine"], "loadavg_after": list(psutil.getloadavg())},
-        "notes": [*document["notes"], *more.get("notes", ())],
+        "notes": list(more.get("notes", ())),
         "warnings": warnings,
     }
 
@@ -131,30 +123,20 @@ def write(folder: Path, document: Document) -> None:
 def read(folder: Path) -> Document:
     """Read run.json; raises BenchError for one that is missing, not JSON, of another version or incomplete."""
     path = folder / NAME
-    if not folder.is_dir():
-        raise BenchError(f"{folder}: no such run folder; `kvref bench run` makes one")
     try:
         document = documents.read_json(path)
-    except FileNotFoundError:
-        raise BenchError(
-            f"{path} is missing: {folder} is not a run folder; give the one that `bench run` named"
-        ) from None
+    except OSError as error:
+        raise BenchError(f"{folder}: no such run folder ({error.strerror}); `kvref bench run` makes one") from None
     except DocumentError as error:
         raise BenchError(f"{path} is not JSON ({error}); copy the run folder again, or repeat the run") from None
     version = document.get("schema_version") if isinstance(document, dict) else None
     if version != SCHEMA_VERSION:
         raise BenchError(
-            f"{path} has schema_version {version!r}, this kvref reads {SCHEMA_VERSION}: "
-            f"use the kvref that wrote it ({_writer(document)}), or repeat the run"
+            f"{path} has schema_version {version!r}, this kvref reads {SCHEMA_VERSION}: use the kvref that wrote it"
         )
     validate(path, document)
     found: Document = document
     return found
-
-
-def _writer(document: Any) -> str:
-    tool = document.get("tool") if isinstance(document, dict) else None
-    return f"version {tool.get('version')}" if isinstance(tool, dict) else "its version is unknown"
 
 
 def validate(path: Path, document: Document) -> None:

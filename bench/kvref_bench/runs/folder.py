@@ -1,11 +1,11 @@
-"""A run on disk: run.json, four tables and the replies that were not allowed.
+"""A run on disk: run.json, two tables and the replies that were not allowed.
 
     with RunWriter(folder, header) as writer:    # `runs.document.begin` makes the header
         writer.add(point)                        # on disk when it returns
         writer.close()
 
     run = read(folder)
-    run.points, run.hist, run.series, run.resources
+    run.points, run.hist
 
 Until it is closed, each point is a part of its own in `parts/`; a run that was killed is read from there.
 """
@@ -15,16 +15,18 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kvref import documents
+from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
-from kvref_bench.runs import document, gates, parquet, tables, whole
+from kvref_bench.runs import document, gates, tables
 from kvref_bench.runs.merge import Merged
-from kvref_bench.runs.run import SAME, Run, Unexpected
 from kvref_bench.runs.tables import Place
 
 if TYPE_CHECKING:
@@ -36,6 +38,60 @@ if TYPE_CHECKING:
 PARTS: Final = "parts"
 ERRORS: Final = "errors.jsonl"
 KEPT: Final = 100  # of the replies that were not allowed, verbatim
+# What points of one place in the figure share; they differ in `rep`.
+SAME: Final = ("series", "server", "sessions", "processes", "depth", "multiget", "rate")
+
+
+class Unexpected(NamedTuple):
+    """An exchange with an answer that is not allowed; bytes as latin-1 characters."""
+
+    point_id: int
+    worker: int
+    request: str
+    reply: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run as read.
+
+    info: run.json. points, hist: columns as in `runs.tables`. In `hist` a whole point is the sum of its seconds.
+    Factors that a point does not have are NaN.
+    """
+
+    folder: Path
+    info: Document
+    points: pd.DataFrame
+    hist: pd.DataFrame
+    errors: list[Unexpected]
+
+    @property
+    def id(self) -> str:
+        """The run's name."""
+        return str(self.info["run_id"])
+
+    @property
+    def factors(self) -> list[str]:
+        """The columns of `points` with settings of the server."""
+        return [name for name in self.points.columns if name.startswith(tables.FACTOR)]
+
+    def judged(self, server: str) -> str:
+        """Say what is known of a server's answers."""
+        return next(str(each["judged"]) for each in self.info["servers"] if each["name"] == server)
+
+    def bins(self, point_id: int, clock: str = "service", **where: str | int) -> dict[int, int]:
+        """Return a histogram of one point: counts by bin (`load.histogram`), without errors.
+
+        Args:
+            point_id: of the point.
+            clock: `service`, `intended` or `lag`.
+            where: `verb`, `outcome` or `second`, to have only these.
+        """
+        rows = self.hist[(self.hist["point_id"] == point_id) & (self.hist["clock"] == clock)]
+        for name, wanted in {"outcome": None, **where}.items():
+            rows = rows[rows[name] == wanted] if wanted is not None else rows[rows[name] != "error"]
+        summed = rows.groupby("bin_index")["count"].sum()
+        return {int(each): int(count) for each, count in zip(summed.index, summed, strict=True)}
 
 
 class RunWriter:
@@ -71,14 +127,11 @@ class RunWriter:
             Why it is not valid; nothing where it is.
         """
         place = Place(self._document["run_id"], len(self._rows))
-        merged = Merged.of(point.results)
-        scenario = self._document["scenario"]
+        merged, scenario = Merged.of(point.results), self._document["scenario"]
         reasons = gates.judge(gates.Judged.by(point, merged, scenario["spec"]))
         row = tables.point_row(place, scenario["name"], point, merged, reasons)
         self._keep_unexpected(place, point)
         self._write("hist", tables.hist_rows(place, merged), place)
-        self._write("series", tables.series_rows(place, merged), place)
-        self._write("resources", tables.resource_rows(place, point), place)
         self._write("points", [row], place)  # last: a point that is in `points` is whole
         self._rows.append(row)
         return reasons
@@ -88,18 +141,17 @@ class RunWriter:
 
         Args:
             stopped: why it ended before its last point; None when it did not.
-            more: `calibration`, `network`: further facts; `notes`: further texts; `peers`: the servers as they are now.
+            more: `calibration`: further facts; `notes`: texts; `peers`: the servers as they are now.
         """
-        files, rows = {}, {}
+        files = {}
         for name in tables.SCHEMAS:
-            joined = pa.concat_tables([tables.table(name, []), *_parts(self.folder, name)], promote_options="default")
             path = self.folder / f"{name}.parquet"
-            parquet.write(path, joined)
-            files[path.name], rows[name] = document.digest(path), joined.num_rows
+            _write(path, _joined(self.folder, name))
+            files[path.name] = document.digest(path)
         if (self.folder / ERRORS).exists():
             files[ERRORS] = document.digest(self.folder / ERRORS)
         facts = document.end(self._document, stopped, self._warnings(), **more)
-        document.write(self.folder, {**facts, "points": rows["points"], "sha256": files})
+        document.write(self.folder, {**facts, "points": len(self._rows), "sha256": files})
         shutil.rmtree(self.folder / PARTS)
         self._closed = True
 
@@ -114,7 +166,7 @@ class RunWriter:
     def _write(self, name: str, rows: list[tables.Row], place: Place) -> None:
         path = self.folder / PARTS / f"{place.point_id:05d}-{name}.parquet"
         draft = path.with_suffix(".draft")
-        parquet.write(draft, tables.table(name, rows))
+        _write(draft, tables.table(name, rows))
         draft.replace(path)
 
     def _keep_unexpected(self, place: Place, point: Point) -> None:
@@ -138,47 +190,59 @@ class RunWriter:
 
 def find(root: Path | str, scenario: str) -> list[Path]:
     """Find the run folders of a scenario below a folder, oldest first."""
-    found = []
-    for path in Path(root).rglob(document.NAME):
-        info = document.read(path.parent)
-        if info["scenario"]["name"] == scenario:
-            found.append((info["run_id"], path.parent))
-    return [folder for _, folder in sorted(found)]
+    found = [(document.read(path.parent), path.parent) for path in Path(root).rglob(document.NAME)]
+    named = [(info["run_id"], folder) for info, folder in found if info["scenario"]["name"] == scenario]
+    return [folder for _, folder in sorted(named)]
 
 
 def read(folder: Path | str) -> Run:
     """Read a run and check that it is whole.
 
     Raises:
-        BenchError: a file is missing, was changed or cut short, is of another version, has a gap, or has no sample.
+        BenchError: a file is missing, was changed or cut short, is of another version, or has no sample.
     """
     folder = Path(folder)
     info = document.read(folder)
-    frames = {name: _frame(folder, name, info) for name in tables.SCHEMAS}
-    run = Run(folder, info, **frames, errors=_errors(folder, info))
-    whole.check(run)
+    run = Run(folder, info, _frame(folder, "points", info), _frame(folder, "hist", info), _errors(folder, info))
+    if run.points.empty:
+        raise BenchError(f"{folder} has no point: it ended before its first one; repeat the run")
+    if not run.points["ops"].sum():
+        why = run.points["invalid_reason"].iloc[0]
+        raise BenchError(
+            f"{folder} has zero samples: no operation was answered in any of its {len(run.points)} points ({why});"
+            " repeat the run"
+        )
     return run
 
 
 def _frame(folder: Path, name: str, info: Document) -> pd.DataFrame:
     if not info["finished"]:
-        parts = [tables.table(name, []), *_parts(folder, name)]
-        frame: pd.DataFrame = pa.concat_tables(parts, promote_options="default").to_pandas()
+        frame: pd.DataFrame = _joined(folder, name).to_pandas()
         return frame
     path = folder / f"{name}.parquet"
-    table = parquet.read(path)
+    frame = _read(path).to_pandas()
     _check_sum(path, info)
-    missing = [field.name for field in tables.SCHEMAS[name] if field.name not in table.column_names]
-    if missing:
-        raise BenchError(f"{path} has no column {', '.join(missing)}: it is of another version; repeat the run")
-    whole_table: pd.DataFrame = table.to_pandas()
-    return whole_table
+    return frame
 
 
-def _parts(folder: Path, name: str) -> list[pa.Table]:
+def _joined(folder: Path, name: str) -> pa.Table:
     # Of a point that was being written when the run ended there are other parts, but none of `points`.
-    whole_ones = sorted(path.name.partition("-")[0] for path in (folder / PARTS).glob("*-points.parquet"))
-    return [parquet.read(folder / PARTS / f"{number}-{name}.parquet") for number in whole_ones]
+    numbers = sorted(path.name.partition("-")[0] for path in (folder / PARTS).glob("*-points.parquet"))
+    parts = [_read(folder / PARTS / f"{number}-{name}.parquet") for number in numbers]
+    return pa.concat_tables([tables.table(name, []), *parts], promote_options="default")
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.ParquetFile(path).read()
+    except FileNotFoundError:
+        raise BenchError(f"{path} is missing: copy the whole run folder again, or repeat the run") from None
+    except (pa.ArrowException, OSError) as error:
+        raise BenchError(f"{path} is not a whole parquet file ({cause_of(error)}): copy it again") from None
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    pq.write_table(table, path, compression="zstd", compression_level=9)
 
 
 def _check_sum(path: Path, info: Document) -> None:
@@ -198,6 +262,4 @@ def _errors(folder: Path, info: Document) -> list[Unexpected]:
         lines = documents.read_json_lines(path) if path.stat().st_size else []
         return [Unexpected(**line) for line in lines]
     except (ValueError, TypeError) as error:
-        raise BenchError(
-            f"{path} has a line that is not an exchange ({error}): copy it again, or repeat the run"
-        ) from None
+        raise BenchError(f"{path} has a line that is not an exchange ({error}): copy it again") from None

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvref_bench.runs.merge import Merged, percentile
-from kvref_bench.runs.tables import busiest
+from kvref_bench.runs.tables import busiest, client_cpu
 
 if TYPE_CHECKING:
-    from kvref_bench.load.result import WorkerResult
     from kvref_bench.runs.records import Point
 
 # Locust warns at the same share: above it, a process measures itself.
@@ -234,15 +233,11 @@ def others(judged: Judged) -> str | None:
     seconds = (last.time - first.time) / 1e9
     if seconds <= 0 or not judged.merged.seconds:
         return None
-    clients = sum(map(_cpu, point.results)) / judged.merged.seconds
+    clients = sum(client_cpu(point)) / judged.merged.seconds
     rest = (last.user + last.system - first.user - first.system - used.user - used.system) / seconds - clients
     if rest <= OTHERS:
         return None
     return f"other load: {rest:.2f} cores were used by other processes, limit {OTHERS}"
-
-
-def _cpu(result: WorkerResult) -> float:
-    return result.usage.user + result.usage.system
 
 
 LOAD: Final[tuple[Gate, ...]] = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import importlib.metadata
 import os
@@ -20,30 +19,25 @@ from kvref_bench.runs.records import Resource
 # An absolute path of two parts and more; the names of folders say nothing that a reader of a run needs.
 PATH: Final = re.compile(r"(?:(?<![\w./])|(?<=sqlite:///))/(?:[\w.@+~%-]+/)+")
 PASSWORD: Final = re.compile(r"(?<=://)(?P<user>[^:/@\s]*):[^/@\s]*(?=@)")
-LOOPS: Final = 20_000
 _LOOK: Final = 0.5  # seconds
 
 
 def machine() -> dict[str, Any]:
     """Describe this machine; its name only as a hash, which identifies it without disclosing it."""
-    cpu = Path("/sys/devices/system/cpu")
     frequency = psutil.cpu_freq() if hasattr(psutil, "cpu_freq") else None
+    governor = _text(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
     return {
         "cpu_model": _cpu_model(),
         "cores": os.cpu_count(),
         "cpu_mhz": frequency.current if frequency else None,
-        "governor": _line(cpu / "cpu0/cpufreq/scaling_governor"),
-        "numa_nodes": len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
+        "governor": governor.strip() or None,
         "memory": psutil.virtual_memory().total,
         "kernel": platform.release(),
         "system": platform.system(),
-        "virt": _virtual(),
         "hostname_hash": hashlib.sha256(platform.node().encode()).hexdigest()[:12],
         "loadavg_before": list(psutil.getloadavg()),
         # The averages remember what ran a minute ago: the run before.
         "busy_before": psutil.cpu_percent(_LOOK) / 100 * (os.cpu_count() or 1),
-        "boot_time": psutil.boot_time(),
-        "aslr": _line(Path("/proc/sys/kernel/randomize_va_space")),
         "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
     }
 
@@ -52,9 +46,8 @@ def reading() -> Resource:
     """Read what all processes of this machine have used since it started, as role `machine`."""
     times, memory = psutil.cpu_times(), psutil.virtual_memory()
     system = times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
-    return Resource(
-        time.time_ns(), "machine", 0, times.user + getattr(times, "nice", 0.0), system, memory.total - memory.available
-    )
+    user = times.user + getattr(times, "nice", 0.0)
+    return Resource(time.time_ns(), "machine", 0, user, system, memory.total - memory.available)
 
 
 def runtime() -> dict[str, Any]:
@@ -63,35 +56,16 @@ def runtime() -> dict[str, Any]:
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         **{name: _version(name) for name in ("uvloop", "numpy", "pandas", "pyarrow", "scipy")},
-        "gc": {"enabled": gc.isenabled(), "threshold": list(gc.get_threshold())},
-        # The folders may be private; only that the variable was set is recorded.
-        "env": {
-            name: "(folders)" if os.sep in text else text
-            for name, text in sorted(os.environ.items())
-            if name.startswith("PYTHON")
-        },
-    }
-
-
-def clock() -> dict[str, Any]:
-    """Describe the clock that durations are taken with, and what a reading of it costs."""
-    facts = time.get_clock_info("perf_counter")
-    began = time.perf_counter_ns()
-    for _ in range(LOOPS):
-        time.perf_counter_ns()
-    cost = (time.perf_counter_ns() - began) / LOOPS
-    source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-    return {
-        "source": _line(source) or facts.implementation,
-        "resolution": facts.resolution,
-        "perf_counter_cost_ns": round(cost, 1),
     }
 
 
 def tool(argv: list[str]) -> dict[str, Any]:
     """Describe kvref itself: its version and, in a checkout, the commit and whether files differ from it."""
-    commit, dirty = _checkout(Path(__file__).resolve().parent)
-    return {"version": _version("kvref"), "git_commit": commit, "dirty": dirty, "argv": argv}
+    root = next((each for each in Path(__file__).resolve().parents if (each / ".git").exists()), None)
+    commit = None if root is None else _git(root, "rev-parse", "HEAD")
+    changes = None if root is None else _git(root, "status", "--porcelain", "--untracked-files=no")
+    dirty = None if changes is None else bool(changes)
+    return {"version": _version("kvref"), "git_commit": (commit or "").strip() or None, "dirty": dirty, "argv": argv}
 
 
 def public(value: Any) -> Any:
@@ -106,31 +80,11 @@ def public(value: Any) -> Any:
 
 
 def _cpu_model() -> str:
-    for line in (_text(Path("/proc/cpuinfo")) or "").splitlines():
+    for line in _text(Path("/proc/cpuinfo")).splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "model name":
             return value.strip()
     return platform.processor() or platform.machine()
-
-
-def _virtual() -> str | None:
-    """Name the virtual machine's maker; `none` on bare metal, None where the kernel does not tell."""
-    cpu = _text(Path("/proc/cpuinfo"))
-    if cpu is None:
-        return None
-    if not re.search(r"^flags\s*:.*\bhypervisor\b", cpu, re.MULTILINE):
-        return "none"
-    told = (_line(Path("/sys/class/dmi/id") / name) for name in ("sys_vendor", "product_name"))
-    return " ".join(filter(None, told)) or "hypervisor"
-
-
-def _checkout(folder: Path) -> tuple[str | None, bool | None]:
-    root = next((each for each in folder.parents if (each / ".git").exists()), None)
-    if root is None:
-        return None, None
-    commit = _git(root, "rev-parse", "HEAD")
-    changes = _git(root, "status", "--porcelain", "--untracked-files=no")
-    return (commit.strip() or None, bool(changes)) if commit is not None and changes is not None else (None, None)
 
 
 def _git(root: Path, *words: str) -> str | None:
@@ -148,13 +102,8 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _line(path: Path) -> str | None:
-    text = _text(path)
-    return text.strip() or None if text is not None else None
-
-
-def _text(path: Path) -> str | None:
+def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:  # another system, or not allowed
-        return None
+        return ""

@@ -12,24 +12,13 @@ from kvref_bench.load.histogram import quantile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from kvref_bench.load.result import Cell, Timing, WorkerResult
+    from kvref_bench.load.recorder import Cell, Timing, WorkerResult
 
 ERROR: Final = "error"
 # Of a lag: further looks at the writes whose `visible` is counted.
 BESIDE: Final = frozenset({"uncommitted", "unlocked"})
 # A point that was meant to last 10 s may report 9.998 s: its last second is a whole one.
 SLACK: Final = 0.02
-
-
-def merge(results: Iterable[WorkerResult]) -> dict[Cell, dict[int, int]]:
-    """Add the histograms of all workers."""
-    cells: dict[Cell, Counter[int]] = {}
-    for result in results:
-        for cell, bins in result.histograms.items():
-            total = cells.setdefault(cell, Counter())
-            for each, count in bins.items():
-                total[each] += count
-    return {cell: {each: count for each, count in bins.items() if count} for cell, bins in cells.items()}
 
 
 @dataclass(frozen=True)
@@ -46,13 +35,17 @@ class Merged:
     def of(cls, results: Iterable[WorkerResult]) -> Merged:
         """Merge what the workers of a point gave back."""
         results = list(results)
-        return cls(merge(results), max((result.seconds for result in results), default=0.0))
+        cells: dict[Cell, Counter[int]] = {}
+        for result in results:
+            for cell, bins in result.histograms.items():
+                cells.setdefault(cell, Counter()).update(bins)
+        return cls(cells, max((result.seconds for result in results), default=0.0))
 
-    def bins(self, timing: Timing, second: int | None = None) -> dict[int, int]:
-        """Return the counts by bin of what was answered without an error, in one second or in all."""
+    def bins(self, timing: Timing) -> dict[int, int]:
+        """Return the counts by bin of what was answered without an error."""
         total: Counter[int] = Counter()
         for cell, bins in self.cells.items():
-            if cell.timing == timing and _is_answer(cell.kind.outcome) and second in {None, cell.second}:
+            if cell.timing == timing and _is_answer(cell.kind.outcome):
                 total.update(bins)
         return dict(total)
 

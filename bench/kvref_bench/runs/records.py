@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from kvref_bench.load.result import Usage, WorkerResult
+    from kvref_bench.load.recorder import Usage, WorkerResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ServerSample:
 
 @dataclass(slots=True)
 class Resource:
-    """One reading of a process while the point ran: CPU seconds since its start, bytes of memory."""
+    """One reading of a process with its children: CPU seconds since its start, bytes of memory."""
 
     time: int
     role: str
@@ -69,6 +69,7 @@ class Point:
     expected_hits: share of gets; None where it is not known.
     ceiling: operations a second of the null responder with the same sessions, depth and sizes; None: not measured.
     load_average: of the machine when it began.
+    resources: readings of the server's processes and of the machine, when it began and when it ended.
     """
 
     series: str

@@ -3,8 +3,8 @@
     scenario.names()
     scenario.load("ro-1m-int", "laptop", ["measure=2", "sessions=1,8", "work.depth=16"])
 
-Reading path: `files` (the scenarios), `checks` (what may stand in one), `document` (scales, values set by hand),
-`build` and `records` (what it means).
+Reading path: `files` (the scenarios), `scenario.schema.json` (what may stand in one), `document` (scales, values set by
+hand), `build` and `records` (what it means).
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvref_bench.errors import BenchError
 from kvref_bench.load.clients import DRIVERS
 from kvref_bench.load.work import Keys, Values, Work
-from kvref_bench.scenario.checks import ETC, WORK
-from kvref_bench.scenario.document import merge
+from kvref_bench.scenario.document import merge, schema
 from kvref_bench.scenario.records import Scenario, Series, Table
 from kvref_bench.workload import check
 from kvref_bench.workload.keys import PARAMETERS, read_file
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 _LISTS: Final = ("sessions", "rates")
 WIRE: Final = "wire"
+ETC: Final = "facebook-etc"
 _MOST_INT: Final = 2**31 - 1
 
 
@@ -32,12 +32,12 @@ def build(name: str, document: Document, where: str, folder: Path) -> Scenario:
     Raises:
         BenchError: something is missing, or parts do not go together.
     """
-    for key in ("version", "title", "question", "source", "table", "sessions"):
-        if key not in document:
-            raise BenchError(f"{where}: it has no {key}")
+    if "sessions" not in document:
+        raise BenchError(f"{where}: it has no sessions")
     given = {key: value for key, value in document.items() if key not in ("table", "work", "series")}
     plain: dict[str, Any] = {key: tuple(value) if key in _LISTS else value for key, value in given.items()}
-    plain |= {"settings": _settings(given.get("settings", {})), "hits": _hits(given.get("hits", 1.0))}
+    hits = given.get("hits", 1.0)
+    plain |= {"settings": _settings(given.get("settings", {})), "hits": None if hits == "unknown" else hits}
     table = _table(document["table"], where, folder)
     made = Scenario(
         name=name,
@@ -65,10 +65,6 @@ def _problem(scenario: Scenario) -> str | None:
         if keys.shape == "int" and named > _MOST_INT:
             return f"series {each.name!r}: it names {named} keys; an INT column has {_MOST_INT}"
     return None
-
-
-def _hits(given: float | str) -> float | None:
-    return None if isinstance(given, str) else given
 
 
 def _settings(given: dict[str, list[int]]) -> dict[str, tuple[int, ...]]:
@@ -110,11 +106,16 @@ def _values(given: Document, keys: Keys) -> Values:
     if sizes == ETC:
         return Values(sizes=None, **others)
     low, high = sizes if isinstance(sizes, list) else (sizes, sizes)
+    if low > high:
+        raise BenchError(f"table.values.sizes = {sizes}: the smallest comes first")
     return Values(sizes=(low, high), **others)
 
 
 def _series(given: Document, document: Document, table: Table, where: str, folder: Path) -> Series:
-    merged = merge(document.get("work", {}), {key: value for key, value in given.items() if key in WORK})
+    merged = merge(
+        document.get("work", {}),
+        {key: value for key, value in given.items() if key in schema()["$defs"]["work"]["properties"]},
+    )
     over_sql = given["over"] == "sql"
     # What all series have in common may be of memcached alone.
     protocol = given.get("protocol", "mysql" if over_sql else merged.get("protocol", "text"))

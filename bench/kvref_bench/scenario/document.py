@@ -1,26 +1,32 @@
-"""A scenario file as one document for one scale: the file, what its scale changes, and what is set by hand."""
+"""A scenario file as one document for one scale: the file, what its scale changes, and what is set by hand.
+
+`scenario.schema.json` says what may stand in a file.
+"""
 
 from __future__ import annotations
 
 import copy
+import json
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
+
+import jsonschema
 
 from kvref import documents
 from kvref.documents import DocumentError
 from kvref.errors import choices
 from kvref_bench.errors import BenchError
-from kvref_bench.scenario.checks import ABOUT, AT_A_SCALE, SERIES, Check, Tree, check
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Document = dict[str, Any]
 SCALES: Final = ("small", "laptop", "full")
-_WHOLE: Final = {**ABOUT, **AT_A_SCALE}
 
 
 def resolve(content: bytes, where: str, scale: str, overrides: Sequence[str]) -> Document:
-    """Return the document of a scale, each key checked.
+    """Return the document of a scale, each key checked; its series are a list.
 
     content: of the file; where: its name for errors. overrides: `key=value`, the key with points between its parts.
 
@@ -33,17 +39,23 @@ def resolve(content: bytes, where: str, scale: str, overrides: Sequence[str]) ->
         document: Document = documents.toml_of(content.decode())
     except ValueError as error:
         raise BenchError(f"{where}: no TOML: {error}") from error
-    series, scales = document.pop("series", None), document.pop("scale", None)
-    check(document, _WHOLE, where)
-    named = _named(series, where)
-    _check_scales(scales, named, where)
+    check(document, where)
+    series, scales = document.pop("series"), document.pop("scale")
+    named = {each["name"]: each for each in series}
+    if len(named) < len(series):
+        raise BenchError(f"{where}: two series have one name: {', '.join(each['name'] for each in series)}")
     chosen = scales[scale]
     for name, changes in chosen.pop("series", {}).items():
+        _known(name, named, where)
         named[name] = merge(named[name], changes)
     document = merge(document, chosen)
     for each in overrides:
-        _set(document, named, each)
-    document["series"] = _chosen(document.pop("only", list(named)), named, where)
+        document = _set(document, named, each)
+    check({**document, "series": list(named.values()), "scale": scales}, f"{where}, {', '.join(overrides)}")
+    for name in document.get("only", ()):
+        _known(name, named, where)
+    document["series"] = [each for name, each in named.items() if name in document.get("only", named)]
+    document.pop("only", None)
     return document
 
 
@@ -56,91 +68,86 @@ def merge(below: Document, above: Document) -> Document:
     return merged
 
 
-def _named(series: Any, where: str) -> dict[str, Document]:
-    if not isinstance(series, list) or not series or not all(isinstance(each, dict) for each in series):
-        raise BenchError(f"{where}: series: write one or more [[series]]")
-    named: dict[str, Document] = {}
-    for place, each in enumerate(series, 1):
-        check(each, SERIES, where, f"series {place}: ")
-        for key in ("name", "over"):
-            if key not in each:
-                raise BenchError(f"{where}: series {place}: it has no {key}")
-        if each["name"] in named:
-            raise BenchError(f"{where}: series {place}: name = {each['name']!r} is taken; give another")
-        named[each["name"]] = each
-    return named
+@cache
+def schema() -> Document:
+    """Return the JSON Schema of a scenario file."""
+    found: Document = json.loads((files(__package__) / "scenario.schema.json").read_text(encoding="utf-8"))
+    return found
 
 
-def _check_scales(scales: Any, named: dict[str, Document], where: str) -> None:
-    if not isinstance(scales, dict) or sorted(scales) != sorted(SCALES):
-        found = ", ".join(scales) if isinstance(scales, dict) else "none"
-        raise BenchError(f"{where}: scale: it must have the tables {', '.join(SCALES)}; found: {found}")
-    for name, given in scales.items():
-        path = f"scale.{name}."
-        if not isinstance(given, dict):
-            raise BenchError(f"{where}: scale.{name} = {given!r}: it must be a table")
-        check({key: value for key, value in given.items() if key != "series"}, AT_A_SCALE, where, path)
-        check(given.get("series", {}), dict.fromkeys(named, SERIES), where, f"{path}series.")
+@cache
+def _validator() -> Any:
+    # JSON Schema takes 1.0 for an integer.
+    kinds = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, given: isinstance(given, int) and not isinstance(given, bool)
+    )
+    extend: Any = jsonschema.validators.extend
+    return extend(jsonschema.Draft202012Validator, type_checker=kinds)(schema())
 
 
-def _chosen(names: Sequence[str], named: dict[str, Document], where: str) -> list[Document]:
-    unknown = [name for name in names if name not in named]
-    if unknown:
-        raise BenchError(f"{where}: only = {unknown!r}: no such series; possible: {', '.join(named)}")
-    return [named[name] for name in named if name in names]
+def check(document: Document, where: str) -> None:
+    """Raise BenchError, naming the first field at fault, unless a document keeps to the schema."""
+    error = jsonschema.exceptions.best_match(_validator().iter_errors(document))
+    if error is None:
+        return
+    path = ".".join(map(str, error.absolute_path))
+    if error.validator == "additionalProperties" and error.validator_value is False:
+        known = sorted(error.schema["properties"])
+        unknown = next(str(key) for key in error.instance if key not in known)
+        name = f"{path}.{unknown}".lstrip(".")
+        raise BenchError(f"{where}: {name}: there is no such key{choices(unknown, known)}")
+    raise BenchError(f"{where}: {path}: {error.message[:300]}")
 
 
-def _set(document: Document, named: dict[str, Document], override: str) -> None:
+def _known(name: str, named: Document, where: str) -> None:
+    if name not in named:
+        raise BenchError(f"{where}: no series {name!r}; possible: {', '.join(named)}")
+
+
+def _set(document: Document, named: Document, override: str) -> Document:
     path, equals, given = override.partition("=")
     if not equals:
         raise BenchError(f"{override!r}: write KEY=VALUE, for example measure=2")
     parts = path.strip().split(".")
-    tree: Tree = {**AT_A_SCALE, "series": dict.fromkeys(named, SERIES)}
-    expected = _find(tree, parts)
-    value = _value(given.strip(), expected)
-    change: Any = value
-    for part in reversed(parts):
-        change = {part: change}
-    check({key: each for key, each in change.items() if key != "series"}, AT_A_SCALE, "set by hand")
+    value = _value(given.strip(), _schema_of(parts).get("type") == "array")
     if parts[0] == "series":
-        check(change["series"], dict.fromkeys(named, SERIES), "set by hand", "series.")
-        named[parts[1]] = merge(named[parts[1]], change["series"][parts[1]])
-        return
-    document.update(_laid(document, change, parts))
+        _known(parts[1] if len(parts) > 1 else "", named, override)
+        named[parts[1]] = _put(named[parts[1]], parts[2:], value)
+        return document
     if parts[0] == "work":
         # What is set for all series is meant for those too that have it themselves.
         for name, each in named.items():
-            if parts[1] in each:
-                named[name] = _laid(each, change["work"], parts[1:])
+            if parts[1:2] and parts[1] in each:
+                named[name] = _put(each, parts[1:], value)
+    changed: Document = _put(document, parts, value)
+    return changed
 
 
-def _laid(below: Document, above: Document, parts: Sequence[str]) -> Document:
-    if parts[0] in ("settings", "verbs", "statements", "procedures") and len(parts) > 1:
-        return {**below, parts[0]: {**below.get(parts[0], {}), **above[parts[0]]}}
-    if len(parts) > 1:
-        return {**below, parts[0]: _laid(below.get(parts[0], {}), above[parts[0]], parts[1:])}
-    return {**below, **above}
+def _put(below: Any, parts: Sequence[str], value: Any) -> Any:
+    """Return a copy of a document with the value at a path."""
+    if not parts:
+        return value
+    under: Document = below if isinstance(below, dict) else {}
+    return {**under, parts[0]: _put(under.get(parts[0]), parts[1:], value)}
 
 
-def _find(tree: Tree, parts: Sequence[str]) -> Check | None:
-    """Return the check of a path; none for a name inside a table of free names, or where the path ends too early."""
-    at: Check | Tree = tree
-    for place, part in enumerate(parts):
-        if isinstance(at, Check):
-            return at if place == len(parts) - 1 else None
-        if part not in at:
-            path = ".".join(parts[: place + 1])
-            raise BenchError(f"{path}: there is no such key to set{choices(part, sorted(at))}")
-        at = at[part]
-    return at if isinstance(at, Check) else None
+def _schema_of(parts: Sequence[str]) -> Document:
+    """Return the schema of the value at a path; an empty one for a path that there is not."""
+    at: Any = schema()["$defs"]["scale"]
+    for part in parts:
+        at = at.get("properties", {}).get(part) or at.get("additionalProperties") or {}
+        if "$ref" in at:
+            at = schema()["$defs"][at["$ref"].rpartition("/")[2]]
+    found: Document = at
+    return found
 
 
-def _value(given: str, expected: Check | None) -> Any:
-    many = expected is not None and expected.many and not given.startswith(("[", "{"))
-    for form in (f"[{given}]",) if many else (given,):
+def _value(given: str, many: bool) -> Any:
+    """Read a value set by hand; many: it is a list, whose brackets may be left out, as quotes of words may."""
+    many = many and not given.startswith("[")
+    for form in (f"[{given}]",) if many else (given, f"[{given}]"):
         try:
             return documents.toml_of(f"value = {form}")["value"]
         except DocumentError:
             continue
-    # A word needs no quotes in a shell.
     return [each.strip() for each in given.split(",")] if many else given

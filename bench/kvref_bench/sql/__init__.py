@@ -10,19 +10,19 @@ work's statements. Each COM_STMT_EXECUTE is encoded before the clock starts, and
 bytes around a row are read from the server once. Several in one write are answered one after the other.
 
 Reading path: `login.py` (DSNs), `packets.py` (frames), `statement.py` (parameters), `connection.py` (prepare, execute),
-`learn.py` (replies), `codec.py` and `reader.py` (verbs and outcomes), `handles.py` (numbers of statements).
+`learn.py` (replies), `codec.py` (verbs and outcomes).
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.plan import Plan
+from kvref_bench.peers.base_tables import DATABASE
 from kvref_bench.sql import connection, login
 from kvref_bench.sql.codec import SQL
-from kvref_bench.sql.handles import Connections
 from kvref_bench.sql.learn import learn
 from kvref_bench.sql.statement import statements
 from kvref_bench.workload.commands import Fits, Kinds
@@ -31,8 +31,6 @@ from kvref_bench.workload.values import value
 
 if TYPE_CHECKING:
     from kvref_bench.load.work import Task
-
-DATABASE: Final = "kvref_bench"
 
 
 def plan_of(task: Task) -> Plan:
@@ -45,16 +43,15 @@ def plan_of(task: Task) -> Plan:
     if work.multiget > 1:
         raise BenchError(f"protocol mysql: multiget = {work.multiget}: a statement has one :key; leave it out")
     where, asked = login.parse(task.address), statements(work)
-    kinds = Kinds(set(work.verbs))
+    kinds = Kinds(work.verbs)
     with connection.take_over(where, DATABASE) as first:
         handles = connection.prepare(first, asked)
         codec = SQL(asked, handles, learn(first, work, asked, handles))
-    exchanges = Exchanges(task, codec, kinds, {})
-    connections = Connections(partial(connection.take_over, where, DATABASE), asked, handles, kinds)
+    exchanges = Exchanges(task, codec, kinds)
+    connections = connection.Connections(partial(connection.take_over, where, DATABASE), asked, handles, kinds)
     return Plan(
         kinds=kinds.all,
         connect=connections.open,
         exchanges=lambda session: connections.numbered(session, exchanges.of(session)),
-        reader=codec.reader(kinds, Fits(set(work.verbs), partial(value, work.values)), {}),
-        distinct=exchanges.distinct,
+        reader=codec.reader(kinds, Fits(work.verbs, partial(value, work.values))),
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kvref_bench.errors import BenchError
+from kvref_bench.sql.codec import outcome
 from kvref_bench.sql.connection import execute, query
 from kvref_bench.sql.packets import HEADER, OK, column_value, framed, numbers_end, packet, row
-from kvref_bench.sql.reader import outcome
 from kvref_bench.workload.commands import GETTING, expected
 from kvref_bench.workload.keys import key
 from kvref_bench.workload.values import value

@@ -52,29 +52,30 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _shares(_: click.Context, __: click.Parameter, text: str) -> list[float]:
+def _numbers(text: str, kind: type[Any], wanted: str, fits: Callable[[list[Any]], bool]) -> list[Any]:
     try:
-        shares = [float(word) for word in text.split(",")]
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r}: write numbers from 0 to below 1, with commas between them") from error
-    if not all(0 <= share < 1 for share in shares):
-        raise click.BadParameter(f"{text!r}: write numbers from 0 to below 1, with commas between them")
-    return shares
+        numbers = [kind(word) for word in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not fits(numbers):
+        raise click.BadParameter(f"{text!r}: write {wanted}, with commas between them")
+    return numbers
+
+
+def _shares(_: click.Context, __: click.Parameter, text: str) -> list[float]:
+    return _numbers(text, float, "numbers from 0 to below 1", lambda given: all(0 <= share < 1 for share in given))
 
 
 def _counts(_: click.Context, __: click.Parameter, text: str) -> list[int]:
-    try:
-        counts = [int(word) for word in text.split(",")]
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r}: write numbers with commas between them") from error
-    if counts != sorted(set(counts)) or counts[0] < 0 or sum(count > 0 for count in counts) < 2:
-        raise click.BadParameter(f"{text!r}: write two or more numbers above 0, ascending")
-    return counts
+    def fits(given: list[int]) -> bool:
+        return given == sorted(set(given)) and given[0] >= 0 and sum(count > 0 for count in given) >= 2
+
+    return _numbers(text, int, "two or more numbers above 0, ascending", fits)
 
 
 def _show(points: Sequence[Point], columns: Sequence[Column], file: Path | None, **settings: Any) -> None:
     if file is not None:
-        report.write(report.begin(settings, points=[point.json() for point in points]), file)
+        report.write(report.begin(settings, points=list(points)), file)
     click.echo(report.table(points, columns), nl=False)
 
 
@@ -131,7 +132,7 @@ def grow(axes: str, servers: str, largest: int, file: Path | None, **given: Any)
         for name, axis in chosen.items():
             clock = Clock(given["warmup"], given["seconds"])
             measured = growth.measure(name, axis, given["turns"], clock, engine, where, _say)
-            made["points"] += [point.json() for point in measured]
+            made["points"] += measured
             if file is not None:
                 report.write(made, file)
     click.echo(growth.table(made), nl=False)

@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-import psutil
 
 from kvref_bench.errors import BenchError
 
@@ -38,10 +35,10 @@ def split(servers: str, clients: str) -> Split:
     both = Split(_numbers("--server-cpus", servers), _numbers("--client-cpus", clients))
     shared = both.servers & both.clients
     if shared:
-        raise BenchError(f"processors {_told(shared)} are in --server-cpus and --client-cpus: keep them apart")
+        raise BenchError(f"processors {words(shared)} are in --server-cpus and --client-cpus: keep them apart")
     missing = (both.servers | both.clients) - there
     if missing:
-        raise BenchError(f"no processors {_told(missing)} here: choose among {_told(there)}")
+        raise BenchError(f"no processors {words(missing)} here: choose among {words(there)}")
     return both
 
 
@@ -56,30 +53,9 @@ def on(cpus: frozenset[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def check(pids: Iterable[int], cpus: frozenset[int]) -> None:
-    """Look whether all threads of processes and of their children run on these processors only. Raises BenchError."""
-    for process in tree(pids):
-        for task in Path(f"/proc/{process.pid}/task").iterdir():
-            try:
-                allowed = os.sched_getaffinity(int(task.name))
-            except ProcessLookupError:
-                continue  # a thread that ended since
-            if not allowed <= cpus:
-                raise BenchError(f"a thread of {process.name()} may run on {_told(allowed)}, beyond {_told(cpus)}")
-
-
-def tree(pids: Iterable[int]) -> list[psutil.Process]:
-    """Return processes with all their children."""
-    roots = [psutil.Process(pid) for pid in pids]
-    return [*roots, *(child for root in roots for child in root.children(recursive=True))]
-
-
-def root(pid: int) -> int:
-    """Return the process that others were forked off: several of them may listen at one port."""
-    process = psutil.Process(pid)
-    while (parent := process.parent()) is not None and parent.cmdline() == process.cmdline():
-        process = parent
-    return process.pid
+def words(numbers: Iterable[int]) -> str:
+    """Return the numbers of processors in words."""
+    return ", ".join(map(str, sorted(numbers)))
 
 
 def _numbers(option: str, text: str) -> frozenset[int]:
@@ -94,7 +70,3 @@ def _numbers(option: str, text: str) -> frozenset[int]:
             raise BenchError(f"{option} {text!r}: write numbers and ranges, for example 0 or 0,2-3")
         found.update(numbers)
     return frozenset(found)
-
-
-def _told(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(numbers)))

@@ -15,25 +15,27 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import pandas as pd
+
 from kvref_bench import peers
 from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.peers import PeerSpec
+from kvref_bench.peers.base_tables import DATABASE
 from kvref_bench.peers.mysql_tables import CONTAINERS, MySQLTables
-from kvref_bench.peers.rows import DATABASE
 from kvref_bench.peers.sqlite_tables import SQLiteTables
 from kvref_bench.scenario.records import Table
 from kvref_bench.sql import login
 from kvref_bench.turns import cpus, loaded, report
-from kvref_bench.turns.report import Point
 from kvref_testbed.targets import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from kvref_bench.load.coordinator import Engine
+    from kvref_bench.load.engine import Engine
     from kvref_bench.load.work import Clock
     from kvref_bench.peers import OpenPeer
+    from kvref_bench.turns.report import Point
 
 SQLITE: Final = "kvref-sqlite"
 MYSQL: Final = "kvref-mysql-8.0"
@@ -215,8 +217,8 @@ def measure(
                     except BenchError as error:
                         say(f"{name}: {at:,} {axis.what}: left out: {error}")
                         there.remove(target)
-                        here = [each for each in here if each.place["server"] != target]
-        costs = [f"{target} {' : '.join(f'{each:.1f}' for each in _costs(here, target))} µs" for target in there]
+                        here = [each for each in here if each["server"] != target]
+        costs = [f"{each['server']} {each['verb']} {each['cpu']:.1f} µs" for each in here]
         say(f"{name}: {at:,} {axis.what}: {', '.join(costs)}")
         points += here
     return points
@@ -228,20 +230,12 @@ def _measured(  # noqa: PLR0913, PLR0917 - where, what and how
     assert peer.address is not None, "each has a port of the memcached protocol"
     if turn == 0:
         loaded.sweep(target, peer.address, place.work("get"), engine)
-    pids = {name: cpus.root(pid) for name, pid in peer.processes().items()}
-    found = []
+    found: list[Point] = []
     for verb in VERBS:
-        done = loaded.measure(target, peer.address, place.work(verb, turn), clock, engine, pids)
+        done = loaded.measure(target, peer.address, place.work(verb, turn), clock, engine, peer.processes())
         figures = {"cpu": sum(done.server.values()), "p99": done.p99 or math.nan, "per_second": done.per_second}
-        found.append(Point({"axis": name, "at": at, "server": target, "verb": verb}, figures))
+        found.append({"axis": name, "at": at, "server": target, "verb": verb, **figures})
     return found
-
-
-def _costs(points: Sequence[Point], server: str) -> list[float]:
-    same = [
-        [each.json() for each in points if (each.place["server"], each.place["verb"]) == (server, v)] for v in VERBS
-    ]
-    return [report.median(each, "cpu") for each in same]
 
 
 def exponent(costs: Sequence[tuple[int, float]]) -> float:
@@ -253,30 +247,25 @@ def exponent(costs: Sequence[tuple[int, float]]) -> float:
 
 def table(document: Mapping[str, Any]) -> str:
     """Return the costs in Markdown, a table for each axis."""
-    points = document["points"]
+    frame = pd.DataFrame(document["points"])
+    medians: Any = frame.groupby(["axis", "server", "verb", "at"])[["cpu", "p99"]].median()
     parts = []
-    for name in dict.fromkeys(each["axis"] for each in points):
-        lines: dict[tuple[str, str], dict[int, list[dict[str, Any]]]] = {}
-        for each in points:
-            if each["axis"] == name:
-                lines.setdefault((each["server"], each["verb"]), {}).setdefault(each["at"], []).append(each)
-        at = sorted({each for of in lines.values() for each in of})
+    for name, of in frame.groupby("axis", sort=False):
+        at = sorted(of["at"].unique())
         head = ["server", "verb", *(f"{each:,}" for each in at), "exponent", "largest step", "p99, µs"]
-        order = [(server, verb) for server in TITLES for verb in VERBS if (server, verb) in lines]
-        rows = report.grid(head, [_line(server, verb, at, lines[server, verb]) for server, verb in order])
-        parts.append(f"### By {AXES[name].what}\n\nMicroseconds of CPU time for each operation:\n\n{rows}")
+        there = [each for each in itertools.product(TITLES, VERBS) if (name, *each) in medians.index]
+        rows = report.grid(head, [_line(*each, at, medians.loc[(name, *each)]) for each in there])
+        parts.append(f"### By {AXES[str(name)].what}\n\nMicroseconds of CPU time for each operation:\n\n{rows}")
     return "\n".join(parts) + f"\n{_how(document)}\n"
 
 
-def _line(server: str, verb: str, at: Sequence[int], found: Mapping[int, list[dict[str, Any]]]) -> list[str]:
-    costs = [(each, report.median(found[each], "cpu")) for each in sorted(found)]
-    steps = [(later / earlier, at) for (_, earlier), (at, later) in itertools.pairwise(costs)]
-    step, where = max(steps, key=lambda each: each[0])
-    p99 = [report.median(found[each], "p99") for each in (min(found), max(found))]
-    cells = [f"{dict(costs)[each]:.1f}" if each in found else "fails" for each in at]
+def _line(server: str, verb: str, at: Sequence[int], found: Any) -> list[str]:
+    costs, p99 = found["cpu"], found["p99"]
+    steps = costs / costs.shift()
     return [
-        TITLES[server], verb, *cells, f"{exponent(costs):.2f}", f"{step:.2f} at {where:,}",
-        f"{p99[0]:,.0f} to {p99[1]:,.0f}",
+        TITLES[server], verb, *(f"{costs[each]:.1f}" if each in costs.index else "fails" for each in at),
+        f"{exponent(list(costs.items())):.2f}", f"{steps.max():.2f} at {steps.idxmax():,}",
+        f"{p99.iloc[0]:,.0f} to {p99.iloc[-1]:,.0f}",
     ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvref_bench.errors import BenchError
-from kvref_bench.turns import cpus
+from kvref_bench.peers.processes import tree
 from kvref_bench.turns.report import Column, Point
 from kvref_bench.workload.binary import GET, REQUEST, frame
 from kvref_testbed import targets
@@ -82,11 +82,11 @@ def memory(name: str, protocol: str, counts: Sequence[int]) -> list[Point]:
                 _ask(client, target.name, REQUESTS[protocol])
             opened = count
             time.sleep(SETTLED)
-            resident = sum(each.memory_info().rss for each in cpus.tree([target.pid]))
+            resident = sum(each.memory_info().rss for each in tree([target.pid]))
             each = None if first is None else (resident - first[1]) / (count - first[0])
             first = first or ((count, resident) if count else None)
-            place: dict[str, str | float] = {"target": name, "protocol": protocol, "connections": count}
-            points.append(Point(place, {"resident": resident, "each": each}))
+            place: Point = {"target": name, "protocol": protocol, "connections": count}
+            points.append(place | {"resident": resident, "each": each})
     return points
 
 
@@ -121,7 +121,7 @@ def newcomer(name: str, clients: int, seconds: float) -> Point:
             greedy.join()
     taken.sort()
     figures = {"samples": len(taken), "median": statistics.median(taken), "p99": taken[len(taken) * 99 // 100]}
-    return Point({"target": name, "clients": clients}, {**figures, "largest": taken[-1]})
+    return {"target": name, "clients": clients, **figures, "largest": taken[-1]}
 
 
 def be_greedy(host: str, port: int, clients: int) -> None:
@@ -144,13 +144,13 @@ def be_greedy(host: str, port: int, clients: int) -> None:
 
 def start(times: int) -> list[Point]:
     """Measure starts of a server over a new file, and `kvref --help`, in turns. Raises BenchError."""
-    points = []
+    points: list[Point] = []
     for _ in range(times):
         with tempfile.TemporaryDirectory() as folder:
-            points.append(Point({"what": "kvref serve, first answer"}, {"seconds": _first_answer(Path(folder))}))
+            points.append({"what": "kvref serve, first answer", "seconds": _first_answer(Path(folder))})
         begun = time.perf_counter()
         subprocess.run([*KVREF, "--help"], check=True, stdout=subprocess.DEVNULL)
-        points.append(Point({"what": "kvref --help"}, {"seconds": time.perf_counter() - begun}))
+        points.append({"what": "kvref --help", "seconds": time.perf_counter() - begun})
     return points
 
 

@@ -13,15 +13,16 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
 from kvref_bench.load.engine import local
 from kvref_bench.load.work import Clock
+from kvref_bench.peers.sampling import Sampling
 from kvref_bench.runs.merge import Merged, percentile
 from kvref_bench.turns import cpus
-from kvref_bench.turns.readings import Onlooker, Readings, Timed
+from kvref_bench.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kvref_bench.load.coordinator import Engine
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.engine import Engine
+    from kvref_bench.load.recorder import WorkerResult
     from kvref_bench.load.work import Work
 
 SWEEP: Final = 100  # keys in each get of a sweep, of no more than SWEEP_BYTES
@@ -51,10 +52,19 @@ class Done:
 
     @classmethod
     def of(
-        cls, generator: str, operations: int, seconds: float, cpu: float, readings: Readings, p99: float | None = None
+        cls,
+        generator: str,
+        operations: int,
+        seconds: float,
+        cpu: float,
+        used: Mapping[str, float],
+        p99: float | None = None,
     ) -> Done:
-        """Relate what was counted to seconds and operations; cpu: seconds of the generator."""
-        server = {name: used / operations * 1e6 for name, used in readings.used().items()}
+        """Relate what was counted to seconds and operations.
+
+        cpu: seconds of the generator. used: CPU seconds of the server by process.
+        """
+        server = {name: each / operations * 1e6 for name, each in used.items()}
         return cls(generator, operations / seconds, seconds, cpu / seconds, server, os.getloadavg()[0], p99)
 
 
@@ -66,13 +76,13 @@ def measure(name: str, address: str, work: Work, clock: Clock, engine: Engine, p
     Raises:
         BenchError: an answer was wrong or missing.
     """
-    readings = Readings(pids)
-    with Timed(readings, clock.warmup, clock.measure) as watch:
+    sampling, watch = Sampling(pids), Watch()
+    with watch.sampling(sampling, clock.warmup):
         results = coordinator.measure(address, work, clock, engine, watch)
-        merged = answered(name, results)
+    merged = answered(name, results)
     cpu = sum(each.usage.user + each.usage.system for each in results)
     p99 = (percentile(merged.bins("service"), 0.99) or math.nan) / 1e3
-    return Done.of("kvref_bench", merged.ops, merged.seconds, cpu, readings, p99)
+    return Done.of("kvref_bench", merged.ops, merged.seconds, cpu, sampling.used(), p99)
 
 
 def sweep(name: str, address: str, work: Work, engine: Engine) -> None:
@@ -84,7 +94,7 @@ def sweep(name: str, address: str, work: Work, engine: Engine) -> None:
     gets = replace(
         work, keys=keys, verbs={"get": 1.0}, sessions=1, depth=1, multiget=each, operations=times, pool=times * each
     )
-    answered(name, coordinator.measure(address, gets, Clock(0, SWEEP_SECONDS), engine, Onlooker()))
+    answered(name, coordinator.measure(address, gets, Clock(0, SWEEP_SECONDS), engine, Watch()))
 
 
 def answered(server: str, results: Sequence[WorkerResult]) -> Merged:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 import time
@@ -21,22 +20,9 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 
 Document = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One measurement.
-
-    place: what was measured, by name: server, verb, share of writes. Repetitions have the same place.
-    figures: what came out, by name; None: not known.
-    """
-
-    place: Mapping[str, str | float]
-    figures: Mapping[str, float | None]
-
-    def json(self) -> dict[str, str | float | None]:
-        """Return place and figures in one object."""
-        return {**self.place, **self.figures}
+# One measurement: what was measured (server, verb, share of writes), the same in repetitions, and figures; None: not
+# known.
+Point = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +41,13 @@ class Column:
 
 def begin(settings: Mapping[str, Any], **more: Any) -> Document:
     """Make a document of this machine and this kvref, without points."""
+    # The servers are booted by this Python, from where it finds kvref.
+    kvref = subprocess.run([sys.executable, "-m", "kvref", "--version"], capture_output=True, text=True, check=True)
     return {
         "version": VERSION,
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "machine": machine.public(machine.machine()),
-        "kvref": _kvref(),
+        "kvref": kvref.stdout.strip(),
         "tool": machine.public(machine.tool(sys.argv)),
         "settings": dict(settings),
         **more,
@@ -95,24 +83,17 @@ def grid(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 def table(points: Sequence[Point], columns: Sequence[Column]) -> str:
     """Return a line for each place, in the order of the points, with the figures of its repetitions."""
-    places = list({tuple(point.place.items()): point.place for point in points}.values())
-    lines = []
-    for place in places:
-        same = [point.figures for point in points if point.place == place]
-        lines.append([_cell(column, place, same) for column in columns])
+    place = [column.name for column in columns if column.of is None]
+    same: dict[tuple[Any, ...], list[Point]] = {}
+    for point in points:
+        same.setdefault(tuple(point[name] for name in place), []).append(point)
+    lines = [[_cell(column, each) for column in columns] for each in same.values()]
     return grid([column.title for column in columns], lines)
 
 
-def _cell(column: Column, place: Mapping[str, Any], figures: Sequence[Mapping[str, float | None]]) -> str:
-    if column.of is None:
-        return format(place[column.name], column.form)
-    values = [each[column.name] for each in figures]
-    return "" if None in values else format(column.of(values), column.form)
-
-
-def median(points: Iterable[Mapping[str, Any]], name: str) -> float:
-    """Return the median of a figure."""
-    return float(statistics.median(point[name] for point in points))
+def _cell(column: Column, same: Sequence[Point]) -> str:
+    values = [each[column.name] for each in same]
+    return "" if None in values else format((column.of or min)(values), column.form)
 
 
 def markers(name: str) -> tuple[str, str]:
@@ -128,14 +109,3 @@ def insert(text: str, table: str, name: str) -> str:
     if not (begun and ended):
         raise BenchError(f"no place for the table: put a line {first} and a line {last}")
     return f"{before}{first}\n{table}{last}{after}"
-
-
-def processors(cpus: Iterable[int]) -> str:
-    """Return the numbers of processors in words."""
-    return ", ".join(map(str, sorted(cpus)))
-
-
-def _kvref() -> str:
-    # The servers are booted by this Python, from where it finds kvref.
-    result = subprocess.run([sys.executable, "-m", "kvref", "--version"], capture_output=True, text=True, check=True)
-    return result.stdout.strip()

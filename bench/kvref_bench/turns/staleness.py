@@ -24,16 +24,16 @@ import time
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, Final
 
-from pymemcache.client.base import Client  # type: ignore[import-untyped]
-
 from kvref_bench.errors import BenchError
-from kvref_bench.peers.processes import process_at
-from kvref_bench.turns.readings import Readings
-from kvref_bench.turns.report import Column, Point
+from kvref_bench.peers import processes, wire
+from kvref_bench.peers.sampling import Sampling
+from kvref_bench.turns.report import Column
 from kvref_testbed.targets import Group, SQLServer, kvref_server, mysql_group, sql_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from kvref_bench.turns.report import Point
 
 LOGGED: Final = ("--server-id=1", "--log-bin=binlog")
 GTID: Final = (*LOGGED, "--gtid-mode=ON", "--enforce-gtid-consistency=ON")
@@ -140,14 +140,12 @@ def _run(
     return sessions
 
 
-def _stats(address: tuple[str, int], *names: str) -> list[int]:
-    with closing(Client(address)) as client:
-        rows = client.stats()
-    return [int(rows.get(name.encode(), 0)) for name in names]
+def _stats(address: tuple[str, int], name: str) -> int:
+    return int(wire.stats("{}:{}".format(*address)).get(name, 0))
 
 
-def _readings(ports: Mapping[str, int]) -> Readings:
-    return Readings({name: process_at(f"127.0.0.1:{port}") for name, port in ports.items()})
+def _sampling(ports: Mapping[str, int]) -> Sampling:
+    return Sampling(processes.listening(**{name: f"127.0.0.1:{port}" for name, port in ports.items()}))
 
 
 def _in_turns(
@@ -212,9 +210,9 @@ def _cached(mode: str, share: float, server: SQLServer, kvref: Any, rows: Rows, 
     threads = [threading.Thread(target=rows.write, args=(server, number)) for number in range(WRITERS)]
     for each in threads:
         each.start()
-    hits = _stats(kvref.address, "row_cache_hits")[0]
+    hits = _stats(kvref.address, "row_cache_hits")
     try:
-        with _readings({"kvref": kvref.address[1], "database": server.port}) as cpu:
+        with _sampling({"kvref": kvref.address[1], "database": server.port}) as cpu:
             running = _run(kvref.address, seconds, [step] * sessions, b"cached")
     finally:
         rows.over.set()
@@ -225,12 +223,12 @@ def _cached(mode: str, share: float, server: SQLServer, kvref: Any, rows: Rows, 
     figures = {name: 1e6 * used / gets for name, used in cpu.used().items()} | {
         "gets": gets,
         "writes": rows.written,
-        "hits": (_stats(kvref.address, "row_cache_hits")[0] - hits) / gets,
+        "hits": (_stats(kvref.address, "row_cache_hits") - hits) / gets,
         "stale": len(stale),
         "stale_p99": stale[int(len(stale) * 0.99)] if stale else 0.0,
         "stale_max": stale[-1] if stale else 0.0,
     }
-    return Point({"mode": mode, "share": share}, figures)
+    return {"mode": mode, "share": share, **figures}
 
 
 def _fill(server: SQLServer, count: int) -> None:
@@ -282,8 +280,8 @@ def _replicated(reads: str, share: float, group: Group, kvref: Any, sessions: in
         return step
 
     primary = group.primary().name
-    before = _stats(kvref.address, "replica_gets")[0]
-    with _readings({"kvref": kvref.address[1], **{each.name: each.port for each in group.members}}) as cpu:
+    before = _stats(kvref.address, "replica_gets")
+    with _sampling({"kvref": kvref.address[1], **{each.name: each.port for each in group.members}}) as cpu:
         running = _run(kvref.address, seconds, [stepping(number) for number in range(sessions)])
     gets = sum(each.gets for each in running)
     operations = gets + sum(each.sets for each in running)
@@ -293,7 +291,7 @@ def _replicated(reads: str, share: float, group: Group, kvref: Any, sessions: in
         "kvref": used.pop("kvref"),
         "primary": used.pop(primary),
         "secondaries": sum(used.values()),
-        "from_secondary": (_stats(kvref.address, "replica_gets")[0] - before) / max(gets, 1),
+        "from_secondary": (_stats(kvref.address, "replica_gets") - before) / max(gets, 1),
         "stale": sum(len(each.stale) for each in running) / max(gets, 1),
     }
-    return Point({"reads": reads, "share": share}, figures)
+    return {"reads": reads, "share": share, **figures}

@@ -42,17 +42,13 @@ def plan_of(task: Task) -> Plan:
         from kvref_bench import sql  # noqa: PLC0415
 
         return sql.plan_of(task)
-    verbs = set(work.verbs)
-    kinds = Kinds(verbs | {"gets"} if "cas" in verbs else verbs)
+    kinds = Kinds(work.verbs)
     codec: Codec = Text() if work.protocol == "text" else Binary()
-    cas: dict[bytes, int] = {}
-    exchanges = Exchanges(task, codec, kinds, cas)
     return Plan(
         kinds=kinds.all,
         connect=partial(connect, task.address, work),
-        exchanges=exchanges.of,
-        reader=codec.reader(kinds, Fits(verbs, partial(_value_of, work)), cas),
-        distinct=exchanges.distinct,
+        exchanges=Exchanges(task, codec, kinds).of,
+        reader=codec.reader(kinds, Fits(work.verbs, partial(_value_of, work))),
     )
 
 

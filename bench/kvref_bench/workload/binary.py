@@ -28,24 +28,24 @@ GET: Final = 0x00
 GETKQ: Final = 0x0D
 _NOOP: Final = 0x0A
 _OPCODES: Final = {
-    "get": GET, "gets": GET, "set": 0x01, "add": 0x02, "replace": 0x03, "cas": 0x01, "delete": 0x04, "incr": 0x05,
+    "get": GET, "gets": GET, "set": 0x01, "add": 0x02, "replace": 0x03, "delete": 0x04, "incr": 0x05,
     "decr": 0x06, "append": 0x0E, "prepend": 0x0F, "touch": 0x1C,
 }  # fmt: skip
 _EXTRAS: Final = {
-    **dict.fromkeys(("set", "add", "replace", "cas"), bytes(8)),  # flags, expiration
+    **dict.fromkeys(("set", "add", "replace"), bytes(8)),  # flags, expiration
     # By 1, from 0 on; all ones: nothing is made of a key that is not there.
     **dict.fromkeys(("incr", "decr"), struct.pack(">QQI", 1, 0, 0xFFFFFFFF)),
     "touch": bytes(4),
 }
 _STATUS: Final = {"miss": 0x01, "not_found": 0x01, "exists": 0x02}
 _TEXTS: Final = {0x01: b"Not found", 0x02: b"Data exists for key.", 0x05: b"Not stored."}
-_NOT_STORED: Final = {"set": 0x05, "add": 0x02, "replace": 0x01, "append": 0x05, "prepend": 0x05, "cas": 0x05}
+_NOT_STORED: Final = {"set": 0x05, "add": 0x02, "replace": 0x01, "append": 0x05, "prepend": 0x05}
 _SUCCESS: Final = {
     "get": "hit", "gets": "hit", "delete": "deleted", "incr": "counted", "decr": "counted", "touch": "touched",
 }  # fmt: skip
 _FAILURES: Final = {
     **{verb: {_NOT_STORED[verb]: "not_stored"} for verb in ("add", "replace", "append", "prepend")},
-    **{verb: {0x01: "not_found", 0x02: "exists", 0x05: "not_stored"} for verb in ("set", "cas")},
+    **{verb: {0x01: "not_found", 0x02: "exists", 0x05: "not_stored"} for verb in ("set",)},
     **{verb: {0x01: "not_found"} for verb in ("delete", "incr", "decr", "touch")},
     **{verb: {0x01: "miss"} for verb in GETTING},
 }
@@ -60,7 +60,6 @@ class Frame(NamedTuple):
     opcode: int
     status: int
     opaque: int
-    cas: int
     key: bytes
     value: bytes
     size: int
@@ -69,7 +68,7 @@ class Frame(NamedTuple):
 class Binary:
     """Encodes commands of the binary protocol."""
 
-    def ask(self, verb: str, items: Sequence[Item], place: int = 0, /, *, cas: int = 0) -> tuple[bytes, bytes]:
+    def ask(self, verb: str, items: Sequence[Item], place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have; see `Codec`."""
         if len(items) > 1:
             asked = [frame(REQUEST, GETKQ, each.name, opaque=place + at) for at, each in enumerate(items)]
@@ -85,7 +84,7 @@ class Binary:
         [item] = items
         opcode = _OPCODES[verb]
         value = b"" if verb not in _NOT_STORED else PIECE if verb in ("append", "prepend") else item.value
-        request = frame(REQUEST, opcode, item.name, _EXTRAS.get(verb, b""), value, opaque=place, cas=cas)
+        request = frame(REQUEST, opcode, item.name, _EXTRAS.get(verb, b""), value, opaque=place)
         outcome = expected(verb, there=item.there)
         status = _NOT_STORED[verb] if outcome == "not_stored" else _STATUS.get(outcome, 0)
         if status:
@@ -94,24 +93,22 @@ class Binary:
             return request, frame(REPLY, opcode, b"", bytes(4), item.value, opaque=place)
         return request, frame(REPLY, opcode, value=bytes(8) if outcome == "counted" else b"", opaque=place)
 
-    def reader(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> BinaryReader:
+    def reader(self, kinds: Kinds, fits: Fits) -> BinaryReader:
         """Return what reads other replies; see `Codec`."""
-        return BinaryReader(kinds, fits, cas)
+        return BinaryReader(kinds, fits)
 
 
 class BinaryReader:
     """Reads replies that differ from the expected ones."""
 
-    def __init__(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> None:
+    def __init__(self, kinds: Kinds, fits: Fits) -> None:
         self._kinds = kinds
         self._fits = fits
-        self._cas = cas
-        self._notes = any(kind.verb == "gets" for kind in kinds.all)
 
     def read(self, exchange: Exchange, data: bytes) -> Answer | None:
         """Return the outcomes of the replies to an exchange, or None while they are not complete."""
         reply = exchange.reply
-        if len(exchange.kinds) == 1 and data[:16] == reply[:16] and data[24:] == reply[24:] and not self._notes:
+        if len(exchange.kinds) == 1 and data[:16] == reply[:16] and data[24:] == reply[24:]:
             return Answer(exchange.kinds)
         verbs = [self._kinds.all[each].verb for each in exchange.kinds]
         replies = frames(data)
@@ -154,22 +151,14 @@ class BinaryReader:
             return _FAILURES[verb].get(found.status, "error")
         if verb not in GETTING:
             return _SUCCESS.get(verb, "stored")
-        self._cas[asked.key] = found.cas
         named = found.key == (asked.key if asked.opcode == GETKQ else b"")
         return "hit" if named and self._fits(asked.key, found.value) else "error"
 
 
 def frame(  # noqa: PLR0913 - the fields of a frame
-    magic: int,
-    opcode: int,
-    key: bytes = b"",
-    extras: bytes = b"",
-    value: bytes = b"",
-    *,
-    opaque: int = 0,
-    status: int = 0,
-    cas: int = 0,
-) -> bytes:
+    magic: int, opcode: int, key: bytes = b"", extras: bytes = b"", value: bytes = b"", *, opaque: int = 0,
+    status: int = 0, cas: int = 0,
+) -> bytes:  # fmt: skip
     """Encode a frame."""
     size = len(extras) + len(key) + len(value)
     return b"".join((
@@ -186,12 +175,12 @@ def frames(data: bytes) -> tuple[Frame, ...] | None:
             return None
         if len(data) < place + HEADER.size:
             break
-        _, opcode, keys, extras, _, status, size, opaque, cas = HEADER.unpack_from(data, place)
+        _, opcode, keys, extras, _, status, size, opaque, _ = HEADER.unpack_from(data, place)
         body = place + HEADER.size
         if len(data) < body + size:
             break
         key = body + extras
         value = key + keys
-        whole.append(Frame(opcode, status, opaque, cas, data[key:value], data[value : body + size], size))
+        whole.append(Frame(opcode, status, opaque, data[key:value], data[value : body + size], size))
         place = body + size
     return tuple(whole)

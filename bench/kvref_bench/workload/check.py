@@ -45,8 +45,6 @@ def _of_keys(work: Work, verbs: list[str]) -> str | None:
     keys = work.keys
     if keys.distribution == "own" and keys.missing:
         return f"missing = {keys.missing} with the distribution own, whose keys are all missing; leave it out"
-    if keys.distribution == "own" and "cas" in verbs:
-        return "cas with the distribution own, whose keys are all missing; choose another verb"
     if keys.apart and keys.distribution in ("own", "file", "trace"):
         return f"apart with the distribution {keys.distribution}; leave it out: it says by itself who has which keys"
     if keys.apart and work.sessions > keys.count:
@@ -89,8 +87,6 @@ def _of_statements(work: Work, verbs: list[str]) -> str | None:
 def _of_commands(work: Work, verbs: list[str]) -> str | None:
     if work.protocol == "binary" and work.route == "bind":
         return "route bind: bind is a command of the text protocol; choose switch for the binary protocol"
-    if "cas" in verbs and (work.depth > 1 or work.multiget > 1):
-        return "cas waits for the number that gets gives; set depth and multiget to 1"
     if work.route != "none" and not work.mapping:
         return f"route = {work.route!r} needs the name of a mapping; set mapping"
     plain = [verb for verb in verbs if verb in _UNMAPPED]

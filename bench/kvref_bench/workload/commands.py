@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from kvref_bench.load.plan import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from kvref_bench.load.plan import Reader
 
@@ -23,28 +23,12 @@ OUTCOMES: Final[dict[str, tuple[str, ...]]] = {
     "replace": ("stored", "not_stored"),
     "append": ("stored", "not_stored"),
     "prepend": ("stored", "not_stored"),
-    "cas": ("stored", "exists", "not_found", "not_stored"),
     "incr": ("counted", "not_found"),
     "decr": ("counted", "not_found"),
     "delete": ("deleted", "not_found"),
     "touch": ("touched", "not_found"),
 }
 """Outcomes of each verb other than an error."""
-
-_THERE: Final = {
-    "get": ("hit", "miss"),
-    "gets": ("hit", "miss"),
-    "set": ("stored", "stored"),
-    "add": ("not_stored", "stored"),
-    "replace": ("stored", "not_stored"),
-    "append": ("stored", "not_stored"),
-    "prepend": ("stored", "not_stored"),
-    "cas": ("stored", "not_found"),
-    "incr": ("counted", "not_found"),
-    "decr": ("counted", "not_found"),
-    "delete": ("deleted", "not_found"),
-    "touch": ("touched", "not_found"),
-}
 
 
 class Item(NamedTuple):
@@ -59,22 +43,18 @@ class Item(NamedTuple):
 
 
 class Codec(Protocol):
-    """One of memcached's protocols."""
+    """One of memcached's protocols, or SQL."""
 
-    def ask(self, verb: str, items: Sequence[Item], place: int = 0, /, *, cas: int = 0) -> tuple[bytes, bytes]:
+    def ask(self, verb: str, items: Sequence[Item], place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have.
 
-        items: several for get and gets, else one. place: of its first operation in the exchange. cas: the number that
-            the verb cas compares.
+        items: several for get and gets, else one. place: of its first operation in the exchange.
 
         Returns: the request and the reply, in which unpredictable parts (a cas number, a sum) are omitted or 0.
         """
 
-    def reader(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> Reader:
-        """Return a reader of other replies.
-
-        cas: where it notes the cas numbers of gets, by name.
-        """
+    def reader(self, kinds: Kinds, fits: Fits) -> Reader:
+        """Return a reader of other replies."""
 
 
 class Kinds:
@@ -95,7 +75,7 @@ class Fits:
     verbs: all of the point; append, prepend, incr and decr change values in ways that are known. values: of each name.
     """
 
-    def __init__(self, verbs: Collection[str], of: ValueOf) -> None:
+    def __init__(self, verbs: Collection[str], of: Callable[[bytes], bytes]) -> None:
         self._grows = "append" in verbs or "prepend" in verbs
         self._counts = "incr" in verbs or "decr" in verbs
         self._of = of
@@ -108,13 +88,8 @@ class Fits:
         return (value.strip(PIECE) if self._grows else value) == self._of(name)
 
 
-class ValueOf(Protocol):
-    """Gives the value of a name."""
-
-    def __call__(self, name: bytes, /) -> bytes:
-        """Return its value."""
-
-
 def expected(verb: str, *, there: bool) -> str:
     """Return the expected outcome of a verb for a key that is in the table, or not."""
-    return _THERE[verb][not there]
+    if verb == "set":
+        return "stored"
+    return OUTCOMES[verb][there if verb == "add" else not there]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from typing import TYPE_CHECKING, Final
 
 from kvref.addresses import connect as open_connection
@@ -12,6 +11,9 @@ from kvref_bench.errors import BenchError
 from kvref_bench.workload.binary import GET, HEADER, REQUEST, frame
 
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
     from kvref_bench.load.work import Work
 
 _SECONDS: Final = 10.0
@@ -27,13 +29,11 @@ def connect(address: str, work: Work) -> socket.socket:
     Raises:
         BenchError: no server answers there, or it does not have the mapping.
     """
-    where = parse_address(address)
     try:
-        opened = open_connection(where.socket_address, _SECONDS)
+        opened = open_connection(parse_address(address).socket_address, _SECONDS)
     except OSError as error:
-        raise BenchError(
-            f"no connection to {address}: {cause_of(error)}; start the endpoint or give another"
-        ) from error
+        cause = cause_of(error)
+        raise BenchError(f"no connection to {address}: {cause}; start the endpoint or give another") from error
     try:
         _go_to_mapping(opened, address, work)
     except BaseException:
@@ -45,14 +45,15 @@ def connect(address: str, work: Work) -> socket.socket:
 def _go_to_mapping(opened: socket.socket, address: str, work: Work) -> None:
     mapping = work.mapping.encode()
     if work.route == "bind":
-        reply = _ask(opened, address, b"bind %b\r\n" % mapping, b"\r\n")
+        reply = _ask(opened, address, b"bind %b\r\n" % mapping, lambda said: said.endswith(b"\r\n"))
         good = reply == b"SUCCEED\r\n"
     elif work.route == "switch" and work.protocol == "text":
         # The value names the table, in 5.6 that of the default mapping: core page, section 1.
-        reply = _ask(opened, address, b"get @@%b\r\n" % mapping, b"END\r\n")
+        ends = (b"END\r\n", b"ERROR\r\n")
+        reply = _ask(opened, address, b"get @@%b\r\n" % mapping, lambda said: said.endswith(ends))
         good = reply.startswith(b"VALUE @@%b 0 " % mapping)
     elif work.route == "switch":
-        reply = _ask_frame(opened, address, frame(REQUEST, GET, b"@@" + mapping))
+        reply = _ask(opened, address, frame(REQUEST, GET, b"@@" + mapping), _is_frame)
         good = reply[6:8] == b"\0\0"
     else:
         return
@@ -63,34 +64,21 @@ def _go_to_mapping(opened: socket.socket, address: str, work: Work) -> None:
         )
 
 
-def _ask(opened: socket.socket, address: str, request: bytes, end: bytes) -> bytes:
+def _is_frame(said: bytes) -> bool:
+    return len(said) >= HEADER.size and len(said) >= HEADER.size + HEADER.unpack_from(said)[6]
+
+
+def _ask(opened: socket.socket, address: str, request: bytes, whole: Callable[[bytes], bool]) -> bytes:
     opened.sendall(request)
     reply = b""
-    while not reply.endswith((end, b"ERROR\r\n")):
-        reply += _receive(opened, address, request)
-        _check_size(len(reply), address, request)
+    while not whole(reply):
+        try:
+            data = opened.recv(_MOST)
+        except OSError as error:
+            raise BenchError(f"{address} did not answer {request!r}: {cause_of(error)}") from error
+        if not data:
+            raise BenchError(f"{address} closed the connection after {request!r}")
+        reply += data
+        if len(reply) > _MAX_REPLY_BYTES:
+            raise BenchError(f"{address} answered {request!r} with more than {_MAX_REPLY_BYTES} bytes")
     return reply
-
-
-def _ask_frame(opened: socket.socket, address: str, request: bytes) -> bytes:
-    opened.sendall(request)
-    reply = b""
-    while len(reply) < HEADER.size or len(reply) < HEADER.size + HEADER.unpack_from(reply)[6]:
-        reply += _receive(opened, address, request)
-        _check_size(len(reply), address, request)
-    return reply
-
-
-def _check_size(size: int, address: str, request: bytes) -> None:
-    if size > _MAX_REPLY_BYTES:
-        raise BenchError(f"{address} answered {request!r} with more than {_MAX_REPLY_BYTES} bytes")
-
-
-def _receive(opened: socket.socket, address: str, request: bytes) -> bytes:
-    try:
-        data = opened.recv(_MOST)
-    except OSError as error:
-        raise BenchError(f"{address} did not answer {request!r}: {cause_of(error)}") from error
-    if not data:
-        raise BenchError(f"{address} closed the connection after {request!r}")
-    return data

@@ -44,17 +44,13 @@ PARAMETERS: Final[dict[str, dict[str, float]]] = {
     "uniform": {},
     "sequential": {},
     "zipf": {"theta": 0.99},
-    "gaussian": {"mean": 0.5, "deviation": 1 / 6},
-    "hotspot": {"keys": 0.2, "draws": 0.8},
-    "latest": {"theta": 0.99},
     "file": {},
     "trace": {},
     "own": {},
 }
 """Each distribution's parameters with what they are when a scenario does not say.
 
-theta: of zipf, more than 0, 0.99 as in YCSB. mean, deviation: as shares of all keys. keys, draws: the share of the keys
-that are hot, and of the draws that go to them.
+theta: of zipf, more than 0, 0.99 as in YCSB.
 """
 
 
@@ -110,7 +106,7 @@ def draws(keys: Keys, work: Work, worker: int, session: int, amount: int, first:
         start = worker * amount + first
         places = (start + np.arange(amount, dtype=np.int64)) % count
     else:
-        places = DRAWN[keys.distribution](generator, count, parameters(keys), amount)
+        places = DRAWN[keys.distribution](generator, count, PARAMETERS[keys.distribution] | keys.parameters, amount)
     if keys.missing:
         beyond = -(-keys.count // every)
         places = np.where(generator.random(amount) < keys.missing, places + beyond, places)
@@ -137,11 +133,6 @@ def listed(keys: Keys) -> tuple[bytes, ...]:
     return read_trace(keys.file).keys if keys.distribution == "trace" else read_file(keys.file)
 
 
-def parameters(keys: Keys) -> dict[str, float]:
-    """Return all parameters of the keys' distribution."""
-    return PARAMETERS[keys.distribution] | keys.parameters
-
-
 def uniform(generator: Generator, count: int, _: dict[str, float], amount: int) -> Numbers:
     """Draw each key as often as any other."""
     return generator.integers(0, count, amount, dtype=np.int64)
@@ -156,36 +147,9 @@ def zipf(generator: Generator, count: int, given: dict[str, float], amount: int)
     return scattered
 
 
-def latest(generator: Generator, count: int, given: dict[str, float], amount: int) -> Numbers:
-    """Draw the keys with the highest numbers, those loaded last, often."""
-    return count - 1 - ranks(generator, count, given["theta"], amount)
-
-
-def gaussian(generator: Generator, count: int, given: dict[str, float], amount: int) -> Numbers:
-    """Draw keys about the mean; what falls outside the keys is drawn again."""
-    numbers = np.empty(0, dtype=np.int64)
-    while len(numbers) < amount:
-        drawn = np.floor(generator.normal(given["mean"], given["deviation"], amount) * count).astype(np.int64)
-        numbers = np.concatenate([numbers, drawn[(drawn >= 0) & (drawn < count)]])
-    return numbers[:amount]
-
-
-def hotspot(generator: Generator, count: int, given: dict[str, float], amount: int) -> Numbers:
-    """Draw the hot keys, the lowest numbers, with a share of all draws, and the others with the rest."""
-    hot = min(max(round(count * given["keys"]), 1), count)
-    if hot == count:
-        return uniform(generator, count, given, amount)
-    inside = generator.integers(0, hot, amount, dtype=np.int64)
-    outside = generator.integers(hot, count, amount, dtype=np.int64)
-    return np.where(generator.random(amount) < given["draws"], inside, outside)
-
-
 DRAWN: Final[dict[str, Callable[[Generator, int, dict[str, float], int], Numbers]]] = {
     "uniform": uniform,
     "zipf": zipf,
-    "gaussian": gaussian,
-    "hotspot": hotspot,
-    "latest": latest,
 }
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kvref_bench.workload.commands import Fits, Item, Kinds
 
 _END: Final = b"\r\n"
-_STORING: Final = {b"set", b"add", b"replace", b"append", b"prepend", b"cas"}
+_STORING: Final = {b"set", b"add", b"replace", b"append", b"prepend"}
 _LINES: Final = {
     "stored": b"STORED\r\n",
     "not_stored": b"NOT_STORED\r\n",
@@ -52,7 +52,7 @@ class Read(NamedTuple):
 class Text:
     """Encodes commands of the text protocol."""
 
-    def ask(self, verb: str, items: Sequence[Item], _place: int = 0, /, *, cas: int = 0) -> tuple[bytes, bytes]:
+    def ask(self, verb: str, items: Sequence[Item], _place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have; see `Codec`."""
         if verb in GETTING:
             number = b" 0" if verb == "gets" else b""
@@ -72,21 +72,19 @@ class Text:
         if verb == "delete":
             return b"delete %b\r\n" % item.name, reply
         data = PIECE if verb in ("append", "prepend") else item.value
-        number = b" %d" % cas if verb == "cas" else b""
-        return b"%b %b 0 0 %d%b\r\n%b\r\n" % (verb.encode(), item.name, len(data), number, data), reply
+        return b"%b %b 0 0 %d\r\n%b\r\n" % (verb.encode(), item.name, len(data), data), reply
 
-    def reader(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> TextReader:
+    def reader(self, kinds: Kinds, fits: Fits) -> TextReader:
         """Return what reads other replies; see `Codec`."""
-        return TextReader(kinds, fits, cas)
+        return TextReader(kinds, fits)
 
 
 class TextReader:
     """Reads replies that differ from the expected ones."""
 
-    def __init__(self, kinds: Kinds, fits: Fits, cas: dict[bytes, int]) -> None:
+    def __init__(self, kinds: Kinds, fits: Fits) -> None:
         self._kinds = kinds
         self._fits = fits
-        self._cas = cas
 
     def read(self, exchange: Exchange, data: bytes) -> Answer | None:
         """Return the outcomes of the replies to an exchange, or None while they are not complete."""
@@ -120,7 +118,7 @@ class TextReader:
             block = _block(line, asked.verb)
             if block is None:
                 return Read(("error",) * len(asked.names), end + 2, (data[begin : end + 2],))
-            name, size, cas = block
+            name, size = block
             stop = end + 2 + size + 2
             if len(data) < stop:
                 return None
@@ -131,7 +129,6 @@ class TextReader:
                 outcomes.append("miss")
             else:
                 return Read(("error",) * len(asked.names), stop, (data[begin:stop],))
-            self._cas[name] = cas
             good = data[stop - 2 : stop] == _END and self._fits(name, data[end + 2 : stop - 2])
             outcomes.append("hit" if good else "error")
             if not good:
@@ -139,13 +136,13 @@ class TextReader:
             place = stop
 
 
-def _block(line: bytes, verb: str) -> tuple[bytes, int, int] | None:
+def _block(line: bytes, verb: str) -> tuple[bytes, int] | None:
     words = line.split(b" ")
     if len(words) != (4 if verb == "get" else 5) or words[0] != b"VALUE" or words[2] != b"0":
         return None
     if not words[3].isdigit() or not words[-1].isdigit():
         return None
-    return words[1], int(words[3]), int(words[4]) if verb == "gets" else 0
+    return words[1], int(words[3])
 
 
 def _line(asked: Asked, data: bytes, place: int) -> Read | None:

@@ -32,6 +32,7 @@ MAX_REQUESTS: Final = 1_000_000
 MAX_KEY: Final = 250
 MAX_VALUE: Final = 1 << 20
 FIELDS: Final = 7
+OPERATIONS: Final = (*OUTCOMES, "cas")
 
 
 class Trace(NamedTuple):
@@ -100,8 +101,8 @@ def _request(line: bytes, where: str) -> tuple[bytes, int, str]:
     _check_key(key, where)
     if not size.isdigit() or len(size) > len(str(MAX_VALUE)) or int(size) > MAX_VALUE:
         raise BenchError(f"{where}: a value of {size[:20].decode('latin-1')} bytes; write 0 to {MAX_VALUE}")
-    if operation not in OUTCOMES:
-        raise BenchError(f"{where}: {operation[:20]!r} is not an operation; possible: {', '.join(OUTCOMES)}")
+    if operation not in OPERATIONS:
+        raise BenchError(f"{where}: {operation[:20]!r} is not an operation; possible: {', '.join(OPERATIONS)}")
     return key, int(size), operation
 
 

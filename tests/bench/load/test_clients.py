@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvref_bench.load.channel import Progress
-    from kvref_bench.load.coordinator import Engine
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.engine import Engine
+    from kvref_bench.load.recorder import WorkerResult
 
 pytestmark = pytest.mark.live
 
@@ -109,7 +109,6 @@ def test_gets_are_counted_and_verified(memcached: str, engine: Engine, driver: s
     for result in results:
         assert result.stopped is None
         assert result.errors == 0
-        assert 0 < result.distinct <= 90
         assert result.usage.user + result.usage.system > 0
         assert result.usage.rss > 0
         assert result.seconds > 0

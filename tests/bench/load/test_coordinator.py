@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvref_bench.load.channel import Progress
-    from kvref_bench.load.engine import Local
-    from kvref_bench.load.result import Timing, WorkerResult
+    from kvref_bench.load.engine import Engine
+    from kvref_bench.load.recorder import Timing, WorkerResult
 
 WORK = Work(Keys(1000), Values(), {"get": 1.0}, protocol="null", sessions=4)
 
@@ -40,7 +40,7 @@ class Looker:
 
 
 @pytest.fixture(scope="module")
-def two() -> Iterator[Local]:
+def two() -> Iterator[Engine]:
     with engine.local(2) as workers:
         yield workers
 
@@ -50,7 +50,7 @@ def counted(result: WorkerResult, timing: Timing = "service") -> int:
 
 
 @pytest.mark.long
-def test_both_workers_measure_their_share_of_the_sessions(two: Local) -> None:
+def test_both_workers_measure_their_share_of_the_sessions(two: Engine) -> None:
     looker = Looker()
     with null.responder(WORK) as address:
         results = coordinator.measure(address, WORK, Clock(0.1, 1.1), two, looker)
@@ -62,13 +62,12 @@ def test_both_workers_measure_their_share_of_the_sessions(two: Local) -> None:
         assert {cell.second for cell in each.histograms} == {0, 1}
         assert (each.errors, each.skipped, each.stopped) == (0, 0, None)
         assert 1.1 <= each.seconds < 2.1
-        assert each.received > counted(each) * 100
         assert each.usage.user + each.usage.system > 0
     told = sum(each.operations for each in looker.seen)
     assert told == sum(map(counted, results))
 
 
-def test_depth_and_multiget_count_each_operation(two: Local) -> None:
+def test_depth_and_multiget_count_each_operation(two: Engine) -> None:
     work = replace(WORK, depth=4, multiget=5, sessions=2)
     with null.responder(work) as address:
         results = coordinator.measure(address, work, Clock(0, 0.3), two, Looker())
@@ -76,26 +75,26 @@ def test_depth_and_multiget_count_each_operation(two: Local) -> None:
 
 
 @pytest.mark.long
-def test_the_open_loop_sends_what_its_schedule_says(two: Local) -> None:
+def test_the_open_loop_sends_what_its_schedule_says(two: Engine) -> None:
     with null.responder(WORK) as address:
-        results = coordinator.measure(address, WORK, Clock(0, 1, rate=1000, arrivals="constant"), two, Looker())
+        results = coordinator.measure(address, WORK, Clock(0, 1, rate=1000), two, Looker())
     for each in results:
-        assert counted(each) + each.skipped + each.open == 500  # a second of half of 1,000
+        assert 350 < counted(each) + each.skipped + each.open < 650  # a second of half of 1,000, by a Poisson process
         assert counted(each, "intended") == counted(each, "lag") == counted(each)
 
 
 @pytest.mark.long
-def test_more_is_scheduled_than_sessions_can_do_and_nothing_is_dropped_in_silence(two: Local) -> None:
+def test_more_is_scheduled_than_sessions_can_do_and_nothing_is_dropped_in_silence(two: Engine) -> None:
     work = replace(WORK, sessions=2)
     with null.responder(work) as address:
-        results = coordinator.measure(address, work, Clock(0, 0.5, rate=2_000_000, arrivals="constant"), two, Looker())
+        results = coordinator.measure(address, work, Clock(0, 0.5, rate=2_000_000), two, Looker())
     for each in results:
         assert each.skipped > 0
-        assert counted(each) + each.skipped + each.open == 500_000
+        assert 490_000 < counted(each) + each.skipped + each.open < 510_000
 
 
 @pytest.mark.long
-def test_a_user_who_stops_keeps_what_was_measured(two: Local) -> None:
+def test_a_user_who_stops_keeps_what_was_measured(two: Engine) -> None:
     with null.responder(WORK) as address:
         results = coordinator.measure(address, WORK, Clock(0, 60), two, Looker(stop_after=1))
     for each in results:
@@ -104,12 +103,12 @@ def test_a_user_who_stops_keeps_what_was_measured(two: Local) -> None:
         assert each.seconds < 30
 
 
-def test_a_user_who_stops_before_the_start_gets_nothing(two: Local) -> None:
+def test_a_user_who_stops_before_the_start_gets_nothing(two: Engine) -> None:
     with null.responder(WORK) as address:
         assert coordinator.measure(address, WORK, Clock(0, 60), two, Looker(stop_after=0)) == []
 
 
-def test_an_endpoint_that_is_not_there_is_an_error(two: Local) -> None:
+def test_an_endpoint_that_is_not_there_is_an_error(two: Engine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises((BenchError, OSError), match="refused"):

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from kvref_bench.load.result import WorkerResult
+    from kvref_bench.load.channel import Channel
+    from kvref_bench.load.recorder import WorkerResult
 
 KINDS = (Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error"))
 HIT = b"VALUE k 0 1\r\nv\r\nEND\r\n"
@@ -79,10 +80,9 @@ def measured(
                 else repeat(Exchange(b"get k\r\n", HIT, (0,)))
             ),
             Lines(),
-            1,
         )
         task = Task(address, work, Clock(0, 2 if operations else 0.3, rate), "", "", 0, 1)
-        return uvloop.run(worker.measure(task, plan, Quiet()))
+        return uvloop.run(worker.measure(task, plan, cast("Channel", Quiet())))
 
 
 def counts(result: WorkerResult) -> dict[str, int]:
@@ -177,7 +177,7 @@ def test_a_wait_for_a_session_is_no_lag_of_the_generator(monkeypatch: pytest.Mon
     clock = Hand()
     crowd, [one] = scheduled(clock, monkeypatch, 1, [100, 120])
     for clock.moment in (50, 110):  # too early, and the timer's 10 ns too late
-        crowd.send_what_is_due()
+        crowd._send(waited=True)
     for clock.moment in (400, 700):
         one.data_received(HIT)
     assert seen(crowd) == {"service": bins(290, 300), "intended": bins(300, 580), "lag": bins(10, 0)}
@@ -187,7 +187,7 @@ def test_what_piles_up_while_the_generator_sleeps_is_its_lag(monkeypatch: pytest
     clock = Hand()
     crowd, [one, other] = scheduled(clock, monkeypatch, 2, [100, 110, 120, 950])
     for clock.moment in (90, 900):
-        crowd.send_what_is_due()
+        crowd._send(waited=True)
     for clock.moment in (1000, 1100):
         one.data_received(HIT)  # sends the third, that was due while sessions waited, and the fourth, due when none did
     clock.moment = 1200
@@ -231,9 +231,9 @@ def test_a_server_that_hangs_up_before_the_first_exchange_ends_the_point(rate: f
             listener.accept()[0].close()
             return opened
 
-        plan = Plan(KINDS, connect, lambda _: repeat(Exchange(b"get k\r\n", HIT, (0,))), Lines(), 1)
+        plan = Plan(KINDS, connect, lambda _: repeat(Exchange(b"get k\r\n", HIT, (0,))), Lines())
         task = Task("", Work(Keys(1), Values(), {"get": 1.0}), Clock(0.1, 0.3, rate), "", "", 0, 1)
-        result = uvloop.run(worker.measure(task, plan, Late()))
+        result = uvloop.run(worker.measure(task, plan, cast("Channel", Late())))
     assert (counts(result), result.stopped) == ({}, "a connection was closed by the server")
 
 
@@ -259,7 +259,7 @@ def test_a_failure_of_the_reader_is_raised() -> None:
     with server(lambda _, line: [b"END\r\n"]) as address:
         host, _, port = address.rpartition(":")
         endless = repeat(Exchange(b"get k\r\n", HIT, (0,)))
-        plan = Plan(KINDS, lambda: socket.create_connection((host, int(port))), lambda _: endless, Broken(), 1)
+        plan = Plan(KINDS, lambda: socket.create_connection((host, int(port))), lambda _: endless, Broken())
         task = Task(address, Work(Keys(1), Values(), {"get": 1.0}), Clock(0, 2), "", "", 0, 1)
         with pytest.raises(ZeroDivisionError):
-            uvloop.run(worker.measure(task, plan, Quiet()))
+            uvloop.run(worker.measure(task, plan, cast("Channel", Quiet())))

@@ -17,12 +17,12 @@ from helpers.live import missing_skips
 from kvref_bench.errors import BenchError
 from kvref_bench.load.engine import local
 from kvref_bench.pairs import document
-from kvref_bench.pairs.clients import Clients
-from kvref_bench.pairs.measure import Settings, measure, pair
+from kvref_bench.pairs.measure import Clients, Settings, measure, pair
 from kvref_bench.pairs.rows import Generated, Row, Side, Sysbench, rows, table
 from kvref_bench.pairs.servers import Server, boot, require_durable
 from kvref_bench.peers import wire
 from kvref_bench.peers.mysql_tables import MySQLTables
+from kvref_bench.peers.processes import check_processors
 from kvref_bench.turns import cpus, report
 from kvref_bench.turns.cpus import Split
 from kvref_bench.turns.loaded import Done
@@ -217,7 +217,7 @@ def test_what_is_over_mysql_is_one_server(clients: Clients, stack: ExitStack) ->
         kvref, mysql, plugin = booted(stack, "kvref-mysql", "mysql", "plugin", clients=clients)
         for server in (kvref, mysql, plugin):
             require_durable(server)
-        cpus.check(kvref.pids.values(), clients.where.servers)
+        check_processors(kvref.pids.values(), clients.where.servers)
         assert list(kvref.pids) == ["kvref", "mysqld"]
         assert kvref.pids["mysqld"] == mysql.pids["mysqld"] == plugin.pids["mysqld"]
         procedure = ROWS["mysql-set-sproc"].theirs.load

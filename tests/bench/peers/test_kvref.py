@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref_bench.errors import BenchError
-from kvref_bench.peers import PeerSpec, rows, wire
+from kvref_bench.peers import PeerSpec, wire
+from kvref_bench.peers import base_tables as rows
 from kvref_bench.peers import opened as module
 
 from .conftest import NUMBERS, WORDS, Told, opened

@@ -10,7 +10,8 @@ import pytest
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Keys, Values
-from kvref_bench.peers import PeerSpec, rows, wire
+from kvref_bench.peers import PeerSpec, wire
+from kvref_bench.peers import base_tables as rows
 from kvref_bench.sql import login
 
 from .conftest import NUMBERS, WORDS, opened

@@ -13,14 +13,14 @@ from helpers import points as made
 from rich.console import Console
 
 from kvref_bench.errors import BenchError
-from kvref_bench.runs import document, ratio
-from kvref_bench.runs.compare import compare
+from kvref_bench.runs import compare as comparing
+from kvref_bench.runs import document
+from kvref_bench.runs.compare import Selection, compare
 from kvref_bench.runs.records import Point
-from kvref_bench.runs.selection import Selection
 
 pytestmark = pytest.mark.programs  # git says what is measured
 
-QPS = ratio.MEASURES[0]
+QPS = comparing.MEASURES[0]
 
 
 def _point(server: str, repetition: int, factor: float = 1.0, **facts: Any) -> Point:
@@ -71,7 +71,7 @@ def test_a_difference_below_the_threshold_is_none(tmp_path: Path) -> None:
 def test_four_repetitions_are_too_few(tmp_path: Path) -> None:
     _run(tmp_path, 2.0, repetitions=4)
     found = compare(Selection.parse(f"{tmp_path}:b"), Selection.parse(f"{tmp_path}:a")).compared[0].ratios[0]
-    assert (found.verdict, found.low, found.p) == ("too few repetitions", None, None)
+    assert (found.verdict, found.low) == ("too few repetitions", None)
     assert found.ratio == pytest.approx(2.0, rel=0.05)
     assert found.superiority == 1.0
 
@@ -80,17 +80,17 @@ def test_pairs_cancel_what_both_of_them_felt() -> None:
     # Neighbours halve the speed of some pairs: the ratio within a pair is the same all along.
     a = [100, 50, 101, 52, 99, 49, 100, 51]
     b = [value * 1.2 for value in a]
-    found = ratio.compare(QPS, b, a, pairs=True, threshold=0.05, seed="x")
+    found = comparing.of(QPS, b, a, pairs=True, threshold=0.05, seed="x")
     assert (found.low, found.high) == pytest.approx((1.2, 1.2))
     assert found.verdict == "faster"
-    assert ratio.compare(QPS, b, a, pairs=False, threshold=0.05, seed="x").verdict == "no difference shown"
+    assert comparing.of(QPS, b, a, pairs=False, threshold=0.05, seed="x").verdict == "no difference shown"
 
 
 def test_the_same_runs_give_the_same_interval() -> None:
     rng = np.random.default_rng(3)
     a, b = rng.normal(100, 5, 40), rng.normal(110, 5, 40)
     first, again, other = (
-        ratio.compare(QPS, a.tolist(), b.tolist(), pairs=True, threshold=0.05, seed=seed) for seed in ("x", "x", "y")
+        comparing.of(QPS, a.tolist(), b.tolist(), pairs=True, threshold=0.05, seed=seed) for seed in ("x", "x", "y")
     )
     assert first == again
     assert first.low != other.low
@@ -99,7 +99,7 @@ def test_the_same_runs_give_the_same_interval() -> None:
 def test_equal_servers_are_seldom_called_different() -> None:
     rng = np.random.default_rng(7)
     words = [
-        ratio.compare(
+        comparing.of(
             QPS, rng.normal(100, 5, 6).tolist(), rng.normal(100, 5, 6).tolist(), pairs=True, threshold=0.05, seed=str(n)
         ).verdict
         for n in range(60)
@@ -142,7 +142,6 @@ def test_two_runs_are_compared_with_a_warning(tmp_path: Path) -> None:
     found = compare(Selection.parse(str(one)), Selection.parse(str(two)))
     assert found.warnings[0].startswith("not interleaved")
     assert [each.place["server"] for each in found.compared] == ["a", "b"]
-    assert not found.compared[0].ratios[0].pairs
 
 
 @pytest.mark.parametrize(
@@ -190,7 +189,6 @@ def test_it_is_plain_values_and_a_table(tmp_path: Path) -> None:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(found.table())
     assert "throughput, 1/s" in console.export_text()
-    assert [line.partition(": ")[2][:21] for line in found.notes()] == ["no conformance report"] * 2
 
 
 def test_trials_of_a_lag_are_not_compared(tmp_path: Path) -> None:
@@ -198,10 +196,10 @@ def test_trials_of_a_lag_are_not_compared(tmp_path: Path) -> None:
     side = Selection.parse(f"{tmp_path}:a")
     side.run.info["scenario"]["spec"]["kind"] = "lag"
     with pytest.raises(BenchError, match="has trials of a lag and no load"):
-        compare(side, Selection.of(side.run, "b"))
+        compare(side, Selection(side.run, "b"))
 
 
 def test_repetitions_that_are_all_alike_differ_in_nothing() -> None:
-    found = ratio.compare(QPS, [5.0] * 6, [5.0] * 6, pairs=True, threshold=0.05, seed="x")
-    assert (found.ratio, found.low, found.high, found.superiority, found.p) == (1.0, 1.0, 1.0, 0.5, 1.0)
+    found = comparing.of(QPS, [5.0] * 6, [5.0] * 6, pairs=True, threshold=0.05, seed="x")
+    assert (found.ratio, found.low, found.high, found.superiority) == (1.0, 1.0, 1.0, 0.5)
     assert found.verdict == "no difference shown"

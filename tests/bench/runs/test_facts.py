@@ -91,16 +91,8 @@ def test_facts_of_the_machine() -> None:
     assert facts["memory"] > 1 << 20
     assert len(facts["hostname_hash"]) == 12
     assert machine.runtime()["numpy"]
-    assert 1 < machine.clock()["perf_counter_cost_ns"] < 100_000
     first, second = machine.reading(), machine.reading()
     assert second.user + second.system >= first.user + first.system > 0
-
-
-def test_the_environment_keeps_its_folders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", "/home/someone/a:/home/someone/b")
-    monkeypatch.setenv("PYTHONHASHSEED", "0")
-    env = machine.runtime()["env"]
-    assert (env["PYTHONPATH"], env["PYTHONHASHSEED"]) == ("(folders)", "0")
 
 
 def test_the_tool_names_its_commit() -> None:
@@ -137,12 +129,12 @@ def test_a_server_is_described_without_its_machine() -> None:
 def test_what_is_known_at_the_end_is_written(tmp_path: Path) -> None:
     from kvref_bench.runs.folder import RunWriter  # noqa: PLC0415
 
-    writer = RunWriter(tmp_path, made.header(network={"kind": "loopback"}, notes=["first"]))
+    writer = RunWriter(tmp_path, made.header(network={"kind": "loopback"}))
     writer.add(made.point())
     prepared = Peer("a", "plugin", "8.0.33", ddl="CREATE TABLE t (k INT)")
     writer.close("Ctrl-C", calibration={"ceiling": 1.0}, notes=["last"], peers=[prepared])
     info = document.read(tmp_path)
-    assert (info["stopped"], info["calibration"], info["notes"]) == ("Ctrl-C", {"ceiling": 1.0}, ["first", "last"])
+    assert (info["stopped"], info["calibration"], info["notes"]) == ("Ctrl-C", {"ceiling": 1.0}, ["last"])
     assert (info["servers"][0]["ddl"], info["servers"][0]["rows"]) == ("CREATE TABLE t (k INT)", 1000)
     assert len(info["machine"]["loadavg_after"]) == 3
     assert info["warnings"][0].startswith("1 of 1 points have fewer than 5 valid repetitions")

@@ -6,16 +6,15 @@ import json
 from pathlib import Path
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
 from helpers import points as made
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.histogram import quantile
 from kvref_bench.load.plan import Kind
-from kvref_bench.load.result import Cell, Usage
+from kvref_bench.load.recorder import Cell, Usage
 from kvref_bench.runs import document, folder
-from kvref_bench.runs.merge import Merged, merge
+from kvref_bench.runs.merge import Merged
 from kvref_bench.runs.records import ServerSample
 
 pytestmark = pytest.mark.programs  # git says what is measured
@@ -28,7 +27,7 @@ def test_workers_are_merged_exactly() -> None:
     for cell, bins in one.histograms.items():
         for half, rest in zip(halves, (0, 1), strict=True):
             halves[half is halves[1]][cell] = {each: (count + rest) // 2 for each, count in bins.items()}
-    assert merge([made.result(histograms=half) for half in halves]) == one.histograms
+    assert Merged.of([made.result(histograms=half) for half in halves]).cells == one.histograms
     whole = Merged.of([one])
     assert whole.ops == 1600
     assert quantile(whole.bins("service"), 0.5) == quantile(whole.bins("service"), 0.5)
@@ -45,12 +44,9 @@ def test_what_the_server_used_before_the_first_reading_was_no_less(tmp_path: Pat
 
 def test_a_point_is_read_as_it_was(tmp_path: Path) -> None:
     counters = {"cmd_get": 2000, "get_hits": 2000}
-    points = [
-        made.point(repetition=each, sample=ServerSample(None, counters), resources=[made.resource("machine", 0.0, 1.0)])
-        for each in range(5)
-    ]
+    points = [made.point(repetition=each, sample=ServerSample(None, counters)) for each in range(5)]
     run = folder.read(made.run(tmp_path / "run", *points))
-    assert run.finished
+    assert run.info["finished"]
     assert run.points["rep"].tolist() == [0, 1, 2, 3, 4]
     row = run.points.iloc[0]
     assert (row["ops"], row["hits"], row["misses"], row["errors"], row["seconds"]) == (2000, 2000, 0, 0, 4.0)
@@ -62,9 +58,7 @@ def test_a_point_is_read_as_it_was(tmp_path: Path) -> None:
     assert row["factor_r_batch"] == 1
     assert row["valid"]
     assert run.bins(0) == Merged.of(points[0].results).bins("service")
-    assert run.series["ops"].tolist() == [500] * 20
-    assert run.resources["role"].tolist() == ["machine"] * 5
-    assert run.counters["value"].sum() == 5 * 4000
+    assert json.loads(row["counters"]) == counters
     assert run.judged("a").startswith("no conformance report")
     assert not (tmp_path / "run" / folder.PARTS).exists()
 
@@ -76,7 +70,7 @@ def test_a_killed_run_keeps_its_points(tmp_path: Path) -> None:
     # What a kill in the middle of the third leaves: its histograms, not its row.
     (tmp_path / "parts" / "00002-hist.parquet").write_bytes((tmp_path / "parts" / "00001-hist.parquet").read_bytes())
     run = folder.read(tmp_path)
-    assert not run.finished
+    assert not run.info["finished"]
     assert run.points["ops"].tolist() == [2000, 2000]
     assert run.points["factor_w_batch"].tolist()[1] == 32
     assert set(run.hist["point_id"]) == {0, 1}
@@ -87,7 +81,7 @@ def test_an_interrupted_run_says_so(tmp_path: Path) -> None:
         writer.add(made.point())
         raise KeyboardInterrupt
     run = folder.read(tmp_path)
-    assert run.finished
+    assert run.info["finished"]
     assert run.info["stopped"] == "KeyboardInterrupt"
     assert len(run.points) == 1
 
@@ -107,7 +101,6 @@ def test_operations_with_an_error_are_no_throughput(tmp_path: Path) -> None:
     mixed.histograms.update(made.result(each=20, kind=Kind("get", "error")).histograms)
     run = folder.read(made.run(tmp_path, made.point(mixed)))
     assert run.points["ops"].tolist() == [1200]
-    assert run.series["errors"].tolist() == [20] * 4
 
 
 def test_runs_are_found_by_scenario(tmp_path: Path) -> None:
@@ -127,15 +120,6 @@ def _cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-200])
 
 
-def _rewrite(path: Path, drop: int) -> None:
-    """Take a row out and make the sum of the file agree again."""
-    table = pq.read_table(path).to_pandas().drop(index=drop)
-    table.to_parquet(path)
-    info = json.loads((path.parent / document.NAME).read_text())
-    info["sha256"][path.name] = document.digest(path)
-    (path.parent / document.NAME).write_text(json.dumps(info))
-
-
 def _set(root: Path, **fields: object) -> None:
     path = root / document.NAME
     path.write_text(json.dumps({**json.loads(path.read_text()), **fields}))
@@ -144,23 +128,16 @@ def _set(root: Path, **fields: object) -> None:
 DAMAGES = [
     (lambda run: _cut(run / "points.parquet"), r"points\.parquet is not a whole parquet file.*copy it again"),
     (lambda run: _cut(run / "hist.parquet"), r"hist\.parquet is not a whole parquet file.*copy it again"),
-    (lambda run: (run / "series.parquet").unlink(), r"series\.parquet is missing: copy the whole run folder"),
+    (lambda run: (run / "hist.parquet").unlink(), r"hist\.parquet is missing: copy the whole run folder"),
     (lambda run: (run / "errors.jsonl").unlink(), r"errors\.jsonl is missing: copy the whole run folder"),
     (lambda run: (run / "errors.jsonl").write_text("{}\n"), r"errors\.jsonl was changed after the run.*copy it again"),
     (lambda run: pd.DataFrame({"a": [1]}).to_parquet(run / "points.parquet"), r"points\.parquet was changed after"),
-    (lambda run: (run / "run.json").unlink(), r"run\.json is missing: .* is not a run folder"),
+    (lambda run: (run / "run.json").unlink(), r"no such run folder \(No such file or directory\)"),
     (lambda run: (run / "run.json").write_text('{"schema_version": 1,'), r"run\.json is not JSON \(.*copy the run"),
     (lambda run: (run / "run.json").write_text("[]"), r"run\.json has schema_version None, this kvref reads 1"),
     (lambda run: _set(run, schema_version=2), r"has schema_version 2, this kvref reads 1: use the kvref that wrote it"),
     (lambda run: _set(run, points="six"), r"run\.json: points: 'six' is not of type 'integer'"),
     (lambda run: _set(run, machine={"cores": 2}), r"run\.json: machine: '.*' is a required property"),
-    (
-        lambda run: _rewrite(run / "points.parquet", 1),
-        r"points\.parquet has a gap: 2 points instead of 3, missing \[1\]",
-    ),
-    (lambda run: _rewrite(run / "series.parquet", 6), r"series\.parquet has a gap: point 1 has no second \[2\]"),
-    (lambda run: _rewrite(run / "series.parquet", 3), r"series\.parquet has a gap: the operations of point \[0\]"),
-    (lambda run: _rewrite(run / "hist.parquet", 0), r"hist\.parquet has a gap: the operations of point \[0\]"),
 ]
 
 
@@ -172,18 +149,6 @@ def test_a_damaged_folder_names_file_and_fix(tmp_path: Path, damage: object, sai
     damage(run)
     with pytest.raises(BenchError, match=said):
         folder.read(run)
-
-
-def test_a_column_that_is_missing_is_another_version(tmp_path: Path) -> None:
-    made.run(tmp_path, made.point())
-    pq.read_table(tmp_path / "points.parquet").drop_columns(["qps"])
-    path = tmp_path / "points.parquet"
-    pq.write_table(pq.read_table(path).drop_columns(["qps"]), path)
-    _set(
-        tmp_path, sha256={**json.loads((tmp_path / "run.json").read_text())["sha256"], path.name: document.digest(path)}
-    )
-    with pytest.raises(BenchError, match=r"points\.parquet has no column qps: it is of another version"):
-        folder.read(tmp_path)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
@@ -208,4 +173,3 @@ def test_a_point_with_zero_samples_among_others_is_marked(tmp_path: Path) -> Non
     assert run.points["valid"].tolist() == [False, True]
     assert run.points["invalid_reason"].tolist()[0] == "no operation was answered"
     assert run.points["qps"].tolist()[0] == 0.0
-    assert run.series["ops"].tolist() == [0] * 4 + [500] * 4

@@ -10,7 +10,7 @@ from helpers import points as made
 
 from kvref_bench.load.histogram import index
 from kvref_bench.load.plan import Kind
-from kvref_bench.load.result import Cell, Usage, WorkerResult
+from kvref_bench.load.recorder import Cell, Usage, WorkerResult
 from kvref_bench.runs import gates
 from kvref_bench.runs.gates import Judged
 from kvref_bench.runs.merge import Merged

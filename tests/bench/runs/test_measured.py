@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import time
 from pathlib import Path
@@ -11,28 +12,14 @@ from helpers import points as made
 from helpers.live import target_or_skip
 
 from kvref_bench.load import coordinator, engine
-from kvref_bench.load.channel import Progress
 from kvref_bench.load.work import Clock, Keys, Values, Work
 from kvref_bench.runs import document, folder
 from kvref_bench.runs.merge import Merged
 from kvref_bench.runs.records import Peer, Point, ServerSample
 from kvref_bench.scenario.records import Series
+from kvref_bench.watch import Watch
 
 WORK = Work(Keys(500), Values(), {"set": 1.0}, sessions=4, operations=1000)
-
-
-class Quiet:
-    """Ignores the progress."""
-
-    def going(self, seconds: float) -> None:
-        """Ignore the start."""
-
-    def progress(self, what: Progress) -> None:
-        """Ignore the progress."""
-
-    def stopping(self) -> bool:
-        """Never."""
-        return False
 
 
 def stats(address: str) -> dict[str, int]:
@@ -44,10 +31,10 @@ def stats(address: str) -> dict[str, int]:
     return {name: int(value) for _, name, value in rows if name in {"cmd_set", "cmd_get"}}
 
 
-def measured(address: str, local: engine.Local, repetition: int) -> Point:
+def measured(address: str, local: engine.Engine, repetition: int) -> Point:
     """Measure 4,000 sets."""
     before, began = stats(address), time.time_ns()
-    results = coordinator.measure(address, WORK, Clock(0.0, 20.0), local, Quiet())
+    results = coordinator.measure(address, WORK, Clock(0.0, 20.0), local, Watch())
     after = stats(address)
     sample = ServerSample(None, {name: after[name] - before[name] for name in after})
     facts = {"sessions": 4, "repetition": repetition, "began": began, "ended": time.time_ns(), "expected_hits": None}
@@ -69,7 +56,7 @@ def test_a_real_run_adds_up(tmp_path: Path) -> None:
     assert not [reason for reasons in said for reason in reasons if reason.startswith(wrong)]
     run = folder.read(tmp_path / "run")
     assert run.points["ops"].tolist() == [4000] * 3
-    assert set(run.counters.loc[run.counters["name"] == "cmd_set", "value"]) == {4000}
+    assert {json.loads(each)["cmd_set"] for each in run.points["counters"]} == {4000}
     for number, point in enumerate(points):
         assert len(point.results) == 2
         assert run.bins(number) == Merged.of(point.results).bins("service")

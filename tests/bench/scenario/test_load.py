@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -137,19 +136,19 @@ def test_keys_of_a_file_beside_the_scenario(tmp_path: Path) -> None:
     ("override", "words"),
     [
         ("measure", "'measure': write KEY=VALUE"),
-        ("mesure=2", "mesure: there is no such key to set, did you mean 'measure': choose one of cooldown, fresh"),
+        ("mesure=2", "mesure: there is no such key, did you mean 'measure': choose one of cooldown, fresh"),
         (
             "table.keys.size=2",
-            "table.keys.size: there is no such key to set: choose one of count, distribution, file, length, shape",
+            "table.keys.size: there is no such key: choose one of count, distribution, file, length, shape",
         ),
-        ("series.get.nope=2", "series.get.nope: there is no such key"),
-        ("series.other.depth=2", "series.other: there is no such key to set: choose one of deep, get, select"),
-        ("measure=fast", "measure = 'fast': it must be a number from 0.01 to 86400"),
-        ("sessions=0", "sessions = [0]: it must be a list of different values, each a whole number from 1"),
-        ("sessions=two", "sessions = ['two']"),
-        ("work.depth=0", "work.depth = 0: it must be a whole number from 1 to 4096"),
-        ("work=1", "work = 1: it must be a table with delimiter, depth"),
-        ("only=nobody", "only = ['nobody']: no such series; possible: get, deep, select"),
+        ("series.get.nope=2", "nope: there is no such key"),
+        ("series.other.depth=2", "no series 'other'; possible: get, deep, select"),
+        ("measure=fast", "measure: 'fast' is not of type 'number'"),
+        ("sessions=0", "sessions.0: 0 is less than the minimum of 1"),
+        ("sessions=two", "sessions.0: 'two' is not of type 'integer'"),
+        ("work.depth=0", "work.depth: 0 is less than the minimum of 1"),
+        ("work=1", "work: 1 is not of type 'object'"),
+        ("only=nobody", "no series 'nobody'; possible: get, deep, select"),
     ],
 )
 def test_values_set_by_hand_that_are_not_possible(tmp_path: Path, override: str, words: str) -> None:
@@ -162,52 +161,44 @@ def test_values_set_by_hand_that_are_not_possible(tmp_path: Path, override: str,
     ("old", "new", "words"),
     [
         ("version = 1", "version = ", "mine.toml: no TOML: "),
-        ("version = 1", "", "mine.toml: it has no version"),
+        ("version = 1", "", "'version' is a required property"),
         ("sessions = [1, 2]", "", "it has no sessions"),
         ("sessions = [1, 2]", "sesions = [1, 2]", "mine.toml: sesions: there is no such key, did you mean 'sessions': choose one of "),
-        ("sessions = [1, 2]", "sessions = [1, 1]", "sessions = [1, 1]: it must be a list of different values"),
-        ("sessions = [1, 2]", "sessions = [true]", "sessions = [True]"),
-        ("version = 1", "version = true", "version = True: it must be a whole number from 1"),
-        ("version = 1", "version = 1\nkind = 'race'", "kind = 'race': it must be one of load, lag"),
+        ("sessions = [1, 2]", "sessions = [1, 1]", "sessions: [1, 1] has non-unique elements"),
+        ("sessions = [1, 2]", "sessions = [true]", "sessions.0: True is not of type 'integer'"),
+        ("sessions = [1, 2]", "sessions = [1.0]", "sessions.0: 1.0 is not of type 'integer'"),
+        ("version = 1", "version = 1\nkind = 'race'", "kind: 'race' is not one of ['load', 'lag']"),
         ("version = 1", "version = 1\nkind = 'lag'", "trials: kind = 'lag' needs at least 1"),
-        ("version = 1", "version = 1\nhits = 2", "hits = 2: it must be a number from 0 to 1, or 'unknown'"),
-        ("version = 1", "version = 1\nsettings = { X = [1] }", "settings = {'X': [1]}: it must be a table: names"),
-        ("version = 1", "version = 1\nsettings = { x = 1 }", "settings = {'x': 1}: it must be a table: names"),
-        ('name = "demo"', 'name = "my demo"', "table.name = 'my demo': it must be a name of letters"),
+        ("version = 1", "version = 1\nhits = 2", "hits: 2 is "),
+        ("version = 1", "version = 1\nsettings = { X = [1] }", "settings: 'X' does not match"),
+        ('name = "demo"', 'name = "my demo"', "table.name: 'my demo' does not match"),
+        ('name = "demo"', 'name = "demo\\n"', "table.name: 'demo\\n' does not match"),
         ('name = "demo"', "", "table: it has no name"),
-        ('mapping = "default"', 'mapping = "d"', "table.mapping = 'd': it must be a name of 2 to 64"),
         ("count = 50, ", "", "table.keys: it has no count"),
-        ("length = 12", "length = 251", "table.keys.length = 251: it must be a whole number from 8 to 250"),
         ("length = 12", "lenght = 12", "table.keys.lenght: there is no such key, did you mean 'length': choose one of count, distribution, file, length, shape"),
         ("length = 12", "file = 'none.txt'", "No such file"),
-        ("[work]", "values = { sizes = [9, 1] }\n[work]", "table.values.sizes = [9, 1]: it must be a number of bytes"),
-        ("[work]", "values = { sizes = 'etc' }\n[work]", "'facebook-etc'"),
-        ("[work]", "procedures = { p = 1 }\n[work]", "table.procedures = {'p': 1}: it must be a table"),
+        ("[work]", "values = { sizes = [9, 1] }\n[work]", "table.values.sizes = [9, 1]: the smallest comes first"),
+        ("[work]", "values = { sizes = 'etc' }\n[work]", "table.values.sizes: 'etc' is"),
         ("verbs = { get = 1 }\ndepth", "depth", "series 'get': it has no verbs, and work has none"),
-        ("verbs = { get = 1 }", "verbs = { grab = 1 }", "work.verbs = {'grab': 1}: it must be a table: names one of get"),
-        ("verbs = { get = 1 }", "verbs = { get = 0 }", "work.verbs = {'get': 0}"),
-        ("depth = 2", "route = 'bus'", "work.route = 'bus': it must be one of none, each, switch, bind"),
+        ("verbs = { get = 1 }", "verbs = { grab = 1 }", "work.verbs: 'grab' is not one of ['get'"),
         ("depth = 2", "driver = 'horse'", "driver = 'horse': possible: wire, "),
         ("depth = 2", "protocol = 'mysql'", "series 'get': over = 'memcached' with protocol = 'mysql'; mysql is over sql"),
         ("depth = 2", "keys = { distribution = 'zipf', parameters = { alpha = 1 } }", "keys.parameters.alpha: there is no such parameter; possible: theta"),
         ("depth = 2", "keys = { distribution = 'own' }", "series 'get': the keys of the distribution own must not be there yet"),
         ("depth = 2", "operations = 5\ndepth = 2", "series 'get': operations = 5 is not a multiple of depth = 2"),
-        ("length = 12 }", "shape = 'int', count = 2_000_000_000 }", "no TOML"),
         ("count = 50, length = 12 }", "shape = 'int', count = 2_000_000_000 }\n[work.keys]\nmissing = 0.5", "series 'get': it names 4000000000 keys; an INT column has"),
-        (":key", "?", "series 3: statements = {'get': 'SELECT v FROM demo WHERE k = ?'}: it must be a table"),
+        (":key", "?", "series.2.statements.get: 'SELECT v FROM demo WHERE k = ?' does not match"),
         ("statements = {", "verbs = { set = 1 }\nstatements = {", "series 'select': protocol mysql: statements has none for set"),
-        ('name = "deep"', 'name = "get"', "series 2: name = 'get' is taken"),
-        ('name = "deep"', "", "series 2: it has no name"),
-        ('name = "deep"\nover = "memcached"', 'name = "deep"\nover = "wire"', "series 2: over = 'wire': it must be one of memcached, sql"),
-        ('name = "deep"', 'name = "deep"\ndeep = 1', "series 2: deep: there is no such key"),
-        ("[scale.small]", "[scale.tiny]", "scale: it must have the tables small, laptop, full; found: tiny, laptop, full"),
+        ('name = "deep"', 'name = "get"', "two series have one name: get, get, select"),
+        ('name = "deep"', "", "series.1: 'name' is a required property"),
+        ('name = "deep"', 'name = "deep"\ndeep = 1', "series.1.deep: there is no such key"),
+        ("[scale.small]", "[scale.tiny]", "scale.tiny: there is no such key"),
         ("measure = 1", "mesure = 1", "scale.laptop.mesure: there is no such key"),
-        ("measure = 1", "measure = -1", "scale.laptop.measure = -1: it must be a number from 0.01"),
-        ("[scale.full.series.deep]", "[scale.full.series.shallow]", "scale.full.series.shallow: there is no such key: choose one of deep, get, select"),
-        ('only = ["get"]', 'only = "get"', "scale.small.only = 'get': it must be a list"),
+        ("[scale.full.series.deep]", "[scale.laptop.series.shallow]", "no series 'shallow'; possible: get, deep, select"),
+        ('only = ["get"]', 'only = "get"', "scale.small.only: 'get' is not of type 'array'"),
     ],
 )  # fmt: skip
-def test_errors_name_file_key_value_and_what_is_possible(tmp_path: Path, old: str, new: str, words: str) -> None:
+def test_errors_name_file_key_and_value(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert old in GOOD
     with pytest.raises(BenchError) as error:
         load(tmp_path, GOOD.replace(old, new, 1))
@@ -215,12 +206,10 @@ def test_errors_name_file_key_value_and_what_is_possible(tmp_path: Path, old: st
 
 
 def test_a_document_without_series_or_scales(tmp_path: Path) -> None:
-    tables = tomllib.loads(GOOD)
-    assert set(tables) >= {"series", "scale"}
     head, _, rest = GOOD.partition("[[series]]")
-    with pytest.raises(BenchError, match=r"series: write one or more \[\[series\]\]"):
+    with pytest.raises(BenchError, match="'series' is a required property"):
         load(tmp_path, head + "[scale.small]\n[scale.laptop]\n[scale.full]\n")
-    with pytest.raises(BenchError, match="scale: it must have the tables small, laptop, full; found: none"):
+    with pytest.raises(BenchError, match="'scale' is a required property"):
         load(tmp_path, head + "[[series]]" + rest.partition("[scale.small]")[0])
 
 

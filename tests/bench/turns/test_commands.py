@@ -12,7 +12,7 @@ from helpers.live import missing_skips
 
 from kvref.cli import main
 from kvref_bench.turns import report
-from kvref_bench.turns.report import Column, Point
+from kvref_bench.turns.report import Column
 from kvref_testbed.targets.needs import tool
 
 pytestmark = pytest.mark.live
@@ -37,7 +37,7 @@ def points(file: Path, *words: str) -> list[dict[str, Any]]:
 
 
 def test_a_table_has_a_line_for_each_place() -> None:
-    measured = [Point({"server": name}, {"cpu": cpu, "more": None}) for name, cpu in (("a", 3), ("b", 1), ("a", 1.0))]
+    measured = [{"server": name, "cpu": cpu, "more": None} for name, cpu in (("a", 3), ("b", 1), ("a", 1.0))]
     columns = (Column("server", "who"), Column("cpu", "µs", ".1f", max), Column("more", "more", of=sum))
     assert report.table(measured, columns) == "| who | µs | more |\n|---|---|---|\n| a | 3.0 |  |\n| b | 1.0 |  |\n"
 

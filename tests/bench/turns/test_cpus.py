@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from kvref_bench.errors import BenchError
+from kvref_bench.peers import processes
 from kvref_bench.turns import cpus
 
 
@@ -52,9 +53,9 @@ def test_a_thread_beyond_its_processors_is_found() -> None:
     with cpus.on(one):
         assert os.sched_getaffinity(0) == one
     assert os.sched_getaffinity(0) == set(there)
-    cpus.check([os.getpid()], frozenset(there))
+    processes.check_processors([os.getpid()], frozenset(there))
     with pytest.raises(BenchError, match=f"beyond {there[0]}$"):
-        cpus.check([os.getpid()], one)
+        processes.check_processors([os.getpid()], one)
 
 
 def test_the_root_of_what_was_forked_is_the_process_that_was_started() -> None:
@@ -65,5 +66,5 @@ def test_the_root_of_what_was_forked_is_the_process_that_was_started() -> None:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
         assert child != parent.pid
-        assert cpus.root(child) == cpus.root(parent.pid) == parent.pid
-        assert [process.pid for process in cpus.tree([parent.pid])] == [parent.pid, child]
+        assert processes.root(child) == processes.root(parent.pid) == parent.pid
+        assert [process.pid for process in processes.tree([parent.pid])] == [parent.pid, child]

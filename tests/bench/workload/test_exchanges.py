@@ -12,7 +12,6 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load.plan import Exchange
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.workload import plan_of
-from kvref_bench.workload.keys import LIMIT
 
 from .player import task
 
@@ -88,13 +87,6 @@ def test_verbs_are_drawn_by_weight() -> None:
     assert abs(verbs.count("set") / 20_000 - 0.25) < 0.01
 
 
-def test_a_plan_tells_how_many_keys_it_can_name() -> None:
-    distinct = plan_of(task(WORK)).distinct
-    assert distinct == len({each.request for each in sent(WORK, 64)})
-    assert plan_of(task(replace(OWN, operations=10, sessions=3))).distinct == 30
-    assert plan_of(task(OWN)).distinct == LIMIT
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -105,9 +97,7 @@ def test_a_plan_tells_how_many_keys_it_can_name() -> None:
         ({"operations": 10, "depth": 3}, "operations = 10 is not a multiple of depth = 3"),
         ({"verbs": {"incr": 1.0}}, "form = 'number'"),
         ({"verbs": {"incr": 1.0, "append": 1.0}, "values": Values(form="number")}, "append makes of a number"),
-        ({"verbs": {"cas": 1.0}, "depth": 2}, "set depth and multiget to 1"),
         ({"keys": Keys(9, distribution="own", missing=0.1)}, "missing = 0.1 with the distribution own"),
-        ({"keys": Keys(9, distribution="own"), "verbs": {"cas": 1.0}}, "cas with the distribution own"),
         ({"keys": Keys(9, distribution="own", apart=True)}, "apart with the distribution own"),
         ({"keys": Keys(9, apart=True), "sessions": 10}, "apart: 10 sessions have no 9 keys to part"),
         ({"keys": Keys(9, distribution="file")}, "the two belong together"),

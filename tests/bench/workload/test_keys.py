@@ -94,29 +94,7 @@ def test_scattering_zipf_reaches_every_key() -> None:
         assert set(numbers) == set(range(count))
 
 
-def test_latest_draws_the_highest_numbers_most() -> None:
-    common = Counter(drawn(Keys(COUNT, distribution="latest"))).most_common(3)
-    assert [number for number, _ in common] == [999, 998, 997]
-
-
-def test_gaussian_has_its_mean_and_deviation_inside_the_keys() -> None:
-    numbers = np.array(drawn(Keys(COUNT, distribution="gaussian", parameters={"mean": 0.4, "deviation": 0.1})))
-    assert abs(numbers.mean() - 399.5) < 2
-    assert abs(numbers.std() - 100) < 2
-    edge = np.array(drawn(Keys(COUNT, distribution="gaussian", parameters={"mean": 0.0, "deviation": 0.5})))
-    assert edge.min() >= 0
-    assert edge.max() < COUNT
-    assert len(edge) == AMOUNT
-
-
-def test_hotspot_gives_a_share_of_draws_to_a_share_of_keys() -> None:
-    numbers = np.array(drawn(Keys(COUNT, distribution="hotspot", parameters={"keys": 0.1, "draws": 0.9})))
-    assert abs((numbers < 100).mean() - 0.9) < 0.005
-    assert len(np.unique(numbers)) == COUNT
-    assert max(drawn(Keys(3, distribution="hotspot", parameters={"keys": 1, "draws": 0.9}))) == 2
-
-
-@pytest.mark.parametrize("distribution", ["uniform", "sequential", "zipf", "gaussian", "hotspot", "latest"])
+@pytest.mark.parametrize("distribution", ["uniform", "sequential", "zipf"])
 def test_a_share_of_the_draws_names_missing_keys(distribution: str) -> None:
     numbers = np.array(drawn(Keys(COUNT, distribution=distribution, missing=0.25)))  # type: ignore[arg-type]
     assert abs((numbers >= COUNT).mean() - 0.25) < 0.01
@@ -131,7 +109,7 @@ def test_own_keys_are_nobody_elses_and_not_in_the_table() -> None:
     assert set(numbers) == set(range(COUNT, COUNT + 400))
 
 
-@pytest.mark.parametrize("distribution", ["uniform", "sequential", "zipf", "gaussian", "hotspot", "latest"])
+@pytest.mark.parametrize("distribution", ["uniform", "sequential", "zipf"])
 def test_sessions_apart_share_no_key_and_leave_none_out(distribution: str) -> None:
     keys = Keys(10, distribution=distribution, missing=0.3, apart=True)  # type: ignore[arg-type]
     of_each = [set(drawn(keys, session=session, amount=5_000)) for session in range(4)]

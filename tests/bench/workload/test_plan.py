@@ -67,7 +67,7 @@ def work(table: Table, verbs: Sequence[str], protocol: Protocol = "text", missin
 
 
 def test_every_verb_has_the_outcomes_that_a_model_expects(peer: peers.OpenPeer) -> None:
-    verbs = ("get", "gets", "set", "add", "replace", "append", "prepend", "cas", "delete")
+    verbs = ("get", "gets", "set", "add", "replace", "append", "prepend", "delete")
     peer.prepare(TEXTS)
     there = set(table_keys(TEXTS.keys))
     for protocol in BOTH:
@@ -173,7 +173,6 @@ def modelled(played: Played, there: set[bytes], protocol: Protocol) -> list[tupl
             "incr": ("counted", "not_found"),
             "decr": ("counted", "not_found"),
             "delete": ("deleted", "not_found"),
-            "cas": ("stored", "not_found"),
         }
         expected.append((kind.verb, answers.get(kind.verb, ("stored", "not_stored"))[not present]))
         if kind.verb in ("set", "add"):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kvref_bench.workload.commands import Codec
 
 ONE, TWO, THREE = (Item(name, name.upper() * 3, there=True) for name in (b"one", b"two", b"three"))
-VERBS = ("get", "gets", "set", "add", "replace", "append", "cas", "incr", "delete", "touch")
+VERBS = ("get", "gets", "set", "add", "replace", "append", "incr", "delete", "touch")
 NOOP = frame(REPLY, 0x0A, opaque=2)
 
 
@@ -26,9 +26,8 @@ class Asked:
 
     def __init__(self, codec: Codec, *commands: tuple[str, Sequence[Item]], verbs: Sequence[str] = VERBS) -> None:
         kinds = Kinds(verbs)
-        self.cas: dict[bytes, int] = {}
         self.kinds = kinds
-        self.reader = codec.reader(kinds, Fits({"get"}, lambda name: name.upper() * 3), self.cas)
+        self.reader = codec.reader(kinds, Fits({"get"}, lambda name: name.upper() * 3))
         places = [sum(len(items) for _, items in commands[:place]) for place in range(len(commands))]
         made = [codec.ask(verb, items, place) for (verb, items), place in zip(commands, places, strict=True)]
         numbers = tuple(kinds.number(verb, "error") for verb, items in commands for _ in items)
@@ -64,8 +63,7 @@ def test_text_values_whole_and_byte_by_byte(reply: bytes, outcomes: list[str]) -
         ("set", b"STORED", "stored"),
         ("set", b"NOT_STORED", "not_stored"),
         ("add", b"NOT_STORED", "not_stored"),
-        ("cas", b"EXISTS", "exists"),
-        ("cas", b"NOT_FOUND", "not_found"),
+        ("set", b"EXISTS", "exists"),
         ("incr", b"123", "counted"),
         ("incr", b"NOT_FOUND", "not_found"),
         ("delete", b"DELETED", "deleted"),
@@ -105,13 +103,9 @@ def test_text_with_a_wrong_value_among_right_ones() -> None:
     assert asked.read(BLOCK[ONE] + wrong + b"END\r\nSTORED\r\n") == (["hit", "error", "stored"], (wrong,))
 
 
-def test_cas_numbers_are_noted() -> None:
+def test_cas_numbers_of_gets_are_read_over() -> None:
     asked = Asked(Text(), ("gets", [ONE, TWO]))
     assert asked.read(BLOCK[TWO].replace(b" 9", b" 9 77") + b"END\r\n") == (["miss", "hit"], ())
-    assert asked.cas == {b"two": 77}
-    binary = Asked(Binary(), ("gets", [ONE]))
-    assert binary.read(frame(REPLY, 0, b"", bytes(4), ONE.value, cas=78)) == (["hit"], ())
-    assert binary.cas == {b"one": 78}
 
 
 def kq(item: Item, place: int, **fields: int) -> bytes:
@@ -143,7 +137,6 @@ def test_binary_values_whole_and_byte_by_byte(reply: bytes, outcomes: list[str])
         ("add", 2, 2, "not_stored"),
         ("replace", 3, 1, "not_stored"),
         ("append", 0x0E, 5, "not_stored"),
-        ("cas", 1, 2, "exists"),
         ("incr", 5, 1, "not_found"),
         ("incr", 5, 6, "error"),
         ("delete", 4, 0, "deleted"),

@@ -15,7 +15,7 @@ from support.gather import gather
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kvref_bench.runs.run import Run
+    from kvref_bench.runs.folder import Run
 
 SMALL = Path(__file__).parents[3] / "notebooks" / "data" / "small"
 

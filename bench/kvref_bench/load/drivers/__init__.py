@@ -1,1 +1,0 @@
-"""Generators of other projects, run to their end: memcaslap and sysbench, which pairs compare with."""
