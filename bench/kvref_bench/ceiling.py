@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref_bench.load import coordinator, histogram, null
 from kvref_bench.load.work import Clock
-from kvref_bench.runs.merge import Merged
+from kvref_bench.runs.records import Merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from kvref_bench.load.engine import Engine
-    from kvref_bench.load.recorder import Timing, WorkerResult
+    from kvref_bench.load.records import Timing, WorkerResult
     from kvref_bench.load.work import Work
     from kvref_bench.watch import Watch
 

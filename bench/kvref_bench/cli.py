@@ -1,4 +1,4 @@
-"""`kvref bench`: measure endpoints with the experiments of the articles, compare runs.
+"""`kvref bench`: measure endpoints with the experiments of the articles, or servers in turns; compare runs.
 
 The work is done in `kvref_bench`; results go to standard output, progress to standard error. Exit code 0 measured,
 2 not, or not to the end, 130 ended by Ctrl-C; what was measured until then is kept.
@@ -20,19 +20,32 @@ from kvref.errors import KvrefError, printable
 from kvref_bench import experiment, scenario, specs, summary
 from kvref_bench import quick as quicker
 from kvref_bench.display import Screen, duration
+from kvref_bench.errors import BenchError
+from kvref_bench.load.work import Clock
 from kvref_bench.order import estimate
+from kvref_bench.pairs import document as documents
+from kvref_bench.pairs import rows
+from kvref_bench.pairs.measure import Settings
+from kvref_bench.pairs.measure import measure as measure_pairs
 from kvref_bench.runs import compare as comparing
 from kvref_bench.runs import document, folder, verdict
-from kvref_bench.turns import commands as turns
-from kvref_testbed.targets import catalogue
+from kvref_bench.turns import cpus, growth, idle, loaded, report, staleness
+from kvref_testbed.targets import Terminal, catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kvref_bench.experiment import Outcome
+    from kvref_bench.turns.report import Column, Point
+
+    Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 INTERRUPTED: Final = 130
+PATH: Final = click.Path(dir_okay=False, path_type=Path)
+DIRECTORY: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_json = click.option("--json", "file", metavar="FILE", type=PATH, help="Write all figures to this file.")
+_targets = click.option("--target", "names", multiple=True, default=("kvref-sqlite",), show_default=True)
 _scale = click.option(
     "--scale",
     type=click.Choice(scenario.SCALES),
@@ -53,7 +66,39 @@ def _scenarios(context: click.Context, parameter: click.Parameter, incomplete: s
     return [name for name in scenario.names() if name.startswith(incomplete)]
 
 
-def _server(name: str, metavar: str, text: str, **options: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+_scenario = click.argument("name", metavar="SCENARIO", shell_complete=_scenarios)
+
+
+def _number(name: str, default: float, text: str = "", low: float = 1) -> Decorator:
+    """Return an option with a number, a whole one where the default is."""
+    kind = click.IntRange(int(low)) if isinstance(default, int) else click.FloatRange(low)
+    return click.option(name, default=default, show_default=True, type=kind, help=text)
+
+
+def _options(*options: Decorator) -> Decorator:
+    """Return several options as one decorator, in their order."""
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        for each in reversed(options):
+            command = each(command)
+        return command
+
+    return add
+
+
+def _turns(times: int, seconds: float) -> Decorator:
+    return _options(
+        _number("--turns", times, "Repetitions."), _number("--seconds", seconds, "Of each measurement.", low=0.1)
+    )
+
+
+_processors = _options(
+    click.option("--server-cpus", default="0", show_default=True, help="Processors of the servers, such as 0,2-3."),
+    click.option("--client-cpus", default="1", show_default=True, help="Of the generator."),
+)
+
+
+def _server(name: str, metavar: str, text: str, **options: Any) -> Decorator:
     return click.option(f"--{name}", multiple=True, metavar=f"[NAME=]{metavar}", help=f"{text} Repeatable.", **options)
 
 
@@ -63,7 +108,7 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("name", metavar="SCENARIO", shell_complete=_scenarios)
+@_scenario
 @_server("endpoint", "HOST:PORT|unix:PATH", "Endpoint to measure.")
 @_server(
     "target",
@@ -106,7 +151,12 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
     """
     chosen = scenario.load(name, options["scale"], options["overrides"])
     servers = specs.read(**{name: options[name] for name in specs.OPTIONS})
-    workers = _workers(options)
+    dask, control = options["dask"], options["control_host"]
+    if dask is not None and options["pin"]:
+        raise KvrefError("--pin applies only to workers on this machine: remove it or --dask")
+    if control is not None and dask is None:
+        raise KvrefError("--control-host applies only to workers of a cluster: add --dask")
+    workers = experiment.Workers(options["processes"], options["pin"], dask, control)
     made = Path(options["out"], document.new_id())
     try:
         with Screen() as screen:
@@ -117,23 +167,14 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
     except KeyboardInterrupt:
         click.echo("interrupted before anything was measured", err=True)
         context.exit(INTERRUPTED)
-    _show(outcome, as_json)
+    _show_run(outcome, as_json)
     if outcome.stopped == experiment.STOPPED:
         context.exit(INTERRUPTED)
     if outcome.stopped is not None:
         raise KvrefError(f"{outcome.stopped}; partial results are in {outcome.folder}")
 
 
-def _workers(options: dict[str, Any]) -> experiment.Workers:
-    dask, control = options["dask"], options["control_host"]
-    if dask is not None and options["pin"]:
-        raise KvrefError("--pin applies only to workers on this machine: remove it or --dask")
-    if control is not None and dask is None:
-        raise KvrefError("--control-host applies only to workers of a cluster: add --dask")
-    return experiment.Workers(options["processes"], options["pin"], dask, control)
-
-
-def _show(outcome: Outcome, as_json: bool) -> None:
+def _show_run(outcome: Outcome, as_json: bool) -> None:
     measured = folder.read(outcome.folder)
     info = measured.info
     if as_json:
@@ -196,37 +237,27 @@ def quick(context: click.Context, /, address: str, sessions: int, processes: int
 @_as_json
 def list_(as_json: bool) -> None:
     """List the scenarios with their question, their article and the minimum time per server."""
-    found = [{scale: scenario.load(name, scale) for scale in scenario.SCALES} for name in scenario.names()]
+    listed = []
+    for name in scenario.names():
+        scales = {scale: scenario.load(name, scale) for scale in scenario.SCALES}
+        one, seconds = scales["full"], {scale: estimate(each) for scale, each in scales.items()}
+        article = " ".join(one.source.partition(". ")[0].split())
+        # Where sessions have a number of operations the time is only their limit.
+        limited = any(series.work.operations is not None for series in one.series)
+        facts = {"name": name, "question": one.question, "source": article}
+        listed.append({**facts, "seconds": {scale: round(each) for scale, each in seconds.items()}, "at_most": limited})
+        if not as_json:
+            times = ", ".join(f"{scale} {duration(each)}" for scale, each in seconds.items())
+            click.secho(name, bold=True, nl=False)
+            click.echo(f": {'up to ' if limited else ''}{times}")
+            for text in (one.question, f"After {article}"):
+                click.echo(click.wrap_text(text, 110, "  ", "  "))
     if as_json:
-        click.echo(json.dumps([_listed(each) for each in found], indent=2))
-        return
-    for each in found:
-        one = each["full"]
-        times = ", ".join(f"{scale} {duration(estimate(resolved))}" for scale, resolved in each.items())
-        click.secho(one.name, bold=True, nl=False)
-        click.echo(f": {'up to ' if _limited(one) else ''}{times}")
-        for text in (one.question, f"After {_article(one)}"):
-            click.echo(click.wrap_text(text, 110, "  ", "  "))
-
-
-def _listed(scales: dict[str, scenario.Scenario]) -> dict[str, Any]:
-    one = scales["full"]
-    seconds = {scale: round(estimate(resolved)) for scale, resolved in scales.items()}
-    facts = {"name": one.name, "question": one.question, "source": _article(one)}
-    return {**facts, "seconds": seconds, "at_most": _limited(one)}
-
-
-def _article(one: scenario.Scenario) -> str:
-    return " ".join(one.source.partition(". ")[0].split())
-
-
-def _limited(one: scenario.Scenario) -> bool:
-    # Where sessions have a number of operations the time is only their limit.
-    return any(series.work.operations is not None for series in one.series)
+        click.echo(json.dumps(listed, indent=2))
 
 
 @command.command()
-@click.argument("name", metavar="SCENARIO", shell_complete=_scenarios)
+@_scenario
 @_scale
 @_overrides
 def show(name: str, scale: str, overrides: tuple[str, ...]) -> None:
@@ -252,14 +283,175 @@ def compare(a: str, b: str, threshold: float, as_json: bool) -> None:
     """
     found = comparing.compare(comparing.Selection.parse(a), comparing.Selection.parse(b), threshold)
     if as_json:
-        click.echo(json.dumps(found.json(), indent=2, default=str))
+        click.echo(json.dumps(found, indent=2, default=str))
         return
-    print_results(found.table())
-    for server, words in found.judged.items():
-        click.echo(f"{server}: {words}")
-    for text in (*found.warnings, *found.left_out):
+    print_results(comparing.table(found))
+    for text in (*(f"{server}: {words}" for server, words in found["judged"].items()), *found["warnings"]):
+        click.echo(text)
+    for text in found["left_out"]:
         click.echo(text)
 
 
-for _each in turns.COMMANDS:
-    command.add_command(_each)
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _numbers(text: str, kind: type[Any], wanted: str, fits: Callable[[list[Any]], bool]) -> list[Any]:
+    try:
+        numbers = [kind(word) for word in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not fits(numbers):
+        raise click.BadParameter(f"{text!r}: write {wanted}, with commas between them")
+    return numbers
+
+
+def _shares(_: click.Context, __: click.Parameter, text: str) -> list[float]:
+    return _numbers(text, float, "numbers from 0 to below 1", lambda given: all(0 <= share < 1 for share in given))
+
+
+def _counts(_: click.Context, __: click.Parameter, text: str) -> list[int]:
+    def fits(given: list[int]) -> bool:
+        return given == sorted(set(given)) and given[0] >= 0 and sum(count > 0 for count in given) >= 2
+
+    return _numbers(text, int, "two or more numbers above 0, ascending", fits)
+
+
+def _show(points: Sequence[Point], columns: Sequence[Column], file: Path | None, **settings: Any) -> None:
+    if file is not None:
+        report.write(report.begin(settings, points=list(points)), file)
+    click.echo(report.table(points, columns), nl=False)
+
+
+@command.command()
+@click.option("--rows", "names", metavar="NAME[,NAME...]", help="Rows to measure.  [default: all]")
+@_number("--pairs", 5, "Pairs of each row.")
+@_number("--seconds", 10.0, "Of each measurement.", low=0.5)
+@_number("--warmup", 1.0, "Seconds before each.", low=0)
+@_number("--keys", rows.COUNT, "Keys in the table.", low=128)
+@_processors
+@click.option("--kvref-option", "options", multiple=True, help="Further option of `kvref serve`. Repeatable.")
+@click.option("--compiled", "venv", type=DIRECTORY, help="Environment of `.ci/build venv`, for the rows compiled-*.")
+@_json
+def pairs(names: str | None, file: Path | None, server_cpus: str, client_cpus: str, **given: Any) -> None:
+    """Compare kvref with the plugin, memcached and SQL in interleaved pairs.
+
+    Servers have one processor, the generator another. kvref_bench/pairs/rows.toml has the rows.
+    """
+    chosen = rows.chosen(names)
+    where = cpus.split(server_cpus, client_cpus)
+    compiled = given["venv"] and given["venv"].absolute() / "bin" / "python"
+    numbers = {name: given[name] for name in ("pairs", "seconds", "warmup", "keys")}
+    settings = Settings(where, kvref=given["options"], compiled=compiled, **numbers)
+    loaded.allow_connections()
+    made = documents.begin(settings)
+    with Terminal() as progress:
+        for measured in measure_pairs(chosen, settings, _say, progress):
+            documents.add(made, measured)
+            if file is not None:
+                report.write(made, file)
+    click.echo(documents.table(made), nl=False)
+
+
+@command.command("growth")
+@click.option("--axes", default=",".join(growth.AXES), show_default=True, metavar="NAME[,NAME...]", help="What grows.")
+@_turns(2, 2.0)
+@_number("--warmup", 0.5, "Seconds before each.", low=0)
+@click.option("--largest", default=1_000_000, show_default=True, help="No points beyond this.")
+@click.option("--servers", default=",".join(growth.ALL), show_default=True, help="TARGET[,TARGET...].")
+@_processors
+@_json
+def grow(axes: str, servers: str, largest: int, file: Path | None, **given: Any) -> None:
+    """Measure how the cost of a get and of a set grows.
+
+    With rows, size of values, connections, mappings, columns, batches and workers.
+    """
+    chosen = growth.chosen(axes, servers, largest)
+    where = cpus.split(given["server_cpus"], given["client_cpus"])
+    loaded.allow_connections()
+    settings = {name: given[name] for name in ("turns", "seconds", "server_cpus", "client_cpus")}
+    titles = {name: axis.what for name, axis in chosen.items()}
+    made = report.begin(settings, axes=titles, servers=growth.TITLES, points=[])
+    with loaded.generator(where) as engine:
+        for name, axis in chosen.items():
+            clock = Clock(given["warmup"], given["seconds"])
+            made["points"] += growth.measure(name, axis, given["turns"], clock, engine, where, _say)
+            if file is not None:
+                report.write(made, file)
+    click.echo(growth.table(made), nl=False)
+
+
+@command.command("row-cache")
+@click.option(
+    "--server", default="mariadb", show_default=True, type=click.Choice(list(staleness.OPTIONS)), help="Database."
+)
+@click.option(
+    "--shares", default="0,0.01,0.05,0.1,0.2,0.5", show_default=True, callback=_shares, help="Shares of SQL updates."
+)
+@_turns(3, 3.0)
+@_number("--sessions", 64, "Connections that get rows.")
+@_number("--keys", 2000, "Rows of the table.", low=4)
+@_json
+def row_cache(server: str, file: Path | None, **given: Any) -> None:
+    """Measure the row cache over a database while SQL writes: CPU time, hits and staleness."""
+    version, points = staleness.row_cache(server, **given)
+    _show(points, staleness.ROW_CACHE, file, server=version, **given)
+
+
+@command.command("replica-reads")
+@click.option("--shares", default="0,0.1,0.5", show_default=True, callback=_shares, help="Shares of sets.")
+@_turns(3, 3.0)
+@_number("--sessions", 32, "Connections.")
+@_json
+def replica_reads(file: Path | None, **given: Any) -> None:
+    """Measure gets from the secondaries of a MySQL replication group."""
+    _show(staleness.replica_reads(**given), staleness.REPLICA_READS, file, **given)
+
+
+@command.command()
+@_targets
+@click.option(
+    "--protocol", "protocols", multiple=True, type=click.Choice(list(idle.REQUESTS)), default=tuple(idle.REQUESTS)
+)
+@click.option("--connections", "counts", default="0,100,1000,4000", show_default=True, callback=_counts)
+@_json
+def memory(names: tuple[str, ...], protocols: tuple[str, ...], counts: list[int], file: Path | None) -> None:
+    """Measure the memory of an idle connection after one get."""
+    loaded.allow_connections(counts[-1])
+    points = [point for name in names for protocol in protocols for point in idle.memory(name, protocol, counts)]
+    _show(points, idle.MEMORY, file, connections=counts)
+
+
+@command.command()
+@_targets
+@_number("--clients", 200, "Number of greedy clients.")
+@_number("--seconds", 10.0, "Seconds of measurement.", low=0)
+@_json
+def newcomer(names: tuple[str, ...], clients: int, seconds: float, file: Path | None) -> None:
+    """Measure the first get of a new connection while greedy clients pipeline gets without end."""
+    loaded.allow_connections(clients)
+    _show([idle.newcomer(name, clients, seconds) for name in names], idle.NEWCOMER, file, seconds=seconds)
+
+
+@command.command()
+@_number("--times", 9, "Starts of each.")
+@_json
+def start(times: int, file: Path | None) -> None:
+    """Measure the time from the start of kvref to its first reply."""
+    _show(idle.start(times), idle.START, file, times=times)
+
+
+@command.command()
+@click.argument("file", type=PATH)
+@click.option("--into", metavar="PAGE", type=PATH, help="Put the table between the markers of the file's name there.")
+def table(file: Path, into: Path | None) -> None:
+    """Print the table of a FILE that pairs or growth wrote."""
+    found = report.read(file, "rows", "axes")
+    text = documents.table(found) if "rows" in found else growth.table(found)
+    if into is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        into.write_text(report.insert(into.read_text(encoding="utf-8"), text, file.stem), encoding="utf-8")
+    except OSError as error:
+        raise BenchError(f"{into} cannot be changed: {error.strerror}") from error

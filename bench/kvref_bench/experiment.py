@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from kvref_bench.display import Display
+    from kvref_bench.display import Screen
     from kvref_bench.load.engine import Engine
-    from kvref_bench.load.recorder import WorkerResult
+    from kvref_bench.load.records import WorkerResult
     from kvref_bench.load.work import Work
     from kvref_bench.order import Round, Settings, Turn
     from kvref_bench.peers import OpenPeer, PeerSpec, Sampling
@@ -95,7 +95,7 @@ class Outcome(NamedTuple):
     stopped: str | None
 
 
-def measure(request: Request, display: Display) -> Outcome:
+def measure(request: Request, display: Screen) -> Outcome:
     """Open engine and servers, measure all points, close everything.
 
     Raises:
@@ -143,7 +143,7 @@ class Experiment:
     display: shows what happens.
     """
 
-    def __init__(self, request: Request, opened: dict[str, OpenPeer], place: Engine, display: Display) -> None:
+    def __init__(self, request: Request, opened: dict[str, OpenPeer], place: Engine, display: Screen) -> None:
         self._request = request
         self._scenario = request.scenario
         self._peers = opened

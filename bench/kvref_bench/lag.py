@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 import random
 import socket
-import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -29,11 +28,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pymysql
 from pymysql.constants import ER
 
-from kvref import collations
 from kvref_bench.errors import BenchError
 from kvref_bench.load import histogram
-from kvref_bench.load.plan import Kind
-from kvref_bench.load.recorder import Cell, Usage, WorkerResult
+from kvref_bench.load.records import Cell, Kind, Usage, WorkerResult
 from kvref_bench.peers import wire
 from kvref_bench.peers.base_tables import DATABASE
 from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
@@ -75,6 +72,7 @@ def measure(address: str, dsn: str, table: Table, *, trials: int, interval: int,
     began, cpu, found = time.time_ns(), os.times(), Found(LONGEST + 3 * interval)
     cells = [_cell(table, name) for trial in range(trials) for name in _names(table, trial)]
     kinds = (VISIBLE,) if dsn.startswith(SCHEME) else (VISIBLE, UNCOMMITTED)
+    generator, part = random.Random(seed), interval / A_TICK  # noqa: S311 - moments
     with ExitStack() as stack:
         cleaner = stack.enter_context(closing(Rows(dsn, table)))
         cleaner.run("DELETE FROM", cells)
@@ -83,24 +81,16 @@ def measure(address: str, dsn: str, table: Table, *, trials: int, interval: int,
         over = threading.Event()
         pool = stack.enter_context(ThreadPoolExecutor(trials))
         stack.callback(over.set)
-        starts = enumerate(_starts(trials, interval, seed))
-        trying = [pool.submit(_trial, address, dsn, table, number, at, lookers, found, over) for number, at in starts]
+        # One at random in each part of the intervals.
+        starts = [(number + generator.random()) * part for number in range(trials)]
+        trying = [pool.submit(_trial, address, dsn, table, *each, lookers, found, over) for each in enumerate(starts)]
         for each in trying:
             each.result()
     used = os.times()
-    return [
-        WorkerResult(
-            worker=0,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            began=began,
-            seconds=time.perf_counter() - found.start,
-            histograms=found.histograms,
-            usage=Usage(user=used.user - cpu.user, system=used.system - cpu.system),
-            open=len(found.unseen),
-            stopped="; ".join(found.unseen) or None,
-        )
-    ]
+    usage = Usage(used.user - cpu.user, used.system - cpu.system)
+    seconds, stopped = time.perf_counter() - found.start, "; ".join(found.unseen) or None
+    host, lost = socket.gethostname(), len(found.unseen)
+    return [WorkerResult(0, host, os.getpid(), began, seconds, found.histograms, usage, open=lost, stopped=stopped)]
 
 
 class Found:
@@ -116,21 +106,20 @@ class Found:
         self.unseen: list[str] = []
         self._lock = threading.Lock()
 
-    def count(self, kind: Kind, since: int) -> None:
-        """Count what happened now, ns after the reply to the last write of its trial."""
+    def settle(self, kind: Kind, since: int, *, seen: bool, last: bool = False) -> bool:
+        """Count what is seen now, or not within the limit; return whether it is counted.
+
+        since: the reply to the last write of its trial, of `perf_counter_ns`. last: nobody looks again.
+        """
         now = time.perf_counter_ns()
-        cell = Cell(int(now / 1e9 - self.start), kind, "service")
+        late = now - since > self.limit * 1e9
         with self._lock:
-            histogram.add(self.histograms.setdefault(cell, {}), {histogram.index(now - since): 1})
-
-    def miss(self, kind: Kind) -> None:
-        """Count a row that was not seen within the limit."""
-        with self._lock:
-            self.unseen.append(f"not {kind.outcome} after {self.limit:g} s")
-
-    def is_late(self, since: int) -> bool:
-        """Return whether a trial has waited for the limit."""
-        return time.perf_counter_ns() - since > self.limit * 1e9
+            if seen and not (last and late):
+                cell = Cell(int(now / 1e9 - self.start), kind, "service")
+                histogram.add(self.histograms.setdefault(cell, {}), {histogram.index(now - since): 1})
+            elif late or last:
+                self.unseen.append(f"not {kind.outcome} after {self.limit:g} s")
+        return seen or late or last
 
 
 class Rows:
@@ -143,27 +132,25 @@ class Rows:
     """
 
     def __init__(self, dsn: str, table: Table, isolation: str = ISOLATION[VISIBLE], patience: int = 50) -> None:
-        self._connection: Any
-        if dsn.startswith(SCHEME):
-            self._connection = sqlite3.connect(
-                SQLiteTables(dsn).path, timeout=10, isolation_level=None, check_same_thread=False
-            )
-            collations.register(self._connection)
-            self._table, self._mark = f'"{DATABASE}.{table.name}"', "?"
-            return
-        self._connection = login.parse(dsn).connect()
-        self._table, self._mark = f"{DATABASE}.{table.name}", "%s"
-        with self._connection.cursor() as cursor:
-            cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
-            cursor.execute("SET SESSION innodb_lock_wait_timeout = %s", (patience,))
+        self._file = SQLiteTables(dsn) if dsn.startswith(SCHEME) else None
+        self._table = f'"{DATABASE}.{table.name}"' if self._file else f"{DATABASE}.{table.name}"
+        self._connection: Any = None
+        if self._file is None:
+            self._connection = login.parse(dsn).connect()
+            with self._connection.cursor() as cursor:
+                cursor.execute(f"SET SESSION TRANSACTION ISOLATION LEVEL {isolation}")
+                cursor.execute("SET SESSION innodb_lock_wait_timeout = %s", (patience,))
 
     def run(self, what: str, names: Sequence[Name], end: str = "") -> list[Any]:
         """Run `what` on the rows with these keys and return the first column. Raises BenchError."""
-        marks = ", ".join([self._mark] * len(names))
-        with closing(self._connection.cursor()) as cursor:
+        mark = "?" if self._file else "%s"
+        statement = f"{what} {self._table} WHERE k IN ({', '.join([mark] * len(names))}) {end}"
+        if self._file is not None:
+            return [row[0] for row in self._file.query(statement, tuple(names))]
+        with self._connection.cursor() as cursor:
             try:
-                cursor.execute(f"{what} {self._table} WHERE k IN ({marks}) {end}", tuple(names))
-            except (sqlite3.Error, pymysql.MySQLError) as error:
+                cursor.execute(statement, tuple(names))
+            except pymysql.MySQLError as error:
                 raise BenchError(f"SQL could not look for the rows of {self._table}: {error}") from error
             return [row[0] for row in cursor.fetchall()]
 
@@ -187,7 +174,8 @@ class Rows:
 
     def close(self) -> None:
         """Close the connection."""
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
 
 
 class Looker:
@@ -200,7 +188,7 @@ class Looker:
         self._awaited: dict[frozenset[Name], tuple[int, threading.Event]] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
-        self._error: Exception | None = None
+        self.error: Exception | None = None
 
     def __enter__(self) -> Looker:
         self._thread.start()
@@ -212,37 +200,24 @@ class Looker:
         self._rows.close()
 
     def expect(self, cells: Sequence[Name], since: int) -> threading.Event:
-        """Look for rows from now on; the event is set when they are seen or given up."""
+        """Look for rows from now on; the event is set when they are seen or given up, or `error` has ended it."""
         seen = threading.Event()
         self._awaited[frozenset(cells)] = (since, seen)
         return seen
 
-    def check(self) -> None:
-        """Raise what ended the looking."""
-        if self._error is not None:
-            raise self._error
-
     def _look(self) -> None:
         try:
             while not self._over.wait(EVERY):
-                self._look_once()
-        except Exception as error:  # noqa: BLE001 - raised by `check` in the thread that waits
-            self._error = error
+                awaited = dict(self._awaited)
+                there = self._rows.present([cell for cells in awaited for cell in cells])
+                for cells, (since, seen) in awaited.items():
+                    if self._found.settle(self._kind, since, seen=cells <= there):
+                        del self._awaited[cells]
+                        seen.set()
+        except Exception as error:  # noqa: BLE001 - raised in the thread that waits
+            self.error = error
             for _, seen in list(self._awaited.values()):
                 seen.set()
-
-    def _look_once(self) -> None:
-        awaited = dict(self._awaited)
-        there = self._rows.present([cell for cells in awaited for cell in cells])
-        for cells, (since, seen) in awaited.items():
-            if cells <= there:
-                self._found.count(self._kind, since)
-            elif self._found.is_late(since):
-                self._found.miss(self._kind)
-            else:
-                continue
-            del self._awaited[cells]
-            seen.set()
 
 
 def _trial(  # noqa: PLR0913, PLR0917 - the parts of a measurement
@@ -265,14 +240,12 @@ def _trial(  # noqa: PLR0913, PLR0917 - the parts of a measurement
         since = time.perf_counter_ns()
         seen = [each.expect(cells, since) for each in lookers]
         if locker is not None:
-            if locker.lock(cells) and not found.is_late(since):
-                found.count(UNLOCKED, since)
-            else:
-                found.miss(UNLOCKED)
+            found.settle(UNLOCKED, since, seen=locker.lock(cells), last=True)
         while not over.is_set() and not all(each.wait(0.05) for each in seen):
             pass
     for each in lookers:
-        each.check()
+        if each.error is not None:
+            raise each.error
 
 
 def _ask(session: wire.Link, request: bytes, wanted: bytes) -> None:
@@ -289,10 +262,3 @@ def _names(table: Table, trial: int) -> list[bytes]:
 def _cell(table: Table, name: bytes) -> Name:
     # A number as text would be compared as a floating-point number, without the index.
     return int(name) if table.keys.shape == "int" else name.decode()
-
-
-def _starts(trials: int, interval: int, seed: int) -> list[float]:
-    """Return when each trial begins, seconds: one at random in each part of the intervals."""
-    part = interval / A_TICK
-    generator = random.Random(seed)  # noqa: S311 - moments
-    return [(number + generator.random()) * part for number in range(trials)]

@@ -20,7 +20,7 @@ from kvref_bench.load.work import Clock, Keys, Values, Work
 from kvref_bench.order import Turn
 from kvref_bench.peers import PeerSpec, wire
 from kvref_bench.runs import gates
-from kvref_bench.runs.merge import Merged, percentile
+from kvref_bench.runs.records import Merged, percentile
 from kvref_bench.scenario.records import Series
 from kvref_bench.watch import Interrupts, Watch
 from kvref_bench.workload.values import value
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from kvref_bench.display import Display
+    from kvref_bench.display import Screen
     from kvref_bench.runs.records import Point
 
 KEYS: Final = 1000
@@ -47,7 +47,7 @@ _POOL: Final = 8192  # keys of the exchanges that a worker makes before each poi
 Outcome = dict[str, Any]
 
 
-def measure(address: str, display: Display, sessions: int = SESSIONS, processes: int | None = None) -> Outcome:
+def measure(address: str, display: Screen, sessions: int = SESSIONS, processes: int | None = None) -> Outcome:
     """Measure an endpoint of the memcached text protocol, and delete the items that were added for it.
 
     Args:

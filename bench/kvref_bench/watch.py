@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import TracebackType
 
-    from kvref_bench.display import Display
+    from kvref_bench.display import Screen
     from kvref_bench.load.channel import Progress
-    from kvref_bench.peers.sampling import Sampling
+    from kvref_bench.peers.processes import Sampling
 
 
 class Interrupts:
@@ -84,7 +84,7 @@ class Watch:
     display: shows the progress; None: it is not shown.
     """
 
-    def __init__(self, interrupts: Interrupts | None = None, display: Display | None = None) -> None:
+    def __init__(self, interrupts: Interrupts | None = None, display: Screen | None = None) -> None:
         self._interrupts = interrupts
         self._display = display
         self._errors = False

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kvref_bench.load.recorder import WorkerResult
+    from kvref_bench.load.records import WorkerResult
     from kvref_bench.runs.records import Point
 
 pytestmark = pytest.mark.live

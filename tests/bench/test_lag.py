@@ -21,8 +21,7 @@ from kvref_testbed.targets import QUIET
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from kvref_bench.load.plan import Kind
-    from kvref_bench.load.recorder import WorkerResult
+    from kvref_bench.load.records import Kind, WorkerResult
     from kvref_bench.peers import OpenPeer
 
 pytestmark = pytest.mark.live

@@ -24,8 +24,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Clock
 from kvref_bench.peers import wire
 from kvref_bench.runs import folder, gates
-from kvref_bench.runs.merge import Merged
-from kvref_bench.runs.records import Resource
+from kvref_bench.runs.records import Merged, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvref_bench.load.histogram import index
-from kvref_bench.load.plan import Kind
-from kvref_bench.load.recorder import Cell, Usage, WorkerResult
+from kvref_bench.load.records import Cell, Kind, Usage, WorkerResult
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.runs import document
 from kvref_bench.runs.folder import RunWriter

@@ -12,11 +12,10 @@ import asyncio
 import gc
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import cycle, islice
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
@@ -25,11 +24,9 @@ import uvloop
 
 from kvref.addresses import parse_address
 from kvref.client import AsyncMappedClient
-from kvref.errors import install
 from kvref_bench.errors import BenchError
-from kvref_bench.load import clock
-from kvref_bench.load.plan import Kind
-from kvref_bench.load.recorder import Recorder
+from kvref_bench.load import worker
+from kvref_bench.load.records import Kind, Recorder
 from kvref_bench.load.session import Crowd
 from kvref_bench.workload.exchanges import prefix
 from kvref_bench.workload.keys import draws, key
@@ -39,13 +36,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kvref_bench.load.channel import Channel
-    from kvref_bench.load.recorder import WorkerResult
+    from kvref_bench.load.records import WorkerResult
     from kvref_bench.load.work import Task
 
 Pair = tuple[str, bytes]  # a key, and the value that must come
 Measured = tuple[int, int, str, bytes | None]  # kind, nanoseconds; of a wrong answer the key and what came
-Get = Callable[[str], bytes | None]
-AsyncGet = Callable[[str], Awaitable[bytes | None]]
+# Connects one session and returns its get, which returns a value, None, or a coroutine of these. Takes the task, the
+# mapping to switch to (None: no such) and a stack that closes the connection.
+Open = Callable[["Task", str | None, AsyncExitStack], Coroutine[Any, Any, Callable[[str], Any]]]
 
 KINDS: Final = (Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error"))
 HIT, MISS, ERROR = range(len(KINDS))
@@ -57,52 +55,47 @@ END: Final = b"\r\nEND\r\n"
 class Driver:
     """One client library in one style of use.
 
-    open: connects one session and returns its get. Takes the task, the key of a first get that switches the mapping
-        (None: no such get) and a stack that closes the connection.
     asynchronous: its get is a coroutine. stock: on asyncio's own event loop instead of uvloop's.
     binds: it binds its connections to the mapping; others get `@@mapping` first.
+    pipelines: several gets of a connection may be in flight.
     """
 
-    open: Callable[[Task, str | None, AsyncExitStack], Coroutine[Any, Any, Any]]
+    open: Open
     asynchronous: bool = False
     stock: bool = False
     binds: bool = False
+    pipelines: bool = False
 
 
-async def pymemcache(task: Task, word: str | None, stack: AsyncExitStack) -> Get:
-    """Open a `Client` of pymemcache; see `Driver.open`."""
-    _require_pymemcache()
-    from pymemcache.client.base import Client  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra
+async def pymemcache(task: Task, mapping: str | None, stack: AsyncExitStack) -> Callable[[str], Any]:
+    """Open a `Client` of pymemcache; see `Open`."""
+    from pymemcache.client.base import Client  # type: ignore[import-untyped]  # noqa: PLC0415 - not of every worker
 
     client = Client(parse_address(task.address).socket_address, **TIMEOUTS)
     stack.callback(client.close)
-    get: Get = client.get
-    if word is not None and get(word) is None:
-        raise _no_mapping(word)
+    if mapping is not None and client.get(f"@@{mapping}") is None:
+        raise _no_mapping(mapping)
+    get: Callable[[str], Any] = client.get
     return get
 
 
-async def mapped(task: Task, word: str | None, stack: AsyncExitStack) -> Get:
-    """Open a `MappedClient`, bound to the mapping unless each key names it; see `Driver.open`."""
-    _require_pymemcache()
-    from kvref.client import MappedClient  # noqa: PLC0415 - an extra
+async def mapped(task: Task, mapping: str | None, stack: AsyncExitStack) -> Callable[[str], Any]:
+    """Open a `MappedClient`, bound to the mapping unless each key names it; see `Open`."""
+    from kvref.client import MappedClient  # noqa: PLC0415 - as above
 
-    mapping = None if word is None else task.work.mapping
     client = MappedClient(task.address, mapping=mapping, delimiter=task.work.delimiter)
     stack.callback(client.close)
     return client.get
 
 
-async def async_mapped(task: Task, word: str | None, stack: AsyncExitStack) -> AsyncGet:
-    """Open an `AsyncMappedClient`, which pipelines what runs at once; see `Driver.open`."""
-    mapping = None if word is None else task.work.mapping
+async def async_mapped(task: Task, mapping: str | None, stack: AsyncExitStack) -> Callable[[str], Any]:
+    """Open an `AsyncMappedClient`, which pipelines what runs at once; see `Open`."""
     client = AsyncMappedClient(task.address, mapping=mapping, delimiter=task.work.delimiter)
-    get: AsyncGet = (await stack.enter_async_context(client)).get
-    return get
+    return (await stack.enter_async_context(client)).get
 
 
-async def streams(task: Task, word: str | None, stack: AsyncExitStack) -> AsyncGet:
-    """Open a connection of asyncio's streams, one get at a time; see `Driver.open`."""
+async def streams(task: Task, mapping: str | None, stack: AsyncExitStack) -> Callable[[str], Any]:
+    """Open a connection of asyncio's streams, one get at a time; see `Open`."""
     where = parse_address(task.address)
     unix = asyncio.open_unix_connection
     reader, writer = await (unix(where.path) if where.path else asyncio.open_connection(where.host, where.port))
@@ -119,20 +112,19 @@ async def streams(task: Task, word: str | None, stack: AsyncExitStack) -> AsyncG
         answer = await reader.readexactly(int(head.rsplit(None, 1)[1]) + len(END))
         return answer[: -len(END)]
 
-    if word is not None and await get(word) is None:
-        raise _no_mapping(word)
+    if mapping is not None and await get(f"@@{mapping}") is None:
+        raise _no_mapping(mapping)
     return get
 
 
 DRIVERS: Final = {
     "pymemcache": Driver(pymemcache),
     "kvref": Driver(mapped, binds=True),
-    "kvref-async": Driver(async_mapped, asynchronous=True, binds=True),
-    "kvref-async-stock": Driver(async_mapped, asynchronous=True, stock=True, binds=True),
+    "kvref-async": Driver(async_mapped, asynchronous=True, binds=True, pipelines=True),
+    "kvref-async-stock": Driver(async_mapped, asynchronous=True, stock=True, binds=True, pipelines=True),
     "streams": Driver(streams, asynchronous=True),
     "streams-stock": Driver(streams, asynchronous=True, stock=True),
 }
-PIPELINES: Final = (async_mapped,)  # what can have several gets in flight on one connection
 
 
 class Deferred(Recorder):
@@ -160,27 +152,20 @@ class Deferred(Recorder):
         return super().put_away(second)
 
 
-class Clients(Crowd):
-    """The sessions of one worker; `lock`: for counts that threads change."""
-
-    def __init__(self) -> None:
-        self.deferred = Deferred()
-        super().__init__(self.deferred)
-        self.lock = threading.Lock()
-
-
 class Session:
     """One connection of a library; the clock calls it like `load.session.Session`.
 
-    get: the library's; of an asyncio library a coroutine, several of which may share a connection.
-    pairs: in the order in which they are requested.
+    recorder: of the crowd. lock: for counts that threads change. pairs: in the order in which they are requested.
     """
 
-    def __init__(self, crowd: Clients, get: Any, pairs: Iterator[Pair], *, asynchronous: bool) -> None:
+    def __init__(
+        self, crowd: Crowd, recorder: Deferred, lock: threading.Lock, get: Callable[[str], Any], pairs: Iterator[Pair]
+    ) -> None:
         self._crowd = crowd
+        self._measured = recorder.measured
+        self._lock = lock
         self._get = get
         self._pairs = pairs
-        self._asynchronous = asynchronous
 
     def open(self) -> int:
         """Return 0: a get that the end interrupts is not counted."""
@@ -190,63 +175,70 @@ class Session:
         """Do nothing: a library reads its replies itself."""
 
     def start(self) -> None:
-        """Send the first get: in a thread of its own, or in a task of the loop."""
-        with self._crowd.lock:
-            self._crowd.running += 1
-        running = self._await_gets() if self._asynchronous else asyncio.to_thread(self._call_gets)
-        self._task = asyncio.create_task(running)
+        """Send the first get, in a thread of its own."""
+        self._begin(asyncio.to_thread(self._run))
 
     async def ended(self) -> None:
         """Wait for the answer to the last get."""
         await self._task
 
-    def _call_gets(self) -> None:
-        get, crowd, last = self._get, self._crowd, ("", 0)
+    def _begin(self, running: Coroutine[Any, Any, None]) -> None:
+        with self._lock:
+            self._crowd.running += 1
+        self._task = asyncio.create_task(running)
+
+    def _run(self) -> None:
+        get, name, sent = self._get, "", 0
         try:
             for name, wanted in self._pairs:
-                last = (name, perf_counter_ns())
-                found = get(name)
-                self._count(last, found, wanted)
-                if crowd.over:
+                sent = perf_counter_ns()
+                self._count(name, get(name), wanted, sent)
+                if self._crowd.over:
                     break
         except Exception as error:  # noqa: BLE001 - whatever a library raises is what it answered
-            self._fail(last, error)
+            self._fail(name, sent, error)
         self._finish()
 
-    async def _await_gets(self) -> None:
-        get, crowd, last = self._get, self._crowd, ("", 0)
-        try:
-            for name, wanted in self._pairs:
-                last = (name, perf_counter_ns())
-                found = await get(name)
-                self._count(last, found, wanted)
-                if crowd.over:
-                    break
-        except Exception as error:  # noqa: BLE001 - as above
-            self._fail(last, error)
-        self._finish()
-
-    def _count(self, last: tuple[str, int], found: bytes | None, wanted: bytes) -> None:
-        took = perf_counter_ns() - last[1]
+    def _count(self, name: str, found: bytes | None, wanted: bytes, sent: int) -> None:
+        took = perf_counter_ns() - sent
         kind = HIT if found == wanted else MISS if found is None else ERROR
-        self._crowd.deferred.measured.append((kind, took, last[0], found))
+        self._measured.append((kind, took, name, found))
 
-    def _fail(self, last: tuple[str, int], error: Exception) -> None:
-        took = perf_counter_ns() - last[1]
-        self._crowd.deferred.measured.append((ERROR, took, last[0], repr(error).encode()))
+    def _fail(self, name: str, sent: int, error: Exception) -> None:
+        self._measured.append((ERROR, perf_counter_ns() - sent, name, repr(error).encode()))
         self._crowd.lost = self._crowd.lost or f"a session ended: {error!r}"
 
     def _finish(self) -> None:
-        with self._crowd.lock:
+        with self._lock:
             self._crowd.running -= 1
             self._crowd.done = perf_counter_ns()
+
+
+class Awaited(Session):
+    """A session of an asyncio library; several may share a connection."""
+
+    def start(self) -> None:
+        """Send the first get, in a task of the loop."""
+        self._begin(self._await())
+
+    async def _await(self) -> None:
+        get, name, sent = self._get, "", 0
+        try:
+            for name, wanted in self._pairs:
+                sent = perf_counter_ns()
+                self._count(name, await get(name), wanted, sent)
+                if self._crowd.over:
+                    break
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fail(name, sent, error)
+        self._finish()
 
 
 def run(task: Task, channel: Channel) -> WorkerResult:
     """Do one worker's part of a point with its driver.
 
     Raises:
-        BenchError: the driver is unknown, its package is missing, or it cannot do this work.
+        BenchError: the driver is unknown, or it cannot do this work.
     """
     driver = _driver(task)
     measuring = _measure(driver, task, channel)
@@ -263,20 +255,21 @@ async def _measure(driver: Driver, task: Task, channel: Channel) -> WorkerResult
     work = task.work
     mine = range(task.worker, work.sessions, task.workers)
     pools = [_pool(task, session, max(1, work.pool // len(mine))) for session in mine]
-    word = f"@@{work.mapping}" if work.route in ("switch", "bind") else None
-    crowd = Clients()
-    sessions: list[Session] = []
-    # `to_thread` would have a thread for some sessions only.
+    mapping = work.mapping if work.route in ("switch", "bind") else None
+    recorder, lock = Deferred(), threading.Lock()
+    crowd, sessions = Crowd(recorder), list[Session]()
+    # By default `to_thread` has fewer threads than there may be sessions.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(len(mine)))
     async with AsyncExitStack() as stack:
         for pool in pools:
-            get, pairs = await driver.open(task, word, stack), islice(cycle(pool), work.operations)
+            get, pairs = await driver.open(task, mapping, stack), islice(cycle(pool), work.operations)
             first = get(pool[0][0])
             if driver.asynchronous:
                 await first
-            sessions += [Session(crowd, get, pairs, asynchronous=driver.asynchronous) for _ in range(work.depth)]
+            kind = Awaited if driver.asynchronous else Session
+            sessions += [kind(crowd, recorder, lock, get, pairs) for _ in range(work.depth)]
         try:
-            return await clock.measure(task, channel, crowd, sessions)
+            return await worker.run_clock(task, channel, crowd, sessions)
         finally:
             crowd.over = True
             for each in sessions:
@@ -288,11 +281,9 @@ def _driver(task: Task) -> Driver:
     if work.driver not in DRIVERS:
         raise BenchError(f"driver {work.driver!r}: choose wire, {', '.join(DRIVERS)}")
     driver = DRIVERS[work.driver]
-    if set(work.verbs) != {"get"} or work.multiget != 1 or work.protocol != "text":
-        raise BenchError(f"driver {work.driver}: only single gets in the text protocol; use the driver wire")
-    if task.clock.rate is not None:
-        raise BenchError(f"driver {work.driver}: closed loop only; leave out the rate or use the driver wire")
-    if work.depth != 1 and driver.open not in PIPELINES:
+    if set(work.verbs) != {"get"} or work.multiget != 1 or work.protocol != "text" or task.clock.rate is not None:
+        raise BenchError(f"driver {work.driver}: only single gets in the text protocol, in a closed loop; use wire")
+    if work.depth != 1 and not driver.pipelines:
         raise BenchError(f"driver {work.driver}: its gets wait for one another, depth = {work.depth} has no meaning")
     if work.route == "bind" and not driver.binds:
         raise BenchError(f"driver {work.driver}: it has no bind; use the route switch or each")
@@ -306,10 +297,5 @@ def _pool(task: Task, session: int, size: int) -> list[Pair]:
     return [(before + name.decode(), value(work.values, name)) for name in names]
 
 
-def _require_pymemcache() -> None:
-    if find_spec("pymemcache") is None:
-        raise BenchError(f"the package pymemcache is missing: {install('bench')}")
-
-
-def _no_mapping(word: str) -> BenchError:
-    return BenchError(f"{word} was answered like a missing key: the server has no such mapping")
+def _no_mapping(mapping: str) -> BenchError:
+    return BenchError(f"get @@{mapping} was answered like a missing key: the server has no such mapping")

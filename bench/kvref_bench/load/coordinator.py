@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from kvref_bench.load.engine import Engine
-    from kvref_bench.load.recorder import WorkerResult
+    from kvref_bench.load.records import WorkerResult
     from kvref_bench.load.work import Clock, Work
     from kvref_bench.watch import Watch
 

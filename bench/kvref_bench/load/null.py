@@ -17,7 +17,7 @@ import uvloop
 
 from kvref_bench import watch
 from kvref_bench.errors import BenchError
-from kvref_bench.load.plan import Answer, Exchange, Kind, Plan
+from kvref_bench.load.records import Answer, Exchange, Kind, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from kvref_bench.load.work import Task, Work
 
 _START_SECONDS: Final = 30.0
-_ETC_MEAN: Final = 335  # bytes, of the values of Facebook's ETC pool
 
 
 @contextmanager
@@ -72,7 +71,7 @@ class _Reader:
 
 def _sizes(work: Work) -> tuple[int, int]:
     key = work.keys.length if work.keys.shape == "text" else len(str(work.keys.count))
-    value = sum(work.values.sizes) // 2 if work.values.sizes else _ETC_MEAN
+    value = sum(work.values.sizes) // 2
     # get KEY ...\r\n; for each key VALUE KEY 0 SIZE\r\n...\r\n; END\r\n
     request = len("get\r\n") + work.multiget * (key + 1)
     reply = work.multiget * (len("VALUE  0 \r\n\r\n") + key + len(str(value)) + value) + len("END\r\n")

@@ -46,14 +46,12 @@ class Keys:
 class Values:
     """The values of a point: of a key always the same, so that each reply can be verified.
 
-    sizes: bytes, (n, n) fixed, (low, high) uniform; None: the sizes of Facebook's ETC pool.
-    limit: of the sizes of ETC, bytes.
+    sizes: bytes, (n, n) fixed, (low, high) uniform.
     form: `number`: decimal digits, at most 18, which incr and decr need.
     trace: a trace, from which the size of the value of each key is.
     """
 
-    sizes: tuple[int, int] | None = (100, 100)
-    limit: int = 8192
+    sizes: tuple[int, int] = (100, 100)
     form: Literal["text", "number"] = "text"
     trace: str | None = None
 

@@ -61,7 +61,6 @@ def add(document: Document, measured: Measured) -> None:
         "reached": ratio["median"] >= row.target,
         "cpu_ratio": _spread(cpu),
         "generator_is_limit": any(statistics.median(done.client for done in side) > limit for side in sides),
-        "ceilings": dict(zip(SIDES, measured.ceilings, strict=True)),
         "servers": measured.facts,
         "pairs": [dict(zip(SIDES, map(asdict, both), strict=True)) for both in measured.pairs],
     })  # fmt: skip

@@ -9,17 +9,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from kvref_bench.ceiling import Ceilings
 from kvref_bench.load import drivers
 from kvref_bench.load.work import Clock
 from kvref_bench.pairs.rows import COUNT, VALUE, Generated, Memcaslap, table
 from kvref_bench.pairs.servers import boot, require_durable
 from kvref_bench.peers.base_tables import DATABASE
-from kvref_bench.peers.processes import check_processors
-from kvref_bench.peers.sampling import Sampling
-from kvref_bench.turns import cpus, loaded
+from kvref_bench.peers.processes import Sampling, check_processors
+from kvref_bench.turns import loaded
 from kvref_bench.turns.loaded import Done
-from kvref_bench.watch import Watch
 from kvref_testbed.targets import QUIET, MissingError
 
 if TYPE_CHECKING:
@@ -61,14 +58,13 @@ class Measured:
     """The result of a row.
 
     pairs: ours and theirs, in the order of the table whichever was first.
-    facts: of the servers, by name. ceilings: of the generator, ours and theirs; None: unknown.
+    facts: of the servers, by name.
     skipped: why it was not measured; "" if it was.
     """
 
     row: Row
     pairs: list[Pair] = field(default_factory=list)
     facts: dict[str, dict[str, str]] = field(default_factory=dict)
-    ceilings: tuple[float | None, float | None] = (None, None)
     skipped: str = ""
 
 
@@ -126,17 +122,6 @@ class Clients:
         if isinstance(load, Generated) and server.address is not None:
             loaded.sweep(server.name, server.address, replace(load.work, keys=self.keys), self.engine)
 
-    def ceiling(self, load: Load) -> float | None:
-        """Return the operations a second against a server that does nothing; None where that is not known."""
-        if not isinstance(load, Generated) or load.work.protocol == "mysql":
-            return None
-        work = replace(load.work, keys=self.keys)
-        ceilings = Ceilings(self.engine, Watch(), self.seconds)
-        # The null responder goes where this thread may run: to a processor of the servers'.
-        with cpus.on(self.where.servers):
-            ceilings.measure([work])
-        return ceilings.of(work)
-
 
 def measure(
     rows: Sequence[Row], settings: Settings, say: Callable[[str], None], progress: Progress = QUIET
@@ -179,8 +164,6 @@ def _row(
         measured.facts = {name: dict(server.facts) for name, server in servers.items()}
         for side in sides:
             clients.sweep(servers[side.server], side.load)
-        most = clients.ceiling(row.ours.load)
-        measured.ceilings = most, most if row.theirs.load == row.ours.load else clients.ceiling(row.theirs.load)
         for number in range(settings.pairs):
             both = pair(row, clients, servers, number)
             measured.pairs.append(both)

@@ -17,6 +17,6 @@ from __future__ import annotations
 from kvref_bench.peers.opened import OpenPeer
 from kvref_bench.peers.opening import PeerSpec
 from kvref_bench.peers.opening import open_peer as open  # noqa: A004 - peers.open(...)
-from kvref_bench.peers.sampling import Sampling
+from kvref_bench.peers.processes import Sampling
 
 __all__ = ["OpenPeer", "PeerSpec", "Sampling", "open"]

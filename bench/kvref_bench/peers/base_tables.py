@@ -35,7 +35,7 @@ def key_length(table: Table) -> int:
 
 def value_type(table: Table) -> str:
     """Return the type of the value column: TEXT where a whole number is the key of nothing else, as in the articles."""
-    longest = max(ROOM, 2 * values.longest(table.values))
+    longest = max(ROOM, 2 * table.values.sizes[1])
     if longest > LONGEST_TEXT:
         return "MEDIUMTEXT"
     return "TEXT" if table.keys.shape == "int" and not table.extras else f"VARCHAR({longest})"

@@ -12,7 +12,6 @@ from pymysql.constants import ER
 from kvref_bench.errors import BenchError
 from kvref_bench.peers.base_tables import DATABASE, EXTRAS, Tables, key_length, value_type
 from kvref_bench.sql import login as logins
-from kvref_bench.workload import values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,14 +29,11 @@ COUNTED: Final = (
     "Binlog_", "Bytes_", "Com_", "Connections$", "Handler_", "Innodb_buffer_pool_read", "Innodb_data_fsyncs$",
     "Innodb_log_", "Innodb_os_log_", "Innodb_row_lock_waits$", "Innodb_rows_", "Questions$", "Threads_created$",
 )  # fmt: skip
-ALWAYS: Final = (
-    "^(log_bin|sync_binlog|binlog_format|innodb_(buffer_pool_size|flush_log_at_trx_commit|flush_method|doublewrite"
-    "|adaptive_hash_index)|query_cache_(type|size)|max_connections|thread_handling)$"
-)
-OF_OLD: Final = "^(innodb|daemon_memcached|log_bin$|sync_|binlog|query_cache|max_connections$)"
+VARIABLES: Final = "SHOW GLOBAL VARIABLES WHERE variable_name RLIKE %s"
+CONFIGURING: Final = "^(innodb|daemon_memcached|log_bin$|sync_|binlog|query_cache|max_connections$|thread_handling$)"
 HIDDEN: Final = re.compile("(^|_)(host|hostname|file|error|timestamp)$")
 # What asking for them adds to.
-OURS: Final = ("Com_show_status", "Com_show_binlogs")
+OURS: Final = ("Com_show_status",)
 
 
 class MySQLTables(Tables):
@@ -88,7 +84,7 @@ class MySQLTables(Tables):
 
     def insert(self, table: Table, rows: list[tuple[bytes, bytes]]) -> None:
         """See `Tables`: many rows in each INSERT."""
-        at_once = max(1, STATEMENT // (2 * (key_length(table) + values.longest(table.values)) + 16))
+        at_once = max(1, STATEMENT // (2 * (key_length(table) + table.values.sizes[1]) + 16))
         literal = bytes.decode if table.keys.shape == "int" else _hexadecimal
         with self.cursor(f"fill the table {DATABASE}.{table.name}") as cursor:
             for first in range(0, len(rows), at_once):
@@ -103,39 +99,14 @@ class MySQLTables(Tables):
         return ";\n".join(map(str, [made, *bodies]))
 
     def variables(self) -> dict[str, str]:
-        """See `Tables`; what makes writes durable is always given, names of files and of the machine never.
-
-        Before 8.0 MySQL does not know which are the default, and all of InnoDB, the plugin and the log are given.
-        """
-        version = self.version()
-        if "MariaDB" in version:
-            found = self.query(
-                "SELECT LOWER(variable_name), global_value FROM information_schema.system_variables"
-                " WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO') OR variable_name RLIKE %s",
-                (ALWAYS,),
-            )
-        elif version.startswith(("5.5.", "5.6.", "5.7.")):
-            found = self.query("SHOW GLOBAL VARIABLES WHERE variable_name RLIKE %s", (OF_OLD,))
-        else:
-            found = self.query(
-                "SELECT variable_name, g.variable_value FROM performance_schema.variables_info"
-                " JOIN performance_schema.global_variables g USING (variable_name)"
-                " WHERE variable_source <> 'COMPILED' OR variable_name RLIKE %s",
-                (ALWAYS,),
-            )
-        named = {str(name): str(value) for name, value in found}
+        """See `Tables`: of InnoDB, the plugin and the log, without names of files."""
+        named = {str(name): str(value) for name, value in self.query(VARIABLES, (CONFIGURING,))}
         return {name: named[name] for name in sorted(named) if "/" not in named[name] and not HIDDEN.search(name)}
 
     def counters(self) -> dict[str, int]:
-        """See `Tables`; `Binlog_bytes` is the size of all binary logs."""
-        with self.cursor("read its counters") as cursor:
-            cursor.execute("SHOW GLOBAL STATUS WHERE variable_name RLIKE %s", (f"^({'|'.join(COUNTED)})",))
-            counted = {str(name): int(value) for name, value in cursor.fetchall() if str(value).isdigit()}
-            cursor.execute("SELECT @@global.log_bin")
-            if cursor.fetchall()[0][0]:
-                cursor.execute("SHOW BINARY LOGS")
-                counted["Binlog_bytes"] = sum(int(row[1]) for row in cursor.fetchall())
-        return {name: value for name, value in counted.items() if name not in OURS}
+        """See `Tables`."""
+        found = self.query("SHOW GLOBAL STATUS WHERE variable_name RLIKE %s", (f"^({'|'.join(COUNTED)})",))
+        return {str(name): int(value) for name, value in found if str(value).isdigit() and name not in OURS}
 
     def version(self) -> str:
         """Return what the server says of itself, e.g. `8.0.33`."""

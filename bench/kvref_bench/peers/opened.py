@@ -11,8 +11,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.peers import processes, wire
 from kvref_bench.peers.base_tables import rows
 from kvref_bench.peers.mysql_tables import MySQLTables
-from kvref_bench.peers.sampling import Sampling
-from kvref_bench.peers.settings import Fixed
+from kvref_bench.peers.processes import Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +62,7 @@ class OpenPeer:
     @property
     def settable(self) -> bool:
         """Return whether it can be started with settings."""
-        return not isinstance(self._starter, Fixed)
+        return self._starter.settable
 
     @property
     def peer(self) -> Peer:
@@ -124,7 +123,8 @@ class OpenPeer:
         if self._known.kind != "memcached":
             raise BenchError(f"{self._known.name} serves tables: give --sql DSN, so that one can be made")
         wire.flush(self.address)
-        self._over_the_wire(self.address, table, None)
+        for done in wire.load(self.address, rows(table)):
+            self._progress.advance(f"items of {table.name}", done, table.keys.count)
         self._check(self.address, "", table)
         self._filled = True
 
@@ -150,35 +150,25 @@ class OpenPeer:
         try:
             tables.create(table)
             tables.map(table)
-            if table.load == "sql":
-                tables.fill(table, self._progress)
+            tables.fill(table, self._progress)
         finally:
             if plugin is not None:
                 plugin.load_plugin()
         if self._reload is not None and plugin is None:
             self._reload()
         wire.wait(address)
-        if table.load == "wire":
-            self._until(lambda: self._check_mapping(address, table))
-            self._over_the_wire(address, table, table.mapping)
         self._until(lambda: self._check(address, f"@@{table.mapping}{tables.delimiter()}", table))
-
-    def _over_the_wire(self, address: str, table: Table, mapping: str | None) -> None:
-        for done in wire.load(address, mapping, rows(table)):
-            self._progress.advance(f"items of {table.name}", done, table.keys.count)
 
     def _until(self, check: Callable[[], None]) -> None:
         # A server reads its configuration some time after the request.
         deadline = time.monotonic() + RELOAD_SECONDS
         while True:
             try:
-                check()
+                return check()
             except BenchError:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(POLL)
-            else:
-                return
 
     def _check_mapping(self, address: str, table: Table) -> None:
         if wire.get(address, f"@@{table.mapping}".encode()) is None:
@@ -188,19 +178,15 @@ class OpenPeer:
         if before:
             self._check_mapping(address, table)
         for key, value in islice(rows(table), 1):
-            got = wire.get(address, before.encode() + key)
-            if got != value:
-                word = before + key.decode()
-                raise BenchError(f"{self._known.name} answers `get {word}` with {got!r} instead of {value!r}")
+            word = before.encode() + key
+            if (got := wire.get(address, word)) != value:
+                raise BenchError(f"{self._known.name} answers `get {word.decode()}` with {got!r} instead of {value!r}")
 
     def processes(self) -> dict[str, int]:
         """Return its processes on this machine: the server, and the database where that is another one."""
         # Finding them goes through every socket of the machine: they stay what they are until the next start.
-        if self._running is None:
-            self._running = self._find_processes()
-        return self._running
-
-    def _find_processes(self) -> dict[str, int]:
+        if self._running is not None:
+            return self._running
         found: dict[str, int | None] = {}
         if self.address is not None:
             found[processes.SERVER] = processes.listener(self.address)
@@ -211,7 +197,8 @@ class OpenPeer:
                 found[processes.SERVER if self.address is None else processes.DATABASE] = behind
         elif self._tables is None and (server := found.get(processes.SERVER)) is not None:
             found[processes.DATABASE] = processes.database(server)
-        return {role: pid for role, pid in found.items() if pid is not None}
+        self._running = {role: pid for role, pid in found.items() if pid is not None}
+        return self._running
 
     def _counters(self) -> dict[str, int]:
         told = {} if self.address is None else wire.stats(self.address)

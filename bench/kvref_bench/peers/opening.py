@@ -14,7 +14,7 @@ from kvref_bench.errors import BenchError
 from kvref_bench.peers import settings, wire
 from kvref_bench.peers.mysql_tables import MySQLTables
 from kvref_bench.peers.opened import OpenPeer
-from kvref_bench.peers.settings import Both, ByCommand, Fixed, Globals, OfTarget, Starter
+from kvref_bench.peers.settings import Both, ByCommand, Globals, OfTarget, Starter
 from kvref_bench.peers.sqlite_tables import SCHEME, SQLiteTables
 from kvref_bench.runs import verdict
 from kvref_bench.runs.records import Peer
@@ -24,7 +24,7 @@ from kvref_testbed.targets.kvref_server import OF_DATABASE, PID_FILE
 from kvref_testbed.targets.ports import LOOPBACK, free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from kvref_bench.peers.base_tables import Tables
@@ -88,7 +88,21 @@ def open_peer(spec: PeerSpec, progress: Progress = targets.QUIET) -> Iterator[Op
     options, dsn = _options(spec.endpoint)
     with targets.private(spec.endpoint, (*options, *spec.options), progress) as private:
         target = private.target
-        yield _target(spec, private, dsn or target.sql or target.store, progress)
+        tables = _tables(dsn := dsn or target.sql or target.store)
+        database = tables if isinstance(tables, MySQLTables) else None
+        starter, reload = Starter(f"the target {target.name} has no settings"), None
+        if target.store is not None:
+            starter = OfTarget(private, None)
+            starter = starter if database is None else Both(starter, database)
+            reload = partial(_hang_up, target.folder / PID_FILE)
+        elif database is not None:
+            starter = Globals(database) if target.address is None else OfTarget(private, database)
+        known = _known(spec, spec.name or target.name, target.address, dsn)
+        yield OpenPeer(target.address, dsn, known, tables, starter, reload, progress)
+
+
+def _hang_up(pid_file: Path) -> None:
+    os.kill(int(pid_file.read_text()), signal.SIGHUP)
 
 
 def _options(name: str) -> tuple[tuple[str, ...], str | None]:
@@ -101,37 +115,9 @@ def _options(name: str) -> tuple[tuple[str, ...], str | None]:
         user = " -uroot" if os.geteuid() == 0 else ""
         engine = f"--daemon_memcached_option=-p{{mc_port}} -l{LOOPBACK} -U0 -t4 -c4096{user}"
         return (*MYSQL, *network, engine), f"mysql://root@{LOOPBACK}:{port}/"
-    if name.startswith("kvref-sqlite"):
-        return (), None
     if name.startswith("kvref-"):
-        return tuple(f"{OF_DATABASE}{each}" for each in MYSQL), None
+        return () if name.startswith("kvref-sqlite") else tuple(f"{OF_DATABASE}{each}" for each in MYSQL), None
     return (MEMCACHED if name == "memcached" else MYSQL), None
-
-
-def _target(spec: PeerSpec, private: targets.Private, dsn: str | None, progress: Progress) -> OpenPeer:
-    target = private.target
-    tables = _tables(dsn)
-    database = tables if isinstance(tables, MySQLTables) else None
-    starter: Starter
-    reload: Callable[[], None] | None = None
-    if target.store is not None:
-        starter = OfTarget(private, None)
-        if database is not None:
-            starter = Both(starter, Globals(database))
-        pid_file = target.folder / PID_FILE
-
-        def reload() -> None:
-            os.kill(int(pid_file.read_text()), signal.SIGHUP)
-
-    elif target.address is None:
-        assert database is not None, "a target answers one protocol at least"
-        starter = Globals(database)
-    elif database is not None:
-        starter = OfTarget(private, database)
-    else:
-        starter = Fixed(f"the target {target.name} has no settings")
-    known = _known(spec, spec.name or target.name, target.address, dsn)
-    return OpenPeer(target.address, dsn, known, tables, starter, reload, progress)
 
 
 def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
@@ -139,29 +125,20 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
     database = tables if isinstance(tables, MySQLTables) else None
     if address is None and database is None:
         raise BenchError("give an endpoint, HOST:PORT, unix:PATH or the name of a target, or the DSN of a SQL server")
-    starter: Starter = Fixed("give --restart COMMAND, which starts the endpoint again with settings")
+    starter = Starter("give --restart COMMAND, which starts the endpoint again with settings")
     if address is None and database is not None:
         starter = Globals(database)
     elif address is not None and spec.restart is not None:
         starter = ByCommand(spec.restart, address)
-    reload: Callable[[], None] | None = None
-    if spec.reload is not None:
-        reload = partial(settings.run_command, "--reload", spec.reload)
+    reload = None if spec.reload is None else partial(settings.run_command, "--reload", spec.reload)
     known = _known(spec, spec.name, address, spec.sql)
     spared = not spec.allow_destructive
-    if spared and address is not None and known.kind == "memcached":
-        _require_empty(address, known.name)
-    return OpenPeer(address, spec.sql, known, tables, starter, reload, progress, spared)
-
-
-def _require_empty(address: str, name: str) -> None:
-    """Refuse to flush what an endpoint holds: raises BenchError unless `stats` counts no items."""
-    items = wire.items(address)
-    if items != 0:
+    if spared and address is not None and known.kind == "memcached" and (items := wire.items(address)) != 0:
         holds = "`stats` does not count items" if items is None else f"the endpoint holds {items} items"
         raise BenchError(
-            f"{name}: {holds}, and flush_all would delete them: measure an empty one, or give --allow-destructive"
+            f"{known.name}: {holds}, and flush_all would delete them: measure an empty one, or give --allow-destructive"
         )
+    return OpenPeer(address, spec.sql, known, tables, starter, reload, progress, spared)
 
 
 def _tables(dsn: str | None) -> Tables | None:
@@ -172,10 +149,10 @@ def _tables(dsn: str | None) -> Tables | None:
 
 def _known(spec: PeerSpec, name: str, address: str | None, dsn: str | None) -> Peer:
     tables = _tables(dsn)
-    behind = tables.version() if isinstance(tables, MySQLTables) else None
     if address is None:
-        assert behind is not None, "what has no address has SQL"
-        kind, version = "mariadb" if "MariaDB" in behind else "mysql", behind
+        assert isinstance(tables, MySQLTables), "what has no address has SQL"
+        version = tables.version()
+        kind = "mariadb" if "MariaDB" in version else "mysql"
     else:
         version = wire.version(address)
         kind = _kind(address, version, tables)

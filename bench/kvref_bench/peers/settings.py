@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kvref.errors import TargetError
 from kvref_bench.errors import BenchError
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kvref_bench.peers.mysql_tables import MySQLTables
     from kvref_testbed.targets import Private
 
+    Settings = Mapping[str, int]
+
 COMMAND_SECONDS: Final = 300
 # Settings of the memcached side, in addition to `innodb_lock_wait_timeout` and `item_size_max`.
 OF_THE_PLUGIN: Final = ("daemon_memcached_", "innodb_api_")
@@ -24,48 +26,47 @@ BINLOG: Final = "innodb_api_enable_binlog"
 SWITCH: Final = {"ON": 1, "OFF": 0, "YES": 1, "NO": 0}
 
 
-class Starter(Protocol):
-    """One way."""
+class Starter:
+    """One way; by itself a server that cannot be started again, for a reason."""
 
-    def start(self, settings: Mapping[str, int]) -> None:
+    settable = False
+
+    def __init__(self, reason: str = "") -> None:
+        self._reason = reason
+
+    def start(self, settings: Settings) -> None:
         """Let the server run with these settings and no others.
 
         Raises:
             BenchError: it does not know one, or refuses it; the server runs without settings then.
         """
-
-
-class Fixed:
-    """A server that cannot be started again."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def start(self, settings: Mapping[str, int]) -> None:
-        """See `Starter`."""
         if settings:
             raise BenchError(f"{', '.join(settings)}: {self._reason}")
 
 
-class OfTarget:
+class OfTarget(Starter):
     """A target that was booted for the run.
 
     database: queried before and after whether it has the variables, if it is the server itself; an option of the
         plugin that does not exist, or is out of range, is only a warning in its log.
     """
 
+    settable = True
+
     def __init__(self, private: Private, database: MySQLTables | None) -> None:
+        super().__init__()
         self._private = private
         self._database = database
         self._plain = True
 
-    def start(self, settings: Mapping[str, int]) -> None:
+    def start(self, settings: Settings) -> None:
         """See `Starter`."""
         if not settings and self._plain:
             return
         if self._database is not None:
             for name in settings:
                 variable(self._database, name)
+        words = " ".join(f"{name}={value}" for name, value in settings.items()) or "no settings"
         try:
             self._private.restart(settings)
             self._plain = not settings
@@ -73,8 +74,11 @@ class OfTarget:
                 taken(self._database, settings)
         except (TargetError, BenchError) as error:
             if settings and not self._plain_again():
-                raise BenchError(f"{_words(settings)}: {error}; and it does not start without them either") from error
-            raise BenchError(f"{_words(settings)}: {_reason(str(error))}") from error
+                raise BenchError(f"{words}: {error}; and it does not start without them either") from error
+            # The line of its last output that explains why it did not start.
+            lines = [line.strip() for line in str(error).splitlines()]
+            reason = next((line for line in lines[1:] if "error" in line.lower()), lines[0])
+            raise BenchError(f"{words}: {reason}") from error
 
     def _plain_again(self) -> bool:
         try:
@@ -85,15 +89,18 @@ class OfTarget:
         return True
 
 
-class ByCommand:
+class ByCommand(Starter):
     """The user's own command, to which the settings are appended as NAME=VALUE words."""
 
+    settable = True
+
     def __init__(self, command: str, address: str) -> None:
+        super().__init__()
         self._command = command
         self._address = address
-        self._now: dict[str, int] | None = {}
+        self._now: Settings = {}
 
-    def start(self, settings: Mapping[str, int]) -> None:
+    def start(self, settings: Settings) -> None:
         """See `Starter`."""
         if settings == self._now:
             return
@@ -102,23 +109,25 @@ class ByCommand:
         except BenchError:
             self._run({})
             raise
-        self._now = dict(settings)
 
-    def _run(self, settings: Mapping[str, int]) -> None:
+    def _run(self, settings: Settings) -> None:
         words = [shlex.quote(f"{name}={value}") for name, value in settings.items()]
         run_command("--restart", " ".join([self._command, *words]))
         wire.wait(self._address)
-        self._now = {}
+        self._now = dict(settings)
 
 
-class Globals:
+class Globals(Starter):
     """SET GLOBAL of a SQL server that goes on running; what was set before is put back first."""
 
+    settable = True
+
     def __init__(self, tables: MySQLTables) -> None:
+        super().__init__()
         self._tables = tables
         self._before: dict[str, str] = {}
 
-    def start(self, settings: Mapping[str, int]) -> None:
+    def start(self, settings: Settings) -> None:
         """See `Starter`."""
         for name in settings:
             if name.startswith(OF_THE_PLUGIN):
@@ -134,29 +143,29 @@ class Globals:
             self._before[name] = before[name]
         taken(self._tables, settings)
 
-    def has_log(self) -> bool:
-        """Return whether the server writes a binary log."""
-        return _number(variable(self._tables, "log_bin")) == 1
-
     def _put_back(self) -> None:
         while self._before:
             name, value = self._before.popitem()
             self._tables.query(f"SET GLOBAL {name} = {value if _number(value) is not None else repr(value)}")
 
 
-class Both:
+class Both(Starter):
     """kvref and the SQL server that it serves from: each gets its own settings."""
 
-    def __init__(self, front: Starter, database: Globals) -> None:
+    settable = True
+
+    def __init__(self, front: Starter, database: MySQLTables) -> None:
+        super().__init__()
         self._front = front
         self._database = database
+        self._globals = Globals(database)
 
-    def start(self, settings: Mapping[str, int]) -> None:
+    def start(self, settings: Settings) -> None:
         """See `Starter`."""
         front = {name for name in settings if name.startswith(OF_THE_PLUGIN) or name in ALSO_OF_KVREF}
-        if settings.get(BINLOG) and not self._database.has_log():
+        if settings.get(BINLOG) and _number(variable(self._database, "log_bin")) != 1:
             raise BenchError(f"{BINLOG}={settings[BINLOG]}: the SQL server behind was started without a binary log")
-        self._database.start({name: value for name, value in settings.items() if name not in front})
+        self._globals.start({name: value for name, value in settings.items() if name not in front})
         self._front.start({name: settings[name] for name in front})
 
 
@@ -168,7 +177,7 @@ def variable(tables: MySQLTables, name: str) -> str:
     return str(rows[0][1])
 
 
-def taken(tables: MySQLTables, settings: Mapping[str, int]) -> None:
+def taken(tables: MySQLTables, settings: Settings) -> None:
     """Look whether the settings are in force: a server cuts a number that is too large. Raises BenchError."""
     for name, value in settings.items():
         now = variable(tables, name)
@@ -192,13 +201,3 @@ def _number(value: str) -> int | None:
     if value.upper() in SWITCH:
         return SWITCH[value.upper()]
     return int(value) if value.lstrip("-").isdigit() else None
-
-
-def _reason(text: str) -> str:
-    """Return the line of a server's last output that explains why it did not start."""
-    lines = [line.strip() for line in text.splitlines()]
-    return next((line for line in lines[1:] if "error" in line.lower()), lines[0])
-
-
-def _words(settings: Mapping[str, int]) -> str:
-    return " ".join(f"{name}={value}" for name, value in settings.items()) or "no settings"

@@ -54,10 +54,7 @@ def link(address: str) -> Iterator[Link]:
     """
     place = parse_address(address)
     try:
-        with (
-            connect(place.socket_address, STEP_SECONDS) as connection,
-            connection.makefile("rb") as lines,
-        ):
+        with connect(place.socket_address, STEP_SECONDS) as connection, connection.makefile("rb") as lines:
             yield Link(connection, lines, address)
     except OSError as error:
         raise BenchError(
@@ -122,16 +119,9 @@ def flush(address: str) -> None:
         raise BenchError(f"{address} answers `flush_all` with {said!r}: the table cannot be reloaded")
 
 
-def load(address: str, mapping: str | None, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[int]:
-    """Set rows, many in one write, and check every reply; gives the number of rows after each write.
-
-    mapping: to which the connection switches; None: to none.
-    """
+def load(address: str, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[int]:
+    """Set rows, many in one write, and check every reply; gives the number of rows after each write."""
     with link(address) as to:
-        if mapping is not None:
-            to.ask(f"get @@{mapping}".encode())
-            to.line()
-            to.line()
         left, done = iter(rows), 0
         while batch := list(islice(left, BATCH)):
             if refused := _store(to, b"set", batch):

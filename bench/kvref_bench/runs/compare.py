@@ -6,7 +6,7 @@ The unit is a repetition, never a request (Kalibera and Jones, Rigorous Benchmar
 from __future__ import annotations
 
 import zlib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,6 +49,10 @@ MEASURES: Final = (
 )
 
 Place = dict[str, Any]
+# a, b: in words. threshold. compared: each `place` of the figure with its factors and its `ratios`, see `of`.
+# judged: what is known of their servers' answers, by server. warnings: what limits the comparison as a whole.
+# left_out: points that were not used, and why.
+Comparison = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -106,76 +110,27 @@ class Selection:
         return {name for name in self.run.factors if self.points[name].notna().any()}
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """A against B in one measure at one place.
-
-    a, b: medians. ratio: a / b. low, high: its 95 % interval; None where there are too few repetitions.
-    superiority: probability that a repetition of A is the larger one, ties as half.
-    """
-
-    measure: str
-    unit: str
-    a: float
-    b: float
-    ratio: float
-    low: float | None
-    high: float | None
-    superiority: float
-    repetitions: tuple[int, int]
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """One place of the figure: its factors, and the ratios there."""
-
-    place: Place
-    ratios: tuple[Ratio, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A against B.
-
-    a, b: in words. judged: what is known of their servers' answers, by server.
-    warnings: what limits the comparison as a whole. left_out: points that were not used, and why.
-    """
-
-    a: str
-    b: str
-    threshold: float
-    compared: tuple[Compared, ...]
-    judged: dict[str, str]
-    warnings: tuple[str, ...]
-    left_out: tuple[str, ...]
-
-    def json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
-
-    def table(self) -> Table:
-        """Return a table for the terminal."""
-        table = Table(title=f"A = {self.a}\nB = {self.b}")
-        for name in ("point", "measure", "A", "B", "A : B", "95 %", "P(A > B)", "verdict on A"):
-            table.add_column(name, justify="right" if name in {"A", "B", "A : B"} else "left")
-        for each in self.compared:
-            place = _words({name: value for name, value in each.place.items() if self._tells(name)})
-            for number, one in enumerate(each.ratios):
-                table.add_row(
-                    "" if number else place,
-                    f"{one.measure}, {one.unit}",
-                    *(f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" for value in (one.a, one.b)),
-                    f"{one.ratio:.2f}",
-                    "-" if one.low is None else f"{one.low:.2f} to {one.high:.2f}",
-                    f"{one.superiority:.2f}",
-                    one.verdict,
-                )
-        return table
-
-    def _tells(self, name: str) -> bool:
-        """Whether a part of the place is worth a word in each row: what is the same in all is not."""
-        return name == "sessions" or len({str(each.place.get(name)) for each in self.compared}) > 1
+def table(found: Comparison) -> Table:
+    """Return a comparison for the terminal."""
+    shown = Table(title=f"A = {found['a']}\nB = {found['b']}")
+    for name in ("point", "measure", "A", "B", "A : B", "95 %", "P(A > B)", "verdict on A"):
+        shown.add_column(name, justify="right" if name in {"A", "B", "A : B"} else "left")
+    places = [each["place"] for each in found["compared"]]
+    # What is the same in all is not worth a word in each row.
+    told = {name for place in places for name in place if len({str(each.get(name)) for each in places}) > 1}
+    for each in found["compared"]:
+        words = _words({name: value for name, value in each["place"].items() if name in {"sessions", *told}})
+        for number, one in enumerate(each["ratios"]):
+            shown.add_row(
+                "" if number else words,
+                f"{one['measure']}, {one['unit']}",
+                *(f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" for value in (one["a"], one["b"])),
+                f"{one['ratio']:.2f}",
+                "-" if one["low"] is None else f"{one['low']:.2f} to {one['high']:.2f}",
+                f"{one['superiority']:.2f}",
+                one["verdict"],
+            )
+    return shown
 
 
 def compare(a: Selection, b: Selection, threshold: float = THRESHOLD) -> Comparison:
@@ -199,28 +154,31 @@ def compare(a: Selection, b: Selection, threshold: float = THRESHOLD) -> Compari
     common = _common(a, b)
     ours, theirs = _places(a, common, b), _places(b, common, a)
     seed = f"{a.run.id}/{b.run.id}"
-    compared = tuple(
-        Compared(
-            {**_named(common, key), **dict(own), **dict(other)},
-            tuple(_ratios(mine, yours, pairs=same, threshold=threshold, seed=f"{seed}/{key}/{own}/{other}")),
-        )
+    compared = [
+        {
+            "place": {**_named(common, key), **dict(own), **dict(other)},
+            "ratios": _ratios(mine, yours, pairs=same, threshold=threshold, seed=f"{seed}/{key}/{own}/{other}"),
+        }
         for (key, own), mine in ours.items()
         for (counterpart, other), yours in theirs.items()
         if key == counterpart
-    )
-    left_out = (*_invalid("A", a), *_invalid("B", b))
+    ]
+    left_out = [*_invalid("A", a), *_invalid("B", b)]
     for side, mine, others in (("A", ours, theirs), ("B", theirs, ours)):
         lonely = dict.fromkeys(key for key, _ in mine if key not in {known for known, _ in others})
-        left_out += tuple(f"{side} alone has {_words(_named(common, key))}" for key in lonely)
+        left_out += [f"{side} alone has {_words(_named(common, key))}" for key in lonely]
     if not compared:
         why = "; ".join(left_out[:5]) or "choose others"
         raise BenchError(f"{a.name} and {b.name} have no valid point in common: {why}")
     runs = {side.run.id: side.run for side in (a, b)}
     ended = [f"{name} ended early: {run.info['stopped']}" for name, run in runs.items() if run.info["stopped"]]
     killed = [f"{name} was killed before its end" for name, run in runs.items() if not run.info["finished"]]
-    warnings = (*(() if same else (NOT_INTERLEAVED,)), *killed, *ended)
+    warnings = [*([] if same else [NOT_INTERLEAVED]), *killed, *ended]
     judged = {f"{s.run.id}:{name}": s.run.judged(name) for s in (a, b) for name in s.points["server"].unique()}
-    return Comparison(a.name, b.name, threshold, compared, judged, warnings, left_out)
+    return {
+        "a": a.name, "b": b.name, "threshold": threshold, "compared": compared, "judged": judged, "warnings": warnings,
+        "left_out": left_out,
+    }  # fmt: skip
 
 
 def _refuse_other_conditions(a: Run, b: Run) -> None:
@@ -269,7 +227,7 @@ def _named(names: Sequence[str], values: Sequence[Any]) -> Place:
     return {name: int(value) if name.startswith(FACTOR) else value for name, value in named.items()}
 
 
-def _ratios(a: pd.DataFrame, b: pd.DataFrame, *, pairs: bool, threshold: float, seed: str) -> list[Ratio]:
+def _ratios(a: pd.DataFrame, b: pd.DataFrame, *, pairs: bool, threshold: float, seed: str) -> list[dict[str, Any]]:
     found = []
     for measure in MEASURES:
         first, second = (rows[measure[1]][rows[measure[1]] > 0] for rows in (a, b))
@@ -284,7 +242,7 @@ def _ratios(a: pd.DataFrame, b: pd.DataFrame, *, pairs: bool, threshold: float, 
 def of(
     measure: tuple[str, str, str, str, str, float], a: Sequence[float], b: Sequence[float], *, pairs: bool,
     threshold: float, seed: str,
-) -> Ratio:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Compare repetitions.
 
     Args:
@@ -293,6 +251,10 @@ def of(
         pairs: a[i] and b[i] were measured one after the other.
         threshold: minimum difference of the medians, 0.05 for 5 %, in addition to an interval without 1.
         seed: of the resampling; the runs' names.
+
+    Returns:
+        `a`, `b`: medians; `ratio` of these; `low`, `high`: its 95 % interval, None where there are too few repetitions;
+        `superiority`: probability that a repetition of A is the larger one, ties as half; `verdict` in words.
     """
     from scipy import stats  # noqa: PLC0415 -- takes a second to load, for every command
 
@@ -314,10 +276,11 @@ def of(
     else:
         verdict = larger if ratio > 1 else smaller
     greater = (np.sign(np.subtract.outer(first, second)) + 1) / 2
-    return Ratio(
-        name, unit, float(np.median(first)) / scale, float(np.median(second)) / scale, ratio, low, high,
-        float(greater.mean()), (len(first), len(second)), verdict,
-    )  # fmt: skip
+    return {
+        "measure": name, "unit": unit, "a": float(np.median(first)) / scale, "b": float(np.median(second)) / scale,
+        "ratio": ratio, "low": low, "high": high, "superiority": float(greater.mean()),
+        "repetitions": [len(first), len(second)], "verdict": verdict,
+    }  # fmt: skip
 
 
 def _of_medians(a: NDArray[np.float64], b: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:

@@ -17,16 +17,15 @@ import shutil
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kvref import documents
 from kvref.errors import cause_of
 from kvref_bench.errors import BenchError
 from kvref_bench.runs import document, gates, tables
-from kvref_bench.runs.merge import Merged
+from kvref_bench.runs.records import Merged
 from kvref_bench.runs.tables import Place
 
 if TYPE_CHECKING:
@@ -42,15 +41,6 @@ KEPT: Final = 100  # of the replies that were not allowed, verbatim
 SAME: Final = ("series", "server", "sessions", "processes", "depth", "multiget", "rate")
 
 
-class Unexpected(NamedTuple):
-    """An exchange with an answer that is not allowed; bytes as latin-1 characters."""
-
-    point_id: int
-    worker: int
-    request: str
-    reply: str
-
-
 @dataclass(frozen=True)
 class Run:
     """A run as read.
@@ -63,7 +53,6 @@ class Run:
     info: Document
     points: pd.DataFrame
     hist: pd.DataFrame
-    errors: list[Unexpected]
 
     @property
     def id(self) -> str:
@@ -177,8 +166,8 @@ class RunWriter:
         self._kept += len(kept)
         with (self.folder / ERRORS).open("a", encoding="utf-8") as file:
             for worker, request, reply in kept:
-                line = Unexpected(place.point_id, worker, request.decode("latin-1"), reply.decode("latin-1"))
-                file.write(json.dumps(line._asdict()) + "\n")
+                texts = {"request": request.decode("latin-1"), "reply": reply.decode("latin-1")}
+                file.write(json.dumps({"point_id": place.point_id, "worker": worker, **texts}) + "\n")
 
     def _warnings(self) -> list[str]:
         factors = sorted({key for row in self._rows for key in row if key.startswith(tables.FACTOR)})
@@ -203,7 +192,7 @@ def read(folder: Path | str) -> Run:
     """
     folder = Path(folder)
     info = document.read(folder)
-    run = Run(folder, info, _frame(folder, "points", info), _frame(folder, "hist", info), _errors(folder, info))
+    run = Run(folder, info, _frame(folder, "points", info), _frame(folder, "hist", info))
     if run.points.empty:
         raise BenchError(f"{folder} has no point: it ended before its first one; repeat the run")
     if not run.points["ops"].sum():
@@ -248,18 +237,3 @@ def _write(path: Path, table: pa.Table) -> None:
 def _check_sum(path: Path, info: Document) -> None:
     if document.digest(path) != info["sha256"].get(path.name):
         raise BenchError(f"{path} was changed after the run (SHA-256 differs from {document.NAME}): copy it again")
-
-
-def _errors(folder: Path, info: Document) -> list[Unexpected]:
-    path = folder / ERRORS
-    if not path.exists():
-        if ERRORS in info["sha256"]:
-            raise BenchError(f"{path} is missing: copy the whole run folder again, or repeat the run")
-        return []
-    if info["finished"]:
-        _check_sum(path, info)
-    try:
-        lines = documents.read_json_lines(path) if path.stat().st_size else []
-        return [Unexpected(**line) for line in lines]
-    except (ValueError, TypeError) as error:
-        raise BenchError(f"{path} has a line that is not an exchange ({error}): copy it again") from None

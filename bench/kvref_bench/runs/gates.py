@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref_bench.runs.merge import Merged, percentile
+from kvref_bench.runs.records import Merged, percentile
 from kvref_bench.runs.tables import busiest, client_cpu
 
 if TYPE_CHECKING:

@@ -9,15 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from kvref_bench.load.histogram import BITS, middle
-from kvref_bench.runs.merge import percentile
+from kvref_bench.runs.records import percentile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvref_bench.runs.merge import Merged
-    from kvref_bench.runs.records import Point
+    from kvref_bench.runs.records import Merged, Point
 
-QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
+QUANTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 LATENCIES: Final = (*QUANTILES, "max", "mean")
 FACTOR: Final = "factor_"
 # Columns that are fields of `Point`.
@@ -36,9 +35,9 @@ def _schema(text: str, **metadata: str) -> pa.Schema:
 POINTS: Final = _schema(
     "run_id:str point_id:int scenario:str series:str server:str sessions:int processes:int depth:int multiget:int "
     "rep:int rate:num t_start_ns:int t_end_ns:int seconds:num "
-    "ops:int hits:int misses:int errors:int open:int skipped:int qps:num "
+    "ops:int hits:int misses:int errors:int skipped:int qps:num "
     + " ".join(f"{prefix}{name}:num" for prefix in ("", "intended_") for name in LATENCIES)
-    + " lag_p99:num lag_max:num client_cpu_user:num client_cpu_sys:num client_cpu_us_per_op:num client_busiest:num "
+    + " lag_p99:num client_cpu_user:num client_cpu_sys:num client_cpu_us_per_op:num client_busiest:num "
     "client_rss:int server_cpu_user:num server_cpu_sys:num server_cpu_us_per_op:num server_rss:int "
     "expected_hits:num ceiling:num load_average:num counters:str valid:bool invalid_reason:str"
 )
@@ -85,12 +84,11 @@ def point_row(place: Place, scenario: str, point: Point, merged: Merged, reasons
         "ops": ops,
         "hits": merged.outcome("hit"),
         "misses": merged.outcome("miss"),
-        **{name: sum(getattr(each, name) for each in results) for name in ("errors", "open", "skipped")},
+        **{name: sum(getattr(each, name) for each in results) for name in ("errors", "skipped")},
         "qps": ops / merged.seconds if merged.seconds else 0.0,
         **latencies(merged.bins("service")),
         **latencies(merged.bins("intended"), "intended_"),
         "lag_p99": percentile(lag, 0.99),
-        "lag_max": percentile(lag, 1.0),
         **_usage("client", *client_cpu(point), sum(each.usage.rss for each in results), ops),
         "client_busiest": busiest(point),
         **_usage_of_server(point, merged),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _LISTS: Final = ("sessions", "rates")
 WIRE: Final = "wire"
-ETC: Final = "facebook-etc"
 _MOST_INT: Final = 2**31 - 1
 
 
@@ -103,8 +102,6 @@ def _values(given: Document, keys: Keys) -> Values:
         return Values(sizes=(0, max(read_trace(keys.file).sizes.values())), trace=keys.file, **given)
     sizes = given.get("sizes", 100)
     others = {key: value for key, value in given.items() if key != "sizes"}
-    if sizes == ETC:
-        return Values(sizes=None, **others)
     low, high = sizes if isinstance(sizes, list) else (sizes, sizes)
     if low > high:
         raise BenchError(f"table.values.sizes = {sizes}: the smallest comes first")
@@ -130,9 +127,7 @@ def _series(given: Document, document: Document, table: Table, where: str, folde
     if keys.distribution == "trace" and keys.file is not None:
         # The whole trace, before the sessions begin again.
         merged.setdefault("pool", max(1, len(positions(keys.file, frozenset(merged["verbs"])))))
-    work = Work(
-        **merged | {"protocol": protocol, "keys": keys, "values": table.values, "mapping": table.mapping},
-    )
+    work = Work(**merged | {"protocol": protocol, "keys": keys, "values": table.values, "mapping": table.mapping})
     if work.driver not in (WIRE, *DRIVERS):
         raise BenchError(f"{here}: driver = {work.driver!r}: possible: {WIRE}, {', '.join(DRIVERS)}")
     try:

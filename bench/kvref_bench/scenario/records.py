@@ -18,7 +18,6 @@ class Table:
     name: of the table in the database `kvref_bench`; mapping: of its row in `containers`.
     keys, values: what is in it when a point begins.
     extras: it has columns for flags, cas and expiry too.
-    load: over SQL where there is SQL, or over the wire.
     collation: of keys and values, MySQL's. In latin1_bin any byte is a character, and bytes are compared, as memcached
         does.
     procedures: bodies of stored procedures by name, with the parameters `the_key` and `the_value`, of the columns'
@@ -30,7 +29,6 @@ class Table:
     keys: Keys
     values: Values
     extras: bool = True
-    load: Literal["sql", "wire"] = "sql"
     collation: str = "latin1_bin"
     procedures: dict[str, str] = field(default_factory=dict)
 

@@ -19,12 +19,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kvref_bench.errors import BenchError
-from kvref_bench.load.plan import Plan
+from kvref_bench.load.records import Plan
 from kvref_bench.peers.base_tables import DATABASE
 from kvref_bench.sql import connection, login
-from kvref_bench.sql.codec import SQL
-from kvref_bench.sql.learn import learn
-from kvref_bench.sql.statement import statements
+from kvref_bench.sql.codec import SQL, learn
+from kvref_bench.sql.packets import statements
 from kvref_bench.workload.commands import Fits, Kinds
 from kvref_bench.workload.exchanges import Exchanges
 from kvref_bench.workload.values import value

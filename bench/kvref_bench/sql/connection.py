@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Iterator, Sequence
 
-    from kvref_bench.load.plan import Parts
+    from kvref_bench.load.records import Parts
     from kvref_bench.sql.login import Login
-    from kvref_bench.sql.statement import Statement
+    from kvref_bench.sql.packets import Statement
     from kvref_bench.workload.commands import Kinds
 
 # Affected are the rows that were found, changed or not; a procedure may answer with rows.

@@ -13,8 +13,8 @@ from kvref_bench.errors import BenchError
 from kvref_bench.load import coordinator
 from kvref_bench.load.engine import local
 from kvref_bench.load.work import Clock
-from kvref_bench.peers.sampling import Sampling
-from kvref_bench.runs.merge import Merged, percentile
+from kvref_bench.peers.processes import Sampling
+from kvref_bench.runs.records import Merged, percentile
 from kvref_bench.turns import cpus
 from kvref_bench.watch import Watch
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kvref_bench.load.engine import Engine
-    from kvref_bench.load.recorder import WorkerResult
+    from kvref_bench.load.records import WorkerResult
     from kvref_bench.load.work import Work
 
 SWEEP: Final = 100  # keys in each get of a sweep, of no more than SWEEP_BYTES
@@ -87,8 +87,7 @@ def measure(name: str, address: str, work: Work, clock: Clock, engine: Engine, p
 
 def sweep(name: str, address: str, work: Work, engine: Engine) -> None:
     """Get every key of a work once and compare its value, so that all exist and are cached. Raises BenchError."""
-    low, high = work.values.sizes or (0, work.values.limit)
-    each = max(1, min(SWEEP, SWEEP_BYTES // max(low, high, 1)))
+    each = max(1, min(SWEEP, SWEEP_BYTES // max(work.values.sizes[1], 1)))
     times = -(-work.keys.count // each)
     keys = replace(work.keys, distribution="sequential", apart=False)
     gets = replace(

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref_bench.errors import BenchError
 from kvref_bench.peers import processes, wire
-from kvref_bench.peers.sampling import Sampling
+from kvref_bench.peers.processes import Sampling
 from kvref_bench.turns.report import Column
 from kvref_testbed.targets import Group, SQLServer, kvref_server, mysql_group, sql_server
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kvref_bench.load.plan import Plan
+from kvref_bench.load.records import Plan
 from kvref_bench.workload.binary import Binary
 from kvref_bench.workload.check import check
 from kvref_bench.workload.commands import Fits, Kinds

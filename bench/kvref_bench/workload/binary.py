@@ -12,13 +12,13 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kvref_bench.load.plan import Answer
+from kvref_bench.load.records import Answer
 from kvref_bench.workload.commands import GETTING, PIECE, expected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_bench.load.plan import Exchange
+    from kvref_bench.load.records import Exchange
     from kvref_bench.workload.commands import Fits, Item, Kinds
 
 HEADER: Final = struct.Struct(">BBHBBHIIQ")

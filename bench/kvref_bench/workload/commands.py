@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from kvref_bench.load.plan import Kind
+from kvref_bench.load.records import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from kvref_bench.load.plan import Reader
+    from kvref_bench.load.records import Reader
 
 GETTING: Final = ("get", "gets")
 PIECE: Final = b"+"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from kvref_bench.load.plan import Exchange
+from kvref_bench.load.records import Exchange
 from kvref_bench.workload.commands import GETTING, Item, expected
 from kvref_bench.workload.keys import draws, key, traced_verbs
 from kvref_bench.workload.values import value
@@ -15,7 +15,7 @@ from kvref_bench.workload.values import value
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvref_bench.load.plan import Parts
+    from kvref_bench.load.records import Parts
     from kvref_bench.load.work import Task, Work
     from kvref_bench.workload.commands import Codec, Kinds
 

@@ -147,10 +147,7 @@ def zipf(generator: Generator, count: int, given: dict[str, float], amount: int)
     return scattered
 
 
-DRAWN: Final[dict[str, Callable[[Generator, int, dict[str, float], int], Numbers]]] = {
-    "uniform": uniform,
-    "zipf": zipf,
-}
+DRAWN: Final[dict[str, Callable[[Generator, int, dict[str, float], int], Numbers]]] = {"uniform": uniform, "zipf": zipf}
 
 
 def ranks(generator: Generator, count: int, theta: float, amount: int) -> Numbers:

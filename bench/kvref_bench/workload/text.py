@@ -8,13 +8,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kvref_bench.load.plan import Answer
+from kvref_bench.load.records import Answer
 from kvref_bench.workload.commands import GETTING, OUTCOMES, PIECE, expected
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kvref_bench.load.plan import Exchange
+    from kvref_bench.load.records import Exchange
     from kvref_bench.workload.commands import Fits, Item, Kinds
 
 _END: Final = b"\r\n"

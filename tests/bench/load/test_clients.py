@@ -18,7 +18,7 @@ from helpers.waiting import until_risen
 from kvref_bench.errors import BenchError
 from kvref_bench.load import clients, coordinator
 from kvref_bench.load.engine import local
-from kvref_bench.load.plan import Kind
+from kvref_bench.load.records import Kind
 from kvref_bench.load.work import Clock, Keys, Task, Values, Work
 from kvref_bench.peers import wire
 from kvref_bench.workload.keys import table_keys
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from kvref_bench.load.channel import Progress
     from kvref_bench.load.engine import Engine
-    from kvref_bench.load.recorder import WorkerResult
+    from kvref_bench.load.records import WorkerResult
 
 pytestmark = pytest.mark.live
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kvref_bench.load.channel import Progress
     from kvref_bench.load.engine import Engine
-    from kvref_bench.load.recorder import Timing, WorkerResult
+    from kvref_bench.load.records import Timing, WorkerResult
 
 WORK = Work(Keys(1000), Values(), {"get": 1.0}, protocol="null", sessions=4)
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import uvloop
 
-from kvref_bench.load import histogram, schedule, session, worker
-from kvref_bench.load.plan import Answer, Exchange, Kind, Plan
-from kvref_bench.load.recorder import TIMINGS, Recorder
+from kvref_bench.load import histogram, session, worker
+from kvref_bench.load.records import TIMINGS, Answer, Exchange, Kind, Plan, Recorder
 from kvref_bench.load.work import Clock, Keys, Task, Values, Work
 
 from .pieces import server
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kvref_bench.load.channel import Channel
-    from kvref_bench.load.recorder import WorkerResult
+    from kvref_bench.load.records import WorkerResult
 
 KINDS = (Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error"))
 HIT = b"VALUE k 0 1\r\nv\r\nEND\r\n"
@@ -153,16 +152,16 @@ class Hand:
 
 def scheduled(clock: Hand, monkeypatch: pytest.MonkeyPatch, sessions: int, due: list[int]) -> Any:
     """Make the open loop of some sessions, all waiting."""
-    monkeypatch.setattr(schedule, "perf_counter_ns", clock)
-    crowd = schedule.Scheduled(Recorder(KINDS, TIMINGS), Lines(), due)
-    made = [schedule.ScheduledSession(crowd, repeat((b"get k\r\n", HIT, (0,)))) for _ in range(sessions)]
+    monkeypatch.setattr(session, "perf_counter_ns", clock)
+    crowd = session.Scheduled(Recorder(KINDS, TIMINGS), Lines(), due)
+    made = [session.ScheduledSession(crowd, repeat((b"get k\r\n", HIT, (0,)))) for _ in range(sessions)]
     for each in made:
         each.connection_made(cast("asyncio.BaseTransport", Nowhere()))
         each.start()
     return crowd, made
 
 
-def seen(crowd: schedule.Scheduled) -> dict[str, list[int]]:
+def seen(crowd: session.Scheduled) -> dict[str, list[int]]:
     return {
         timing: [place for place, count in enumerate(kinds[0]) for _ in range(count)]
         for timing, kinds in crowd.recorder.bins.items()

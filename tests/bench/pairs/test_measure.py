@@ -128,7 +128,6 @@ def test_a_row_of_the_generator_is_measured_on_its_processors(where: Split) -> N
         assert done.per_second > 0
         assert done.seconds == pytest.approx(0.5, abs=0.2)
         assert done.server["kvref"] > 0
-    assert all(measured.ceilings)
     assert len([line for line in said if line.startswith("small: pair")]) == 2
 
 

@@ -40,10 +40,8 @@ def values_of(peer: OpenPeer, table: Table) -> list[bytes | None]:
     return [wire.get(peer.address, each) for each in words]
 
 
-@pytest.mark.parametrize("load", ["sql", "wire"])
 @pytest.mark.parametrize("table", [WORDS, NUMBERS], ids=["text", "int"])
-def test_a_table_is_made_mapped_and_filled(peer: OpenPeer, table: Table, load: str) -> None:
-    table = replace(table, load="sql" if load == "sql" else "wire")
+def test_a_table_is_made_mapped_and_filled(peer: OpenPeer, table: Table) -> None:
     peer.prepare(table)
     assert values_of(peer, table) == [value for _, value in rows.rows(table)]
     record = peer.peer

@@ -120,7 +120,7 @@ def test_processes_are_found_where_they_listen(peer: OpenPeer) -> None:
 def test_items_that_an_endpoint_holds_stay_unless_the_user_allows_it() -> None:
     with opened(PeerSpec(endpoint="memcached")) as booted:
         address = str(booted.address)
-        list(wire.load(address, None, [(b"mine", b"1")]))
+        list(wire.load(address, [(b"mine", b"1")]))
         with (
             pytest.raises(BenchError, match=r"holds 1 items, and flush_all would delete them: .*--allow-destructive"),
             opened(PeerSpec(endpoint=address)),
@@ -138,6 +138,6 @@ def test_a_run_leaves_an_endpoint_empty_as_it_was() -> None:
         for table in (WORDS, NUMBERS):
             with opened(PeerSpec(endpoint=address)) as run:
                 run.prepare(table)
-                list(wire.load(address, None, [(b"by-the-load", b"1")]))
+                list(wire.load(address, [(b"by-the-load", b"1")]))
             assert wire.get(address, b"by-the-load") is None
             assert wire.items(address) == 0

@@ -11,11 +11,9 @@ from helpers import points as made
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.histogram import quantile
-from kvref_bench.load.plan import Kind
-from kvref_bench.load.recorder import Cell, Usage
+from kvref_bench.load.records import Cell, Kind, Usage
 from kvref_bench.runs import document, folder
-from kvref_bench.runs.merge import Merged
-from kvref_bench.runs.records import ServerSample
+from kvref_bench.runs.records import Merged, ServerSample
 
 pytestmark = pytest.mark.programs  # git says what is measured
 
@@ -90,8 +88,9 @@ def test_replies_that_are_not_allowed_are_kept_verbatim(tmp_path: Path) -> None:
     reply = bytes(range(256))
     bad = made.result(errors=150, unexpected=[(b"get k\r\n", reply)] * 100)
     run = folder.read(made.run(tmp_path, made.point(bad), made.point(bad, repetition=1)))
-    assert [each.point_id for each in run.errors] == [0] * 100 + [1]
-    assert run.errors[0].reply.encode("latin-1") == reply
+    lines = [json.loads(line) for line in (tmp_path / folder.ERRORS).read_text().splitlines()]
+    assert [each["point_id"] for each in lines] == [0] * 100 + [1]
+    assert lines[0]["reply"].encode("latin-1") == reply
     assert run.points["errors"].tolist() == [150, 150]
     assert not run.points["valid"].any()
 
@@ -129,8 +128,6 @@ DAMAGES = [
     (lambda run: _cut(run / "points.parquet"), r"points\.parquet is not a whole parquet file.*copy it again"),
     (lambda run: _cut(run / "hist.parquet"), r"hist\.parquet is not a whole parquet file.*copy it again"),
     (lambda run: (run / "hist.parquet").unlink(), r"hist\.parquet is missing: copy the whole run folder"),
-    (lambda run: (run / "errors.jsonl").unlink(), r"errors\.jsonl is missing: copy the whole run folder"),
-    (lambda run: (run / "errors.jsonl").write_text("{}\n"), r"errors\.jsonl was changed after the run.*copy it again"),
     (lambda run: pd.DataFrame({"a": [1]}).to_parquet(run / "points.parquet"), r"points\.parquet was changed after"),
     (lambda run: (run / "run.json").unlink(), r"no such run folder \(No such file or directory\)"),
     (lambda run: (run / "run.json").write_text('{"schema_version": 1,'), r"run\.json is not JSON \(.*copy the run"),

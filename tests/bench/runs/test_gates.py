@@ -9,12 +9,10 @@ import pytest
 from helpers import points as made
 
 from kvref_bench.load.histogram import index
-from kvref_bench.load.plan import Kind
-from kvref_bench.load.recorder import Cell, Usage, WorkerResult
+from kvref_bench.load.records import Cell, Kind, Usage, WorkerResult
 from kvref_bench.runs import gates
 from kvref_bench.runs.gates import Judged
-from kvref_bench.runs.merge import Merged
-from kvref_bench.runs.records import Point, ServerSample
+from kvref_bench.runs.records import Merged, Point, ServerSample
 
 
 def reasons(point: Point, **facts: Any) -> list[str]:

@@ -14,8 +14,7 @@ from helpers.live import target_or_skip
 from kvref_bench.load import coordinator, engine
 from kvref_bench.load.work import Clock, Keys, Values, Work
 from kvref_bench.runs import document, folder
-from kvref_bench.runs.merge import Merged
-from kvref_bench.runs.records import Peer, Point, ServerSample
+from kvref_bench.runs.records import Merged, Peer, Point, ServerSample
 from kvref_bench.scenario.records import Series
 from kvref_bench.watch import Watch
 

@@ -8,7 +8,7 @@ import pytest
 
 from kvref_bench import scenario
 from kvref_bench.errors import BenchError
-from kvref_bench.load.work import Keys, Values
+from kvref_bench.load.work import Keys
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +95,6 @@ def test_a_scale_changes_what_it_names(tmp_path: Path) -> None:
         ("fresh=true", "fresh", True),
         ("settings.sync_binlog=0,1", "settings", {"sync_binlog": (0, 1)}),
         ("table.keys.count=7", "table.keys.count", 7),
-        ("table.values.sizes=facebook-etc", "table.values", Values(None)),
         ("table.values.sizes=[1, 9]", "table.values.sizes", (1, 9)),
         ("work.depth=4", "series.1.work.depth", 4),
         ("work.keys.distribution=zipf", "series.1.work.keys.distribution", "zipf"),

@@ -9,13 +9,13 @@ from itertools import islice, starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from kvref_bench import workload
-from kvref_bench.load.plan import Exchange
+from kvref_bench.load.records import Exchange
 from kvref_bench.load.work import Clock, Task, Work
 
 if TYPE_CHECKING:
     import socket
 
-    from kvref_bench.load.plan import Answer, Kind
+    from kvref_bench.load.records import Answer, Kind
     from kvref_bench.scenario.records import Table
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from kvref_bench.errors import BenchError
 from kvref_bench.load.work import Keys, Values, Work
-from kvref_bench.sql.packets import column_value, framed, length, number, packet, reply, row
-from kvref_bench.sql.statement import statements
+from kvref_bench.sql.packets import column_value, framed, length, number, packet, reply, row, statements
 
 COLUMN = framed(b"\x03def\x04shop\x01t\x01t\x01v\x01v\x0c\x08\0\xff\xff\0\0\xfd\0\0\0\0\0", 2)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kvref_bench.errors import BenchError
-from kvref_bench.load.plan import Kind
+from kvref_bench.load.records import Kind
 from kvref_bench.load.work import Clock, Task
 from kvref_bench.sql import login, plan_of
 

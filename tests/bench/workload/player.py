@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from itertools import islice, starmap
 from typing import TYPE_CHECKING
 
-from kvref_bench.load.plan import Exchange, Kind
+from kvref_bench.load.records import Exchange, Kind
 from kvref_bench.load.work import Clock, Task, Work
 from kvref_bench.workload import plan_of
 
 if TYPE_CHECKING:
-    from kvref_bench.load.plan import Plan
+    from kvref_bench.load.records import Plan
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kvref_bench.errors import BenchError
-from kvref_bench.load.plan import Exchange
+from kvref_bench.load.records import Exchange
 from kvref_bench.load.work import Keys, Values, Work
 from kvref_bench.workload import plan_of
 

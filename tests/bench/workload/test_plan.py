@@ -23,13 +23,12 @@ from .player import Played, play, task
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from kvref_bench.load.plan import Exchange
+    from kvref_bench.load.records import Exchange
     from kvref_bench.load.work import Protocol, Route
 
 pytestmark = pytest.mark.live
 
-# ETC's limit is also the width of the column, which append and prepend need.
-TEXTS = Table("texts", "default", Keys(60, length=12), Values(None, limit=600))
+TEXTS = Table("texts", "default", Keys(60, length=12), Values((0, 600)))
 NUMBERS = Table("numbers", "default", Keys(60, shape="int"), Values((1, 6), form="number"))
 SHOP = replace(TEXTS, name="shop", mapping="shop")
 BOTH: tuple[Protocol, ...] = ("text", "binary")

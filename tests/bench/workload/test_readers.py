@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kvref_bench.load.plan import Exchange
+from kvref_bench.load.records import Exchange
 from kvref_bench.workload.binary import GETKQ, REPLY, Binary, frame
 from kvref_bench.workload.commands import Fits, Item, Kinds
 from kvref_bench.workload.text import Text
