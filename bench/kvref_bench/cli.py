@@ -161,7 +161,7 @@ def run(context: click.Context, /, name: str, as_json: bool, **options: Any) -> 
     try:
         with Screen() as screen:
             if options["conform"]:
-                servers = verdict.judge(servers, made, screen)
+                servers = specs.judge(servers, made, screen)
             request = experiment.Request(chosen, servers, workers, made, options["seed"], sys.argv)
             outcome = experiment.measure(request, screen)
     except KeyboardInterrupt:

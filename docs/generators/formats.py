@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 # Package, file, what has the format.
 SCHEMAS: Final = (
     ("kvref_bench.runs", "run.schema.json", "`run.json` of a folder that `kvref bench run` writes"),
+    ("kvref_bench.scenario", "scenario.schema.json", "a scenario of `kvref bench run`, in TOML"),
     ("kvref_conformance.reports", "matrix.schema.json", "`kvref matrix --json FILE`"),
     ("kvref_conformance.reports.history", "history.schema.json", "`history.json` of `kvref matrix --history DIR`"),
     (

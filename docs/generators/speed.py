@@ -1,4 +1,4 @@
-"""The chart of measured speed, from `bench/results/pairs.json`: the one source of speed figures.
+"""The tables and the chart of measured speed, from `bench/results/pairs*.json`: the one source of speed figures.
 
     PYTHONPATH=docs python -m generators.speed          # writes docs/_static/speed.svg
 
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from generators.svg import FAINT, text
+from kvref_bench.pairs.document import table
+from kvref_bench.turns import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,7 +43,7 @@ OURS, OTHER = "#c2500a", "#7a828c"
 
 
 def pages() -> Mapping[str, str]:
-    """Return the table of set-ups, which `explanation/speed.md` includes."""
+    """Return the set-up and the tables, which `reference/speed.md` includes."""
     document = _document()
     settings, machine = document["settings"], document["machine"]
     said = (
@@ -50,7 +52,9 @@ def pages() -> Mapping[str, str]:
         f" {settings['pairs']} pairs of {settings['seconds']:g} s; {settings['keys']:,} keys; values of"
         f" {settings['value_bytes']} bytes; measured {document['made'][:10]}.\n"
     )
-    return {"reference/generated/speed-setup.txt": said}
+    results = {path.stem: report.read(path, "rows") for path in sorted(RESULTS.parent.glob("pairs*.json"))}
+    tables = {f"reference/generated/speed-{name}.txt": table(document) for name, document in results.items()}
+    return {"reference/generated/speed-setup.txt": said, **tables}
 
 
 def chart() -> str:

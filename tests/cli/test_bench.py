@@ -134,7 +134,7 @@ def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     assert process.returncode == 130
     [made] = tmp_path.iterdir()
     run = folder.read(made)
-    assert run.finished
+    assert run.info["finished"]
     assert run.info["stopped"] == "stopped by the user"
     valid = run.points["invalid_reason"].str.contains("stopped by the user").tolist()
     # On a busy machine the second point has not begun.

@@ -25,7 +25,7 @@ import uvloop
 from kvref.addresses import parse_address
 from kvref.client import AsyncMappedClient
 from kvref_bench.errors import BenchError
-from kvref_bench.load import worker
+from kvref_bench.load.clock import run_clock
 from kvref_bench.load.records import Kind, Recorder
 from kvref_bench.load.session import Crowd
 from kvref_bench.workload.exchanges import prefix
@@ -269,7 +269,7 @@ async def _measure(driver: Driver, task: Task, channel: Channel) -> WorkerResult
             kind = Awaited if driver.asynchronous else Session
             sessions += [kind(crowd, recorder, lock, get, pairs) for _ in range(work.depth)]
         try:
-            return await worker.run_clock(task, channel, crowd, sessions)
+            return await run_clock(task, channel, crowd, sessions)
         finally:
             crowd.over = True
             for each in sessions:

@@ -127,14 +127,16 @@ class OpenPeer:
             self._progress.advance(f"items of {table.name}", done, table.keys.count)
         self._check(self.address, "", table)
         self._filled = True
+        self.mark()
 
-    def flush(self) -> None:
-        """Delete the items of `prepare` from native memcached.
+    def mark(self) -> None:
+        """Leave an item in native memcached that says how many of its items are the benchmark's.
 
-        The endpoint was empty, or the user allowed to delete what it had.
+        A later run may delete so many: `flush_all` does not change the number that `stats` counts. The endpoint was
+        empty, or the user allowed to delete what it had.
         """
         if self._filled and self.address is not None:
-            wire.flush(self.address)
+            wire.mark(self.address)
 
     def _make_mapped(self, address: str, tables: Tables, table: Table) -> None:
         plugin = tables if isinstance(tables, MySQLTables) and tables.has_plugin() else None

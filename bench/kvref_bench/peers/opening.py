@@ -81,7 +81,7 @@ def open_peer(spec: PeerSpec, progress: Progress = targets.QUIET) -> Iterator[Op
             yield peer
         finally:
             with suppress(BenchError):  # it has ended, with all items
-                peer.flush()
+                peer.mark()
         return
     if spec.sql or spec.reload or spec.restart:
         raise BenchError(f"the target {spec.endpoint} knows its own --sql, --reload and --restart: leave them out")
@@ -133,12 +133,19 @@ def _given(spec: PeerSpec, progress: Progress) -> OpenPeer:
     reload = None if spec.reload is None else partial(settings.run_command, "--reload", spec.reload)
     known = _known(spec, spec.name, address, spec.sql)
     spared = not spec.allow_destructive
-    if spared and address is not None and known.kind == "memcached" and (items := wire.items(address)) != 0:
+    if spared and address is not None and known.kind == "memcached":
+        _require_empty(address, known.name)
+    return OpenPeer(address, spec.sql, known, tables, starter, reload, progress, spared)
+
+
+def _require_empty(address: str, name: str) -> None:
+    """Refuse to flush what an endpoint holds: raises BenchError unless `stats` counts no items but the benchmark's."""
+    items = wire.items(address)
+    if items is None or items > wire.marked(address):
         holds = "`stats` does not count items" if items is None else f"the endpoint holds {items} items"
         raise BenchError(
-            f"{known.name}: {holds}, and flush_all would delete them: measure an empty one, or give --allow-destructive"
+            f"{name}: {holds}, and flush_all would delete them: measure an empty one, or give --allow-destructive"
         )
-    return OpenPeer(address, spec.sql, known, tables, starter, reload, progress, spared)
 
 
 def _tables(dsn: str | None) -> Tables | None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,10 +10,7 @@ from kvref.specification.report import ReportError
 from kvref_bench.errors import BenchError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from kvref_bench.peers import PeerSpec
-    from kvref_testbed.targets import Progress
+    from collections.abc import Mapping
 
 BROKEN: Final = frozenset({"fails", "flaky", "hang", "crash"})
 NONE: Final = "no conformance report: nothing says that this endpoint answers correctly"
@@ -68,34 +61,3 @@ def fix(server: Mapping[str, Any]) -> str:
     if server["verdict"] is not None or server["address"] is None:
         return ""
     return "; add --conform, or --report DIR with what `kvref conform --report DIR` wrote"
-
-
-def judge(specs: Sequence[PeerSpec], folder: Path, progress: Progress) -> tuple[PeerSpec, ...]:
-    """Judge each endpoint that has no report yet; SQL servers have no verdict.
-
-    A target is judged in an instance of its own: the suite leaves rows and restarts behind.
-
-    folder: reports go to `conformance/NAME` in it.
-
-    Raises:
-        BenchError: one could not be judged.
-    """
-    return tuple(spec if spec.endpoint is None or spec.report else _judged(spec, folder, progress) for spec in specs)
-
-
-def _judged(spec: PeerSpec, folder: Path, progress: Progress) -> PeerSpec:
-    assert spec.endpoint is not None, "only endpoints are judged"
-    name = spec.name or spec.endpoint
-    folder = folder / "conformance" / re.sub(r"[^\w.-]", "_", name)
-    asked = [spec.endpoint] if ":" in spec.endpoint else ["--target", spec.endpoint]
-    given = {option: getattr(spec, option) for option in ("sql", "reload", "restart")}
-    asked += [f"--{option}={value}" for option, value in given.items() if value is not None]
-    asked += ["--allow-destructive"] if spec.allow_destructive else []
-    progress.step(f"{name}: kvref conform, which takes some minutes")
-    # A process of its own: pytest and what it imports stay out of the process that measures.
-    command = [sys.executable, "-m", "kvref", "conform", *asked, f"--report={folder}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode not in {0, 1}:
-        last = " ".join((done.stderr or done.stdout).strip().splitlines()[-1:])
-        raise BenchError(f"{name} could not be judged: {last}; leave out --conform to measure it all the same")
-    return replace(spec, report=folder)

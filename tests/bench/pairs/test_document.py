@@ -1,4 +1,4 @@
-"""The document of pairs and its table; a table in the documentation is that of the committed document."""
+"""The document of pairs and its table."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from kvref_bench.turns.loaded import Done
 
 pytestmark = pytest.mark.programs
 
-ROOT = Path(__file__).parents[3]
-RESULTS = sorted((ROOT / "bench" / "results").glob("pairs*.json"))
 BEGIN, END = report.markers("pairs")
-PAGES = [ROOT / "docs" / "explanation" / "speed.md", *(ROOT / "bench").rglob("README.md")]
 SETTINGS = Settings(Split(frozenset({0}), frozenset({1})), pairs=3, seconds=2)
 MULTIGET = next(row for row in rows() if row.name == "multiget")
 
@@ -86,40 +83,3 @@ def test_a_table_is_put_between_its_markers() -> None:
     for text in ("a", BEGIN, f"{END}{BEGIN}"):
         with pytest.raises(BenchError, match="no place for the table"):
             report.insert(text, document.table(written), "pairs")
-
-
-@pytest.mark.parametrize("results", RESULTS, ids=lambda path: path.stem)
-def test_the_table_of_a_readme_is_that_of_the_committed_document(results: Path) -> None:
-    problems = stale(PAGES, results)
-    assert not problems, f"{problems}: kvref bench table bench/results/{results.name} --into docs/explanation/speed.md"
-
-
-def stale(readmes: list[Path], results: Path) -> list[str]:
-    """Say what does not go together: a table without its document, a document without a table, another table."""
-    name = results.stem
-    marked = [path for path in readmes if report.markers(name)[0] in path.read_text()]
-    if not results.exists():
-        return [f"{path} has a table and {results} is missing" for path in marked]
-    if not marked:
-        return [f"{results} is on no page"]
-    kept = report.read(results, "rows")
-    return [
-        f"{path} has another table"
-        for path in marked
-        if report.insert(path.read_text(), document.table(kept), name) != path.read_text()
-    ]
-
-
-def test_a_stale_table_is_found(tmp_path: Path) -> None:
-    readme, results = tmp_path / "README.md", tmp_path / "pairs.json"
-    readme.write_text("nothing")
-    assert not stale([readme], results)
-    first = made((done(200, 4), done(100, 8)))
-    report.write(first, results)
-    assert stale([readme], results) == [f"{results} is on no page"]
-    readme.write_text(report.insert(f"{BEGIN}{END}", document.table(first), "pairs"))
-    assert not stale([readme], results)
-    report.write(made((done(300, 4), done(100, 8))), results)
-    assert stale([readme], results) == [f"{readme} has another table"]
-    results.unlink()
-    assert stale([readme], results) == [f"{readme} has a table and {results} is missing"]

@@ -1,0 +1,111 @@
+"""The clock of one load worker: common start, warm-up, seconds, end; what its sessions counted becomes its result."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import socket
+import time
+from typing import TYPE_CHECKING, Final, Protocol
+
+import psutil
+
+from kvref_bench.load.channel import Progress
+from kvref_bench.load.histogram import quantile
+from kvref_bench.load.records import Usage, WorkerResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kvref_bench.load.channel import Channel
+    from kvref_bench.load.session import Crowd
+    from kvref_bench.load.work import Task
+
+_TICK: Final = 0.02  # seconds between looks at the channel and at what is still running
+_PATIENCE: Final = 10_000_000  # ns for the whole of an expected reply
+
+
+class Timed(Protocol):
+    """A session as the clock sees it."""
+
+    def start(self) -> None:
+        """Send the first request."""
+
+    def open(self) -> int:
+        """Return the number of operations without an answer."""
+
+    def take_pieces(self, before: int) -> None:
+        """See `load.session.Session`; called only if replies are of several operations."""
+
+
+async def run_clock(task: Task, channel: Channel, crowd: Crowd, sessions: Sequence[Timed]) -> WorkerResult:
+    """Let the sessions of a worker run for the warm-up and the measured time, in the running loop."""
+    await asyncio.sleep(channel.ready())
+    clock, recorder = task.clock, crowd.recorder
+    start = time.perf_counter_ns()
+    for each in sessions:
+        each.start()
+    sender = asyncio.create_task(crowd.send(start))
+    point = _Point(channel, crowd, sessions)
+    # Of a number of operations each one counts.
+    if task.work.operations is None:
+        await point.until(start + int(clock.warmup * 1e9))
+        recorder.clear()
+    began, wall = time.perf_counter_ns(), time.time_ns()
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    second = 0
+    while not crowd.over:
+        ends = min(second + 1, clock.measure)
+        await point.until(began + int(ends * 1e9))
+        if not point.going() or ends == clock.measure:
+            crowd.over = True
+            done = crowd.done if crowd.running == 0 else time.perf_counter_ns()
+        errors, counts = recorder.errors, recorder.put_away(second)
+        p50, p99 = quantile(counts, 0.5), quantile(counts, 0.99)
+        channel.progress(Progress(task.worker, second, sum(counts.values()), errors, p50, p99))
+        second += 1
+    # Before the loop runs again: otherwise it would receive replies that are not counted.
+    open_now = sum(each.open() for each in sessions)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    await sender
+    return WorkerResult(
+        worker=task.worker,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        began=wall,
+        seconds=(done - began) / 1e9,
+        histograms=recorder.cells,
+        usage=Usage(
+            used.ru_utime - before.ru_utime, used.ru_stime - before.ru_stime, psutil.Process().memory_info().rss
+        ),
+        open=open_now,
+        skipped=crowd.left(),
+        errors=recorder.errors,
+        unexpected=recorder.unexpected,
+        stopped=point.stopped,
+    )
+
+
+class _Point:
+    """Waits for moments of a measurement, and for what may end it before; stopped: that, in words."""
+
+    def __init__(self, channel: Channel, crowd: Crowd, sessions: Sequence[Timed]) -> None:
+        self._channel = channel
+        self._crowd = crowd
+        self._sessions = sessions
+        self.stopped: str | None = None
+
+    def going(self) -> bool:
+        return self.stopped is None and self._crowd.running > 0
+
+    async def until(self, moment: int) -> None:
+        while self.going() and (left := (moment - time.perf_counter_ns()) / 1e9) > 0:
+            await asyncio.sleep(min(left, _TICK))
+            self.stopped = "stopped by the user" if self._channel.stopped() else self._crowd.lost
+            if self._crowd.failure is not None:
+                raise self._crowd.failure
+            if self._crowd.whole:
+                long_ago = time.perf_counter_ns() - _PATIENCE
+                for each in self._sessions:
+                    each.take_pieces(long_ago)
