@@ -109,7 +109,7 @@ class Found:
     def settle(self, kind: Kind, since: int, *, seen: bool, last: bool = False) -> bool:
         """Count what is seen now, or not within the limit; return whether it is counted.
 
-        since: the reply to the last write of its trial, of `perf_counter_ns`. last: nobody looks again.
+        since: the reply to the last write of its trial, of `perf_counter_ns`. last: it is not looked for again.
         """
         now = time.perf_counter_ns()
         late = now - since > self.limit * 1e9

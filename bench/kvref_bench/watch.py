@@ -80,7 +80,7 @@ def held_back() -> Iterator[None]:
 class Watch:
     """Looks at a point: shows its progress, and begins a sample of the server when the warm-up is over.
 
-    interrupts: by which the user ends it; None: nobody looks on, and an answer that is not allowed ends it.
+    interrupts: by which the user ends it; None: no user looks on, and an answer that is not allowed ends it.
     display: shows the progress; None: it is not shown.
     """
 

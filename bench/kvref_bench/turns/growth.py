@@ -205,7 +205,8 @@ def measure(
     """
     points: list[Point] = []
     for at in axis.points:
-        place, here = axis.place(at), list[Point]()
+        place = axis.place(at)
+        here: list[Point] = []
         with ExitStack() as stack:
             with cpus.on(where.servers):
                 open_peers = {target: opened(stack, target, place) for target in axis.servers}

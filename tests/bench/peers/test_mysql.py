@@ -70,7 +70,7 @@ def test_settings_that_it_does_not_take_leave_it_running_without(plugin: OpenPee
     with pytest.raises(BenchError, match=r"innodb_page_size=3: .*\[ERROR\]"):
         plugin.start({"innodb_page_size": 3})
     assert plugin.peer.variables["innodb_flush_log_at_trx_commit"] == "1"
-    assert "daemon_memcached_w_batch_size" not in plugin.peer.variables
+    assert plugin.peer.variables["daemon_memcached_w_batch_size"] == "1"
 
 
 def test_a_sample_counts_on_both_sides(plugin: OpenPeer) -> None:
