@@ -7,11 +7,12 @@ import socket
 from pathlib import Path
 
 import pytest
+from helpers.guide import AFTER_THE_PLUGIN, migration
 from helpers.serving import serving
 from server.listeners.talk import frame
 
 pytestmark = pytest.mark.programs
-GUIDE = (Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md").read_text()
+GUIDE = migration() + AFTER_THE_PLUGIN.read_text()
 GET, SASL_AUTH, REFUSED = 0x00, 0x21, 0x20
 
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import click
 import pytest
 from helpers.desk import Desk
+from helpers.guide import AFTER_THE_PLUGIN, migration
 
 import kvref
 from kvref.cli import main
@@ -17,7 +18,7 @@ from kvref.server.settings import SETTINGS
 from kvref.specification import requirements
 from kvref_conformance.spec.entry import cases_of
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md").read_text()
+GUIDE = migration() + AFTER_THE_PLUGIN.read_text()
 # A row whose key differs from the demo row only in letter case, a column that is not mapped, a short value column, a trigger.
 SHOP = (
     "CREATE TABLE shop (k VARCHAR(32) NOT NULL COLLATE NOCASE PRIMARY KEY, v VARCHAR(8), f INT, c BIGINT UNSIGNED,"

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from helpers.guide import Shell, blocks, fits
+from helpers.guide import Shell, blocks, fits, migration
 from helpers.live import MYSQL_8, missing_skips, sql_server_or_skip, target_or_skip
 
 from kvref.errors import TargetError
@@ -17,11 +17,10 @@ from kvref_testbed.targets import sql_server
 from kvref_testbed.targets.needs import tool
 from kvref_testbed.targets.ports import free_port
 
-PATH = Path(__file__).parents[2] / "docs" / "how-to" / "migrate-from-the-plugin.md"
-GUIDE = PATH.read_text()
+GUIDE = migration()
 BLOCKS = [block for block in blocks(GUIDE) if block.reason is None]
 # kvref over a 5.6 server is not what the guide is for; and two blocks show what only 8.0 answers.
-NOT_ON_5_6 = ("5. A: kvref in the plugin's place", "6. Back to the plugin")
+NOT_ON_5_6 = ("5. Replace the plugin", "6. Back to the plugin")
 SHOWN_OF_8_0 = ("3. Rehearse on a copy", "said.txt")
 
 

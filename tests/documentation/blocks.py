@@ -21,6 +21,8 @@ RUN: Final = {
     "README.md": "tests/client/test_readme.py",
     "docs/how-to/use-from-python.md": "tests/client/test_readme.py",
     "docs/how-to/migrate-from-the-plugin.md": "tests/doctor/test_migration.py",
+    "docs/how-to/migrate-to-a-newer-mysql.md": "tests/doctor/test_migration.py",
+    "docs/how-to/back-up.md": "tests/doctor/test_backup.py",
     "docs/how-to/migrate-a-hosted-database.md": "tests/doctor/test_hosted.py",
     "docs/how-to/migrate-while-clients-write.md": "tests/doctor/test_migration_while_clients_write.py",
     "docs/tutorial/index.md": "tests/documentation/test_blocks.py",

@@ -12,7 +12,7 @@ import pytest
 from documentation.blocks import ROOT
 from documentation.journeys import Journey
 from helpers.bare_debian import bare_debian, environment
-from helpers.guide import Shell, blocks, fits
+from helpers.guide import Shell, blocks, fits, migration
 from helpers.live import sql_server_or_skip, target_or_skip
 
 from kvref_testbed.targets.needs import tool
@@ -20,7 +20,6 @@ from kvref_testbed.targets.ports import free_port
 
 pytestmark = [pytest.mark.nightly, pytest.mark.live, pytest.mark.timeout(900)]
 PAGES = ["docs/how-to/django.md", "docs/how-to/flask.md"]
-MIGRATION = ROOT / "docs" / "how-to" / "migrate-from-the-plugin.md"
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +78,7 @@ def test_an_operator_migrates_with_debians_programs(root: Path) -> None:
             "KVREF": f"127.0.0.1:{free_port()}",
         }
         with closing(entered(root, more)) as shell:
-            for block in blocks(MIGRATION.read_text(encoding="utf-8")):
+            for block in blocks(migration()):
                 if "kvref duel" in block.commands:
                     continue
                 printed = shell.run(block.commands.replace(" --set-gtid-purged=OFF", ""))

@@ -18,6 +18,11 @@ _PARTS = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 INSTALLS = "it installs packages"
+_DOCS = Path(__file__).parents[2] / "docs"
+# The pages of a migration from the plugin, in the order in which an operator follows them.
+MIGRATION = (_DOCS / "how-to" / "migrate-from-the-plugin.md", _DOCS / "how-to" / "migrate-to-a-newer-mysql.md")
+# What their readers look up: replies by command and by client.
+AFTER_THE_PLUGIN = _DOCS / "reference" / "after-the-plugin.md"
 _END = "--- end of the block"
 
 
@@ -55,6 +60,11 @@ def blocks(text: str, folder: Path | None = None) -> list[Block]:
             found[-1].shown = part["text"]
         end = part.end()
     return found
+
+
+def migration() -> str:
+    """Return the text of the pages of a migration from the plugin, in their order."""
+    return "\n".join(page.read_text(encoding="utf-8") for page in MIGRATION)
 
 
 def fits(shown: str, output: str) -> bool:
