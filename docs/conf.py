@@ -52,6 +52,7 @@ html_theme = "furo"
 html_title = f"kvref {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = "_static/scorer.js"
 EXTRA = DOCS.parent / "build" / "docs" / "extra"
 html_extra_path = [str(EXTRA)]
 html_theme_options = {

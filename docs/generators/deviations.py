@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from generators.markup import REQUIREMENT, code, link, page, prose, table
+from generators.markup import REQUIREMENT, code, link, page, prose, shortened, table
 from kvref.specification import deviations
 from kvref.specification.deviations import defects
 
@@ -49,18 +49,13 @@ def _page(name: str, found: deviations.Deviations) -> str:
         (
             link(row.subject) if REQUIREMENT.fullmatch(row.subject) else code(row.subject),
             prose(row.reason),
-            "; ".join(f"{code(_short(sent))} → {code(_short(got))}" for sent, got in row.conversation[:2]),
+            "; ".join(f"{code(shortened(sent))} → {code(shortened(got))}" for sent, got in row.conversation[:2]),
             ", ".join(row.evidence),
         )
         for row in found.rows.values()
     ]
     head = ("case or requirement", "behavior", "recorded exchange", "evidence")
     return page(f"Deviations of {name}", f"{len(rows)} deviations of {_subject(name)}.", table(head, rows))
-
-
-def _short(text: str) -> str:
-    shown = text.replace("\r\n", r"\r\n").replace("\n", r"\n")
-    return shown if len(shown) <= 160 else f"{shown[:160]}…"
 
 
 def _defects() -> str:
@@ -74,7 +69,7 @@ def _defects() -> str:
         parts += [f"## {kind.capitalize()}", f"{meaning.capitalize()}.", table(_DEFECT_HEAD, rows)]
     return page(
         "Defects of the plugin",
-        "What the plugin does to its users beyond an unusual reply. The suite never sends what ends a server.",
+        "What the plugin does to its users beyond an unusual reply. The suite never sends what crashes a server.",
         *parts,
     )
 

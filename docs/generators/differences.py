@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from generators.markup import code, link, page, prose, table
+from generators.markup import bullets, code, link, page, prose, shortened, table
 from kvref import profiles
 from kvref.profiles import vocabulary
 from kvref.specification import requirements
@@ -55,61 +55,72 @@ def _pair(old: str, new: str, chapters: Sequence[Section]) -> Mapping[str, str]:
     made: dict[str, str] = {}
     listed = []
     for chapter in chapters:
-        rows = list(_rows(old, new, chapter.entries))
-        if rows:
+        found = _differing(old, new, chapter.entries)
+        if count := sum(map(len, found.values())):
             made[f"{folder}/{chapter.name}.md"] = page(
                 f"{prose(chapter.title)}: {old} and {new}",
-                f"{len(rows)} of {len(chapter.entries)} requirements differ.",
-                table(("requirement", code(old), code(new)), rows),
+                f"{count} of {len(chapter.entries)} requirements differ. The ID of a requirement leads to its recorded exchanges.",
+                *(part for title, items in found.items() if items for part in (f"## {title}", bullets(items))),
             )
-            listed.append((f"[{prose(chapter.title)}]({chapter.name}.md)", f"{len(rows)} requirements"))
+            listed.append(f"[{prose(chapter.title)}]({chapter.name}.md): {count} requirements")
     facts = _facts(old, new)
-    harm = list(_harm(old, new))
+    harm = _harm(old, new)
     made[f"{folder}/facts.md"] = page(
         f"Facts: {old} and {new}",
-        f"{len(facts)} facts differ.",
-        table(("fact", "meaning", code(old), code(new)), facts),
+        f"{sum(map(len, facts.values()))} facts differ.",
+        *(part for group, items in facts.items() for part in (f"## {group}", *items)),
     )
     names = "\n".join(path.rpartition("/")[2].removesuffix(".md") for path in made)
     made[f"{folder}/index.md"] = page(
         f"Differences between {old} and {new}",
-        "Defects that only one of the two has; then all differences by chapter.",
-        "## What you notice",
-        f"{len(harm)} defects of one of the two that the other does not have."
+        "All differences by chapter, then the defects that only one of the two has.",
+        "## Differences by chapter",
+        bullets([f"[Facts](facts.md): {sum(map(len, facts.values()))} facts", *listed]),
+        "## Defects",
+        f"{sum(map(len, harm.values()))} defects of one of the two that the other does not have."
         if harm
         else "Neither has a defect that the other does not have.",
-        table(("defect", "what happens", "in", "requirement"), harm),
-        "## All differences",
-        table(("page", "what differs"), [("[Facts](facts.md)", f"{len(facts)} facts"), *listed]),
+        *(part for kind, items in harm.items() for part in (f"### {kind.capitalize()}", bullets(items))),
         f"```{{toctree}}\n:hidden:\n\n{names}\n```",
     )
     return made
 
 
-def _harm(old: str, new: str) -> Iterator[tuple[str, ...]]:
-    """Yield the defects that one of two profiles has, crashes first, as they are listed."""
+def _harm(old: str, new: str) -> Mapping[str, list[str]]:
+    """Return the defects that one of two profiles has, by kind, crashes first."""
+    found: dict[str, list[str]] = {}
     for defect in defects.load():
-        found = [name for name in (old, new) if name in defect.profiles]
-        if len(found) == 1:
-            yield defect.kind, prose(defect.reason), code(found[0]), link(defect.requirement)
+        having = [name for name in (old, new) if name in defect.profiles]
+        if len(having) == 1:
+            item = f"{code(having[0])}: {prose(defect.reason)} ({link(defect.requirement)})"
+            found.setdefault(defect.kind, []).append(item)
+    return found
 
 
-def _facts(old: str, new: str) -> list[tuple[str, ...]]:
+def _facts(old: str, new: str) -> Mapping[str, list[str]]:
+    """Return the facts that differ as definitions, by the first part of their names."""
     first, second = profiles.load(old), profiles.load(new)
-    return [
-        (f"`{key}`", prose(row["means"]), code(first[key]), code(second[key]))
-        for key, row in vocabulary().items()
-        if first[key] != second[key]
-    ]
+    found: dict[str, list[str]] = {}
+    for key, row in vocabulary().items():
+        if first[key] != second[key]:
+            values = f"{code(old)}: {code(first[key])}\n: {code(new)}: {code(second[key])}"
+            found.setdefault(key.partition(".")[0], []).append(f"`{key}`\n: {prose(row['means'])}\n: {values}")
+    return found
 
 
-def _rows(old: str, new: str, entries: Sequence[Entry]) -> Iterator[tuple[str, ...]]:
+def _differing(old: str, new: str, entries: Sequence[Entry]) -> Mapping[str, list[str]]:
+    """Return the requirements of a chapter that differ, by the profile that they apply to."""
+    only_old, only_new, both = f"Only {code(old)}", f"Only {code(new)}", "Both, with a deviation"
+    found: dict[str, list[str]] = {only_old: [], only_new: [], both: []}
     for entry in entries:
         views = {view.profile: view for view in entry.views}
         first, second = views[old], views[new]
-        if _compared(first) != _compared(second):
-            what = f"{link(entry.requirement.id)} {prose(entry.requirement.statement)}"
-            yield what, _cell(first), _cell(second)
+        if _compared(first) == _compared(second):
+            continue
+        applying = [view for view in (first, second) if view.state != OTHERWISE]
+        group = both if len(applying) > 1 else only_old if applying[0] is first else only_new
+        found[group].append("\\\n".join(_lines(entry, applying)))
+    return found
 
 
 def _compared(view: View) -> tuple[object, ...]:
@@ -117,10 +128,10 @@ def _compared(view: View) -> tuple[object, ...]:
     return (view.state, view.reason) if view.state == DEVIATES else (view.state,)
 
 
-def _cell(view: View) -> str:
-    if view.state == OTHERWISE:
-        return "does not apply"
-    shown = "; ".join(f"{code(sent)} → {code(got)}" for sent, got in view.answers[:1])
-    if view.state == DEVIATES:
-        return f"**deviates:** {prose(view.reason)} {shown}"
-    return f"applies {shown}"
+def _lines(entry: Entry, applying: Sequence[View]) -> Iterator[str]:
+    """Yield the statement of a requirement, then a line for each deviation, and its exchange."""
+    yield f"{link(entry.requirement.id)} {prose(entry.requirement.statement)}"
+    for view in applying:
+        if view.state == DEVIATES:
+            shown = "; ".join(f"{code(shortened(sent))} → {code(shortened(got))}" for sent, got in view.answers[:1])
+            yield f"**{code(view.profile)} deviates:** {prose(view.reason)} {shown}".rstrip()

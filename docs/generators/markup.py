@@ -66,6 +66,22 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def bullets(items: Iterable[str]) -> str:
+    """Return a list of items in Markdown; further lines of an item are indented."""
+    return "\n".join("* " + item.replace("\n", "\n  ") for item in items) + "\n"
+
+
+def shortened(text: str, most: int = 160) -> str:
+    """Return a text on one line, with visible line ends and at most so many characters."""
+    shown = text.replace("\r\n", r"\r\n").replace("\n", r"\n")
+    return shown if len(shown) <= most else f"{shown[:most]}…"
+
+
+def indexed(*names: str) -> str:
+    """Return a block that lets the search find these names here before any other page."""
+    return "```{index}\n" + "\n".join(f"single: ! {name}" for name in names) + "\n```\n"
+
+
 def folded(summary: str, html: str) -> str:
     """Return a part of a page that the reader opens.
 

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from generators.markup import code, page, prose, table
+from generators.markup import bullets, code, page, prose, table
 from kvref.specification import requirements
 from kvref_conformance.judging.verdict import ABOUT
 from kvref_conformance.reports import matrix_pages
@@ -29,18 +29,17 @@ def pages() -> Mapping[str, str]:
     """Return the page."""
     grid = Record.read(FILES).grid
     names = [column.name for column in grid.columns]
+    verdicts = [verdict for verdict in ABOUT if any(grid.totals(name)[verdict] for name in names)]
     made = page(
         "Matrix of endpoints",
         ABOUT_PAGE,
         f"{len(grid.rows)} requirements, {len(names)} endpoints. {_age(grid)}",
         "## Endpoints",
-        table(
-            ("endpoint", "version, profile, database, date"),
-            [(code(column.name), prose(column.about())) for column in grid.columns],
-        ),
+        bullets([f"{code(column.name)}: {prose(column.about())}" for column in grid.columns]),
         "## Requirements by verdict",
         "The verdict on a requirement is the worst verdict on its cases.",
-        table(("verdict", "meaning", *map(code, names)), _totals(grid)),
+        table(("endpoint", *(f"*{verdict}*" for verdict in verdicts)), _totals(grid, verdicts)),
+        bullets([f"*{verdict}*: {prose(ABOUT[verdict])}" for verdict in verdicts]),
         "## Kept requirements by chapter",
         "A requirement is kept if its verdict is *holds* or *quirk*. Each cell shows the share of kept requirements, "
         "of those that were judged on the endpoint; a cell is empty if none was. The title of a cell has both numbers.",
@@ -70,11 +69,10 @@ def _age(grid: Grid) -> str:
     )
 
 
-def _totals(grid: Grid) -> Iterator[tuple[str, ...]]:
-    counts = [grid.totals(column.name) for column in grid.columns]
-    for verdict, meaning in ABOUT.items():
-        if any(count[verdict] for count in counts):
-            yield f"*{verdict}*", prose(meaning), *(str(count[verdict] or "") for count in counts)
+def _totals(grid: Grid, verdicts: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for column in grid.columns:
+        counts = grid.totals(column.name)
+        yield code(column.name), *(str(counts[verdict] or "") for verdict in verdicts)
 
 
 def _shares(grid: Grid) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from generators.markup import prose, table
+from generators.markup import indexed, prose, table
 from kvref.server.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -25,4 +25,4 @@ def pages() -> Mapping[str, str]:
         for each in SETTINGS.values()
     ]
     head = ("setting", "default", "range", "unit", "reload", "meaning")
-    return {"reference/generated/settings.txt": table(head, rows)}
+    return {"reference/generated/settings.txt": f"{indexed(*SETTINGS)}\n{table(head, rows)}"}

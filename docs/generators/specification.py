@@ -7,7 +7,7 @@ from html import escape
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
-from generators.markup import code, folded, link, page, pre, prose, table
+from generators.markup import bullets, code, folded, indexed, link, page, pre, prose, table
 from kvref.specification import conformance_levels, requirements
 from kvref.specification.requirements import LEVELS
 from kvref.specification.terminal import DEVIATES, OTHERWISE
@@ -42,15 +42,15 @@ def _index(chapters: tuple[Section, ...]) -> str:
     entries = [entry for chapter in chapters for entry in chapter.entries]
     levels = Counter(entry.requirement.level for entry in entries)
     counts = ", ".join(f"{levels[level]} {level}" for level in LEVELS if levels[level])
-    rows = [
-        (
-            f"[{prose(each.title)}]({each.name}.md)",
-            prose(each.about),
-            code(conformance_levels.of_chapter(each.name)),
-            str(len(each.entries)),
-        )
-        for each in chapters
-    ]
+    levels_of = {each.name: conformance_levels.of_chapter(each.name) for each in chapters}
+    by_level = {
+        level: [
+            f"[{prose(each.title)}]({each.name}.md) ({len(each.entries)}): {prose(each.about)}"
+            for each in chapters
+            if levels_of[each.name] == level
+        ]
+        for level in conformance_levels.load()
+    }
     tables = [each.name for each in normative.chapters()]
     names = "\n".join(["by-id", "contradictions", *tables, *(each.name for each in chapters)])
     return page(
@@ -72,7 +72,8 @@ def _index(chapters: tuple[Section, ...]) -> str:
             ("chapter", "subject"), [(f"[{each.title}]({each.name}.md)", each.about) for each in normative.chapters()]
         ),
         "## Chapters",
-        table(("chapter", "subject", "level", "requirements"), rows),
+        "The number of requirements is in parentheses.",
+        *(part for level, items in by_level.items() for part in (f"### Level {level}", bullets(items))),
         f"```{{toctree}}\n:hidden:\n\n{names}\n```",
         anchor="specification",
     )
@@ -98,16 +99,34 @@ def _introduction() -> Iterator[str]:
 
 
 def _by_id(chapters: tuple[Section, ...]) -> str:
-    entries = sorted(
-        ((entry.requirement, chapter.name) for chapter in chapters for entry in chapter.entries),
-        key=lambda pair: pair[0].id,
-    )
-    cells = [(link(each.id), each.level, prose(each.title), f"[{chapter}]({chapter}.md)") for each, chapter in entries]
+    """Return a page with the number of each requirement, by prefix, which leads to it; its title is shown on hover."""
+    groups: dict[str, dict[str, list[str]]] = {}
+    for chapter in chapters:
+        for entry in chapter.entries:
+            prefix, _, number = entry.requirement.id.rpartition("-")
+            href = f"{chapter.name}.html#{entry.requirement.id}"
+            cell = f'<a href="{href}" title="{escape(entry.requirement.title)}">{number}</a>'
+            groups.setdefault(prefix, {}).setdefault(chapter.name, []).append(cell)
+    parts = []
+    for prefix, found in sorted(groups.items()):
+        parts.append(f"## {prefix}")
+        parts += [f"[{prose(_title(chapters, name))}]({name}.md): {' '.join(sorted(found[name], key=_number))}" for name in found]
     return page(
         "All requirements by ID",
-        "A requirement keeps its ID; the number of a removed requirement is not used again.",
-        table(("ID", "level", "title", "chapter"), cells),
+        "A requirement keeps its ID; the number of a removed requirement is not used again. A number leads to its "
+        "requirement.",
+        *parts,
     )
+
+
+def _number(cell: str) -> str:
+    """Return the number that a link of the page by ID shows."""
+    return cell[-len("000</a>") :]
+
+
+def _title(chapters: tuple[Section, ...], name: str) -> str:
+    (title,) = (each.title for each in chapters if each.name == name)
+    return title
 
 
 def _contradictions(chapters: tuple[Section, ...]) -> str:
@@ -137,6 +156,7 @@ def _entry(entry: Entry) -> Iterator[str]:
     """Yield the text of a requirement, then who keeps it, then its evidence, folded."""
     requirement = entry.requirement
     yield f'<a id="{requirement.id}"></a>'
+    yield indexed(requirement.id)
     yield f"({requirement.id.lower()})=\n## {requirement.id}: {prose(requirement.title)}"
     yield f"**{requirement.level}.** {prose(requirement.statement)}"
     yield _applies(entry)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -46,9 +47,13 @@ def test_every_requirement_has_an_anchor_and_its_text_on_the_page_of_its_chapter
     made = pages("specification")
     for each in requirements.load().values():
         page = made[f"reference/specification/{each.chapter}.md"]
-        assert f'<a id="{each.id}"></a>\n\n({each.id.lower()})=\n## {each.id}: ' in page
+        assert f'<a id="{each.id}"></a>' in page
+        assert f"({each.id.lower()})=\n## {each.id}: " in page
         assert f"**{each.level}.** {markup.prose(each.statement)}\n" in page
-        assert markup.link(each.id) in made["reference/specification/by-id.md"]
+        number = each.id.rpartition("-")[2]
+        linked = f'<a href="{each.chapter}.html#{each.id}" title="{escape(each.title)}">{number}</a>'
+        assert linked in made["reference/specification/by-id.md"]
+        assert f"single: ! {each.id}\n" in page
 
 
 def test_every_contradiction_is_in_the_register() -> None:
@@ -156,6 +161,9 @@ def test_a_pair_of_profiles_shows_what_differs_and_nothing_else() -> None:
     assert "`mapping.switching_verbs`" in made[f"{folder}facts.md"]
     assert markup.link("KV-RANGE-013") not in "".join(made.values())
     assert [name for name, text in made.items() if len(text.split()) > 5000] == []
+    touch = made[f"{folder}touch.md"]
+    assert touch.index("## Only `mysql-8.0`") < touch.index(markup.link("KV-TOUCH-001")) or "## Only `kvref`" in touch
+    assert "| " not in touch, "a table of sentences is not readable on a phone"
 
 
 def test_every_error_reply_has_its_cause_and_fix_on_the_page() -> None:
@@ -189,7 +197,9 @@ def test_error_texts_are_read_from_the_source(source: str, texts: list[str]) -> 
 
 def test_the_matrix_has_every_endpoint_and_verdict() -> None:
     (page,) = pages("matrix").values()
-    assert re.search(r"^\| \*holds\* \| every answer was allowed( \| \d*){12} \|$", page, re.MULTILINE)
+    assert re.search(r"^\| endpoint \| \*holds\* \| \*quirk\* \|", page, re.MULTILINE)
+    assert len(re.findall(r"^\| `[\w.-]+`( \| \d*){4,} \|$", page, re.MULTILINE)) == 12
+    assert "* *holds*: every answer was allowed" in page
     assert page.count("<th scope='col'><span>") == 12
     assert re.search(r"<td style='--share: 1.000' title='(\d+) of \1 on kvref-mysql-8.0'>100 %</td>", page)
 
