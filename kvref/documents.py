@@ -31,7 +31,7 @@ _CHUNK: Final = 1 << 20
 
 
 class DocumentError(ValueError):
-    """What was read is no document of the form, or exceeds a limit; the text does not name the file."""
+    """What was read is not a document of the form, or exceeds a limit; the text does not name the file."""
 
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
@@ -43,7 +43,7 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
 
     Raises:
         OSError: it cannot be opened or read.
-        DocumentError: its path has a NUL, its content exceeds the limit, or is no gzip.
+        DocumentError: its path has a NUL, its content exceeds the limit, or is not gzip.
     """
     try:
         with path.open("rb") as raw:
@@ -77,7 +77,7 @@ def json_of(text: str | bytes) -> Any:
     """Return what JSON says.
 
     Raises:
-        DocumentError: it is no JSON, or exceeds MAX_DEPTH or MAX_BITS, or has text that is no Unicode.
+        DocumentError: it is not JSON, or exceeds MAX_DEPTH or MAX_BITS, or has text that is not Unicode.
     """
     return _parsed(json.loads, text)
 

@@ -312,7 +312,7 @@ class _StoreRefusesError(click.ClickException):
 
 
 class _NewStore(NamedTuple):
-    """What to do with a SQLite file that is no store yet.
+    """What to do with a SQLite file that is not a store yet.
 
     Args:
         create: make it if it does not exist.

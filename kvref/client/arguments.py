@@ -39,7 +39,7 @@ def utf8(name: str, text: str) -> bytes:
 
     Args:
         name: of the argument, for the error.
-        text: a key that was read as text may have bytes that are no UTF-8, as `surrogateescape` shows them.
+        text: a key that was read as text may have bytes that are not UTF-8, as `surrogateescape` shows them.
     """
     try:
         return text.encode("utf-8", "surrogateescape")
@@ -100,7 +100,7 @@ def split_word(word: object, delimiter: str, *, ascii_only: bool = False) -> tup
     if not raw or len(raw) > MAX_KEY:
         raise CallError(f"key of {len(raw)} bytes: a key has 1 to {MAX_KEY}")
     if _BLANK.search(raw):
-        raise CallError(f"{shown(word)}: a key of the text protocol holds no blank and no control character")
+        raise CallError(f"{shown(word)}: a key of the text protocol must not contain spaces or control characters")
     if ascii_only and not raw.isascii():
         raise CallError(f"{shown(word)}: a key has ASCII characters alone with allow_unicode_keys=False")
     try:

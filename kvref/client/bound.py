@@ -78,7 +78,7 @@ class LimitedSocket:
             return _readable(tls)
         if not tls.pending() and not _readable(tls):
             return False
-        # Records of TLS itself, such as tickets, are no stray bytes: reading decides.
+        # Records of TLS itself, such as tickets, are not stray bytes: reading decides.
         patience = tls.gettimeout()
         tls.settimeout(0)
         try:

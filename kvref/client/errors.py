@@ -86,11 +86,11 @@ class UnsupportedError(MappedError, MemcacheUnknownCommandError):
 
 
 class ServerError(MappedError, MemcacheServerError):
-    """The server replied SERVER_ERROR, or with bytes that are no reply to the request."""
+    """The server replied SERVER_ERROR, or with bytes that are not reply to the request."""
 
 
 class InvalidReplyError(ServerError, MemcacheUnknownError):
-    """The server replied with bytes that are no reply to the request, or with more than the client reads."""
+    """The server replied with bytes that are not reply to the request, or with more than the client reads."""
 
 
 class LinkError(MappedError, MemcacheUnexpectedCloseError, ConnectionError):
@@ -119,5 +119,5 @@ def refusal(line: bytes, verb: str, server: str) -> MappedError | None:
 
 
 def unreadable(line: bytes, verb: str) -> InvalidReplyError:
-    """Return the error for a line that is no reply to the request."""
+    """Return the error for a line that is not a reply to the request."""
     return InvalidReplyError(f"{verb}: {line[:60]!r} is not an answer to it")

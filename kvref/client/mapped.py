@@ -463,7 +463,7 @@ class MappedClient(MappedView[R]):
             returns without a row; see `MappedView`. The other errors, and those of `bind`, `version`, `versions` and
             `raw_command`, are raised.
         options: those above, by name, and of pymemcache's clients, such as `timeout` (60 s here: longer than a server
-            waits for a lock), `connect_timeout` (10 s), `tls_context`, `serde` for values that are no columns.
+            waits for a lock), `connect_timeout` (10 s), `tls_context`, `serde` for values that are not columns.
 
     Raises:
         CallError: an unknown option or one that makes no sense here, or credentials that no server takes.

@@ -263,7 +263,7 @@ def server_addresses(servers: Server | Sequence[Server]) -> list[Address]:
             path.
 
     Raises:
-        CallError: no server, one that is no address, or one that is named twice.
+        CallError: no server, one that is not an address, or one that is named twice.
     """
     given = list(servers) if isinstance(servers, list) else [servers]
     if not given:

@@ -140,7 +140,7 @@ STATS: Final = Shape(lines=True)
 
 
 class GarbledError(Exception):
-    """The bytes are no reply, and the start of the next reply is unknown."""
+    """The bytes are not reply, and the start of the next reply is unknown."""
 
 
 class Replies:

@@ -14,7 +14,7 @@ and says where one is only near MySQL's. A column's character set is that of its
 SQLite's own BINARY. Nothing is read from disk before the first comparison. A comparison with text that is no
 UTF-8 raises UnicodeDecodeError.
 
-Leave here: what a column does with bytes that are no text of its character set (`kvref.engine.values`).
+Leave here: what a column does with bytes that are not text of its character set (`kvref.engine.values`).
 """
 
 from __future__ import annotations

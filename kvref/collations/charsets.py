@@ -50,7 +50,7 @@ class Charset:
         return [data[at : at + unit] for at in range(0, len(data), unit)]
 
     def malformed_at(self, data: bytes) -> int | None:
-        """Return the position of the first byte that is no text, None where all are."""
+        """Return the position of the first byte that is not text, None where all are."""
         try:
             self.decode(data)
         except UnicodeDecodeError as error:
@@ -85,7 +85,7 @@ class _OneByte(Charset):
 
 
 class _Ascii(_OneByte):
-    """Bytes from 0x80 on are no characters, but columns keep them: here as U+0080 to U+00FF."""
+    """Bytes from 0x80 on are not characters, but columns keep them: here as U+0080 to U+00FF."""
 
     def malformed_at(self, data: bytes) -> int | None:
         return None if data.isascii() else next(at for at, byte in enumerate(data) if byte >= 0x80)

@@ -126,7 +126,7 @@ _LOST: Final = {Fault.TOO_LARGE: _TOO_LARGE, Fault.OUT_OF_MEMORY: ("store_no_mem
 
 
 def _count_store(command: c.Store, reply: Reply, _missing_counted: bool) -> tuple[str, ...]:
-    # An append whose joined value is too large is no item that was too large to be stored.
+    # An append whose joined value is too large is not an item that was too large to be stored.
     appends = command.verb in ("append", "prepend")
     fault = reply.fault if isinstance(reply, ServerError) and command.frame is None and not appends else None
     lost = _LOST.get(fault, ()) if fault is not None else ()

@@ -180,7 +180,7 @@ class MetaSet(MetaRequest):
 
     @property
     def noreply(self) -> bool:
-        """Return False: which replies q leaves out is no matter of the parser."""
+        """Return False: which replies q leaves out is not a matter of the parser."""
         return False
 
 

@@ -78,7 +78,7 @@ def time_read(exptime: int, rules: WireRules) -> tuple[int, bytes]:
 
 
 def length_read(word: bytes, rules: WireRules) -> int | None:
-    """Return the length of a data block in bytes, or None if it is no number or out of the profile's range.
+    """Return the length of a data block in bytes, or None if it is not a number or out of the profile's range.
 
     Args:
         word: of the line.

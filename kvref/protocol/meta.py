@@ -209,7 +209,7 @@ _READ: Final[dict[bytes, Callable[[_Flags, bytes, WireRules], bytes]]] = {
 
 
 def decoded_key(word: bytes) -> bytes | None:
-    """Return a key that came in base64; None where it is none. memcached passes over bytes that are no digits."""
+    """Return a key that came in base64; None where it is none. memcached passes over bytes that are not digits."""
     try:
         return binascii.a2b_base64(word, strict_mode=True) or None
     except binascii.Error:

@@ -49,7 +49,7 @@ def table(record: Record) -> str:
     for name, row in record["rows"].items():
         faults = "; ".join(f"{count} {fault}, {_spread(row, fault)}" for fault, count in row["faults"].items())
         commands = (
-            f"{row['acknowledged']:,} carried out, {row['refused']:,} refused, {row['unknown']:,} of unknown outcome"
+            f"{row['acknowledged']:,} applied, {row['refused']:,} refused, {row['unknown']:,} of unknown outcome"
         )
         if row.get("stale"):
             commands += f"; {row['stale']:,} gets missed a write of another connection"

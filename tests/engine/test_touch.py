@@ -58,7 +58,7 @@ def test_columns_that_no_mapping_names_and_a_null_stay_as_they_are(desk: Make) -
         ("gat", "ERROR"),
         ("gat x k", "CLIENT_ERROR invalid exptime argument"),
         (f"gat 0 k {'k' * 251}", "CLIENT_ERROR bad command line format"),
-        ("gat 0 @>a", "CLIENT_ERROR gat takes no range: get it, and touch each key"),
+        ("gat 0 @>a", "CLIENT_ERROR gat does not support ranges; use get, then touch each key"),
         ("gat 0 @@nope.k", "END"),
     ],
 )

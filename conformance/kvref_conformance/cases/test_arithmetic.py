@@ -1,4 +1,4 @@
-"""incr and decr: results, limits of the numbers, what is no number, what stays as it was."""
+"""incr and decr: results, limits of the numbers, what is not a number, what stays as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""incr and decr with their extras: amount, initial value and expiry; what is no number; columns of numbers."""
+"""incr and decr with their extras: amount, initial value and expiry; what is not a number; columns of numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`@@mapping.key`: which table a word reaches, what it answers, what stays bound.
 
 Each connection begins bound to {m1}; {m1b} maps the same table, {m2} another one, {q} a third one (one letter).
-What is no word of a mapping: `test_mapping_words.py`.
+What is not a word of a mapping: `test_mapping_words.py`.
 """
 
 from __future__ import annotations

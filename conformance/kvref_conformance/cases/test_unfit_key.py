@@ -27,7 +27,7 @@ SILENT: Final = {
     "set-noreply": send("set abc 0 0 1 noreply\r\ny\r\n", ""),
     "cas-noreply": send("cas abc 0 0 1 5 noreply\r\ny\r\n", ""),
 }
-# Writes with a key that is no number.
+# Writes with a key that is not a number.
 FAILS: Final = {
     **{verb: send(f"{verb} {TAIL}", FAILED) for verb in VERBS},
     "cas": send("cas abc 0 0 1 5\r\ny\r\n", (FAILED, "NOT_FOUND\r\n")),
@@ -175,7 +175,7 @@ OF_ANOTHER = integer_case(
     *store_range(4, 4),
     count_rows(4),
 )
-# A value that is no number is refused behind the key: each profile counts it as any write that fails.
+# A value that is not a number is refused behind the key: each profile counts it as any write that fails.
 VALUES = (
     integer_case(
         "unfit-value-discards",

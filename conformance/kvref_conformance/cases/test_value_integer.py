@@ -1,4 +1,4 @@
-"""Integer value columns: decimal text, its limits, and what is no number.
+"""Integer value columns: decimal text, its limits, and what is not a number.
 
 Counting on them: `test_arithmetic_columns.py`. 5.6 ends with several of these types (columns:type-110, type-114).
 """

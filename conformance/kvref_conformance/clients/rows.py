@@ -12,7 +12,7 @@ OWN: Final = {
     "kvref": Client("kvref", "kvref MappedClient", "python", "use_kvref.py", "text"),
     "kvref-async": Client("kvref-async", "kvref AsyncMappedClient", "python", "use_kvref_async.py", "text"),
 }
-_ADAPTERS: Final = {"tools": "calls.py"}  # of kits whose script of features is no adapter
+_ADAPTERS: Final = {"tools": "calls.py"}  # of kits whose script of features is not an adapter
 
 
 def judged_clients() -> dict[str, Client]:

@@ -118,7 +118,7 @@ class _Joint:
         return self._cas(one, other) if known or abs(other - one) >= APART else RACE
 
     def _time(self, one: int, other: int) -> int | None:
-        """Return how far a number lies ahead of its step, in seconds; None for a number that is no time.
+        """Return how far a number lies ahead of its step, in seconds; None for a number that is not a time.
 
         A time lies near now, or as far ahead as a number the conversation says, less 2**32 where 32 bits overflowed.
         """

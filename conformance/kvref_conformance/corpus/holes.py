@@ -39,7 +39,7 @@ _HEX: Final = {
 }
 # A range answers keys as they are stored: a CHAR one with its blanks, an integer one as bytes.
 _VALUE: Final = r"VALUE .*? \d+ (?P<length>\d+)(?: (?P<cas>\d+))?\r\n"
-# Meta commands answer it as a flag, me as one of its words; what a reply repeats of the request (O, k) is no number.
+# Meta commands answer it as a flag, me as one of its words; what a reply repeats of the request (O, k) is not a number.
 _META: Final = (
     r"(?:\A|(?<=\n))(?:HD|VA (?P<size>\d+)|ME [^ ]+)(?: [^ \r\n]+)*?(?: c(?:as=)?(?P<flag>\d+)(?: [^ \r\n]+)*)?\r\n"
 )
@@ -179,7 +179,7 @@ def _binary_spans(answer: str) -> Iterator[tuple[int, int]]:
 
 
 def replies(answer: str) -> Iterator[Frame]:
-    """Cut a hexadecimal answer into frames; what is no frame of a reply any more is left out."""
+    """Cut a hexadecimal answer into frames; what is not a frame of a reply any more is left out."""
     digits = answer.partition("<")[0]
     return takewhile(lambda frame: frame.magic == REPLY, frames(bytes.fromhex(digits)))
 

@@ -42,7 +42,7 @@ CLASSES: Final[Mapping[str, str]] = {
 }
 
 
-# `class` is no name of Python.
+# `class` is not a name of Python.
 _Entry = TypedDict(
     "_Entry",
     {

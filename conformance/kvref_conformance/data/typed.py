@@ -36,7 +36,7 @@ def mismatch(value: object, hint: Any, where: str = "") -> str:
 
 
 def faults_of(made: dict[str, Any], hints: Mapping[str, Any], where: str) -> str:
-    """Return where a table does not fit the types of its fields; fields that it has not are no fault here.
+    """Return where a table does not fit the types of its fields; fields that it has not are not fault here.
 
     Args:
         made: the table.

@@ -239,7 +239,7 @@ class Commands:
         return [words, self._written(self._command(bound, s.BINARY, READS))] if isinstance(step, s.Get) else [words]
 
     def _odd_frames(self, bound: Container) -> list[str]:
-        """Draw frames that are no commands of keys."""
+        """Draw frames that are not commands of keys."""
         draw = self._draw
         kind = weighted(draw, {"listed": 6.0, "opcode": 3, "vbucket": 0.6, "counted": 0.4})
         if kind == "listed":

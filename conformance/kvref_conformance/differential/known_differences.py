@@ -33,7 +33,7 @@ class Known:
         id: under which it is counted.
         sent: what the step sent must contain this; frames in words are lines.
         pair: a whole line of one side, LF, the same line of the other side; a frame in words is a line.
-        reason: why it is no finding.
+        reason: why it is not a finding.
     """
 
     id: str

@@ -1,7 +1,7 @@
 """The tables behind the mappings: aaa, the default one, and bbb and bbc, which are the same table.
 
-Their value column is VARBINARY. Clients pickle, serialize and compress values, and the plugin cuts what is no text in a
-text column.
+Their value column is VARBINARY. Clients pickle, serialize and compress values, and the plugin cuts what is not text in
+a text column.
 """
 
 from __future__ import annotations

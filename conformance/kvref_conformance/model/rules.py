@@ -85,7 +85,7 @@ class Rules:
         self.row_keeps_flags = profile["append.flags_and_expiry"] == "row"
         # `incr` of a missing key answers any number.
         self.makes_up_numbers = profile["arith.missing_key"] == "garbage"
-        # `incr` and `decr` refuse a text that is no number.
+        # `incr` and `decr` refuse a text that is not a number.
         self.strict_numbers = profile["arith.text"] == "error"
         # A shorter number is filled up with blanks.
         self.decr_pads = profile.flag("arith.decr_pads")

@@ -85,7 +85,7 @@ class Schema:
             except RefusedError as refused:
                 if refused.outcome != Outcome.NOT_STORED:
                     raise
-                break  # the plugin stops at a part that is no number (col-050)
+                break  # the plugin stops at a part that is not a number (col-050)
         return (*cells, *[None] * (len(self.values) - len(cells)))
 
     def _cut(self, value: str) -> list[str | None]:

@@ -134,7 +134,7 @@ class Touch(Command):
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Command):
-    """Send what is no command."""
+    """Send what is not a command."""
 
 
 @dataclass(frozen=True, slots=True)

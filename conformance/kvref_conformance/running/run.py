@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from kvref_conformance.reports.progress import Watch
     from kvref_conformance.sql.settings import Restart
 
-# The MySQL whose defaults count where the endpoint is no MySQL.
+# The MySQL whose defaults count where the endpoint is not a MySQL.
 NEWEST = "8.0.33"
 AUTO = "auto"
 # Items of the suite deleted in one packet, and seconds after which the rest stays.

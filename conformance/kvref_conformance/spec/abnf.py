@@ -35,7 +35,7 @@ class Abnf:
         text: the rules; a rule begins in the first column, its continuation lines do not.
 
     Raises:
-        SuiteError: the text is no ABNF, a rule is defined twice without `=/`, is missing, or contains itself.
+        SuiteError: the text is not ABNF, a rule is defined twice without `=/`, is missing, or contains itself.
     """
 
     def __init__(self, text: str) -> None:

@@ -50,7 +50,7 @@ def read(path: Path) -> dict[str, Any]:
         path: of the file.
 
     Raises:
-        SuiteError: the file cannot be read or is no edition of this format.
+        SuiteError: the file cannot be read or is not an edition of this format.
     """
     try:
         made = json.loads(path.read_text(encoding="utf-8"))

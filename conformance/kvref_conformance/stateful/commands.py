@@ -116,7 +116,7 @@ class CommandMachine(CommandRules):
 
     @swarm_rule(on=st.sampled_from(CONNECTIONS), really=SELDOM)
     def unknown(self, on: str, *, really: bool) -> None:
-        """Send what is no command."""
+        """Send what is not a command."""
         if really:
             self.do(s.Unknown(on, protocol=self.protocols[on]))
 

@@ -279,7 +279,7 @@ class ModelledConversation:
         self._observe(expected, "(close)")
 
     def _observe(self, expected: list[Expected], sent: str = "") -> None:
-        """Look at what is expected; `sent` is no request."""
+        """Look at what is expected; `sent` is not a request."""
         for each in expected:
             if isinstance(each, Answer):
                 awaiting = AwaitReply(self._named(each), each.on, self._patience)
@@ -296,7 +296,7 @@ class ModelledConversation:
             sent = ""
 
     def _look(self, expected: Expected) -> str:
-        """Look at what is no answer; return what is wrong."""
+        """Look at what is not an answer; return what is wrong."""
         match expected:
             case Served():
                 return "SQL goes on waiting" if self._over_sql().is_waiting(self._patience) else ""
@@ -310,7 +310,7 @@ class ModelledConversation:
         return ""
 
     def _as_step(self, expected: Expected) -> Step | None:
-        """Return the step by which a case looks at what is no answer."""
+        """Return the step by which a case looks at what is not an answer."""
         match expected:
             case Served():
                 return AwaitSql(WAITER, patience=self._patience)

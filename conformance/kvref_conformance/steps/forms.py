@@ -183,7 +183,7 @@ def read(made: object, forms: Mapping[str, type[Step]] = FORMS) -> Step:
 
     Raises:
         ValueError: it is none, a field is missing, unknown or of another type, or it exceeds the limits of a case.
-        TypeError: it is no JSON object, or cannot be repeated.
+        TypeError: it is not JSON object, or cannot be repeated.
     """
     if not isinstance(made, dict) or len(made) != 1 or not made.keys() <= forms.keys():
         raise ValueError(f"{repr(made)[:MAX_SHOWN]} is not a step: a step is one of {', '.join(forms)}")

@@ -38,7 +38,7 @@ _STAT: Final = OPCODES["stat"]
 
 
 class NotRecordableError(ValueError):
-    """The connection has bytes that are no command or no reply, or that exceed a limit."""
+    """The connection has bytes that are not command or no reply, or that exceed a limit."""
 
 
 @dataclass(eq=False, slots=True)

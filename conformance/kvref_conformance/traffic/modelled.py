@@ -65,7 +65,7 @@ class ModelServer:
 
         class Handler(socketserver.BaseRequestHandler):
             def handle(self) -> None:
-                # A client that resets its connection is no matter of the model.
+                # A client that resets its connection is not a matter of the model.
                 with suppress(ConnectionError):
                     replies._serve(self.request)
 

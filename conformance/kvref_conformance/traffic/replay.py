@@ -115,7 +115,7 @@ def read(path: Path) -> Iterator[Conversation]:
         path: of the file.
 
     Raises:
-        SuiteError: it cannot be read, has no whole part at some line, or has a conversation that is no traffic.
+        SuiteError: it cannot be read, has no whole part at some line, or has a conversation that is not traffic.
     """
     try:
         with path.open("rb") as file:

@@ -88,7 +88,7 @@ def checks(schema: Schema, key: str, table: Table) -> Iterator[str]:
             yield sql
 
 
-# Types that SQLite's grammar takes only quoted, since their arguments are no numbers.
+# Types that SQLite's grammar takes only quoted, since their arguments are not numbers.
 _LISTS: Final = frozenset({"ENUM", "SET"})
 
 

@@ -32,7 +32,7 @@ def register(connection: sqlite3.Connection, numbers: dict[str, int]) -> None:
         ("lpad", 3, _lpad),
         ("md5", 1, lambda text: None if text is None else hashlib.md5(_encoded(text, "utf8mb4")).hexdigest()),  # noqa: S324
         ("mysql_hex", 1, _hex),
-        ("member", 1, lambda cell: "" if isinstance(cell, int | bytes) else cell),  # a number that is no member
+        ("member", 1, lambda cell: "" if isinstance(cell, int | bytes) else cell),  # a number that is not a member
         ("members", 2, _members),
         ("now", -1, _now),
         ("octet_length", 1, lambda cell: None if cell is None else len(_encoded(cell, "utf8mb4"))),

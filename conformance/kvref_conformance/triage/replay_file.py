@@ -32,7 +32,7 @@ PLAIN_CASE: Final = ("id", "bind", "flushes", "engine")
 
 
 class _Plain(TypedDict):
-    """Fields of the file that are no steps."""
+    """Fields of the file that are not steps."""
 
     id: str
     bind: str

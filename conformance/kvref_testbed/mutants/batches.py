@@ -62,7 +62,7 @@ def counts_each_key_of_a_get() -> None:
 
 @breaks("KV-RBATCH-027")
 def counts_ended_gets_alone() -> None:
-    """A get of a range that names its mapping, or whose last word has no key, is no read, as in 8.0."""
+    """A get of a range that names its mapping, or whose last word has no key, is not a read, as in 8.0."""
     put_fact("batch.multiget_counts", "ended")
 
 

@@ -259,7 +259,7 @@ def goes_on_behind_quit() -> None:
 
 @breaks("KV-CONN-031")
 def takes_bad_levels_for_unknown_commands() -> None:
-    """`verbosity` with a level that is no number answers ERROR."""
+    """`verbosity` with a level that is not a number answers ERROR."""
     put_fact("text.bad_verbosity", "error")
 
 
@@ -512,7 +512,7 @@ def removes_expired_rows_that_it_finds() -> None:
 
 @breaks("KV-RANGE-035")
 def reads_malformed_bounds_as_0() -> None:
-    """A bound of a range that is no number is 0 for an integer key column."""
+    """A bound of a range that is not a number is 0 for an integer key column."""
     cell = ranges.bound_cell
 
     def lenient(session: Session, mapping: Mapping, bound: Any) -> Any:

@@ -55,7 +55,7 @@ def answers_misses_to_q() -> None:
 
 @breaks("KV-MG-022")
 def marks_no_gets() -> None:
-    """Gets are no reads for h, only touches are."""
+    """Gets are not reads for h, only touches are."""
     for name in ("fetched", "fetched_all"):
         put(accesses.AccessLog, name, property(lambda self: lambda keys: None, lambda self, note: None))
 

@@ -78,7 +78,7 @@ def hides_why_the_table_refused() -> None:
 
 @breaks("KV-TYPE-037")
 def cuts_text_of_another_character_set() -> None:
-    """A value is cut where it is no text in its column's character set."""
+    """A value is cut where it is not text in its column's character set."""
     put_fact("store.malformed_text", "cut")
 
 

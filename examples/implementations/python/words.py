@@ -10,7 +10,7 @@ KEY_MAX = 250
 
 
 def number(word: bytes) -> int | None:
-    """Read a number of the grammar; None is no number."""
+    """Read a number of the grammar; None is not a number."""
     match = NUMBER.fullmatch(word)
     if match is not None:
         return int(match[1]) if len(match[1]) < 400 else U64 * U64

@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
         if self._transport.get_extra_info("ssl_object") is None:
             self.end(LinkError(f"{self._name}: bytes or the end of the connection without a request"))
             return
-        # Records of TLS itself, such as tickets, are no stray bytes. The loop decrypts in its next iteration.
+        # Records of TLS itself, such as tickets, are not stray bytes. The loop decrypts in its next iteration.
         for _ in range(2):
             await asyncio.sleep(0)
 
@@ -236,7 +236,7 @@ class Line:
             async with asyncio.timeout(self._timeout):
                 connection = await self._ready()
         except TimeoutError as error:
-            raise LinkError(f"{self._name}: takes no bytes for {self._timeout} s") from error
+            raise LinkError(f"{self._name}: accepted no data for {self._timeout} s") from error
         connection.ask(data, wanted=False)
 
     async def version(self) -> str:

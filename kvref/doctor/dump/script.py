@@ -185,7 +185,7 @@ class Script:
         return Statement(pending.text(), self._lines.at(pending.begin), database, pending.ended)
 
     def _between(self) -> tuple[Statement | None, bool]:
-        """Read what is no part of a statement; return what a client's command means, and whether anything was read."""
+        """Read what is not part of a statement; return what a client's command means, and whether anything was read."""
         text, begin = self._text, self._position
         space = _SPACE.match(text, begin)
         assert space is not None, "no blank is a match"

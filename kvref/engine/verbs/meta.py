@@ -348,7 +348,7 @@ def _find(
         locks: it is written next; otherwise this is a read of the batch.
     """
     if session.rules.ranges and parse(key) is not None:
-        raise RefusedError(r.ClientError("a meta command takes no range: get it"))
+        raise RefusedError(r.ClientError("meta commands do not support ranges; use get"))
     at = (mapping.identity, key)
     if policy is Policy.CACHE or (policy is Policy.BOTH and not locks and not session.pending.holds(at)):
         entry = session.shared.cache.find(at, now)

@@ -242,7 +242,7 @@ def _got(session: Session, word: bytes, exptime: int, now: int) -> Generator[Ope
         if not key:
             return switch_item(session, word, mapping)
         if session.rules.ranges and parse(key) is not None:
-            raise RefusedError(r.ClientError("gat takes no range: get it, and touch each key"))
+            raise RefusedError(r.ClientError("gat does not support ranges; use get, then touch each key"))
         row = yield from touched(session, mapping, key, exptime, now)
         reason = yield from session.batch.wrote(failed=row is None)
         if reason is not None:

@@ -1,6 +1,6 @@
 """What every Python client is asked: the calls of each feature, and what came back as JSON lines.
 
-What should come is no matter of a script: `../../features.toml` has it.
+What should come is not a matter of a script: `../../features.toml` has it.
 """
 
 from __future__ import annotations
