@@ -197,7 +197,7 @@ def parse(texts: Mapping[str, str]) -> tuple[Chapter, ...]:
     Raises:
         SuiteError: a chapter without title or introduction, an id that is in two files or is malformed, a field
             that is missing, unknown or empty, an unknown level or profile, evidence that names no recording, a QUIRK
-            that contradicts nothing. (The same id twice in one file is no TOML.)
+            that contradicts nothing. (The same id twice in one file is not TOML.)
     """
     home: dict[str, str] = {}
     read = []
