@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from pathlib import Path
@@ -48,17 +49,24 @@ autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 88
 napoleon_numpy_docstring = False
 
+# The workflow `release` sets KVREF_DOCS_RELEASE; all other builds describe the main branch.
+ANNOUNCEMENT = (
+    ""
+    if "KVREF_DOCS_RELEASE" in os.environ
+    else f"These pages describe the main branch. <a href='{PROJECT['urls']['Documentation']}versions.html'>Versions</a>"
+)
 html_theme = "furo"
 html_title = f"kvref {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(DOCS / "_static" / "scorer.js")
 EXTRA = DOCS.parent / "build" / "docs" / "extra"
 html_extra_path = [str(EXTRA)]
 html_theme_options = {
     "source_repository": SOURCE,
     "source_branch": "main",
     "source_directory": "docs/",
+    "announcement": ANNOUNCEMENT,
 }
 html_show_sourcelink = False
 html_copy_source = False

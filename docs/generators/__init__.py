@@ -31,6 +31,7 @@ MODULES: Final = (
     "scale",
     "matrix",
     "notebooks",
+    "versions",
 )
 # Folders that hold nothing but generated pages.
 FOLDERS: Final = (

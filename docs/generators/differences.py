@@ -59,7 +59,8 @@ def _pair(old: str, new: str, chapters: Sequence[Section]) -> Mapping[str, str]:
         if count := sum(map(len, found.values())):
             made[f"{folder}/{chapter.name}.md"] = page(
                 f"{prose(chapter.title)}: {old} and {new}",
-                f"{count} of {len(chapter.entries)} requirements differ. The ID of a requirement leads to its recorded exchanges.",
+                f"{count} of {len(chapter.entries)} requirements differ. "
+                "The ID of a requirement leads to its recorded exchanges.",
                 *(part for title, items in found.items() if items for part in (f"## {title}", bullets(items))),
             )
             listed.append(f"[{prose(chapter.title)}]({chapter.name}.md): {count} requirements")

@@ -79,7 +79,7 @@ def shortened(text: str, most: int = 160) -> str:
 
 def indexed(*names: str) -> str:
     """Return a block that lets the search find these names here before any other page."""
-    return "```{index}\n" + "\n".join(f"single: ! {name}" for name in names) + "\n```\n"
+    return f"```{{index}} {', '.join(f'! {name}' for name in names)}\n```\n"
 
 
 def folded(summary: str, html: str) -> str:

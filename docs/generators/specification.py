@@ -110,7 +110,10 @@ def _by_id(chapters: tuple[Section, ...]) -> str:
     parts = []
     for prefix, found in sorted(groups.items()):
         parts.append(f"## {prefix}")
-        parts += [f"[{prose(_title(chapters, name))}]({name}.md): {' '.join(sorted(found[name], key=_number))}" for name in found]
+        parts += [
+            f"[{prose(_title(chapters, name))}]({name}.md): {' '.join(sorted(found[name], key=_number))}"
+            for name in found
+        ]
     return page(
         "All requirements by ID",
         "A requirement keeps its ID; the number of a removed requirement is not used again. A number leads to its "

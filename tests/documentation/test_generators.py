@@ -53,7 +53,7 @@ def test_every_requirement_has_an_anchor_and_its_text_on_the_page_of_its_chapter
         number = each.id.rpartition("-")[2]
         linked = f'<a href="{each.chapter}.html#{each.id}" title="{escape(each.title)}">{number}</a>'
         assert linked in made["reference/specification/by-id.md"]
-        assert f"single: ! {each.id}\n" in page
+        assert f"```{{index}} ! {each.id}\n```\n" in page
 
 
 def test_every_contradiction_is_in_the_register() -> None:
@@ -72,6 +72,9 @@ def test_every_setting_metric_and_fact_is_in_its_table() -> None:
     metrics_table, memcached_table = pages("metrics").values()
     (facts_page,) = pages("facts").values()
     assert all(f"| `{name}` |" in settings_table for name in SETTINGS)
+    assert all(re.search(rf"! {name}[,\n]", settings_table) for name in SETTINGS), (
+        "the search finds a setting there first"
+    )
     assert all(f"| `{name}` |" in metrics_table for name in ROWS)
     assert all(f"| `{row.name}` |" in memcached_table for row in MEMCACHED_ROWS.values())
     assert all(f"| `{name}` |" in facts_page for name in vocabulary())
@@ -202,6 +205,16 @@ def test_the_matrix_has_every_endpoint_and_verdict() -> None:
     assert "* *holds*: every answer was allowed" in page
     assert page.count("<th scope='col'><span>") == 12
     assert re.search(r"<td style='--share: 1.000' title='(\d+) of \1 on kvref-mysql-8.0'>100 %</td>", page)
+
+
+def test_every_release_of_the_changelog_is_a_version_of_the_documentation() -> None:
+    (listed,) = pages("versions").values()
+    assert "| main |  | [pages](https://kvref.github.io/kvref/) |" in listed
+    assert (
+        "| 0.2.0 | 2026-11-23 | [files in the repository](https://github.com/kvref/kvref/tree/v0.2.0/docs) |" in listed
+    )
+    found = re.findall(r"^## \[(\d\S+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [row.split("|")[1].strip() for row in listed.splitlines()[3:]] == found
 
 
 def test_a_computed_table_has_the_style_of_the_site_and_no_row_numbers() -> None:

@@ -6,11 +6,16 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.parse import quote
 
 import pytest
 from documentation.blocks import DOCS, ROOT
-from helpers.browser import browser_or_skip, opened
+from helpers.browser import browser_or_skip, document, opened
 
 import check_links
 
@@ -79,6 +84,14 @@ PHONE = """<title></title><iframe src="measured.html" width="390" height="800" f
         "explanation/speed",
         "explanation/notebooks/01_throughput",
         "how-to/migrate-from-the-plugin",
+        "reference/after-the-plugin",
+        "reference/differences/mysql-8.0-and-kvref/facts",
+        "reference/differences/mysql-8.0-and-kvref/meta_set",
+        "reference/generated/matrix",
+        "reference/specification/by-id",
+        "reference/specification/index",
+        "reference/api/client",
+        "problems",
     ],
 )
 def test_a_page_is_not_wider_than_a_phone(site: Path, tmp_path: Path, page: str) -> None:
@@ -89,6 +102,59 @@ def test_a_page_is_not_wider_than_a_phone(site: Path, tmp_path: Path, page: str)
     (folder / "phone.html").write_text(PHONE)
     shown = opened(browser_or_skip(), folder / "phone.html", tmp_path)
     assert re.findall(r"<title>(.*?)</title>", shown)[0] == "390: "
+
+
+# What a reader types, and the page that has to be the first result.
+FOUND = {
+    "TLS": "how-to/restrict-access",
+    "password": "how-to/restrict-access",
+    "timeout": "reference/limits",
+    "backup": "how-to/back-up",
+    "restore": "how-to/back-up",
+    "ttl": "reference/protocol",
+    "expiry": "reference/protocol",
+    "maxconns": "reference/settings",
+    "row_cache_bytes": "reference/settings",
+    "KV-MAP-001": "reference/specification/mapping",
+    "kv-binget-004": "reference/specification/binary_get",
+    "privileges": "reference/data-sources",
+    "SERVER_ERROR": "reference/errors",
+    "systemd": "how-to/production",
+    "Docker": "how-to/containers",
+    "Django": "how-to/django",
+    "MappedClient": "reference/api/client",
+}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_words: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def search(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], list[str]]]:
+    """Return a function that searches the site in a browser and returns the pages of the results."""
+    browser, folder = browser_or_skip(), tmp_path_factory.mktemp("search")
+
+    def results(query: str) -> list[str]:
+        url = f"http://127.0.0.1:{server.server_port}/search.html?q={quote(query)}"
+        shown = document(browser, url, folder)
+        listed = shown.partition('<ul class="search"')[2].partition("</ul>")[0]
+        return [link.partition(".html")[0] for link in re.findall(r'<li[^>]*><a href="([^"]*)"', listed)]
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield results
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("query", FOUND)
+def test_the_search_finds_the_right_page_first(search: Callable[[str], list[str]], query: str) -> None:
+    assert search(query)[:1] == [FOUND[query]]
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,16 @@ def opened(browser: str, page: Path, folder: Path, fragment: str = "") -> str:
 
     Fails where a script of the page complains on the console.
     """
+    return document(browser, page.as_uri() + fragment, folder)
+
+
+def document(browser: str, url: str, folder: Path) -> str:
+    """Return the document at a URL; the browser keeps its own files in the folder.
+
+    Fails where a script of the page complains on the console.
+    """
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'browser'}"]
-    command += ["--enable-logging=stderr", "--dump-dom", page.as_uri() + fragment]
+    command += ["--enable-logging=stderr", "--dump-dom", url]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     complaints = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
     assert not complaints
