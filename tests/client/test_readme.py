@@ -1,4 +1,4 @@
-"""Python examples of the guide to the clients and of the README, run as they are against a server of their own."""
+"""Python examples of the README and of the pages about the clients, run as they are against a server of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ ROOT = Path(__file__).parents[2]
 WRITTEN = "127.0.0.1:11211"
 
 
-@pytest.mark.parametrize(("page", "statements"), [("docs/how-to/use-from-python.md", 2), ("README.md", 0)])
+@pytest.mark.parametrize(
+    ("page", "statements"),
+    [
+        ("docs/how-to/use-from-python.md", 2),
+        ("README.md", 0),
+        ("docs/reference/api/client.md", 0),
+        ("docs/reference/api/client-asyncio.md", 0),
+        ("docs/reference/api/client-views.md", 0),
+    ],
+)
 def test_the_examples(tmp_path: Path, page: str, statements: int) -> None:
     written = (ROOT / page).read_text()
     store = tmp_path / "shop.sqlite"
