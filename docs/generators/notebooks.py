@@ -100,7 +100,8 @@ def _page(name: str, notebook: NotebookNode) -> tuple[str, dict[str, bytes]]:
         if cell.cell_type == "markdown":
             parts.append(cell.source)
             continue
-        parts.append(f"```python\n{cell.source}\n```")
+        # A reader of results opens the code where it is needed.
+        parts.append(f"<details><summary>Code</summary>\n\n```python\n{cell.source}\n```\n\n</details>")
         for output in cell.get("outputs", ()):
             parts += _output(name, output, charts)
     first = re.sub(r"^# \d+ ", "# ", parts[0])

@@ -263,18 +263,22 @@ class BoundPool(PooledClient):  # type: ignore[misc]
         )
 
     def gat(self, key: Key, expire: int, default: Any) -> Any:
-        """See `BoundClient.gat`."""
+        """Return the value of a key and set when its row expires; the default without a row."""
         with self.client_pool.get_and_release(destroy_on_fail=True) as client:
             return client.gat(key, expire, default)
 
     def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
-        """See `BoundClient.gats`."""
+        """Return value and cas number of a key and set when its row expires; (None, None) without a row."""
         with self.client_pool.get_and_release(destroy_on_fail=True) as client:
             found: tuple[Any, Any] = client.gats(key, expire)
             return found
 
     def get_range(self, word: bytes) -> dict[bytes, Any]:
-        """See `BoundClient.get_range`."""
+        """Return the rows of a range under their own keys.
+
+        Raises:
+            UnsupportedError: the server has no ranges.
+        """
         with self.client_pool.get_and_release(destroy_on_fail=True) as client:
             rows: dict[bytes, Any] = client.get_range(word)
             return rows

@@ -25,7 +25,7 @@ MAX_ATTEMPTS: Final = 32  # of `update`, to write a row before another client ch
 
 @dataclass(frozen=True)  # with slots, Columns[Row](...) is a TypeError in Python 3.11
 class Columns(Generic[R]):
-    """How the value columns of a mapping are joined, and what they are called.
+    """Names, types and separator of the value columns of a mapping.
 
     One named column is the whole value, which the servers do not split either.
 

@@ -156,7 +156,7 @@ class MappedView(View[R]):
         """Return the rows whose keys lie between the bounds, in the order of the key column.
 
         Of several servers, one after the other. The keys are of the type of the bounds: text, bytes or whole numbers.
-        8.0.33 answers storage bytes for an integer key, only one row for an integer key with one bound, and ends at an
+        8.0.33 returns storage bytes for an integer key, only one row for an integer key with one bound, and ends at an
         expired row; kvref gives all rows.
 
         Args:

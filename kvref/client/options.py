@@ -23,7 +23,7 @@ from kvref.errors import suggestion
 
 
 class Serde(Protocol):
-    """How values become bytes, as of pymemcache."""
+    """A serializer of values, in the form of pymemcache."""
 
     def serialize(self, key: Any, value: Any, /) -> tuple[Any, int]:
         """Return what is stored, bytes or a text, and flags."""
@@ -211,7 +211,7 @@ Made = TypeVar("Made")
 
 
 class Connections(Generic[Made]):
-    """What a client has made for each server and mapping, when it was first used; any thread may use it.
+    """The connections of a client, one for each server and mapping, made at their first use; any thread may use it.
 
     A key never moves to another server. Behind this protocol are tables: where a server is down, a row would be written
     where no client looks for it.

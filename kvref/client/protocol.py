@@ -121,7 +121,7 @@ class Answer:
 
 
 class Shape(NamedTuple):
-    """What an answer consists of.
+    """The parts of an expected reply.
 
     Args:
         rows: rows of a get may stand in front of its last line.

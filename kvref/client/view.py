@@ -17,7 +17,7 @@ _log = logging.getLogger("kvref.client")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the views of one client have in common.
+    """The settings that all views of a client share.
 
     Args:
         servers: for `repr`.

@@ -31,17 +31,17 @@ LOCK_WAIT: Final = 10.0  # seconds
 
 
 class Source(ABC):
-    """The tables that are looked at."""
+    """A database or dump whose tables are examined."""
 
     name: str
-    """For people: the DSN without its password, or the file."""
+    """Shown in reports: the DSN without its password, or the file."""
     notes: list[str]
-    """What could not be looked at, or was left out."""
+    """Parts that could not be examined, or were left out."""
     log_refusal: str = ""
     """Why `row_cache_binlog=1` cannot follow the server's binary log, and what to change; "" if it can, or is not for
     this store."""
     version: str = ""
-    """Of the MySQL server, as in `8.0.33`; "" where it is none or not known."""
+    """Version of the MySQL server, as in `8.0.33`; "" for other servers, or if it is not known."""
     of_mysql: bool = False
     """Whether the tables are of MySQL, so that the plugin may serve them, or may have."""
 
@@ -68,7 +68,7 @@ class Source(ABC):
 
 @contextmanager
 def open_source(dsn: str) -> Iterator[Source]:
-    """Open a store to look at it.
+    """Open a store for examination.
 
     Args:
         dsn: sqlite:///PATH or mysql://USER@HOST/.

@@ -74,11 +74,11 @@ class DumpSource(Source):
         self.notes += [f"table {'.'.join(key)} cannot be read from the dump: {doubt}" for key, doubt in doubts.items()]
 
     def catalog(self, profile: Profile) -> DumpCatalog:
-        """See `Source`."""
+        """Return the tables of the dump as a profile reads them."""
         return DumpCatalog(self._changes, profile)
 
     def details(self, schema: str, name: str) -> TableDetails:
-        """See `Source`."""
+        """Return what else the dump says of a table that the catalog has."""
         key = (schema, name)
         table = self._changes.tables.get(key)
         if table is None:
@@ -100,7 +100,7 @@ class DumpSource(Source):
         )
 
     def unseen(self, schema: str, name: str) -> str:
-        """See `Source`."""
+        """Return why the server may have a table that the dump lacks; "" when it is missing."""
         key = (schema, name)
         if reason := self._changes.doubts.get(key):
             return f"table {schema}.{name} cannot be read from the dump: {reason}: {_SERVER}"
@@ -131,7 +131,7 @@ class DumpCatalog:
         return [Container(name, *others) for name, *others in rows if name is not None]
 
     def options(self) -> dict[str, bytes | None]:
-        """See `Catalog`."""
+        """Return the rows of `config_options`; raises ConfigError where the table is missing."""
         table = self._there("config_options")
         if table is None:
             raise ConfigError(_missing("config_options"))
@@ -141,7 +141,7 @@ class DumpCatalog:
         return {name: None if value is None else charset.encode(value) for name, value in rows if name is not None}
 
     def policies(self) -> list[PolicyCell] | None:
-        """See `Catalog`."""
+        """Return the cells of the first row of `cache_policies`, None without the table or a row."""
         table = self._there("cache_policies")
         rows = self._changes.rows.get((CONFIGURATION, "cache_policies"))
         if table is None or not rows:
@@ -155,7 +155,7 @@ class DumpCatalog:
         return cells
 
     def naming(self) -> Naming:
-        """See `Catalog`."""
+        """Return how names of containers are read and compared; raises ConfigError if the table is not usable."""
         table = self._there("containers")
         if table is None:
             raise ConfigError(_missing("containers"))
