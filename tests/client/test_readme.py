@@ -24,6 +24,7 @@ WRITTEN = "127.0.0.1:11211"
         ("docs/reference/api/client.md", 0),
         ("docs/reference/api/client-asyncio.md", 0),
         ("docs/reference/api/client-views.md", 0),
+        ("docs/reference/api/client-asyncio-views.md", 0),
     ],
 )
 def test_the_examples(tmp_path: Path, page: str, statements: int) -> None:

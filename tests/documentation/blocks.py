@@ -24,6 +24,7 @@ RUN: Final = {
     "docs/how-to/migrate-to-a-newer-mysql.md": "tests/doctor/test_migration.py",
     "docs/reference/api/client.md": "tests/client/test_readme.py",
     "docs/reference/api/client-asyncio.md": "tests/client/test_readme.py",
+    "docs/reference/api/client-asyncio-views.md": "tests/client/test_readme.py",
     "docs/reference/api/client-views.md": "tests/client/test_readme.py",
     "docs/how-to/back-up.md": "tests/doctor/test_backup.py",
     "docs/how-to/migrate-a-hosted-database.md": "tests/doctor/test_hosted.py",
