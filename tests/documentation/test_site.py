@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -127,6 +128,13 @@ FOUND = {
 
 
 class Quiet(SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/favicon.ico":  # the site has none, and the browser would complain on its console
+            self.send_response(HTTPStatus.NO_CONTENT)
+            self.end_headers()
+        else:
+            super().do_GET()
+
     def log_message(self, *_words: object) -> None:
         pass
 
@@ -139,8 +147,7 @@ def search(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cal
     def results(query: str) -> list[str]:
         url = f"http://127.0.0.1:{server.server_port}/search.html?q={quote(query)}"
         shown = document(browser, url, folder)
-        listed = shown.partition('<ul class="search"')[2].partition("</ul>")[0]
-        return [link.partition(".html")[0] for link in re.findall(r'<li[^>]*><a href="([^"]*)"', listed)]
+        return re.findall(r'<li class="kind-\w+"><a href="([^"]*?)\.html', shown)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
         Thread(target=server.serve_forever, daemon=True).start()

@@ -37,5 +37,5 @@ def document(browser: str, url: str, folder: Path) -> str:
     command += ["--enable-logging=stderr", "--dump-dom", url]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     complaints = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
-    assert not complaints
+    assert not complaints, complaints
     return done.stdout
