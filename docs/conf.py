@@ -53,7 +53,7 @@ napoleon_numpy_docstring = False
 ANNOUNCEMENT = (
     ""
     if "KVREF_DOCS_RELEASE" in os.environ
-    else f"These pages describe the main branch. <a href='{PROJECT['urls']['Documentation']}versions.html'>Versions</a>"
+    else f"Main branch: <a href='{PROJECT['urls']['Documentation']}versions.html'>all versions</a>"
 )
 html_theme = "furo"
 html_title = f"kvref {version}"

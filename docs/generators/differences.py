@@ -69,7 +69,7 @@ def _pair(old: str, new: str, chapters: Sequence[Section]) -> Mapping[str, str]:
     made[f"{folder}/facts.md"] = page(
         f"Facts: {old} and {new}",
         f"{sum(map(len, facts.values()))} facts differ.",
-        *(part for group, items in facts.items() for part in (f"## {group}", *items)),
+        *(part for group, items in facts.items() for part in (f"## {group}", bullets(items))),
     )
     names = "\n".join(path.rpartition("/")[2].removesuffix(".md") for path in made)
     made[f"{folder}/index.md"] = page(
@@ -99,13 +99,14 @@ def _harm(old: str, new: str) -> Mapping[str, list[str]]:
 
 
 def _facts(old: str, new: str) -> Mapping[str, list[str]]:
-    """Return the facts that differ as definitions, by the first part of their names."""
+    """Return the facts that differ, by the first part of their names."""
     first, second = profiles.load(old), profiles.load(new)
     found: dict[str, list[str]] = {}
     for key, row in vocabulary().items():
         if first[key] != second[key]:
-            values = f"{code(old)}: {code(first[key])}\n: {code(new)}: {code(second[key])}"
-            found.setdefault(key.partition(".")[0], []).append(f"`{key}`\n: {prose(row['means'])}\n: {values}")
+            values = f"{code(old)}: {code(first[key])}; {code(new)}: {code(second[key])}"
+            item = f"`{key}`: {prose(row['means'])}\\\n{values}"
+            found.setdefault(key.partition(".")[0], []).append(item)
     return found
 
 
