@@ -48,9 +48,7 @@ def table(record: Record) -> str:
     total = 0
     for name, row in record["rows"].items():
         faults = "; ".join(f"{count} {fault}, {_spread(row, fault)}" for fault, count in row["faults"].items())
-        commands = (
-            f"{row['acknowledged']:,} applied, {row['refused']:,} refused, {row['unknown']:,} of unknown outcome"
-        )
+        commands = f"{row['acknowledged']:,} applied, {row['refused']:,} refused, {row['unknown']:,} of unknown outcome"
         if row.get("stale"):
             commands += f"; {row['stale']:,} gets missed a write of another connection"
         wrong = len(row["wrong"])
