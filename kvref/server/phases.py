@@ -1,7 +1,7 @@
 """The phases of a connection, from its first byte to its last reply: an enumeration and its transitions.
 
-They say what is still taken from the client and what is still carried out. What the next command waits for meanwhile
-(its turn, the store, planned commands, a client that does not read) is no phase: `Connection` asks who makes it wait.
+They say what is still taken from the client and what is still carried out. A phase does not say what the next command
+waits for meanwhile: its turn, the store, planned commands, or a client that does not read.
 """
 
 from __future__ import annotations

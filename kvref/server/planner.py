@@ -49,7 +49,7 @@ _GET: Final = TIMED_VERBS[b"get"]
 _NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most that commands have
 
 
-# What takes the path of the parser: it waits until all planned commands of the connection are answered.
+# What takes the path of the parser: it waits until all planned commands of the connection are decided.
 NOT_PLANNED: Final = {
     "store": "over MySQL and MariaDB: fewer than four connections (`connections`), of which two are for groups, or"
     " `coalesce` below 2; and keys whose collation only the server knows",
@@ -71,7 +71,6 @@ NOT_PLANNED: Final = {
     " column mapped twice, flags, cas or expiry as text; over SQLite, gets of such values are planned",
     "rules": "over SQLite, all but gets of tables with triggers, constraints or further unique keys; a database server"
     " decides about each row",
-    "commits": "commands while a reply of the parser's path waits for its commit",
 }
 
 

@@ -395,5 +395,5 @@ def test_binary_commands_are_planned_in_order_and_quiet_ones_have_no_reply(
 def test_what_is_not_planned_is_listed() -> None:
     assert [*NOT_PLANNED] == [
         "store", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
-        "columns", "rules", "commits",
+        "columns", "rules",
     ]  # fmt: skip
