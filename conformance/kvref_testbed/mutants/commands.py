@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from typing import Any
 
 from kvref.engine import counters, dispatch, stats, values
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Clear, Lookup, Remove, Update
+from kvref.engine.plans.arithmetic import Arithmetic
+from kvref.engine.plans.delete import Deletion
+from kvref.engine.plans.plan import ABSENT, EXPIRY, HIT
+from kvref.engine.plans.store import Storage
+from kvref.engine.plans.touch import Touching
 from kvref.engine.session import Session
 from kvref.engine.shared_state import Crawler
 from kvref.engine.verbs import arithmetic, delete, ranges, retrieve, store
@@ -17,7 +23,7 @@ from kvref.engine.verbs import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
 from kvref.server import client_warnings, connection, connection_rows, server
 from kvref.storage.sqlite import rows as sqlite_rows
-from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_decisions, put_fact
 
 
 @breaks("KV-CORE-011")
@@ -104,6 +110,11 @@ def expires_only_what_is_set() -> None:
 
     dispatch.HANDLERS[commands.Store] = run
 
+    def timeless_too(decide: Any) -> Any:
+        return lambda self, row, word, command: decide(self, row, word, (*command[:2], 0, *command[3:]))
+
+    put_decisions(timeless_too, Storage.conditional)
+
 
 @breaks("KV-EXP-027")
 def finds_a_row_in_its_last_second() -> None:
@@ -168,14 +179,14 @@ def keeps_the_row_of_a_set_that_does_not_fit() -> None:
 @breaks("KV-CAS-013")
 def compares_half_a_cas_number() -> None:
     """`cas` compares the low 32 bits of the numbers."""
-    refusal = store.refusal
+    unmet = store.unmet
 
-    def careless(session: Session, command: commands.Store, row: Any, now: int) -> Any:
-        answer = refusal(session, command, row, now)
-        equal = row is not None and (row.cas or 0) % (1 << 32) == command.cas % (1 << 32)
+    def careless(session: Session, verb: str, present: bool, cas: int | None, number: int) -> Any:
+        answer = unmet(session, verb, present, cas, number)
+        equal = (cas or 0) % (1 << 32) == number % (1 << 32)
         return None if answer is replies.Status.EXISTS and equal else answer
 
-    put(store, "refusal", careless)
+    put(store, "unmet", careless)
 
 
 @breaks("KV-ARITH-003")
@@ -508,6 +519,16 @@ def removes_expired_rows_that_it_finds() -> None:
         return reply
 
     put(store, "write", storing)
+
+    def cleaning(decide: Any) -> Any:
+        def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:
+            reply, new, parameters = decide(self, row, word, command)
+            gone = new is None and row[HIT] and 0 < (row[EXPIRY] or 0) <= time.time()
+            return reply, ABSENT if gone else new, None if gone else parameters
+
+        return decided
+
+    put_decisions(cleaning, Storage.conditional, Storage.append, Touching.touch, Deletion.delete, Arithmetic.add)
 
 
 @breaks("KV-RANGE-035")

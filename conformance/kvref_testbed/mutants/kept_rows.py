@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvref.engine.mapping import Mapping
+from kvref.engine.plans.plan import CachedRow
 from kvref.engine.session import Session
 from kvref.storage.sqlite.row_cache import RowCache
 from kvref_testbed.mutants.mutant import breaks, put
@@ -18,6 +19,13 @@ def keeps_what_sql_has_changed() -> None:
 def keeps_what_is_deleted() -> None:
     """A cached row is shown after it is deleted."""
     put(RowCache, "wrote", lambda _self, _operation, *, elsewhere: None)
+    change = RowCache.change
+
+    def kept(self: RowCache, mapping: Mapping, word: bytes, item: CachedRow | None) -> None:
+        if item is not None:
+            change(self, mapping, word, item)
+
+    put(RowCache, "change", kept)
 
 
 @breaks("KV-MAP-036")

@@ -7,11 +7,12 @@ what is private can be renamed and replaced.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, cast
 
 from kvref import profiles
@@ -19,6 +20,7 @@ from kvref.engine import dispatch
 
 OperationGen = Generator[Any, Any, Any]
 Patch = Callable[[], None]
+Decide = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,39 @@ def put(owner: object, name: str, value: object) -> None:
     """Put something in the place of an attribute that must be there: a mutant of nothing would survive.
 
     Args:
-        owner: module or class.
+        owner: module or class; a function of a module is replaced in all modules of kvref that import it by its name.
         name: of the attribute.
         value: its new value.
     """
     assert hasattr(owner, name), f"{owner} no longer has {name}: fix the mutant"
+    for each in [owner, *_importers(owner, name)]:
+        _put(each, name, value)
+
+
+def _importers(owner: object, name: str) -> list[object]:
+    """Return the other modules of kvref that have a function of a module under the same name."""
+    function = getattr(owner, name)
+    if not (isinstance(owner, ModuleType) and isinstance(function, FunctionType)):
+        return []
+    if not function.__module__.startswith("kvref."):
+        return []  # such as `replace`
+    modules = [each for key, each in [*sys.modules.items()] if key.startswith("kvref.") and each is not owner]
+    return [each for each in modules if vars(each).get(name) is function]
+
+
+def put_decisions(changed: Callable[[Decide], Decide], *deciders: Decide) -> None:
+    """Change what planned commands decide.
+
+    Args:
+        changed: returns what decides instead of a method `decide(self, row, word, command)` of `kvref.engine.plans`.
+        deciders: these methods.
+    """
+    for each in deciders:
+        owner = getattr(sys.modules[each.__module__], each.__qualname__.partition(".")[0])
+        _put(owner, each.__name__, changed(each))
+
+
+def _put(owner: object, name: str, value: object) -> None:
     if name in vars(owner):
         _undo.append(partial(setattr, owner, name, vars(owner)[name]))
     else:

@@ -8,12 +8,15 @@ from typing import Any
 from kvref.engine import dispatch, values
 from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Insert, Lookup, Remove, Row
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.plan import HIT
+from kvref.engine.plans.store import Storage
 from kvref.engine.session import Session
 from kvref.engine.values import RefusedError
 from kvref.engine.verbs import delete, store
 from kvref.protocol import command_table, commands, grammar, text
 from kvref.protocol.replies import Fault, ServerError, Status
-from kvref_testbed.mutants.mutant import OperationGen, breaks, put
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_decisions
 
 LATER = ("replace", "append", "prepend", "cas")
 
@@ -110,6 +113,19 @@ def tests_the_condition_before_the_key() -> None:
 
     put(store, "write", missing)
 
+    def missing_too(decide: Any) -> Any:
+        def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:
+            try:
+                return decide(self, row, word, command)
+            except RefusedError:
+                if row[HIT] or command[0] not in LATER:
+                    raise
+                raise RefusedError(Status.NOT_FOUND if command[0] == "cas" else Status.NOT_STORED) from None
+
+        return decided
+
+    put_decisions(missing_too, Storage.conditional, Storage.append)
+
 
 @breaks("KV-ORDER-007")
 def measures_the_value_before_it_tests_the_condition() -> None:
@@ -122,6 +138,23 @@ def measures_the_value_before_it_tests_the_condition() -> None:
         return (yield from write(session, mapping, key, command, now, **how))
 
     put(store, "write", hasty)
+
+    def hastily(decide: Any) -> Any:
+        def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:
+            bounds[self].values_of(command[3])
+            return decide(self, row, word, command)
+
+        return decided
+
+    bounds: dict[Storage, Bound] = {}
+    begin = Storage.__init__
+
+    def begun(self: Storage, bound: Bound) -> None:
+        begin(self, bound)
+        bounds[self] = bound
+
+    put(Storage, "__init__", begun)
+    put_decisions(hastily, Storage.conditional, Storage.append)
 
 
 @breaks("KV-ORDER-008")

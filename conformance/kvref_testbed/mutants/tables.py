@@ -11,15 +11,17 @@ from typing import Any
 from kvref.engine import session, values
 from kvref.engine.mapping import Column, Kind, Mapping
 from kvref.engine.operations import Row
-from kvref.engine.plans.plan import ABSENT, FLAGS
+from kvref.engine.plans.plan import ABSENT, EXPIRY, FLAGS, HIT
+from kvref.engine.plans.store import Storage
 from kvref.engine.verbs import store
+from kvref.protocol import fast_path
 from kvref.protocol.replies import Status
 from kvref.storage.config import catalog, containers
 from kvref.storage.plans import Overlay
 from kvref.storage.sqlite import rows as sqlite_rows
 from kvref.storage.sqlite import statements as sqlite_statements
 from kvref.storage.sqlite.plans import SQLiteRows
-from kvref_testbed.mutants.mutant import breaks, put, put_fact
+from kvref_testbed.mutants.mutant import breaks, put, put_decisions, put_fact
 
 
 @breaks("KV-COL-015")
@@ -139,6 +141,15 @@ def stores_nothing_as_null() -> None:
 
     put(values, "value_reader", reader)
 
+    def null(decide: Any) -> Any:
+        def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:
+            reply, new, parameters = decide(self, row, word, command)
+            return reply, new, parameters if command[3] or parameters is None else (None, *parameters[1:])
+
+        return decided
+
+    put_decisions(null, Storage.set)
+
 
 @breaks("KV-TYPE-006")
 def counts_bytes_for_characters() -> None:
@@ -155,6 +166,28 @@ def counts_bytes_for_characters() -> None:
 @breaks("KV-FLAG-001")
 def reads_flags_from_the_expiry() -> None:
     """Flags are answered from another column."""
+
+    def crossed(row: Any) -> Any:
+        if not row[HIT]:
+            return row
+        _, word, *_ = row[HIT].split(b" ", 2)
+        return fast_path.shown(word, row[EXPIRY] or 0, fast_path.data_of(row[HIT])), *row[1:]
+
+    def crossing(decide: Any) -> Any:
+        def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:
+            reply, new, parameters = decide(self, row, word, command)
+            return reply, None if new is None else crossed(new), parameters
+
+        return decided
+
+    def crossed_rows(self: Any, words: Any, *, written: bool) -> Overlay:
+        overlay = read_many(self, words, written=written)
+        overlay.rows = {key: crossed(row) for key, row in overlay.rows.items()}
+        return overlay
+
+    put_decisions(crossing, Storage.set)
+    read_many = SQLiteRows.read_many
+    put(SQLiteRows, "read_many", crossed_rows)
     item = session.Session.item
     put(session.Session, "item", lambda self, word, row: item(self, word, replace(row, flags=row.expiry)))
 
@@ -261,8 +294,9 @@ def replaces_rows_of_equal_values() -> None:
 @breaks("KV-SEP-005")
 def ignores_the_option_separator() -> None:
     """Columns are always joined and cut by the bar."""
-    put(session, "join_value", lambda cells, separator: values.join_value(cells, b"|"))
-    put(store, "split_value", lambda mapping, data, separator, rules: values.split_value(mapping, data, b"|", rules))
+    join, split = values.join_value, values.split_value
+    put(values, "join_value", lambda cells, separator: join(cells, b"|"))
+    put(values, "split_value", lambda mapping, data, separator, rules: split(mapping, data, b"|", rules))
 
 
 @breaks("KV-CAS-006")

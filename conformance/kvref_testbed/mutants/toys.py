@@ -10,13 +10,17 @@ from kvref.engine import dispatch
 from kvref.engine.batch import Limits
 from kvref.engine.mapping import DEFAULT_DELIMITER, Switch, split_word
 from kvref.engine.operations import Clear, Insert, Remove, Update
+from kvref.engine.plans.arithmetic import Arithmetic
+from kvref.engine.plans.delete import Deletion
+from kvref.engine.plans.store import Storage
+from kvref.engine.plans.touch import Touching
 from kvref.engine.plans.words import Words
 from kvref.engine.rules import Rules
 from kvref.engine.session import Session
 from kvref.engine.verbs import retrieve
 from kvref.protocol import commands, replies
 from kvref.server.connection import Connection
-from kvref_testbed.mutants.mutant import OperationGen, breaks, put
+from kvref_testbed.mutants.mutant import Decide, OperationGen, breaks, put, put_decisions
 
 Handler = Callable[..., OperationGen]
 WRITING: Final = (Insert, Update, Remove, Clear)
@@ -51,10 +55,30 @@ def _write_nothing(when: Callable[[Any], bool], *kinds: type) -> None:
         dispatch.HANDLERS[kind] = _without_writes(dispatch.HANDLERS[kind], when)
 
 
+def _decide_nothing(when: Callable[[bytes, Any], bool], *deciders: Decide) -> None:
+    """Let planned commands write nothing.
+
+    Args:
+        when: given the reply and the command of a decider.
+        deciders: see `put_decisions`.
+    """
+
+    def changed(decide: Decide) -> Decide:
+        def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:
+            reply, new, parameters = decide(self, row, word, command)
+            return (reply, None, None) if when(reply, command) else (reply, new, parameters)
+
+        return decided
+
+    put_decisions(changed, *deciders)
+
+
 @breaks("KV-TOUCH-003")
 def touches_nothing() -> None:
     """`touch`, `gat` and `gats` leave the expiry time as it is."""
     _write_nothing(lambda command: True, commands.Touch, commands.GetAndTouch)
+    touching = Touching.touch, Touching.get_and_touch, Touching.get_and_touch_one
+    _decide_nothing(lambda reply, command: True, *touching)
 
 
 @breaks("KV-FLUSH-001")
@@ -79,6 +103,7 @@ def expires_nothing() -> None:
 def stores_nothing_by_cas() -> None:
     """`cas` compares the numbers and leaves the item as it is."""
     _write_nothing(lambda command: command.verb == "cas", commands.Store)
+    _decide_nothing(lambda reply, command: command[0] == "cas", Storage.conditional)
 
 
 @breaks("KV-CONN-001")
@@ -86,6 +111,8 @@ def ignores_silent_commands() -> None:
     """Commands with noreply have no effect."""
     silent = (commands.Store, commands.Arithmetic, commands.Delete, commands.Touch, commands.FlushAll)
     _write_nothing(lambda command: command.noreply, *silent)
+    storing = Storage.set, Storage.conditional, Storage.append
+    _decide_nothing(lambda reply, command: not reply, *storing, Deletion.delete, Arithmetic.add, Touching.touch)
 
 
 @breaks("KV-DELIM-001")
