@@ -46,8 +46,8 @@ DEFAULT_PATH: Final = "@default-path"
 FIRST_CALL: Final = "KVREF_MUTANT_FIRST_CALL"
 # Mutants that survive on the default path, and why no case can see them there.
 SLOW_PATH_ONLY: Final = {
-    "shares_the_binding": "a connection chooses its fast path by its own binding, when it binds",
-    "shows_the_stored_spelling": "the fast path answers under the word of the request, never under the row's key",
+    "shares_the_binding": "a connection chooses its planner by its own binding, when it binds",
+    "shows_the_stored_spelling": "a planned get is answered under the word of the request, never under the row's key",
 }
 
 

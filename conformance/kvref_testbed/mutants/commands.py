@@ -361,7 +361,14 @@ def counts_hits_twice() -> None:
         looked_up(self, hits, misses)
         self.get_hits += hits
 
+    add = counters.Counters.add
+
+    def added(self: counters.Counters, names: Any, times: int = 1) -> None:
+        add(self, names, times)
+        self.get_hits += times * ("get_hits" in names)
+
     put(counters.Counters, "looked_up", twice)
+    put(counters.Counters, "add", added)
 
 
 @breaks("KV-STATS-020")

@@ -70,6 +70,13 @@ def marks_no_gets() -> None:
     """Gets are not reads for h, only touches are."""
     for name in ("fetched", "fetched_all"):
         put(accesses.AccessLog, name, property(lambda self: lambda keys: None, lambda self, note: None))
+    slot: Any = vars(accesses.AccessLog)["noted_all"]
+
+    def changes_only(self: accesses.AccessLog) -> Any:
+        note = slot.__get__(self)
+        return lambda events: note([each for each in events if not isinstance(each, bytes)])
+
+    put(accesses.AccessLog, "noted_all", property(changes_only, slot.__set__))
 
 
 NEVER_PAST = 1 << 62  # UNIX second
