@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import sqlite3
@@ -77,7 +76,7 @@ def _shown(figures: dict[str, int]) -> str:
 def _figures(setup: dict[str, Any]) -> dict[str, dict[str, int]]:
     with (
         _store(setup["store"], setup.get("server", ())) as dsn,
-        _traced(dsn + setup.get("query", ""), setup.get("settings", ()), setup.get("path", "old")) as server,
+        _traced(dsn + setup.get("query", ""), setup.get("settings", ())) as server,
     ):
         return {command["name"]: server.least(command) for command in setup["command"]}
 
@@ -178,7 +177,7 @@ def _count(calls: list[list[Any]], times: int) -> dict[str, int]:
 
 
 @contextmanager
-def _traced(dsn: str, settings: Sequence[str], path: str) -> Iterator[Traced]:
+def _traced(dsn: str, settings: Sequence[str]) -> Iterator[Traced]:
     words = [sys.executable, "-m", "yardsticks.trace.server", "serve", "--store", dsn, "--listen", "127.0.0.1:0"]
     for each in settings:
         words += ["--set", each]
@@ -189,7 +188,6 @@ def _traced(dsn: str, settings: Sequence[str], path: str) -> Iterator[Traced]:
         stderr=subprocess.PIPE,
         text=True,
         cwd=FILE.parents[2],
-        env={**os.environ, "KVREF_PATH": path},
     )
     try:
         server = Traced(process, _port(process))

@@ -14,7 +14,7 @@ from kvref.engine.operations import Row
 from kvref.engine.plans.plan import ABSENT, EXPIRY, FLAGS, HIT
 from kvref.engine.plans.store import Storage
 from kvref.engine.verbs import store
-from kvref.protocol import fast_path
+from kvref.protocol import hits
 from kvref.protocol.replies import Status
 from kvref.storage.config import catalog, containers
 from kvref.storage.plans import Overlay
@@ -171,7 +171,7 @@ def reads_flags_from_the_expiry() -> None:
         if not row[HIT]:
             return row
         _, word, *_ = row[HIT].split(b" ", 2)
-        return fast_path.shown(word, row[EXPIRY] or 0, fast_path.data_of(row[HIT])), *row[1:]
+        return hits.shown(word, row[EXPIRY] or 0, hits.data_of(row[HIT])), *row[1:]
 
     def crossing(decide: Any) -> Any:
         def decided(self: Any, row: Any, word: bytes, command: Any) -> Any:
