@@ -53,8 +53,8 @@ class WireRules:
     tls: bool = False
 
     @property
-    def takes_fast_path(self) -> bool:
-        """Return whether plain commands may take the fast path, which is for the usual limits only."""
+    def has_usual_limits(self) -> bool:
+        """Return whether key and line limits are those of the protocol, for which planners read words."""
         return self.key_limit == MAX_KEY and self.line_limit >= MAX_LINE
 
 

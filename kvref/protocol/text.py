@@ -132,7 +132,7 @@ class TextParser(Input):
             # conn_swallow: answered once the bytes are there; the two behind them are thrown away whatever they are.
             self._position = end
             self._discard = 2
-            self._throw_away()  # what has arrived of them: the next command may then take the fast path, or be planned
+            self._throw_away()  # what has arrived of them: the next command may then be planned
         block.store.data = self._value(start, end)
         return block.store
 

@@ -435,7 +435,7 @@ class Connection:
             self._slots.awaited = Awaited.DECIDED
             return
         self._carry_out(own_turn=own_turn)
-        if self._plain_next and self._phase not in _DROPPING and self._parser.between_commands:
+        if self._may_plan and self._phase not in _DROPPING and self._parser.between_commands:
             self._planner = self._planner_next()
 
     def _planner_next(self) -> Planner | BinaryPlanner | None:
@@ -444,9 +444,9 @@ class Connection:
         return planner.frames if planner is not None and is_binary(self._parser) else planner
 
     @property
-    def _plain_next(self) -> bool:
-        """Return whether a plain command that comes next may take the fast path."""
-        return self._host.wire_rules.takes_fast_path and self._nothing_first
+    def _may_plan(self) -> bool:
+        """Return whether a command that comes next may be planned."""
+        return self._host.wire_rules.has_usual_limits and self._nothing_first
 
     @property
     def _nothing_first(self) -> bool:
@@ -531,7 +531,7 @@ class Connection:
             self._run(own_turn=True)
 
     def _take_waiting(self) -> bool:
-        """Run the simple commands at the beginning of the pending input; return whether that used up its turn."""
+        """Plan the commands at the beginning of the pending input; return whether that used up its turn."""
         if not self._take_pending():
             return False
         if self._command is not None or self._scheduled or self._slots.undecided:
@@ -540,8 +540,8 @@ class Connection:
         return False
 
     def _take_pending(self) -> bool:
-        """Run the simple commands at the beginning of the pending input; return whether there are any."""
-        if not (self._transport and self._plain_next and self._parser.pending and self._parser.starts_command):
+        """Plan the commands at the beginning of the pending input; return whether there are any."""
+        if not (self._transport and self._may_plan and self._parser.pending and self._parser.starts_command):
             return False
         self._slots.flush(self._commits)
         planner = self._planner_next()

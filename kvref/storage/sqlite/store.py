@@ -284,7 +284,7 @@ class SQLiteStore:
     def ask(self, text: str, parameters: Sequence[operations.Cell]) -> sqlite3.Cursor:
         """Run one of a mapping's `Statements`; raises as `execute`."""
         self._holds_writes = True
-        try:  # without `translating`: the fast path calls this for each row
+        try:  # without `translating`: plans call this for each row
             return self._connection.execute(text, parameters)
         except ERRORS as error:
             raise self.translated(error) from error
