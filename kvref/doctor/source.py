@@ -157,15 +157,17 @@ def _mysql(dsn: str) -> Iterator[Source]:
 
 class _MySQLSource(Source):
     def __init__(self, name: str, connection: Connection[Cursor], log_refusal: str) -> None:
-        from kvref.storage.mysql.login import fetch_all  # noqa: PLC0415 - an extra
+        from kvref.storage.mysql import vitess  # noqa: PLC0415 - an extra
+        from kvref.storage.mysql.login import fetch_all  # noqa: PLC0415
 
         self.name = name
         self.log_refusal = log_refusal
-        self.notes = []
+        of_vitess = vitess.is_gate(connection)
+        self.notes = [*vitess.LIMITS] if of_vitess else []
         self._connection = connection
         self._rows = partial(fetch_all, connection)
         said = "".join(str(row[0]) for row in self._rows("SELECT VERSION()"))
-        self.of_mysql = "MariaDB" not in said
+        self.of_mysql = "MariaDB" not in said and not of_vitess
         self.version = said if self.of_mysql else ""
 
     def catalog(self, profile: Profile) -> Catalog:

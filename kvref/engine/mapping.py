@@ -105,6 +105,7 @@ class Mapping:
         beginning: length in characters of the key prefix that is indexed; 0: the whole key.
         cascades: when a row is deleted, a foreign key may delete rows of this table.
         other_unique: another unique index than the key's may refuse a row.
+        vindex: in Vitess, quoted name of what finds the shard of a key; empty: all rows are in one database.
         row: the containers row as the store read it.
         fault: why the table no longer fits, empty while it does.
         store: the name of its store, empty for the first or only one.
@@ -132,6 +133,7 @@ class Mapping:
     beginning: int = 0
     cascades: bool = False
     other_unique: bool = False
+    vindex: str = ""
     row: object = None
     fault: str = ""
     store: str = ""

@@ -14,6 +14,7 @@ from kvref_testbed.targets.memcached import Memcached, MemcachedProxy, Nodecache
 from kvref_testbed.targets.mysqld import SQLOnly
 from kvref_testbed.targets.plugin import MySQLPlugin, config_script
 from kvref_testbed.targets.router import MySQLRouter
+from kvref_testbed.targets.vitess import Vitess
 
 if TYPE_CHECKING:
     import click
@@ -28,6 +29,7 @@ _MYSQL_9_7 = SQLOnly("mysql-9.7", "MySQL 9.7 of Debian sid, in a chroot, for roo
 _GALERA = Galera()
 _GROUP = MySQLGroup()
 _ROUTER = MySQLRouter()
+_VITESS = Vitess()
 _PLUGIN_8_0 = MySQLPlugin("mysql-8.0-plugin", "mysql-8.0", "MySQL 8.0.33 with daemon_memcached", MYSQL_8_0)
 _MEMCACHED = Memcached()
 _RECIPES: tuple[Recipe, ...] = (
@@ -51,12 +53,14 @@ _RECIPES: tuple[Recipe, ...] = (
     KvrefCluster("kvref-galera", "kvref over a Galera cluster of three MariaDB servers", _GALERA),
     KvrefCluster("kvref-mysql-group", "kvref over a replication group of three MySQL 9.7 servers", _GROUP),
     KvrefInnoDB("kvref-mysql-router", "kvref over such a group behind MySQL Router", _ROUTER),
+    KvrefInnoDB("kvref-vitess", "kvref over Vitess, tables in two shards", _VITESS),
     _MARIADB,
     _MYSQL_8_0,
     _MYSQL_9_7,
     _GALERA,
     _GROUP,
     _ROUTER,
+    _VITESS,
 )
 
 

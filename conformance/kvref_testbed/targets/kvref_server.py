@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kvref_testbed.targets.mysqld import SQLOnly
     from kvref_testbed.targets.progress import Progress
     from kvref_testbed.targets.router import MySQLRouter
+    from kvref_testbed.targets.vitess import Vitess
 
 _START_SECONDS = 60.0  # on a machine that is busy with other servers
 _STOP_SECONDS = 10.0
@@ -102,7 +103,7 @@ class KvrefInnoDB:
 
     name: str
     summary: str
-    database: SQLOnly | MySQLRouter
+    database: SQLOnly | MySQLRouter | Vitess
     profile: str = "kvref"
     program: tuple[str, ...] = ("kvref",)
 

@@ -104,6 +104,28 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
+class Vindex:
+    """What finds the shard of a row in Vitess: the primary vindex of its table.
+
+    Args:
+        keyspace: of table and vindex.
+        name: of the vindex; empty: the table has none.
+        kind: its type, for example `xxhash`.
+        columns: whose values it takes.
+    """
+
+    keyspace: str
+    name: str
+    kind: str
+    columns: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        """Return its quoted name."""
+        return ".".join([f"`{each.replace('`', '``')}`" for each in (self.keyspace, self.name)])
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A table, as the store describes it.
 
@@ -122,6 +144,7 @@ class Table:
         beginnings: for each unique index on a prefix of a column, the length of the prefix in characters.
         cascades: when a row is deleted, a foreign key may delete rows of this table.
         hides: why the store does not show all columns, in parentheses, and the fix; "" if it shows all.
+        vindex: what distributes its rows over the shards of Vitess; None: they are in one database.
     """
 
     source: str
@@ -138,6 +161,7 @@ class Table:
     beginnings: dict[str, int] = field(default_factory=dict)
     cascades: bool = False
     hides: str = ""
+    vindex: Vindex | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +235,8 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
     index, indexed = key_index(where, table, key, row.unique_idx_name_on_key or "", profile)
     beginning = table.beginnings.get(index, 0) if profile["store.index_on_beginning"] == "beginning" else 0
+    if table.vindex is not None:
+        _check_vindex(where, table.source, table.vindex, key)
     flags, cas, expiry = _option_columns(where, table, row, (key, *values), catalog, profile)
     if profile["containers.narrow_cas"] == "refused":
         _refuse_narrow_cas(where, table, row, cas, catalog, profile)
@@ -224,6 +250,7 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
         secondary=secondary, clustered=clustered, descending=index in table.descending, blind=indexed != (key.name,),
         not_null=table.not_null, hidden=table.hidden, beginning=beginning, cascades=table.cascades,
         other_unique=bool(table.unique.keys() - {index}), row=row,
+        vindex="" if table.vindex is None else table.vindex.source,
     )  # fmt: skip
 
 
@@ -241,6 +268,38 @@ def _check_key(where: str, key: Column, profile: Profile) -> None:
     if key.kind is Kind.INTEGER or (key.indexable and maps_bytes) or (key.kind is Kind.TEXT and key.cuts):
         return
     raise RowError(f"{where}: the key column {key.name} should be {_key_types(profile)}", "key-type")
+
+
+# Vindexes that take a text for another one as the usual collations do; all others compare bytes.
+_FOLDING: Final = ("unicode_loose_md5", "unicode_loose_xxhash")
+
+
+# Character sets whose bytes a client with utf8mb4 sends, too.
+_HASHED: Final = ("utf8mb4", "utf8mb3", "utf8", "ascii")
+
+
+def _check_vindex(where: str, source: str, vindex: Vindex, key: Column) -> None:
+    """Refuse a table in which a key does not say which shard has its row."""
+    if vindex.columns != (key.name,):
+        found = f"by vindex {vindex.name} of {', '.join(vindex.columns)}" if vindex.name else "by no vindex"
+        raise RowError(
+            f"{where}: {source} is sharded {found}, not by its key column: a key does not say which shard has its row:"
+            f" make a vindex of {key.name} the first one of the table",
+            "vindex-of-others",
+        )
+    if key.kind is Kind.TEXT and key.charset.name not in _HASHED:
+        raise RowError(
+            f"{where}: the key column {key.name} of {source} has character set {key.charset.name}, in which its vindex"
+            f" {vindex.name} may have hashed other bytes: use one of {', '.join(_HASHED)}",
+            "vindex-compares-bytes",
+        )
+    if key.kind is Kind.TEXT and not key.collation.endswith("_bin") and vindex.kind not in _FOLDING:
+        raise RowError(
+            f"{where}: the key column {key.name} of {source} compares by {key.collation}, and its vindex {vindex.name}"
+            f" ({vindex.kind}) by bytes: one key would have rows in several shards: use a collation _bin, VARBINARY, or"
+            f" a vindex {' or '.join(_FOLDING)}",
+            "vindex-compares-bytes",
+        )
 
 
 def _key_types(profile: Profile) -> str:

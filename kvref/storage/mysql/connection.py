@@ -25,7 +25,7 @@ from kvref.errors import ConfigError, StoreError
 from kvref.storage.config import catalog
 from kvref.storage.config.containers import checked
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql import result_set
+from kvref.storage.mysql import result_set, vitess
 from kvref.storage.mysql.cluster import NoSecondaryError, State, state_of
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import (
@@ -45,7 +45,8 @@ from kvref.storage.mysql.grants import missing
 from kvref.storage.mysql.login import cause, fetch_all, hangs
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.rows import Rows
-from kvref.storage.mysql.schema import KnownTables, MySQLCatalog, create, create_cache, named_rows
+from kvref.storage.mysql.schema import KnownTables, MySQLCatalog, create, create_cache, named_rows, quote
+from kvref.storage.mysql.statements import Statements
 
 _log = logging.getLogger("kvref.storage")
 
@@ -75,11 +76,15 @@ class MySQLConnection:
         self._known = known or database.known
         self._connection = database.nodes.connect(database.lock_wait)
         self._say = partial(fetch_all, self._connection)
+        self._vitess = database.vitess = vitess.is_gate(self._connection)
+        self._keyspace = ""  # in use, for vindexes
         self.in_transaction = False
         self.lost = False
         self.hang: HangError | None = None
         try:
             self.longest = prepare(self._say, brief=brief, checks_act=database.profile.flag("store.checks_act"))
+            if self._vitess:
+                self._say(vitess.SETTING)
         except pymysql.err.MySQLError as error:
             failure = self._failure(error)
             self.close()
@@ -152,13 +157,30 @@ class MySQLConnection:
             first = {row["Column_name"] for row in shown if row["Seq_in_index"] == 1}
             if mapping.expiry.name not in first:
                 return None
-            self._say("SET @kvref_wait = @@innodb_lock_wait_timeout, innodb_lock_wait_timeout = 1")
+            ((wait,),) = self._say("SELECT @@innodb_lock_wait_timeout")
+            self._say("SET innodb_lock_wait_timeout = 1")
+            sql = self._database.statements(mapping)
             try:
-                return self._connection.query(
-                    self._database.statements(mapping).purge(operation.before, operation.limit)
-                )
+                if mapping.vindex:
+                    return self._purge_shards(sql, operation)
+                return self._connection.query(sql.purge(operation.before, operation.limit))
             finally:
-                self._say("SET innodb_lock_wait_timeout = @kvref_wait")
+                self._say(f"SET innodb_lock_wait_timeout = {wait}")
+
+    def _purge_shards(self, sql: Statements, operation: operations.PurgeExpired) -> int:
+        """Delete expired rows in one shard of Vitess after another."""
+        deleted = 0
+        try:
+            for shard in vitess.shards_of(self._say, operation.mapping.schema):
+                self._say(f"USE {quote(shard)}")
+                deleted += self._connection.query(sql.purge(operation.before, operation.limit - deleted))
+        finally:
+            self._use(operation.mapping.schema)
+        return deleted
+
+    def _use(self, keyspace: str) -> None:
+        self._say(f"USE {quote(keyspace)}")
+        self._keyspace = keyspace
 
     def look_up_all(
         self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "", *, begins: bool = True
@@ -206,7 +228,23 @@ class MySQLConnection:
         """
         with self._errors():
             self._say("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+            self._forget_level()
             return self._rows.present(mapping, keys)
+
+    def shards(self, mapping: Mapping, keys: Sequence[operations.Cell]) -> list[object]:
+        """Return which shard of Vitess has the row of each key, or would have it.
+
+        Args:
+            mapping: of the rows, with a vindex.
+            keys: at least one; none is NULL.
+
+        Raises:
+            KvrefError: as `execute`.
+        """
+        with self._errors():
+            if self._keyspace != mapping.schema:
+                self._use(mapping.schema)
+            return [shard for _, shard in self._say(self._database.statements(mapping).shards(keys))]
 
     def begin(self) -> None:
         """Begin a transaction, which keeps the tables that are read in it as they are.
@@ -342,6 +380,8 @@ class MySQLConnection:
     def _begins(self, operation: operations.Operation) -> bool:
         reads = isinstance(operation, operations.Lookup | operations.Scan | operations.ReadAlong)
         fixes = isinstance(operation, operations.FixSnapshot)
+        if isinstance(operation, operations.Clear) and operation.mapping.vindex:
+            return False  # each shard has a transaction of its own
         return fixes or operations.takes_lock(operation) or (reads and self._isolation.reads_begin)
 
     def _enter(self, *, begins: bool) -> None:
@@ -374,7 +414,13 @@ class MySQLConnection:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         return mapping
 
+    def _forget_level(self) -> None:
+        """Set the isolation level again for what follows: in Vitess one of a single transaction is the session's."""
+        if self._vitess:
+            self._level = ""
+
     def _catalog(self) -> MySQLCatalog:
+        self._forget_level()
         return MySQLCatalog(self._connection, self._database.profile, self._known)
 
     def _words(self, error: pymysql.err.MySQLError) -> str:
@@ -417,7 +463,7 @@ class MySQLConnection:
             return hang
         if number in LOCKED:
             return RowLockedError(text) if number == ROW_LOCKED else operations.LockWaitError(text)
-        if number == ER.LOCK_DEADLOCK:
+        if number == ER.LOCK_DEADLOCK or (self._vitess and vitess.has_ended(text)):
             return CycleError(text)
         return AgainError(text) if number in STALE else StoreError(text)
 
@@ -447,7 +493,8 @@ _UNKNOWN: Final = "it is not known whether it was written"
 _REFUSED: Final = (ER.LOCK_DEADLOCK, 3101, *READ_ONLY)
 # The node lost the cluster while it waited for its position in the commit order: the other nodes may have the
 # transaction. With the text of `_TOO_LARGE` it was never sent to them.
-_IN_DOUBT: Final = (1180, 3100)
+# Vitess: the gate has lost the tablet that commits, or its reply (1105, 1317).
+_IN_DOUBT: Final = (1180, 3100, 1105, 1317)
 _TOO_LARGE: Final = "Maximum writeset size exceeded"
 
 

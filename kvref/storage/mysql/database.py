@@ -32,6 +32,7 @@ class Database:
         self.profile = profile
         self.lock_wait = lock_wait
         self.patience = login.patience(lock_wait)
+        self.vitess = False  # it is Vitess, as far as connections were opened
         self.kept: Kept | None = None
         self.when_committed: Callable[[float], None] | None = None  # gets the seconds of a COMMIT, in its thread
         self._commits = itertools.count(1)

@@ -19,6 +19,7 @@ from pymysql.cursors import Cursor
 
 from kvref.errors import ConfigError, StoreError, cause_of, choices, suggestion
 from kvref.storage.base import MYSQL, PRIMARY, READS, SESSION, without_password
+from kvref.storage.mysql import vitess
 from kvref.storage.mysql.accounts import METHODS, refusal
 from kvref.storage.mysql.errors import HangError
 from kvref.storage.mysql.result_set import SHORT, WIDTHS
@@ -48,7 +49,8 @@ _DECODERS: Final[dict[Any, Any]] = dict.fromkeys(_INTEGERS, int)
 _SESSION: Final = (
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', time_zone = '+00:00',"
     " autocommit = 1, completion_type = 'NO_CHAIN', sql_safe_updates = 0, sql_big_selects = 1,"
-    " sql_select_limit = 18446744073709551615, innodb_lock_wait_timeout = {locks},"
+    # MySQL's own value is 2^64 - 1, which Vitess cannot read.
+    " sql_select_limit = 9223372036854775807, innodb_lock_wait_timeout = {locks},"
     # A table that DDL or LOCK TABLES holds is waited for no longer than a row.
     " lock_wait_timeout = {tables}"
     " /*!80000 , max_execution_time = 0, optimizer_switch = 'use_invisible_indexes=on'{tracked} */"
@@ -183,7 +185,7 @@ def fetch_all(connection: Connection[Cursor], sql: str, *parameters: str) -> lis
 def cause(error: pymysql.err.MySQLError) -> str:
     """Return the server's words for an error, its number in front."""
     number, text = (*error.args, "", "")[:2]
-    return f"{number} {text}".strip()
+    return f"{number} {vitess.words_of(str(text))}".strip()
 
 
 def hangs(error: BaseException) -> bool:

@@ -251,6 +251,23 @@ class MySQLRows:
             found, missing = self._read(connection, words, lock + WITHOUT_LOCKED, begins=False)
         return {word: each.row for word, each in found.items()}, missing
 
+    def shards_of(self, connection: MySQLConnection, words: Sequence[bytes]) -> dict[bytes, object]:
+        """Return which shard of Vitess has the row of each word; None: it has none, the word itself: it is not known.
+
+        Args:
+            connection: outside a transaction.
+            words: as clients sent them.
+
+        Raises:
+            KvrefError: as `MySQLConnection.execute`.
+        """
+        cells = {word: self._bound.session.looked_up(self._mapping, word) for word in words}
+        shards: dict[bytes, object] = {word: None if cell is None else word for word, cell in cells.items()}
+        keys = {word: cell for word, cell in cells.items() if cell is not None and not _is_negative(cell)}
+        if keys:
+            shards.update(zip(keys, connection.shards(self._mapping, [*keys.values()]), strict=True))
+        return shards
+
     def lock_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Found], set[bytes]]:
         """Lock the rows of some words of different rows without waiting, and begin a transaction if none is open.
 
@@ -383,6 +400,10 @@ def _require_row_lock(connection: MySQLConnection, error: LockWaitError) -> None
     """
     if connection.mariadb is None and not isinstance(error, RowLockedError):
         raise error
+
+
+def _is_negative(cell: Cell) -> bool:
+    return isinstance(cell, int) and cell < 0
 
 
 def unplanned(mapping: TableMapping, identities: RowIdentities) -> str:

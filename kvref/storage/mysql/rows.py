@@ -163,7 +163,7 @@ class Rows:
         clear_unmapped = first.clear_unmapped
         keeps_value = isinstance(first, operations.Update) and first.keeps_value
         if clear_unmapped and not keeps_value:
-            self._check_unmapped(mapping, sql)
+            self._check_unmapped(mapping, sql, rows[0].key)
         if isinstance(first, operations.Insert):
             text = sql.insert_all(rows, clear_unmapped=clear_unmapped)
         else:
@@ -192,13 +192,13 @@ class Rows:
     def _refusal(self, mapping: Mapping, row: operations.Row, *, clear_unmapped: bool) -> str | None:
         sql = self._database.statements(mapping)
         if clear_unmapped:
-            self._check_unmapped(mapping, sql)
+            self._check_unmapped(mapping, sql, row.key)
         return sql.refusal(row, clear_unmapped=clear_unmapped)
 
-    def _check_unmapped(self, mapping: Mapping, sql: Statements) -> None:
+    def _check_unmapped(self, mapping: Mapping, sql: Statements, key: operations.Cell) -> None:
         # Until the transaction ends the table's columns stay; invisible ones are not in the description.
         with self._connection.cursor() as cursor:
-            cursor.execute(sql.every_column)
+            cursor.execute(sql.described_by(key))
             names = [each[0] for each in cursor.description or ()]
         unchanged = self._database.record_and_compare_columns(mapping, "all", names)
         if not unchanged or not mapping.columns.issuperset(names):

@@ -36,6 +36,7 @@ from kvref.storage.config.containers import (
     Table,
     TableDetails,
 )
+from kvref.storage.mysql import vitess
 from kvref.storage.mysql.accounts import account
 from kvref.storage.mysql.errors import DENIED
 from kvref.storage.mysql.login import cause, fetch_all
@@ -68,6 +69,8 @@ class KnownTables:
         """
         # In this order: what is read is never older than the text it is kept under.
         text = _shown(connection, source)
+        if text is not None and vitess.is_gate(connection):
+            text += vitess.state_of(connection, source)
         known = self._known.get(source)
         if text is not None and known is not None and known[0] == text:
             return known[1]
@@ -218,6 +221,8 @@ class MySQLCatalog:
         )
         shown = named_rows(self._connection, f"SHOW INDEX FROM {source}")
         table = table_of(source, [tuple(map(_text, row)) for row in described], shown, self._profile)
+        if vitess.is_gate(self._connection):
+            table = replace(table, vindex=vitess.vindex_of(self._rows, schema, source))
         # information_schema shows an account with privileges on some columns only these.
         return replace(table, hides=self._denial(f"SELECT * FROM {source} LIMIT 0", source))  # noqa: S608 - quoted
 
@@ -245,7 +250,10 @@ class MySQLCatalog:
             name,
         )
         # To information_schema other blanks and capitals are the same name.
-        exact = [row[2:] for row in found if (_text(row[0]), _text(row[1])) == (schema, name)]
+        schemas = {schema}
+        if vitess.is_gate(self._connection):
+            schemas.update(_text(row[0]) or "" for row in found)  # the name of its database in a shard
+        exact = [row[2:] for row in found if _text(row[0]) in schemas and _text(row[1]) == name]
         if not exact:
             self._refuse_hidden(schema, name)
             return False

@@ -64,7 +64,10 @@ class Statements:
         # With stale statistics the optimizer reads the whole table rather than the index.
         self.indexed = f"{mapping.source} FORCE INDEX ({quote(mapping.row.unique_idx_name_on_key or '')})"
         self.select = f"SELECT {self._names(self.columns)} FROM {self.indexed}"  # noqa: S608 - identifiers are quoted
-        self.clear = f"DELETE FROM {mapping.source}"  # noqa: S608
+        # Vitess: without it, vtgate would commit in several shards one after another, which its mode `single` refuses.
+        each = " /*vt+ MULTI_SHARD_AUTOCOMMIT=1 */" if mapping.vindex else ""
+        self.clear = f"DELETE{each} FROM {mapping.source}"
+        self._delete = f"DELETE FROM {mapping.source}"  # noqa: S608
         self.every_column = f"SELECT * FROM {mapping.source} LIMIT 0"  # noqa: S608
         self.count = f"SELECT COUNT(*) FROM (SELECT 1 FROM {mapping.source} LIMIT {EXACT + 1}) AS some"  # noqa: S608
         self.explain = f"EXPLAIN SELECT 1 FROM {mapping.source}"  # noqa: S608
@@ -105,6 +108,21 @@ class Statements:
     def lookup_all(self, keys: Iterable[Cell], lock: str = "") -> str:
         """Return the SELECT of the rows of some keys, at least one, with the lock that it takes."""
         return f"{self.select}{self._among(keys)}{lock}"
+
+    def shards(self, keys: Iterable[Cell]) -> str:
+        """Return the SELECT of the shards of Vitess that have the rows of some keys, at least one, in their order.
+
+        Only values may be there, thus no character set in front, and no sign.
+        """
+        texts = map(self._key_literal, keys)
+        values = [text.partition(" ")[2] for text in texts] if self.mapping.key.kind is Kind.TEXT else texts
+        return f"SELECT id, shard FROM {self.mapping.vindex} WHERE id IN ({', '.join(values)})"  # noqa: S608
+
+    def described_by(self, key: Cell) -> str:
+        """Return the SELECT that describes every column and reads no row; in Vitess from the shard of a key."""
+        if not self.mapping.vindex:
+            return self.every_column
+        return f"SELECT * FROM {self.mapping.source}{self._where(key)} LIMIT 0"  # noqa: S608
 
     def refusal(self, row: Row, *, clear_unmapped: bool) -> str | None:
         """Return why a row cannot be written; None if it can.
@@ -169,7 +187,10 @@ class Statements:
 
     def update(self, key: Cell, row: Row, *, clear_unmapped: bool) -> str:
         """Return the UPDATE of the row found under a key."""
-        sets = [f"{quote(name)} = {text}" for name, text in self._cells(row).items()]
+        cells = self._cells(row)
+        if self.mapping.vindex:
+            del cells[self.mapping.key.name]  # in Vitess no UPDATE changes what finds the shard
+        sets = [f"{quote(name)} = {text}" for name, text in cells.items()]
         sets += [f"{name} = NULL" for name in (self._nulls if clear_unmapped else [])]
         return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
 
@@ -181,11 +202,11 @@ class Statements:
 
     def remove(self, key: Cell) -> str:
         """Return the DELETE of the row found under a key."""
-        return f"DELETE FROM {self.mapping.source}{self._where(key)}"  # noqa: S608
+        return f"{self._delete}{self._where(key)}"
 
     def remove_keys(self, keys: Iterable[Cell]) -> str:
         """Return the DELETE of the rows found under some keys, at least one."""
-        return f"{self.clear}{self._among(keys)}"
+        return f"{self._delete}{self._among(keys)}"
 
     def purge(self, before: int, limit: int) -> str:
         """Return the DELETE of expired rows, see `PurgeExpired`."""

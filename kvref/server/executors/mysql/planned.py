@@ -76,6 +76,11 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
             f"store {login.text}: reads={login.reads} needs daemon_memcached_r_batch_size=1 and"
             " daemon_memcached_w_batch_size=1, because batches are transactions on the primary"
         )
+    if store.vitess and isolation.batches:
+        raise ConfigError(
+            f"store {login.text}: Vitess needs daemon_memcached_r_batch_size=1 and daemon_memcached_w_batch_size=1,"
+            " because a batch may have rows of several shards, which no transaction commits together"
+        )
     if few and (cached or login.reads != PRIMARY):
         what = "the row cache" if cached else f"reads={login.reads}"
         raise ConfigError(
@@ -589,11 +594,12 @@ class _Group:
 
     async def carry_out(self, tasks: Sequence[_Task], decide: _Decide) -> None:
         """Carry out commands up to the commit, those of one row one after another; raises as `MySQLConnection`."""
-        waiting = list(tasks)
+        waiting, others = await self._of_one_shard(tasks)
         identity = self._rows.identity
         for each in waiting:
             each.identity = identity(each.word)
         identities = {each.identity for each in waiting}
+        self.rest = others
         if len(identities) == len(waiting) <= self._width and None not in identities:
             await self._take_turn(waiting, decide, last=True)
             return
@@ -601,7 +607,7 @@ class _Group:
             if not waiting:
                 return
             if turn == MAX_TURNS:
-                self.rest = waiting
+                self.rest = [*waiting, *others]
                 return
             first: dict[Hashable, _Task] = {}
             rest: list[_Task] = []
@@ -617,6 +623,26 @@ class _Group:
             waiting = rest
             if first:
                 await self._take_turn(list(first.values()), decide, last=not rest)
+
+    async def _of_one_shard(self, tasks: Sequence[_Task]) -> tuple[list[_Task], list[_Task]]:
+        """Return the commands of the first one's shard of Vitess, and the others for the next groups.
+
+        So no commit is of several shards. The commands of a connection stay in their order.
+        """
+        if not self._rows.mapping.vindex:
+            return list(tasks), []
+        shards = await self._connection.call(self._rows.shards_of, [*{each.word: None for each in tasks}])
+        first = shards[tasks[0].word]
+        mine: list[_Task] = []
+        others: list[_Task] = []
+        later: set[_Line] = set()
+        for each in tasks:
+            if shards[each.word] in (None, first) and each.line not in later:
+                mine.append(each)
+            else:
+                later.add(each.line)
+                others.append(each)
+        return mine, others
 
     async def _take_turn(self, tasks: list[_Task], decide: _Decide, *, last: bool) -> None:
         words = [each.word for each in tasks]

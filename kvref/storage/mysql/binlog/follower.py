@@ -24,6 +24,7 @@ from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
 from kvref.errors import KvrefError
+from kvref.storage.mysql import vitess
 from kvref.storage.mysql.accounts import account
 from kvref.storage.mysql.binlog.events import LogReader
 from kvref.storage.mysql.binlog.local_log import UNUSED, LocalLog
@@ -85,6 +86,8 @@ def refusal(login: Login) -> str:
     if login.nodes:
         return "follows the log of one server: name one host"
     with closing(_Source(login)) as source:
+        if vitess.is_gate(source.connection):
+            return "follows the log of one server, and Vitess has one for each shard: leave row_cache_binlog out"
         who = account(partial(fetch_all, source.connection))
         try:
             if found := source.refusal():

@@ -1,0 +1,261 @@
+"""Vitess on loopback: its gate, the shards behind it, the target, and one for tests.
+
+What kvref serves from, not what is judged. vtcombo is vtgate and the tablets in one process; the shards are databases
+of one mysqld. It is built from the Go module, once.
+
+    with vitess() as cluster:
+        ...                                  # cluster.dsn; cluster.connect(): SQL through vtgate
+        cluster.gate.kill()
+        cluster.gate.start()                 # with the vschema of the beginning; the rows are in cluster.mysqld
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pymysql
+
+from kvref.errors import TargetError
+from kvref_testbed.targets import mysqld
+from kvref_testbed.targets.builds import MYSQL_8_0
+from kvref_testbed.targets.folders import build_once, cache_root, run_in
+from kvref_testbed.targets.needs import MissingError, tool
+from kvref_testbed.targets.ports import LOOPBACK, NotYetError, free_port, free_ports
+from kvref_testbed.targets.progress import QUIET
+from kvref_testbed.targets.run import Restartable, Run
+from kvref_testbed.targets.target import Endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pymysql.connections import Connection
+    from pymysql.cursors import Cursor
+
+    from kvref_testbed.targets.progress import Progress
+
+VERSION: Final = "v0.24.4"
+_MODULE: Final = f"vitess.io/vitess@{VERSION}"
+_SUM: Final = "h1:fjIFc28fGYF6Bxu4heHsKvx+huPbA4NmIeLJL4clbc8="  # of the module, as go.sum has it
+_GO: Final = "1.26"
+_NAME: Final = "vtcombo"
+# Exporters of traces, which nobody reads here: a third of the packages.
+_TRACING: Final = ("go/trace/plugin_*.go", "go/cmd/vtcombo/cli/plugin_opentracing.go")
+_LAST_LINES: Final = 10
+_START_SECONDS: Final = 120.0  # on a machine that is busy with other servers
+_PATIENCE: Final = 20.0  # seconds to end after SIGTERM
+# It refuses to run as root: in a user namespace it is another user, and has the rights of this one on its files only.
+_AS_OTHER_USER: Final = ("--user", "--map-user=1000")
+CONFIGURATION: Final = "innodb_memcache"
+TABLES: Final = "test"
+SHARDS: Final[dict[str, tuple[str, ...]]] = {CONFIGURATION: ("0",), TABLES: ("-80", "80-")}
+# Of the keyspace for tables. Each table needs a vindex that finds the shard of a row by its key.
+_VSCHEMA: Final = {
+    "sharded": True,
+    "vindexes": {"xxhash": {"type": "xxhash"}},
+    "tables": {"demo_test": {"column_vindexes": [{"column": "c1", "name": "xxhash"}]}},
+}
+# A hash of the bytes finds a row whose key has other letter case only if the column takes these for two keys, too.
+_DEMO: Final = (
+    f"CREATE TABLE IF NOT EXISTS {TABLES}.demo_test (c1 VARCHAR(32) COLLATE utf8mb4_0900_bin NOT NULL PRIMARY KEY,"
+    " c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT) DEFAULT CHARSET = utf8mb4",
+    f"INSERT INTO {TABLES}.demo_test (c1, c2, c3, c4, c5) VALUES ('AA', 'HELLO, HELLO', 8, 0, 0)",  # noqa: S608 - constant
+)
+_MYSQLD: Final = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--max-connections=1000")
+
+
+def program(progress: Progress) -> Path:
+    """Return vtcombo, building it the first time. Raises MissingError where it cannot be built."""
+    folder = cache_root() / "servers" / f"vitess-{VERSION}"
+    return build_once(folder, lambda empty: _build(empty, progress), progress) / _NAME
+
+
+def _build(folder: Path, progress: Progress) -> None:
+    go = shutil.which("go")
+    if go is None:
+        raise MissingError(f"'go' is not installed or not in PATH: install Go {_GO} or later to build Vitess")
+    progress.step(f"building Vitess {VERSION} (once, 6 minutes of two processors)")
+    found = run_in(folder, [go, "mod", "download", "-json", _MODULE])
+    if found.returncode:
+        raise _unbuilt("downloaded", found.stdout)
+    module = json.loads(found.stdout)
+    if module["Sum"] != _SUM:
+        raise TargetError(f"{_MODULE} has the checksum {module['Sum']}, expected is {_SUM}")
+    with tempfile.TemporaryDirectory(prefix="kvref-vitess-") as temporary:
+        # As the main module it has its own versions of everything, and `exclude`, which no other module may use.
+        source = Path(temporary) / "vitess"
+        shutil.copytree(module["Dir"], source, copy_function=shutil.copyfile)
+        for pattern in _TRACING:
+            for each in source.glob(pattern):
+                each.unlink()
+        words = [go, "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", str(folder / _NAME)]
+        built = run_in(source, [*words, f"./go/cmd/{_NAME}"])
+        if built.returncode:
+            raise _unbuilt("built", built.stdout)
+        shutil.copyfile(source / "LICENSE", folder / "LICENSE")
+
+
+def _unbuilt(what: str, said: str) -> MissingError:
+    last = "\n".join(said.splitlines()[-_LAST_LINES:])
+    return MissingError(f"{_MODULE} could not be {what}:\n{last}")
+
+
+def _user() -> list[str]:
+    """Return the words in front of a command that refuses to run as root; raises MissingError if there are none."""
+    if os.geteuid() != 0:
+        return []
+    words = [tool("unshare"), *_AS_OTHER_USER]
+    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
+        raise MissingError("Vitess refuses to run as root, and root may make no user namespace: run as another user")
+    return words
+
+
+class Gate(Restartable):
+    """One vtcombo at a time.
+
+    run: gets a folder for it.
+    database: the mysqld below.
+    progress: reports the build. Raises MissingError where there is none.
+    """
+
+    def __init__(self, run: Run, database: mysqld.Server, progress: Progress) -> None:
+        super().__init__(run, "vitess", _PATIENCE)
+        self._command = [*_user(), str(program(progress))]
+        self._database = database
+        self._folder = run.folder / "vitess"
+        self._folder.mkdir()
+        self.host = LOOPBACK
+        self.port, self._http, self._grpc = free_ports(3)
+        schema = self._folder / "schema" / TABLES
+        schema.mkdir(parents=True)
+        (schema / "vschema.json").write_text(json.dumps(_VSCHEMA), encoding="utf-8")
+
+    @property
+    def dsn(self) -> str:
+        """Return the DSN of vtgate."""
+        return f"mysql://root@{self.host}:{self.port}/"
+
+    def connect(self) -> Connection[Cursor]:
+        """Open a SQL connection with autocommit through vtgate; raises pymysql's errors."""
+        return pymysql.connect(host=self.host, port=self.port, user="root", autocommit=True, ssl_disabled=True)
+
+    def start(self) -> None:
+        """Start it, and wait until it reaches every shard; raises TargetError."""
+        environment = {**os.environ, "VTDATAROOT": str(self._folder), "VTROOT": str(self._folder)}
+        self._process = self._run.start(self.name, [*self._command, *self._options()], environment)
+        self._run.wait_for(f"vtgate at {self.host}:{self.port}", self._serves, _START_SECONDS)
+
+    def _serves(self) -> None:
+        try:
+            with closing(self.connect()) as connection, connection.cursor() as cursor:
+                cursor.execute("SHOW VITESS_TABLETS")
+                serving = sum(row[4] == "SERVING" for row in cursor.fetchall())
+        except (OSError, pymysql.err.MySQLError) as error:
+            raise NotYetError(str(error)) from error
+        if serving < sum(map(len, SHARDS.values())):
+            raise NotYetError(f"{serving} shards serve")
+
+    def _options(self) -> list[str]:
+        keyspaces = [
+            {"name": name, "shards": [{"name": each} for each in shards], "replicaCount": -1, "rdonlyCount": -1}
+            for name, shards in SHARDS.items()
+        ]
+        users = [f"--db-{each}-user=root" for each in ("app", "dba", "allprivs", "appdebug", "filtered", "repl")]
+        return [
+            f"--json-topo={json.dumps({'cells': ['test'], 'keyspaces': keyspaces})}",
+            f"--schema-dir={self._folder / 'schema'}",
+            f"--db-socket={self._database.socket}", f"--mycnf-socket-file={self._database.socket}",
+            "--mycnf-server-id=1", "--db-charset=utf8mb4", *users,
+            f"--bind-address={LOOPBACK}", f"--port={self._http}",
+            f"--grpc-bind-address={LOOPBACK}", f"--grpc-port={self._grpc}",
+            f"--mysql-server-bind-address={LOOPBACK}", f"--mysql-server-port={self.port}",
+            "--mysql-auth-server-impl=none", "--dbddl-plugin=vttest", "--tablet-types-to-wait=primary",
+            "--vschema-ddl-authorized-users=%",
+            "--queryserver-config-transaction-cap=100", "--queryserver-config-pool-size=50",
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Vitess for tests; made by `vitess`.
+
+    gate: vtgate and the tablets.
+    mysqld: below them.
+    """
+
+    gate: Gate
+    mysqld: mysqld.Server
+
+    @property
+    def dsn(self) -> str:
+        """Return the DSN of vtgate."""
+        return self.gate.dsn
+
+    def connect(self) -> Connection[Cursor]:
+        """Open a SQL connection with autocommit through vtgate; raises pymysql's errors."""
+        return self.gate.connect()
+
+    def shard(self, name: str) -> str:
+        """Return the quoted name of the database of a shard, for statements to the mysqld."""
+        return f"`vt_{TABLES}_{name}`"
+
+
+def started(run: Run, options: Sequence[str], progress: Progress) -> Cluster:
+    """Start mysqld, and Vitess over it, with the demo table in a sharded keyspace.
+
+    options: of mysqld. Raises MissingError where Vitess cannot be built or run, TargetError.
+    """
+    program(progress)
+    _user()
+    server = mysqld.boot(run, MYSQL_8_0, [*_MYSQLD, *options], progress, free_port())
+    with closing(server.connect()) as connection:
+        for keyspace, shards in SHARDS.items():
+            for shard in shards:
+                connection.query(f"CREATE DATABASE `vt_{keyspace}_{shard}`")
+    gate = Gate(run, server, progress)
+    progress.step("starting Vitess")
+    gate.start()
+    with closing(gate.connect()) as connection:
+        for statement in _DEMO:
+            connection.query(statement)
+    return Cluster(gate, server)
+
+
+@dataclass(frozen=True, slots=True)
+class Vitess:
+    """Two shards for tables and a keyspace for the configuration; see `recipe.Recipe` for the fields."""
+
+    name: str = "vitess"
+    summary: str = f"Vitess {VERSION.removeprefix('v0.')} over MySQL 8.0.33, tables in two shards; SQL only"
+    profile: None = None
+
+    def boot(self, run: Run, options: Sequence[str], progress: Progress) -> Endpoint:
+        """Start mysqld and vtcombo on fresh data, and wait until vtgate reaches every shard.
+
+        options: of mysqld. Raises MissingError where Vitess cannot be built or run, TargetError.
+        """
+        cluster = started(run, options, progress)
+        with closing(cluster.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT VERSION()")
+            rows = cursor.fetchall()
+        return Endpoint(address=None, version=str(rows[0][0]), sql=cluster.dsn)
+
+
+@contextmanager
+def vitess(options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Cluster]:
+    """Start a private Vitess; it is killed with the block.
+
+    options: of mysqld. Raises TargetError.
+    """
+    run = Run.create()
+    try:
+        yield started(run, options, progress)
+    finally:
+        run.stop(0)

@@ -1,0 +1,86 @@
+"""Vitess: what its gate, vtgate, does otherwise than a server, and which shard has the row of a key.
+
+vtgate forwards each statement to the shards whose rows it is about. A transaction of kvref is of one shard: with
+`transaction_mode = 'single'` vtgate refuses another one, so that no acknowledgement depends on a commit of several.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+from pymysql.cursors import Cursor
+
+from kvref.storage.config.containers import Vindex
+from kvref.storage.rows import text_of
+
+_GATE: Final = "Vitess"  # in the version that it reports, see vtgate's --mysql-server-version
+SETTING: Final = "SET SESSION transaction_mode = 'single'"
+# What kvref does not do over Vitess, or otherwise than over one server, for people.
+LIMITS: Final = (
+    "Vitess: a transaction has rows of one shard: daemon_memcached_r_batch_size and daemon_memcached_w_batch_size"
+    " above 1 are refused",
+    "Vitess: flush_all empties one shard after another; where it fails, some may be empty",
+    "Vitess: a get of several keys, or of a range, reads each shard at its own moment",
+)
+# A transaction that is open no more, because it ran for too long or its tablet has restarted, or of two shards.
+_ENDED: Final = re.compile(r"multi-db transaction attempted|transaction \d+: (not found|ended|in use)")
+# What vtgate adds to the words of MySQL; after `Sql:` and `BindVars:` it quotes the statement with its values.
+_ADDED: Final = re.compile(r" \(errno \d+\) \(sqlstate |: Sql: \"| \(CallerID: ")
+
+
+def is_gate(connection: Connection[Cursor]) -> bool:
+    """Return whether a connection leads to vtgate."""
+    return _GATE in str(connection.server_version)  # type: ignore[attr-defined]
+
+
+def words_of(text: str) -> str:
+    """Return the words of an error without the statement and its values, which vtgate appends."""
+    return _ADDED.split(text, maxsplit=1)[0]
+
+
+def has_ended(text: str) -> bool:
+    """Return whether an error says that the transaction is over and has written nothing."""
+    return _ENDED.search(text) is not None
+
+
+def vindex_of(rows: Callable[[str], Sequence[Sequence[Any]]], schema: str, source: str) -> Vindex | None:
+    """Return what finds the shard of a row of a table, None if the keyspace has one shard for all.
+
+    Args:
+        rows: returns the rows of a statement.
+        schema: the keyspace.
+        source: the quoted name of the table.
+
+    Raises:
+        MySQLError: vtgate does not know the table.
+    """
+    sharded = {text_of(name): text_of(value) for name, value, *_ in rows("SHOW VSCHEMA KEYSPACES")}
+    if sharded.get(schema) != "true":
+        return None
+    shown = [[*map(text_of, row)] for row in rows(f"SHOW VSCHEMA VINDEXES ON {source}")]
+    if not shown:
+        return Vindex(schema, "", "", ())
+    columns, name, kind, *_ = shown[0]  # the primary vindex comes first
+    return Vindex(schema, name, kind, tuple(columns.split(", ")))
+
+
+def shards_of(rows: Callable[[str], Sequence[Sequence[Any]]], keyspace: str) -> list[str]:
+    """Return the shards of a keyspace that serve, each as USE takes it; raises MySQLError."""
+    named = [text_of(row[0]).partition("/") for row in rows("SHOW VITESS_SHARDS")]
+    return [f"{name}:{shard}" for name, _, shard in named if name == keyspace]
+
+
+def state_of(connection: Connection[Cursor], source: str) -> str:
+    """Return what vtgate shows of a table's vindexes, which change without DDL; "" if it shows nothing."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SHOW VSCHEMA VINDEXES ON {source}")
+            return repr(cursor.fetchall())
+    except pymysql.err.MySQLError:
+        if not connection.open:
+            raise
+        return ""
