@@ -37,6 +37,7 @@ from kvref_testbed.targets.progress import QUIET, Progress, Terminal
 from kvref_testbed.targets.router import mysql_router
 from kvref_testbed.targets.servers import PluginServer, SQLServer, kvref_over_sql, over_sql, plugin_server, sql_server
 from kvref_testbed.targets.target import Status, Target
+from kvref_testbed.targets.vitess import vitess
 
 __all__ = [
     "QUIET",
@@ -67,4 +68,5 @@ __all__ = [
     "sql_server",
     "status",
     "up",
+    "vitess",
 ]

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pymysql
 from pymysql.connections import Connection
+from pymysql.constants import ER
 from pymysql.cursors import Cursor
 
 from kvref.storage.config.containers import Vindex
@@ -56,12 +57,17 @@ def vindex_of(rows: Callable[[str], Sequence[Sequence[Any]]], schema: str, sourc
         source: the quoted name of the table.
 
     Raises:
-        MySQLError: vtgate does not know the table.
+        MySQLError: the connection is lost.
     """
     sharded = {text_of(name): text_of(value) for name, value, *_ in rows("SHOW VSCHEMA KEYSPACES")}
     if sharded.get(schema) != "true":
         return None
-    shown = [[*map(text_of, row)] for row in rows(f"SHOW VSCHEMA VINDEXES ON {source}")]
+    try:
+        shown = [[*map(text_of, row)] for row in rows(f"SHOW VSCHEMA VINDEXES ON {source}")]
+    except pymysql.err.MySQLError as error:
+        if error.args[0] != ER.NO_SUCH_TABLE:
+            raise
+        shown = []  # the shards have it, the vschema does not
     if not shown:
         return Vindex(schema, "", "", ())
     columns, name, kind, *_ = shown[0]  # the primary vindex comes first
