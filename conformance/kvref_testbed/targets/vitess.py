@@ -6,7 +6,9 @@ of one mysqld. It is built from the Go module, once.
     with vitess() as cluster:
         ...                                  # cluster.dsn; cluster.connect(): SQL through vtgate
         cluster.gate.kill()
-        cluster.gate.start()                 # with the vschema of the beginning; the rows are in cluster.mysqld
+        cluster.gate.start()                 # with the vschema of the beginning
+        cluster.database.kill()              # the mysqld of all shards
+        cluster.database.start()
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import tempfile
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
 
@@ -50,6 +52,7 @@ _NAME: Final = "vtcombo"
 _TRACING: Final = ("go/trace/plugin_*.go", "go/cmd/vtcombo/cli/plugin_opentracing.go")
 _LAST_LINES: Final = 10
 _START_SECONDS: Final = 120.0  # on a machine that is busy with other servers
+_STATEMENT_SECONDS: Final = 60.0
 _PATIENCE: Final = 20.0  # seconds to end after SIGTERM
 # It refuses to run as root: in a user namespace it is another user, and has the rights of this one on its files only.
 _AS_OTHER_USER: Final = ("--user", "--map-user=1000")
@@ -115,6 +118,22 @@ def _user() -> list[str]:
     if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
         raise MissingError("Vitess refuses to run as root, and root may make no user namespace: run as another user")
     return words
+
+
+class Below(mysqld.RestartableServer):
+    """The mysqld of all shards, one at a time, on the data folder of its run."""
+
+    def start(self) -> None:
+        """Start on the data folder that is there, and wait until it answers SQL; raises TargetError."""
+        self._free()
+        self._launch()
+
+    def query(self, *statements: str) -> list[tuple[Any, ...]]:
+        """Run statements with autocommit, and return what the last one found; raises pymysql's errors."""
+        with closing(self.connect(_STATEMENT_SECONDS)) as connection, connection.cursor() as cursor:
+            for each in statements:
+                cursor.execute(each)
+            return list(cursor.fetchall())
 
 
 class Gate(Restartable):
@@ -187,11 +206,11 @@ class Cluster:
     """Vitess for tests; made by `vitess`.
 
     gate: vtgate and the tablets.
-    mysqld: below them.
+    database: the mysqld below them.
     """
 
     gate: Gate
-    mysqld: mysqld.Server
+    database: Below
 
     @property
     def dsn(self) -> str:
@@ -214,18 +233,18 @@ def started(run: Run, options: Sequence[str], progress: Progress) -> Cluster:
     """
     program(progress)
     _user()
-    server = mysqld.boot(run, MYSQL_8_0, [*_MYSQLD, *options], progress, free_port())
-    with closing(server.connect()) as connection:
-        for keyspace, shards in SHARDS.items():
-            for shard in shards:
-                connection.query(f"CREATE DATABASE `vt_{keyspace}_{shard}`")
+    server = mysqld.lay_out(run.folder, MYSQL_8_0, progress, free_port())
+    database = Below(run, MYSQL_8_0, "mysqld", server, [*_MYSQLD, *options])
+    database.start()
+    for keyspace, shards in SHARDS.items():
+        database.query(*[f"CREATE DATABASE `vt_{keyspace}_{shard}`" for shard in shards])
     gate = Gate(run, server, progress)
     progress.step("starting Vitess")
     gate.start()
     with closing(gate.connect()) as connection:
         for statement in _DEMO:
             connection.query(statement)
-    return Cluster(gate, server)
+    return Cluster(gate, database)
 
 
 @dataclass(frozen=True, slots=True)
