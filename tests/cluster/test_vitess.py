@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,11 @@ from helpers.live import missing_skips
 from helpers.serving import Served, serving
 from helpers.waiting import until
 
+from kvref import profiles
+from kvref.engine import operations
+from kvref.storage.mysql.errors import CycleError
+from kvref.storage.mysql.login import parse
+from kvref.storage.mysql.store import MySQLStore
 from kvref_testbed import targets
 from kvref_testbed.targets.vitess import Cluster
 
@@ -259,6 +265,43 @@ def test_one_gate_of_two_is_enough(cluster: Cluster) -> None:
         ):
             client.sendall(put("two") + b"get two\r\n")
             assert said(client, 2) == STORED + b"VALUE two 0 1\r\nx\r\nEND\r\n"
+
+
+def test_a_transaction_that_vitess_has_ended_is_never_acknowledged() -> None:
+    """A tablet ends transactions that take too long; vtgate then accepts further statements and a COMMIT all the same."""
+    with ExitStack() as stack:
+        with missing_skips():
+            cluster = stack.enter_context(targets.vitess(["--queryserver-config-transaction-timeout=1s"]))
+        assert kvref("init", "--demo", "--store", cluster.dsn).returncode == 0
+        store = MySQLStore(parse(cluster.dsn), profiles.load("kvref"), 1)
+        stack.callback(store.close)
+        mapping = store.read_directory().default
+
+        def ended() -> bool:
+            return cluster.database.query("SELECT COUNT(*) FROM information_schema.innodb_trx") == [(0,)]
+
+        def values() -> list[tuple[Any, ...]]:
+            return sql(cluster, "SELECT c2 FROM test.demo_test")
+
+        before = values()
+        lookup = operations.Lookup(mapping, "AA", for_update=True)
+        with closing(store.connect()) as connection:
+            row = connection.execute(lookup)
+            until(ended)
+            with pytest.raises(CycleError, match="exceeded timeout"):
+                connection.execute(
+                    operations.Update(mapping, "AA", replace(row, values=("lost",)), clear_unmapped=True)
+                )
+            assert not connection.in_transaction
+            assert connection.lost
+        with closing(store.connect()) as connection:
+            row = connection.execute(lookup)
+            change = operations.Update(mapping, "AA", replace(row, values=("lost",)), clear_unmapped=True)
+            assert connection.execute(change) is None
+            until(ended)
+            with pytest.raises(CycleError, match="exceeded timeout"):
+                connection.commit()
+        assert values() == before
 
 
 def differences(cluster: Cluster, writers: list[Writer]) -> list[str]:

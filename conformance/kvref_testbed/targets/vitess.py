@@ -142,12 +142,14 @@ class Gate(Restartable):
     run: gets a folder for it.
     database: the mysqld below.
     progress: reports the build. Raises MissingError where there is none.
+    options: further ones of vtcombo.
     """
 
-    def __init__(self, run: Run, database: mysqld.Server, progress: Progress) -> None:
+    def __init__(self, run: Run, database: mysqld.Server, progress: Progress, options: Sequence[str]) -> None:
         super().__init__(run, "vitess", _PATIENCE)
         self._command = [*_user(), str(program(progress))]
         self._database = database
+        self._more = options
         self._folder = run.folder / "vitess"
         self._folder.mkdir()
         self.host = LOOPBACK
@@ -197,7 +199,7 @@ class Gate(Restartable):
             f"--mysql-server-bind-address={LOOPBACK}", f"--mysql-server-port={self.port}",
             "--mysql-auth-server-impl=none", "--dbddl-plugin=vttest", "--tablet-types-to-wait=primary",
             "--vschema-ddl-authorized-users=%",
-            "--queryserver-config-transaction-cap=100", "--queryserver-config-pool-size=50",
+            "--queryserver-config-transaction-cap=100", "--queryserver-config-pool-size=50", *self._more,
         ]  # fmt: skip
 
 
@@ -226,10 +228,10 @@ class Cluster:
         return f"`vt_{TABLES}_{name}`"
 
 
-def started(run: Run, options: Sequence[str], progress: Progress) -> Cluster:
+def started(run: Run, options: Sequence[str], progress: Progress, gate_options: Sequence[str] = ()) -> Cluster:
     """Start mysqld, and Vitess over it, with the demo table in a sharded keyspace.
 
-    options: of mysqld. Raises MissingError where Vitess cannot be built or run, TargetError.
+    options: of mysqld. gate_options: of vtcombo. Raises MissingError where Vitess cannot be built or run, TargetError.
     """
     program(progress)
     _user()
@@ -238,7 +240,7 @@ def started(run: Run, options: Sequence[str], progress: Progress) -> Cluster:
     database.start()
     for keyspace, shards in SHARDS.items():
         database.query(*[f"CREATE DATABASE `vt_{keyspace}_{shard}`" for shard in shards])
-    gate = Gate(run, server, progress)
+    gate = Gate(run, server, progress, gate_options)
     progress.step("starting Vitess")
     gate.start()
     with closing(gate.connect()) as connection:
@@ -268,13 +270,13 @@ class Vitess:
 
 
 @contextmanager
-def vitess(options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Cluster]:
+def vitess(gate_options: Sequence[str] = (), progress: Progress = QUIET) -> Iterator[Cluster]:
     """Start a private Vitess; it is killed with the block.
 
-    options: of mysqld. Raises TargetError.
+    gate_options: of vtcombo, at every start. Raises TargetError.
     """
     run = Run.create()
     try:
-        yield started(run, options, progress)
+        yield started(run, (), progress, gate_options)
     finally:
         run.stop(0)

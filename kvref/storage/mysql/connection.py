@@ -458,12 +458,16 @@ class MySQLConnection:
         if number in READ_ONLY and self._database.nodes.writes_elsewhere(self._connection):
             self.lost, self.in_transaction = True, False
             return LostError(text)
+        deadlock = number == ER.LOCK_DEADLOCK or (self._vitess and vitess.has_ended(text))
+        if self._vitess and self.in_transaction and number not in vitess.OF_STATEMENT:
+            self.lost, self.in_transaction = True, False
+            return CycleError(text) if deadlock else StoreError(text)
         hang = self._ask_whether_open()
         if hang is not None:
             return hang
         if number in LOCKED:
             return RowLockedError(text) if number == ROW_LOCKED else operations.LockWaitError(text)
-        if number == ER.LOCK_DEADLOCK or (self._vitess and vitess.has_ended(text)):
+        if deadlock:
             return CycleError(text)
         return AgainError(text) if number in STALE else StoreError(text)
 
@@ -518,7 +522,7 @@ def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLErr
         number, text = (*error.args, "", "")[:2]
         if number == NOT_READY:
             raise LostError(words(error)) from error
-        if number in _REFUSED:
+        if number in _REFUSED or vitess.was_too_late(str(text)):
             raise CycleError(words(error)) from error
         if number in LOCKED:
             raise operations.LockWaitError(words(error)) from error

@@ -16,6 +16,7 @@ from pymysql.constants import ER
 from pymysql.cursors import Cursor
 
 from kvref.storage.config.containers import Vindex
+from kvref.storage.mysql.errors import DENIED, LOCKED, REFUSED, STALE
 from kvref.storage.rows import text_of
 
 _GATE: Final = "Vitess"  # in the version that it reports, see vtgate's --mysql-server-version
@@ -27,8 +28,13 @@ LIMITS: Final = (
     "Vitess: flush_all empties one shard after another; where it fails, some may be empty",
     "Vitess: a get of several keys, or of a range, reads each shard at its own moment",
 )
+# Errors of a statement, after which the transaction is as it was. After any other one vtgate may have dropped the
+# transaction of the shard, and yet report it as open, begin another one for the next statement, and commit that.
+OF_STATEMENT: Final = (*REFUSED, *LOCKED, *STALE, *DENIED)
 # A transaction that is open no more, because it ran for too long or its tablet has restarted, or of two shards.
-_ENDED: Final = re.compile(r"multi-db transaction attempted|transaction \d+: (not found|ended|in use)")
+_ENDED: Final = re.compile(r"multi-db transaction attempted|transaction \d+: (not found|ended at)")
+# The tablet has rolled it back before.
+_TOO_LATE: Final = re.compile(r"transaction \d+: ended at [^(]*\(exceeded timeout")
 # What vtgate adds to the words of MySQL; after `Sql:` and `BindVars:` it quotes the statement with its values.
 _ADDED: Final = re.compile(r" \(errno \d+\) \(sqlstate |: Sql: \"| \(CallerID: ")
 
@@ -46,6 +52,11 @@ def words_of(text: str) -> str:
 def has_ended(text: str) -> bool:
     """Return whether an error says that the transaction is over and has written nothing."""
     return _ENDED.search(text) is not None
+
+
+def was_too_late(text: str) -> bool:
+    """Return whether an error of a COMMIT says that the tablet had rolled the transaction back before it."""
+    return _TOO_LATE.search(text) is not None
 
 
 def vindex_of(rows: Callable[[str], Sequence[Sequence[Any]]], schema: str, source: str) -> Vindex | None:
