@@ -29,8 +29,8 @@ SHARDS = "-80", "80-"
 STORED = b"STORED\r\n"
 # Tables of the keyspace: name, definition of the key, statement that gives it a vindex; the fault that refuses it.
 REFUSED = {
-    "unsharded": ("k VARBINARY(64)", "", "sharded by no vindex"),
-    "by_value": ("k VARBINARY(64)", "`xxhash`(v) USING xxhash", "sharded by vindex xxhash of v, not by its key column"),
+    "unsharded": ("k VARBINARY(64)", "", "has no vindex, and its keyspace test is sharded"),
+    "by_value": ("k VARBINARY(64)", "`xxhash`(v) USING xxhash", "is sharded by vindex xxhash (xxhash) of v"),
     "folds": ("k VARCHAR(32)", "`xxhash`(k) USING xxhash", "compares by utf8mb4_0900_ai_ci, and its vindex xxhash"),
     "latin": (
         "k VARCHAR(32) CHARACTER SET latin1 COLLATE latin1_bin",
@@ -277,8 +277,9 @@ def test_a_transaction_that_vitess_has_ended_is_never_acknowledged() -> None:
         stack.callback(store.close)
         mapping = store.read_directory().default
 
-        def ended() -> bool:
-            return cluster.database.query("SELECT COUNT(*) FROM information_schema.innodb_trx") == [(0,)]
+        def wait_until_ended() -> None:
+            shards = [f"SELECT * FROM {cluster.shard(each)}.demo_test WHERE c1 = 'AA' FOR UPDATE" for each in SHARDS]
+            cluster.database.query(*shards)  # waits for its lock
 
         def values() -> list[tuple[Any, ...]]:
             return sql(cluster, "SELECT c2 FROM test.demo_test")
@@ -287,7 +288,7 @@ def test_a_transaction_that_vitess_has_ended_is_never_acknowledged() -> None:
         lookup = operations.Lookup(mapping, "AA", for_update=True)
         with closing(store.connect()) as connection:
             row = connection.execute(lookup)
-            until(ended)
+            wait_until_ended()
             with pytest.raises(CycleError, match="exceeded timeout"):
                 connection.execute(
                     operations.Update(mapping, "AA", replace(row, values=("lost",)), clear_unmapped=True)
@@ -298,7 +299,7 @@ def test_a_transaction_that_vitess_has_ended_is_never_acknowledged() -> None:
             row = connection.execute(lookup)
             change = operations.Update(mapping, "AA", replace(row, values=("lost",)), clear_unmapped=True)
             assert connection.execute(change) is None
-            until(ended)
+            wait_until_ended()
             with pytest.raises(CycleError, match="exceeded timeout"):
                 connection.commit()
         assert values() == before

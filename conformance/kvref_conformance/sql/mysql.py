@@ -9,7 +9,7 @@ import pymysql
 from pymysql.constants import ER
 
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.sql.base import Database, Row
+from kvref_conformance.sql.base import Database, Row, literal
 
 if TYPE_CHECKING:
     from pymysql.connections import Connection
@@ -67,9 +67,33 @@ class MySql(Database):
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
 
+    @property
+    def _is_vitess(self) -> bool:
+        return "Vitess" in str(self._connection.server_version)  # type: ignore[attr-defined]
+
     def create_table(self, name: str, columns: str) -> None:
-        """Create an InnoDB table; text columns without a character set take the server's."""
+        """Create an InnoDB table; text columns without a character set take the server's.
+
+        In Vitess, a vindex of the first column finds the shard of a row; one that compares texts as collations do.
+        """
         self.execute(f"CREATE TABLE {name} ({columns}) ENGINE=INNODB")
+        if self._is_vitess:
+            shown = self.query(
+                "SELECT column_name, data_type, collation_name FROM information_schema.columns"  # noqa: S608 - own name
+                f" WHERE table_schema = 'test' AND table_name = '{name.rpartition('.')[2]}' ORDER BY ordinal_position"
+            )
+            key, declared, collation = shown[0]
+            folds = "char" in str(declared) and not str(collation).endswith("_bin")
+            kind = "unicode_loose_xxhash" if folds else "xxhash"
+            self.execute(f"ALTER VSCHEMA ON {name} ADD VINDEX {kind}(`{key}`) USING {kind}")
+
+    def insert(self, table: str, row: Row) -> None:
+        """Insert a row; vtgate wants the columns by name, until it has seen a new table."""
+        if not self._is_vitess:
+            super().insert(table, row)
+            return
+        names = ", ".join(f"`{column}`" for column, *_ in self.query(f"SHOW COLUMNS FROM {table}"))
+        self.execute(f"INSERT INTO {table} ({names}) VALUES ({', '.join(map(literal, row))})")  # noqa: S608 - own names
 
     def let_flags_be_null(self, *, allowed: bool) -> None:
         """Redefine the column."""
@@ -83,7 +107,10 @@ class MySql(Database):
         return [str(name) for (name,) in rows if str(name).startswith(prefix)]
 
     def product(self) -> str:
-        """Return `MySQL 8.0.33` or `MariaDB 10.11.14`."""
+        """Return `MySQL 8.0.33`, `MariaDB 10.11.14` or `Vitess 8.4.6`, the version of MySQL that vtgate reports."""
+        if self._is_vitess:
+            reported = str(self._connection.server_version)  # type: ignore[attr-defined]
+            return f"Vitess {reported.partition('-')[0]}"
         [[version]] = self.query("SELECT VERSION()")
         number, _, more = str(version).partition("-")
         return f"{'MariaDB' if more.startswith('MariaDB') else 'MySQL'} {number}"
@@ -96,7 +123,7 @@ class MySql(Database):
         return states == [("ACTIVE",)]
 
     def over_sql(self) -> str:
-        """Return galera, mysql or mariadb of a server without the plugin; else ""."""
+        """Return galera, vitess, mysql or mariadb of a server without the plugin; else ""."""
         over = super().over_sql()
         clustered = over == "mariadb" and self.query("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'") == [("wsrep_on", "ON")]
         return "galera" if clustered else over

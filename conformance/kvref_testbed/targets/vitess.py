@@ -48,7 +48,7 @@ _MODULE: Final = f"vitess.io/vitess@{VERSION}"
 _SUM: Final = "h1:fjIFc28fGYF6Bxu4heHsKvx+huPbA4NmIeLJL4clbc8="  # of the module, as go.sum has it
 _GO: Final = "1.26"
 _NAME: Final = "vtcombo"
-# Exporters of traces, which nobody reads here: a third of the packages.
+# Exporters of traces, which are not used here: a third of the packages.
 _TRACING: Final = ("go/trace/plugin_*.go", "go/cmd/vtcombo/cli/plugin_opentracing.go")
 _LAST_LINES: Final = 10
 _START_SECONDS: Final = 120.0  # on a machine that is busy with other servers

@@ -270,6 +270,16 @@ def _check_key(where: str, key: Column, profile: Profile) -> None:
     raise RowError(f"{where}: the key column {key.name} should be {_key_types(profile)}", "key-type")
 
 
+def refuse_without_vindex(source: str, vindex: Vindex) -> None:
+    """Raise RowError for a table of a sharded keyspace that has no vindex."""
+    if not vindex.name:
+        raise RowError(
+            f"{source} has no vindex, and its keyspace {vindex.keyspace} is sharded: give it one of the key column,"
+            f" ALTER VSCHEMA ON {source} ADD VINDEX …",
+            "vindex-of-others",
+        )
+
+
 # Vindexes that take a text for another one as the usual collations do; all others compare bytes.
 _FOLDING: Final = ("unicode_loose_md5", "unicode_loose_xxhash")
 
@@ -281,10 +291,9 @@ _HASHED: Final = ("utf8mb4", "utf8mb3", "utf8", "ascii")
 def _check_vindex(where: str, source: str, vindex: Vindex, key: Column) -> None:
     """Refuse a table in which a key does not say which shard has its row."""
     if vindex.columns != (key.name,):
-        found = f"by vindex {vindex.name} of {', '.join(vindex.columns)}" if vindex.name else "by no vindex"
         raise RowError(
-            f"{where}: {source} is sharded {found}, not by its key column: a key does not say which shard has its row:"
-            f" make a vindex of {key.name} the first one of the table",
+            f"{where}: {source} is sharded by vindex {vindex.name} ({vindex.kind}) of {', '.join(vindex.columns)}, so"
+            f" that no key says which shard has its row: make a vindex of {key.name} the first one of the table",
             "vindex-of-others",
         )
     if key.kind is Kind.TEXT and key.charset.name not in _HASHED:

@@ -35,6 +35,7 @@ from kvref.storage.config.containers import (
     PolicyCell,
     Table,
     TableDetails,
+    refuse_without_vindex,
 )
 from kvref.storage.mysql import vitess
 from kvref.storage.mysql.accounts import account
@@ -213,6 +214,9 @@ class MySQLCatalog:
     def _table(self, schema: str, name: str, source: str) -> Table | None:
         if not self._exists(schema, name, source):
             return None
+        vindex = vitess.vindex_of(self._rows, schema, source) if vitess.is_gate(self._connection) else None
+        if vindex is not None:
+            refuse_without_vindex(source, vindex)  # vtgate refuses most statements about such a table
         described = self._rows(
             "SELECT column_name, column_type, character_set_name, is_nullable, extra, collation_name"
             " FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
@@ -221,10 +225,9 @@ class MySQLCatalog:
         )
         shown = named_rows(self._connection, f"SHOW INDEX FROM {source}")
         table = table_of(source, [tuple(map(_text, row)) for row in described], shown, self._profile)
-        if vitess.is_gate(self._connection):
-            table = replace(table, vindex=vitess.vindex_of(self._rows, schema, source))
         # information_schema shows an account with privileges on some columns only these.
-        return replace(table, hides=self._denial(f"SELECT * FROM {source} LIMIT 0", source))  # noqa: S608 - quoted
+        hides = self._denial(f"SELECT * FROM {source} LIMIT 0", source)  # noqa: S608 - quoted
+        return replace(table, hides=hides, vindex=vindex)
 
     def to_64_bits(self, schema: str, name: str, column: str) -> str:
         """See `Catalog`; the statement keeps the column's comment too."""
