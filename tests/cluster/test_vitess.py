@@ -271,7 +271,7 @@ def test_a_transaction_that_vitess_has_ended_is_never_acknowledged() -> None:
     """A tablet ends transactions that take too long; vtgate then accepts further statements and a COMMIT all the same."""
     with ExitStack() as stack:
         with missing_skips():
-            cluster = stack.enter_context(targets.vitess(["--queryserver-config-transaction-timeout=1s"]))
+            cluster = stack.enter_context(targets.vitess(["--queryserver-config-transaction-timeout=5s"]))
         assert kvref("init", "--demo", "--store", cluster.dsn).returncode == 0
         store = MySQLStore(parse(cluster.dsn), profiles.load("kvref"), 1)
         stack.callback(store.close)
