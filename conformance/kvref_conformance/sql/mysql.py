@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # No statement of the suite takes long; one that waits for a lock that is never released fails after this time.
 READ_SECONDS: Final = 60
+KNOWN_SECONDS: Final = 10
 
 
 class MySql(Database):
@@ -86,6 +88,20 @@ class MySql(Database):
             folds = "char" in str(declared) and not str(collation).endswith("_bin")
             kind = "unicode_loose_xxhash" if folds else "xxhash"
             self.execute(f"ALTER VSCHEMA ON {name} ADD VINDEX {kind}(`{key}`) USING {kind}")
+            self._wait_until_known(name, len(shown))
+
+    def _wait_until_known(self, table: str, columns: int) -> None:
+        """Wait until vtgate knows the columns of a new table: before that, each INSERT has to name them."""
+        deadline = time.monotonic() + KNOWN_SECONDS
+        while True:
+            try:
+                self.query(f"VEXPLAIN PLAN INSERT INTO {table} VALUES ({', '.join(['NULL'] * columns)})")  # noqa: S608
+            except pymysql.MySQLError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+            else:
+                return
 
     def insert(self, table: str, row: Row) -> None:
         """Insert a row; vtgate wants the columns by name, until it has seen a new table."""
