@@ -41,7 +41,7 @@ def _subject(name: str) -> str:
     return f"kvref with `--profile {profile}` over {_DATABASES[database]}"
 
 
-_DATABASES: Final = {"mysql": "MySQL", "mariadb": "MariaDB", "galera": "a Galera cluster"}
+_DATABASES: Final = {"mysql": "MySQL", "mariadb": "MariaDB", "galera": "a Galera cluster", "vitess": "Vitess"}
 
 
 def _page(name: str, found: deviations.Deviations) -> str:

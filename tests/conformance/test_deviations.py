@@ -105,6 +105,14 @@ def test_a_profile_that_is_kept_over_sql_has_rows_for_a_cluster_alone() -> None:
     assert rows.without_case((case.id, case.requirements) for case in all_cases()) == []
 
 
+def test_a_profile_that_is_kept_over_sql_has_rows_for_what_shards_do_not_share() -> None:
+    rows = deviations.load("kvref", "vitess")
+    assert rows.without_case((case.id, case.requirements) for case in all_cases()) == []
+    assert {each.subject for each in rows.rows.values() if each.unset} == {
+        "unique-value", "unique-value-new-key", "trailing-blank-of-a-binary-collation", "orphan",
+    }  # fmt: skip
+
+
 def test_our_own_server_and_memcached_have_no_documented_deviation() -> None:
     assert deviations.load("kvref").rows == {}
     assert deviations.load("memcached").rows == {}

@@ -41,8 +41,14 @@ class Database(ABC):
         """Run a statement without rows."""
 
     @abstractmethod
-    def create_table(self, name: str, columns: str) -> None:
-        """Create a table; `columns` is the text in the parentheses, in MySQL's syntax."""
+    def create_table(self, name: str, columns: str, key: str = "") -> None:
+        """Create a table.
+
+        Args:
+            name: of the table.
+            columns: the text in the parentheses, in MySQL's syntax.
+            key: the key column of its mapping; empty: the first column.
+        """
 
     @abstractmethod
     def let_flags_be_null(self, *, allowed: bool) -> None:

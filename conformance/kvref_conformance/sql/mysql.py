@@ -73,10 +73,10 @@ class MySql(Database):
     def _is_vitess(self) -> bool:
         return "Vitess" in str(self._connection.server_version)  # type: ignore[attr-defined]
 
-    def create_table(self, name: str, columns: str) -> None:
+    def create_table(self, name: str, columns: str, key: str = "") -> None:
         """Create an InnoDB table; text columns without a character set take the server's.
 
-        In Vitess, a vindex of the first column finds the shard of a row; one that compares texts as collations do.
+        In Vitess, a vindex of the key column finds the shard of a row; one that compares texts as collations do.
         """
         self.execute(f"CREATE TABLE {name} ({columns}) ENGINE=INNODB")
         if self._is_vitess:
@@ -84,10 +84,10 @@ class MySql(Database):
                 "SELECT column_name, data_type, collation_name FROM information_schema.columns"  # noqa: S608 - own name
                 f" WHERE table_schema = 'test' AND table_name = '{name.rpartition('.')[2]}' ORDER BY ordinal_position"
             )
-            key, declared, collation = shown[0]
+            column, declared, collation = next((row for row in shown if row[0] == key), shown[0])
             folds = "char" in str(declared) and not str(collation).endswith("_bin")
             kind = "unicode_loose_xxhash" if folds else "xxhash"
-            self.execute(f"ALTER VSCHEMA ON {name} ADD VINDEX {kind}(`{key}`) USING {kind}")
+            self.execute(f"ALTER VSCHEMA ON {name} ADD VINDEX {kind}(`{column}`) USING {kind}")
             self._wait_until_known(name, len(shown))
 
     def _wait_until_known(self, table: str, columns: int) -> None:

@@ -58,7 +58,7 @@ class Sqlite(Database):
         """Run a statement without rows."""
         self._result(statement)
 
-    def create_table(self, name: str, columns: str) -> None:
+    def create_table(self, name: str, columns: str, key: str = "") -> None:  # noqa: ARG002 - for shards
         """Create a table with SQLite's forms of the types and collations."""
         self.execute(f"CREATE TABLE {name} ({columns})")
 

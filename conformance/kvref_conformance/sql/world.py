@@ -158,7 +158,7 @@ class World:
         columns = shape.columns.format_map(self.names) if "{" in shape.columns else shape.columns
         self._shapes[shape] = names
         try:
-            self.database.create_table(names["t"], columns)
+            self.database.create_table(names["t"], columns, shape.key)
             # A replication group creates a table without a primary key, and rejects what writes to it.
             self.database.execute(f"DELETE FROM {names['t']}")  # noqa: S608 - own names
             self._map_shape(shape)

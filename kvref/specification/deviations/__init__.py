@@ -37,7 +37,8 @@ class Deviation:
         reason: what the endpoint does instead.
         evidence: recordings that show it.
         conversation: pairs (sent, got), templates; a failing exchange must be one of them.
-        unset: the answer is memory that was never set; an endpoint of the profile may keep the requirement instead.
+        unset: the answer is memory that was never set, or depends on which shards have the rows; an endpoint of the
+            profile may keep the requirement instead.
         stays_open: the connection is not closed where the case expects it.
     """
 
@@ -80,7 +81,7 @@ def load(profile: str, over_sql: str = "", version: str = "") -> Deviations:
     Args:
         profile: name of the profile.
         over_sql: the database that the endpoint reaches through SQL, where the plugin acts behind SQL's back:
-            mysql, mariadb or galera. A profile without a file for it has its usual rows.
+            mysql, mariadb, galera or vitess. A profile without a file for it has its usual rows.
         version: of the endpoint, for example 1.6.45; the rows of the newest release that is not newer than it count.
 
     Raises:
