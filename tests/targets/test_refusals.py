@@ -75,6 +75,12 @@ def test_a_missing_program_is_named_with_its_installation(kvref: Run) -> None:
     assert "apt-get install memcached" in refused.stderr
 
 
+def test_missing_go_is_named_with_what_it_builds(kvref: Run, tmp_path: Path) -> None:
+    refused = kvref("up", "vitess", PATH="", KVREF_CACHE=str(tmp_path / "cache"))
+    assert refused.returncode == 2
+    assert "install Go 1.26 or later to build Vitess" in refused.stderr
+
+
 def test_missing_maven_is_named_with_its_installation(kvref: Run, tmp_path: Path) -> None:
     # Without a cache and without a Maven repository the artifact has to be downloaded.
     refused = kvref("up", "mysql-8.0-plugin", PATH="", KVREF_CACHE=str(tmp_path / "cache"), HOME=str(tmp_path))
