@@ -1,0 +1,163 @@
+"""Cases are data: what a file of a chapter means, and what is refused, with its place and the fix."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvref.errors import SuiteError
+from kvref_conformance.case import Case, Setup, Shape, case, frames, send, send_unanswered, sql, sql_error
+from kvref_conformance.cases.chapter import NOTHING, read
+from kvref_conformance.steps import By, Disconnect, Eventually, Pause, Reload, Sql
+
+IDS = ["KV-CORE-001", "KV-CORE-002"]
+SET = send("set {k} 0 0 1\r\nx\r\n", "STORED\r\n")
+WRITTEN = '["set {k} 0 0 1\\r\\nx\\r\\n", "STORED\\r\\n"]'
+
+
+def cases(text: str) -> list[Case]:
+    return list(read("storage", text, IDS))
+
+
+def steps(text: str, before: str = "") -> tuple[object, ...]:
+    (made,) = cases(f"{before}\n[KV-CORE-001]\nx = [{text}]\n")
+    return made.steps
+
+
+def test_a_case_is_its_conditions_and_its_steps() -> None:
+    text = f"""
+        [shared.tables]
+        usual = {{ columns = "k INT, v INT", expiry = "{{null}}" }}
+        [shared.setups]
+        colon = {{ delimiter = ":", separator = "{{null}}", others = [["x", "{{null}}"]] }}
+        [KV-CORE-001]
+        plain = [{WRITTEN}]
+        "of-${{name}}" = [{{ also = ["KV-CORE-002"], table = "usual", settings = {{ size = 4 }}, engine = "mysql" }},
+            {{ matrix = {{ "name verb" = [["a", "set"], ["b", "add"]] }} }},
+            ["${{verb}} {{k}} 0 0 ${{#name}}\\r\\n${{name}}\\r\\n", "STORED\\r\\n"],
+        ]
+        [KV-CORE-002]
+        flush = [{{ setup = "colon", bind = "m2" }}, ["flush_all\\r\\n", "OK\\r\\n"]]
+    """
+    shape = Shape("k INT, v INT", expiry=None)
+    assert cases(text) == [
+        case("plain", "KV-CORE-001", SET),
+        *(
+            case(
+                f"of-{name}",
+                "KV-CORE-001 KV-CORE-002",
+                send(f"{verb} {{k}} 0 0 1\r\n{name}\r\n", "STORED\r\n"),
+                shape=shape,
+                settings={"size": 4},
+                engine="mysql",
+            )
+            for name, verb in (("a", "set"), ("b", "add"))
+        ),
+        case(
+            "flush",
+            "KV-CORE-002",
+            send("flush_all\r\n", "OK\r\n"),
+            setup=Setup(delimiter=":", separator=None, others=(("x", None),)),
+            bind="m2",
+        ),
+    ]
+
+
+def test_the_names_of_a_matrix_that_are_apart_are_combined() -> None:
+    text = (
+        '[KV-CORE-001]\n"${a}-${b}" = [{ matrix = { a = ["x", "y"], b = [{ from = 1, to = 2 }] } }, ["${a}", "${b}"]]'
+    )
+    assert [each.id for each in cases(text)] == ["x-1", "x-2", "y-1", "y-2"]
+
+
+@pytest.mark.parametrize(
+    ("written", "made"),
+    [
+        (WRITTEN, [SET]),
+        ('[["a", "b\\r\\n"], "x", "y", { on = "b", closes = true, patience = 15.0 }]',
+         [send(("a", "b\r\n"), ("x", "y"), on="b", closes=True, patience=15.0)]),
+        ('["set", { quiet = true }]', [send_unanswered("set")]),
+        ('["noop", "noop ok", { protocol = "binary", cuts = [3] }]', [frames("noop", "noop ok", cuts=(3,))]),
+        ('["a", "b", { times = 2 }]', [send("a", "b")] * 2),
+        ('["a${n}", "b", { on = "c${n}", each.n = [{ from = 0, to = 1 }] }]',
+         [send("a0", "b", on="c0"), send("a1", "b", on="c1")]),
+        ('["${n}", "b", { each.n = ["x", { from = "0x0f", to = "0x10" }, { from = "h", to = "i" }] }]',
+         [send(each, "b") for each in ("x", "0x0f", "0x10", "h", "i")]),
+        ('{ each.n = [1, 2], steps = [["a${n}", "b${m}", { each.m = [3, 4] }], "reload"] }',
+         [send("a1", "b3"), send("a1", "b4"), Reload(), send("a2", "b3"), send("a2", "b4"), Reload()]),
+        ('"both"', [SET, Reload()]),
+        ('["get", "a${stop}"]', [send("get", By("binary.texts", {"bare": ("a",), "full-stop": ("a.",)}))]),
+        ('["get", { by = "isolation.default_level", 0 = "x", 1 = ["y", "z"] }]',
+         [send("get", By("isolation.default_level", {0: ("x",), 1: ("y", "z")}))]),
+        ("""{ sql = "SELECT v FROM {t}", rows = [["{null}", 1]], on = "s" }""",
+         [sql("SELECT v FROM {t}", (None, 1), on="s")]),
+        ('{ sql = "SELECT v", rows = [], within = 15.0 }', [Eventually(Sql("SELECT v", ()), 15.0)]),
+        ('{ sql = "DROP {t}", refused = true }', [sql_error("DROP {t}")]),
+        ('{ hang-up = "b", how = "close" }, { pause = 0.4 }', [Disconnect("b", "close"), Pause(0.4)]),
+    ],
+)  # fmt: skip
+def test_a_step_is_a_list_a_table_or_a_word(written: str, made: list[object]) -> None:
+    shared = f'[shared.steps]\nboth = [{WRITTEN}, "reload"]\n[shared.texts]\n'
+    shared += 'stop = { by = "binary.texts", bare = "", full-stop = "." }'
+    assert steps(written, shared) == tuple(made)
+
+
+def test_the_protocol_of_a_chapter_is_that_of_its_requests() -> None:
+    assert steps('["noop", "noop ok"], ["x", "y", { protocol = "text" }]', 'protocol = "binary"') == (
+        frames("noop", "noop ok"),
+        send("x", "y"),
+    )
+
+
+def test_a_text_is_repeated_or_joined() -> None:
+    texts = '{ texts = { line = "ab", list = { text = "${n}", each.n = [{ from = 8, to = 10 }], between = "," } } }'
+    assert steps(f'{texts}, ["${{line*3}}", "${{list}}"]') == (send("ababab", "8,9,10"),)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("x = [", "cases/storage.toml: "),
+        ("[KV-CORE-009]\nx = []", "'KV-CORE-009', did you mean"),
+        ("[shared.table]\nx = 1", "unknown kind of what is shared 'table', did you mean 'tables'"),
+        ('protocol = "udp"', "unknown protocol 'udp': choose one of text, binary"),
+        ("KV-CORE-001 = 1", "KV-CORE-001: write a table of cases"),
+        ("[KV-CORE-001]\nx = 1", "KV-CORE-001, x: a case is a list"),
+        ("[KV-CORE-001]\nx = []", "x: no steps"),
+        ('[KV-CORE-001]\nx = [{ tabel = "a" }, 1]', "unknown 'tabel': a condition is one of also, table"),
+        ('[KV-CORE-001]\nx = [{ bind = 1 }, "reload"]', "condition.bind: 1 is not str"),
+        ('[KV-CORE-001]\nx = [{ bind = "a" }, { bind = "a" }, "reload"]', "bind twice"),
+        ('[KV-CORE-001]\nx = [{ engine = "oracle" }, "reload"]', "unknown engine 'oracle'"),
+        ('[KV-CORE-001]\nx = [{ table = "usual" }, "reload"]', "unknown name of tables 'usual'"),
+        ('[KV-CORE-001]\nx = [{ table = { columns = "a", width = "b" } }, "reload"]', "table: unknown 'width'"),
+        ('[KV-CORE-001]\nx = [{ also = ["KV-CORE-999"] }, "reload"]', "unknown requirement 'KV-CORE-999'"),
+        ('[KV-CORE-001]\nx = [{ matrix = { a = 1 } }, "reload"]', "is not a matrix"),
+        ('[KV-CORE-001]\nx = [{ matrix = { "a b" = [["1"]] } }, "reload"]', "write 2 values, for a, b"),
+        ('[KV-CORE-001]\nx = [{ matrix = { a = [{ from = 1 }] } }, "reload"]', "is not a range"),
+        ('[KV-CORE-001]\nx = [{ texts.a = { each.n = [1] } }, "reload"]', "is not a text"),
+        ('[KV-CORE-001]\n"x-${a}" = ["reload"]', "${a} is neither in the matrix nor in texts"),
+        ('[KV-CORE-001]\nx = [["get ${a}", "END"]]', "${a} is neither in the matrix nor in texts"),
+        ('[KV-CORE-001]\nx = [["get", "${a}"]]', "${a} is neither in the matrix nor in texts"),
+        ('[KV-CORE-001]\nx = ["relaod"]', "is not [request, reply], a table or a word, did you mean 'reload'"),
+        ('[KV-CORE-001]\nx = [["get"]]', "write the replies that are allowed"),
+        ('[KV-CORE-001]\nx = [["get", 1.5]]', "1.5 is not a reply"),
+        ('[KV-CORE-001]\nx = [["get", "END", { onn = "b" }]]', "unknown 'onn'"),
+        ('[KV-CORE-001]\nx = [["get", "END", { patience = "b" }]]', "patience: 'b' is not float"),
+        ('[KV-CORE-001]\nx = [["get", "END", { times = "b" }]]', "times: 'b' is not a number"),
+        ('[KV-CORE-001]\nx = [["get", { by = "cache.text", a = "b" }]]', "unknown fact 'cache.text'"),
+        ('[KV-CORE-001]\nx = [["get", { by = "binary.texts", a = "b" }]]', "unknown value of binary.texts 'a'"),
+        ('[KV-CORE-001]\nx = [["get", "a"], { on = "b" }]', "a step that is a table has one of sql"),
+        ('[KV-CORE-001]\nx = [{ sql = "SELECT 1" }]', "a SELECT, and no other statement, has `rows`"),
+        ('[KV-CORE-001]\nx = [{ steps = ["reload"], on = "b" }]', "unknown field 'on'"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_place_and_the_fix(written: str, said: str) -> None:
+    with pytest.raises(SuiteError) as raised:
+        cases(written)
+    assert said in str(raised.value)
+    assert str(raised.value).startswith("cases/storage.toml")
+    assert "\n" not in str(raised.value) or "TOML" in str(raised.value)
+
+
+def test_without_anything_shared_a_name_is_unknown() -> None:
+    with pytest.raises(ValueError, match="unknown name of settings 'writes'"):
+        NOTHING.named("settings", "writes")
