@@ -191,6 +191,20 @@ def test_a_configuration_is_written_and_put_back(world: World, monkeypatch: pyte
     assert content(world) == before
 
 
+def test_what_a_case_changed_and_reloaded_is_written_again_for_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kvref_conformance.sql.world.SEEN_SECONDS", 0.1)
+    world.create()
+    world.configure(Setup(":"))
+    world.database.execute("UPDATE innodb_memcache.config_options SET value = '!' WHERE name = 'table_map_delimiter'")
+    world.configure(Setup(":"))
+    assert ("table_map_delimiter", "!") in content(world)[1]  # the endpoint has not read it
+    world.reload()
+    world.configure(Setup(":"))
+    assert ("table_map_delimiter", ":") in content(world)[1]
+
+
 def test_without_a_way_to_reload_a_configuration_is_not_judged(world: World) -> None:
     world.create()
     stuck = World(world.database, world._endpoint, None, "z9999")

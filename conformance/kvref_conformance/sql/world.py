@@ -72,6 +72,8 @@ class World:
         policies = tuple(tuple(map(str, row)) for row in self._policies)
         self._setup = Setup(options.get("table_map_delimiter", "."), None, options.get("separator", "|"), (), policies)
         self._changed = False
+        # A case may have changed the tables before it made the endpoint read them.
+        self._reloaded_by_case = False
         self._shapes: dict[Shape, dict[str, str]] = {}
         self._numbers = itertools.count()
         self._null_flags = False
@@ -108,7 +110,7 @@ class World:
             CaseFailed: the endpoint did not come back from the reload.
         """
         setup = wanted or USUAL
-        if setup == self._setup:
+        if setup == self._setup and not self._reloaded_by_case:
             return
         self._require_reload()
         if setup.hides_tables() and self._setup.hides_tables():
@@ -137,6 +139,7 @@ class World:
         )
         reload()
         self._setup = setup or self._setup
+        self._reloaded_by_case = setup is None
         deadline = time.monotonic() + (SEEN_SECONDS if self._shows_reloads else UNSEEN_SECONDS)
         while not self._shows_marker():
             if time.monotonic() > deadline:
