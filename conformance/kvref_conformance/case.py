@@ -1,4 +1,6 @@
-r"""A case: a conversation of steps, written as data. `conversation.py` runs it.
+r"""A case: a conversation of steps. `cases/` has those of the suite as data, `judging/conversation.py` runs them.
+
+A case that is written in Python, such as one of a project's own, is made of these functions:
 
     case("set-new", "KV-STORE-001", send("set {k} 3 0 3\r\none\r\n", "STORED\r\n"))
 
@@ -25,10 +27,8 @@ from kvref_conformance.steps import (
     PATIENCE,
     SILENT_SECONDS,
     AwaitReply,
-    AwaitSql,
     By,
     Eventually,
-    Logged,
     Mark,
     Reload,
     Send,
@@ -49,11 +49,6 @@ MAPPING_NAMES: Final = frozenset(
 )
 
 
-def expect_binlog(*allow: str) -> Logged:
-    """Want the binary log to have got one of these since the mark."""
-    return Logged(allow)
-
-
 def start_request(request: str, on: str, *, silent: float = SILENT_SECONDS, binary: bool = False) -> StartRequest:
     """Send a request that has to wait."""
     return StartRequest((request,), on, silent, binary)
@@ -62,16 +57,6 @@ def start_request(request: str, on: str, *, silent: float = SILENT_SECONDS, bina
 def await_reply(allow: str | tuple[str, ...] | By, on: str, *, patience: float = PATIENCE) -> AwaitReply:
     """Allow one answer (several: any of them, or by a fact) to what waits on that connection."""
     return AwaitReply((allow,) if isinstance(allow, str) else allow, on, patience)
-
-
-def start_sql(statement: str, on: str) -> StartSql:
-    """Start a statement that may have to wait."""
-    return StartSql(statement, on)
-
-
-def await_sql(on: str, *, fails: bool = False) -> AwaitSql:
-    """Wait for a statement that was started."""
-    return AwaitSql(on, refused=fails)
 
 
 def eventually(step: Send | Sql, within: float = PATIENCE) -> Eventually:
@@ -199,11 +184,6 @@ def frames(send: str, allow: str | tuple[str, ...] | By, **how: Any) -> Send:
     return Send((send,), (allow,) if isinstance(allow, str) else allow, binary=True, **how)
 
 
-def frames_unanswered(send: str) -> Send:
-    """Send binary frames to which nothing may be answered yet."""
-    return Send((send,), ("",), quiet=True, binary=True)
-
-
 def send_unanswered(send: str) -> Send:
     """Send a text to which nothing may be answered yet."""
     return Send((send,), ("",), quiet=True)
@@ -221,8 +201,3 @@ def by_fact(fact: str, **answers: str | tuple[str, ...]) -> By:
 def sql(statement: str, *rows: tuple[object, ...], on: str = "") -> Sql:
     """Run a statement; for a SELECT the rows it must give (none: it must give none)."""
     return Sql(statement, rows if statement.startswith("SELECT") else None, on=on)
-
-
-def sql_error(statement: str, on: str = "") -> Sql:
-    """Run a statement that the database must refuse."""
-    return Sql(statement, None, refused=True, on=on)

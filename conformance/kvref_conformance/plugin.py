@@ -20,7 +20,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from itertools import zip_longest
 from pathlib import Path
-from types import FunctionType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -142,28 +141,6 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return config.stash[RUN].header_lines() if RUN in config.stash else []
 
 
-def pytest_pycollect_makeitem(
-    collector: pytest.Module | pytest.Class, name: str
-) -> list[pytest.Item | pytest.Collector] | None:
-    """Make the test of a chapter of the suite that is nothing but literal cases."""
-    if name != "CASES" or not isinstance(collector, pytest.Module) or collector.path.parent != CHAPTER_FOLDER:
-        return None
-    test = collector.path.stem
-    if hasattr(collector.obj, test):
-        return None
-    # Where pytest says that the test is: in its chapter.
-    function = FunctionType(_judge_case.__code__.replace(co_filename=str(collector.path)), globals(), test)
-    setattr(collector.obj, test, function)
-    made: list[pytest.Item | pytest.Collector] | None = collector.ihook.pytest_pycollect_makeitem(
-        collector=collector, name=test, obj=function
-    )
-    return made
-
-
-def _judge_case(case: Case, judge: Callable[[Case], None]) -> None:
-    judge(case)
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make one test of each case of a chapter; a project's tests may have fixtures of these names."""
     if not _has_cases(metafunc.module):
@@ -273,7 +250,7 @@ def _judge_in_parallel(session: pytest.Session, run: Run, instances: Sequence[In
         for item, following in zip_longest(items, items[1:]):
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
-    batches = batches_of(session.items, lambda item: (item.path, _settings_of(item)))
+    batches = batches_of(session.items, lambda item: (chapter_of(item), _settings_of(item)))
     try:
         Parallel(run, instances, start, judge).judge(batches)
     except SuiteError as error:

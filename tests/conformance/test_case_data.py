@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvref.errors import SuiteError
-from kvref_conformance.case import Case, Setup, Shape, case, frames, send, send_unanswered, sql, sql_error
+from kvref_conformance.case import Case, Setup, Shape, case, frames, send, send_unanswered, sql
 from kvref_conformance.cases.chapter import NOTHING, read
 from kvref_conformance.steps import By, Disconnect, Eventually, Pause, Reload, Sql
 
@@ -91,7 +91,7 @@ def test_the_names_of_a_matrix_that_are_apart_are_combined() -> None:
         ("""{ sql = "SELECT v FROM {t}", rows = [["{null}", 1]], on = "s" }""",
          [sql("SELECT v FROM {t}", (None, 1), on="s")]),
         ('{ sql = "SELECT v", rows = [], within = 15.0 }', [Eventually(Sql("SELECT v", ()), 15.0)]),
-        ('{ sql = "DROP {t}", refused = true }', [sql_error("DROP {t}")]),
+        ('{ sql = "DROP {t}", refused = true }', [Sql("DROP {t}", refused=True)]),
         ('{ hang-up = "b", how = "close" }, { pause = 0.4 }', [Disconnect("b", "close"), Pause(0.4)]),
     ],
 )  # fmt: skip
@@ -123,7 +123,7 @@ def test_a_text_is_repeated_or_joined() -> None:
         ("KV-CORE-001 = 1", "KV-CORE-001: write a table of cases"),
         ("[KV-CORE-001]\nx = 1", "KV-CORE-001, x: a case is a list"),
         ("[KV-CORE-001]\nx = []", "x: no steps"),
-        ('[KV-CORE-001]\nx = [{ tabel = "a" }, 1]', "unknown 'tabel': a condition is one of also, table"),
+        ('[KV-CORE-001]\nx = [{ tables = "a" }, 1]', "unknown 'tables': a condition is one of also, table"),
         ('[KV-CORE-001]\nx = [{ bind = 1 }, "reload"]', "condition.bind: 1 is not str"),
         ('[KV-CORE-001]\nx = [{ bind = "a" }, { bind = "a" }, "reload"]', "bind twice"),
         ('[KV-CORE-001]\nx = [{ engine = "oracle" }, "reload"]', "unknown engine 'oracle'"),
@@ -137,10 +137,10 @@ def test_a_text_is_repeated_or_joined() -> None:
         ('[KV-CORE-001]\n"x-${a}" = ["reload"]', "${a} is neither in the matrix nor in texts"),
         ('[KV-CORE-001]\nx = [["get ${a}", "END"]]', "${a} is neither in the matrix nor in texts"),
         ('[KV-CORE-001]\nx = [["get", "${a}"]]', "${a} is neither in the matrix nor in texts"),
-        ('[KV-CORE-001]\nx = ["relaod"]', "is not [request, reply], a table or a word, did you mean 'reload'"),
+        ('[KV-CORE-001]\nx = ["reloads"]', "is not [request, reply], a table or a word, did you mean 'reload'"),
         ('[KV-CORE-001]\nx = [["get"]]', "write the replies that are allowed"),
         ('[KV-CORE-001]\nx = [["get", 1.5]]', "1.5 is not a reply"),
-        ('[KV-CORE-001]\nx = [["get", "END", { onn = "b" }]]', "unknown 'onn'"),
+        ('[KV-CORE-001]\nx = [["get", "END", { at = "b" }]]', "unknown 'at'"),
         ('[KV-CORE-001]\nx = [["get", "END", { patience = "b" }]]', "patience: 'b' is not float"),
         ('[KV-CORE-001]\nx = [["get", "END", { times = "b" }]]', "times: 'b' is not a number"),
         ('[KV-CORE-001]\nx = [["get", { by = "cache.text", a = "b" }]]', "unknown fact 'cache.text'"),

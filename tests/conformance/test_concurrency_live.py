@@ -14,7 +14,7 @@ from helpers.live import target_or_skip
 from kvref.specification.deviations import Deviations
 from kvref_conformance import sql
 from kvref_conformance.case import Case
-from kvref_conformance.cases.batches import SNAPSHOT, WRITES
+from kvref_conformance.cases.generated import SETTINGS
 from kvref_conformance.endpoints import endpoint
 from kvref_conformance.judging.judge import Judge
 from kvref_conformance.judging.verdict import FAILS, HOLDS, Verdict
@@ -24,6 +24,7 @@ from kvref_conformance.triage.repeat import DEFAULT_TIMES
 from kvref_testbed import targets
 
 pytestmark = pytest.mark.live
+WRITES, SNAPSHOT = SETTINGS["writes"], SETTINGS["snapshot"]
 REQUIREMENT = "KV-BATCH-001"
 
 

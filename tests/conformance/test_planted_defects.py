@@ -16,7 +16,7 @@ from helpers.live import nightly
 from hypothesis.errors import Flaky
 
 from kvref_conformance.case import Case
-from kvref_conformance.cases.batches import COMMITTED, SNAPSHOT, WRITES
+from kvref_conformance.cases.generated import SETTINGS
 from kvref_conformance.errors import CaseFailed
 from kvref_conformance.judging.conversation import render
 from kvref_conformance.judging.findings import Search, ShrinkLimit, ShrinkLimitReached
@@ -48,7 +48,11 @@ OF_COMMANDS = (
     "takes_unknown_for_default",
 )
 # Found by histories of three connections with batches.
-OF_HISTORIES = {"takes_one_write_more": WRITES, "hides_own_writes": SNAPSHOT, "keeps_one_view_at_level_1": COMMITTED}
+OF_HISTORIES = {
+    "takes_one_write_more": SETTINGS["writes"],
+    "hides_own_writes": SETTINGS["snapshot"],
+    "keeps_one_view_at_level_1": SETTINGS["committed"],
+}
 
 
 def sample(defects: Iterable[str]) -> list[Any]:

@@ -8,7 +8,7 @@ import pytest
 from helpers.faulty import serving
 
 from kvref.specification.deviations import Deviations
-from kvref_conformance.cases.test_concurrency import GENERATED
+from kvref_conformance.cases.generated import HISTORIES
 from kvref_conformance.endpoints import endpoint
 from kvref_conformance.endpoints.probe import Features
 from kvref_conformance.judging.judge import Judge
@@ -16,7 +16,7 @@ from kvref_conformance.judging.verdict import FAILS, HOLDS, Verdict
 from kvref_conformance.stateful.concurrency import judge_concurrency
 
 pytestmark = pytest.mark.programs
-CASE = GENERATED[-1]
+CASE = HISTORIES[-1]
 # What the scripted server does not have.
 MISSING = ("binary", "cas", "gat", "meta", "touch")
 

@@ -24,7 +24,7 @@ def test_a_change_of_nothing_that_mutants_break_leaves_the_sample() -> None:
         ("kvref/engine/plans/frames.py", "fails_quietly"),  # imports what it replaces, and could answer by itself
         ("kvref/protocol/grammar.py", "narrows_amounts"),  # reads the fact that it changes
         ("kvref/storage/sqlite/row_cache.py", "keeps_what_is_deleted"),
-        ("conformance/kvref_conformance/cases/test_crawler.py", "sleeps_for_an_hour"),
+        ("conformance/kvref_conformance/cases/crawler.toml", "sleeps_for_an_hour"),
         ("kvref/specification/requirements/crawler.toml", "sleeps_for_an_hour"),
         ("conformance/kvref_testbed/mutants/meta.py", "answers_a_gat_as_a_get"),
     ],

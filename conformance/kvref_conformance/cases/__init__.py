@@ -1,18 +1,18 @@
-"""The conversations, in files by subject: `CASES` is data, the one test function judges each of them.
+"""The conversations: one file a chapter, `NAME.toml`, and those that are generated (`generated.py`).
 
 A case names the requirements it tests, and belongs to the chapter of the first one; its steps are bytes typed by hand
-from the recordings, articles and manuals.
+from the recordings, articles and manuals. `chapter.py` reads the files, `test_chapters.py` judges each case.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from functools import cache
 from typing import TYPE_CHECKING
 
 from kvref.errors import SuiteError
 from kvref.specification import requirements
+from kvref_conformance.cases.chapter import literal_cases
+from kvref_conformance.cases.generated import GENERATED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,11 +28,9 @@ def chapter_of(case: Case) -> str:
 @cache
 def by_chapter() -> Mapping[str, tuple[Case, ...]]:
     """Return the cases of each chapter, in the order of the specification; errors as of `all_cases`."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name.startswith("test_"))
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
     found: dict[str, list[Case]] = {chapter: [] for chapter in requirements.CHAPTERS}
     ids: set[str] = set()
-    for case in (case for module in modules for case in getattr(module, "CASES", ())):
+    for case in (*GENERATED, *literal_cases()):
         if case.id in ids:
             raise SuiteError(f"two cases are named {case.id}")
         ids.add(case.id)

@@ -48,7 +48,7 @@ def parameters(value: Any) -> list[re.Match[str]]:
     """Return the parameters that decoded TOML has."""
     if isinstance(value, list | dict):
         return [found for each in (value.values() if isinstance(value, dict) else value) for found in parameters(each)]
-    return list(PARAMETER.finditer(value)) if isinstance(value, str) else []
+    return list(PARAMETER.finditer(value)) if isinstance(value, str) and "${" in value else []
 
 
 def rows(matrix: Any) -> Iterator[dict[str, Any]]:

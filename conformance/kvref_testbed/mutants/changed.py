@@ -70,7 +70,7 @@ def rank(mutant: Mutant, changed: frozenset[str]) -> tuple[int, int]:
     patched = _patched(mutant)
     importers = [len(_importers(module)) for module in patched if changed & _importers(module)]
     found = (
-        changed & {f"conformance/kvref_conformance/cases/test_{chapter}.py", f"{catalogue}/{chapter}.toml", own},
+        changed & {f"conformance/kvref_conformance/cases/{chapter}.toml", f"{catalogue}/{chapter}.toml", own},
         mutant.name in SAMPLE,
         changed & patched,
         importers,
