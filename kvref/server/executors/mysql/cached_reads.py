@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Final, NamedTuple
 
 from kvref.engine.mapping import Mapping as TableMapping
@@ -35,12 +36,14 @@ class _Group(NamedTuple):
         rows: of the mapping.
         cached: its kept rows.
         words: by what a row is kept under; the word itself where only the server knows that.
+        repeated: what they have asked for once more, by what it is kept under.
         width: of how many words one statement may read the rows.
     """
 
     rows: MySQLRows
     cached: CachedTable
     words: Mapping[Spelling, bytes]
+    repeated: Sequence[Spelling]
     width: int
 
 
@@ -87,22 +90,33 @@ class CachingReader:
         self._commit = -1  # the store's last commit before that query
 
     async def read(self, rows: MySQLRows, words: list[bytes]) -> tuple[Mapping[bytes, CachedRow], Set[bytes]]:
-        """Return the rows of some words, see `read_parts`, from kept rows as far as they are new enough."""
+        """Return the rows of some words, see `read_parts`, from kept rows as far as they are new enough.
+
+        Args:
+            rows: of the mapping.
+            words: of all gets; one that is there twice counts twice.
+        """
         kept = rows.kept
         cached = None if kept is None else self._open(kept.table())
         width = self._width(rows.mapping)
         if kept is None or cached is None:
             self._cache.misses += len(words)
             read: tuple[Mapping[bytes, CachedRow], Set[bytes]] = await self._connection.call(
-                read_parts, rows, words, width
+                read_parts, rows, [*dict.fromkeys(words)], width
             )
             return read
         spellings = {word: kept.spelling(word) for word in words}
-        keys = {word if spelling is None else spelling: word for word, spelling in spellings.items()}
-        found = await self._answer(_Group(rows, cached, keys, width))
+        keys = {word: word if spelling is None else spelling for word, spelling in spellings.items()}
+        sought = {key: word for word, key in keys.items()}
+        repeated: list[Spelling] = []
+        if len(words) > len(sought):
+            again = Counter(map(keys.__getitem__, words))
+            again.subtract(sought.keys())
+            repeated = [*again.elements()]
+        found = await self._answer(_Group(rows, cached, sought, repeated, width))
         shown = dict.fromkeys(words, ABSENT)
-        for word, spelling in spellings.items():
-            row = found.get(word if spelling is None else spelling)
+        for word, key in keys.items():
+            row = found.get(key)
             if row is not None:
                 shown[word] = shown_for(row, word)
         return shown, set()
@@ -150,13 +164,15 @@ class CachingReader:
         found = await self._read(group, missing, for_hits=bool(hits) and written is None)
         as_new = bool(hits) and await self._reached(written, began, len(hits))
         late = [key for key in hits if not as_new or key not in rows]
-        cache.hits += len(hits) - len(late)
-        cache.misses += len(missing) + len(late)
+        read = {*missing, *late}
+        again = sum(key in read for key in group.repeated)
+        cache.hits += len(hits) - len(late) + len(group.repeated) - again
+        cache.misses += len(read) + again
         if as_new:
             found |= {key: rows[key] for key in hits if key in rows}
         if late:
-            read = await self._connection.call(_find, group, late)
-            found |= {key: each.row for key, each in read.items()}
+            more = await self._connection.call(_find, group, late)
+            found |= {key: each.row for key, each in more.items()}
         return found
 
     async def _read(self, group: _Group, missing: list[Spelling], *, for_hits: bool) -> dict[Spelling, CachedRow]:

@@ -324,10 +324,9 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         runs = self._without_blocked(runs)
         if not runs:
             return
-        words = [*dict.fromkeys(chain.from_iterable([each.words for each in runs]))]
         try:
             work.rows.require_live()
-            rows, busy = await self._rows_of(work, words)
+            rows, busy = await self._rows_of(work, [*chain.from_iterable([each.words for each in runs])])
         except Exception as error:  # noqa: BLE001 - whatever it is, the command that it belongs to meets it again
             await self._retry(self._read, work, runs, error)
             return
@@ -374,7 +373,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         if self.caching is not None:
             return await self.caching.read(work.rows, words)
         found: tuple[Mapping[bytes, CachedRow], Set[bytes]] = await self._reading.call(
-            read_parts, work.rows, words, self._width(work)
+            read_parts, work.rows, [*dict.fromkeys(words)], self._width(work)
         )
         return found
 
@@ -470,7 +469,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             return
         if not work.rows.live or isinstance(error, LostError) or len(tasks) == 1:
             if not isinstance(error, KvrefError):
-                _log.debug("a group failed: %r", error)
+                _log.error("a group of commands failed", exc_info=error)
             stale = isinstance(error, AgainError | LostError)
             if stale:
                 self._runner.looked(anew=True)
