@@ -36,7 +36,7 @@ class _Group(NamedTuple):
         rows: of the mapping.
         cached: its kept rows.
         words: by what a row is kept under; the word itself where only the server knows that.
-        repeated: what they have asked for once more, by what it is kept under.
+        repeated: words that are requested once more, by what they are kept under.
         width: of how many words one statement may read the rows.
     """
 
