@@ -92,11 +92,6 @@ def read_json(path: Path) -> Any:
     return json_of(read_text(path))
 
 
-def read_json_lines(path: Path) -> list[Any]:
-    """Return what each line of a file says; raises as `read_bytes` and `json_lines_of`."""
-    return json_lines_of(read_bytes(path))
-
-
 def json_lines_of(content: bytes) -> list[Any]:
     """Return what each line says; raises as `json_of`, with the number of the line, and DocumentError without UTF-8."""
     found = []

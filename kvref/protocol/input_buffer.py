@@ -74,10 +74,6 @@ class Input:
         """
         return self._rules.value_limit is None and len(self._buffer) - start > MAX_VALUE_AHEAD
 
-    def feed_first(self, data: bytes) -> None:
-        """Put bytes in front of what waits; only between commands."""
-        self._buffer[self._position : self._position] = data
-
     def _compact(self) -> None:
         del self._buffer[: self._position]
         self._position = 0

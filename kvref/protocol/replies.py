@@ -100,11 +100,6 @@ class ServerError:
 
 
 @dataclass(slots=True)
-class HiddenError(ServerError):
-    """The same for a command with noreply: nothing of it is sent."""
-
-
-@dataclass(slots=True)
 class StatRows:
     """Rows of `stats`."""
 

@@ -71,11 +71,6 @@ class TextParser(Input):
         """Return a record for the command that is not complete."""
         return c.Refused(b"")
 
-    def feed_first(self, data: bytes) -> None:
-        """See `Input.feed_first`."""
-        super().feed_first(data)
-        self._scanned = 0
-
     def take_all(self) -> bytes:
         """See `Input.take_all`."""
         self._scanned = 0
