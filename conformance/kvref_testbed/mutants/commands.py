@@ -29,13 +29,13 @@ from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_decision
 @breaks("KV-CORE-011")
 def stores_whatever_the_cas_number() -> None:
     """`cas` stores with any number."""
-    refusal = store.refusal
+    unmet = store.unmet
 
-    def careless(session: Session, command: commands.Store, row: Any, now: int) -> Any:
-        answer = refusal(session, command, row, now)
+    def careless(session: Session, verb: str, present: bool, cas: int | None, number: int) -> Any:
+        answer = unmet(session, verb, present, cas, number)
         return None if answer is replies.Status.EXISTS else answer
 
-    put(store, "refusal", careless)
+    put(store, "unmet", careless)
 
 
 @breaks("KV-FLUSH-002")
@@ -242,6 +242,11 @@ def answers_silent_commands() -> None:
             replace(command, noreply=False) if getattr(command, "noreply", False) else command, reply, cas
         ),
     )
+
+    def loud(decide: Any) -> Any:
+        return lambda self, row, word, command: decide(self, row, word, (*command[:-1], False))
+
+    put_decisions(loud, Storage.set, Storage.conditional, Storage.append, Touching.touch)
 
 
 @breaks("KV-CONN-027")
