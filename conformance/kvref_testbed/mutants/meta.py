@@ -11,13 +11,14 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.engine.plans import touch
 from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.meta import MetaWrites
 from kvref.engine.plans.plan import CAS, CachedRow, Renewal
 from kvref.engine.session import Session
 from kvref.engine.verbs import arithmetic, meta, retrieve
 from kvref.protocol import commands
 from kvref.protocol import grammar as lines
 from kvref.protocol import meta as grammar
-from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_fact
+from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_decisions, put_fact
 
 
 @breaks("KV-TOUCH-001")
@@ -136,6 +137,17 @@ def marks_under_the_old_number() -> None:
         return found.entry
 
     put(meta, "renumbered", kept)
+
+    def keeping(decide: Any) -> Any:
+        def decided(self: Any, row: CachedRow, word: bytes, command: Any) -> Any:
+            reply, new, parameters = decide(self, row, word, command)
+            if not command.stale or parameters is None:
+                return reply, new, parameters
+            return reply, (*new[:CAS], row[CAS], *new[CAS + 1 :]), Renewal((row[CAS], *parameters[1:]))
+
+        return decided
+
+    put_decisions(keeping, MetaWrites.delete)
 
 
 @breaks("KV-MS-010")
