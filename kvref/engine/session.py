@@ -112,7 +112,7 @@ class Session:
     """The state of one connection."""
 
     __slots__ = (
-        "_bound", "_generation", "_outside", "_started", "access", "batch", "flushed", "pending", "rules", "shared",
+        "_bound", "_generation", "_outside", "started", "access", "batch", "flushed", "pending", "rules", "shared",
         "stuck", "switched_by_key", "written_cas",
     )  # fmt: skip
 
@@ -123,7 +123,7 @@ class Session:
         self.pending = Pending(shared.cache)
         self.batch = Batch(shared.limits, shared.rules, self.pending)
         self._bound: Mapping | None = None  # the default mapping is in force
-        self._started = False  # a command has needed a mapping: from then on the one in force answers to its name
+        self.started = False  # a command has needed a mapping: from then on the one in force answers to its name
         # A key was looked up and more words followed: until a get answers an item or ends in a look-up, 8.0 only cuts
         # mappings off words, known or not (mget-002..004; multi_get in innodb_engine.cc outlives the command).
         self.stuck = False
@@ -138,7 +138,7 @@ class Session:
     def twin(self) -> Session:
         """Return a session with the same rights that is bound to the same mapping, and has done nothing else."""
         twin = Session(self.shared, self.access)
-        twin._bound, twin._generation, twin._started = self._bound, self._generation, self._started
+        twin._bound, twin._generation, twin.started = self._bound, self._generation, self.started
         return twin
 
     @property
@@ -146,11 +146,11 @@ class Session:
         """Return what a session in another process goes on with; None where that one would not act the same."""
         if self.stuck or self.batch.open:
             return None
-        return Binding(None if self._bound is None else self._bound.name, self._started)
+        return Binding(None if self._bound is None else self._bound.name, self.started)
 
     def go_on(self, binding: Binding) -> None:
         """Continue a session of another process; the next command finds its mapping by the name, as after a reload."""
-        self._started = binding.started
+        self.started = binding.started
         if binding.name is not None:
             self._bound = replace(self.shared.directory.default, name=binding.name)
             self._generation = -1
@@ -223,13 +223,13 @@ class Session:
             reason = yield from self.batch.switched()
             if reason is not None:
                 raise RefusedError(ServerError(reason))
-        self._bound, self._generation, self._started = mapping, directory.generation, True
+        self._bound, self._generation, self.started = mapping, directory.generation, True
         return mapping
 
     def _is_current(self, name: str, *, whole: bool) -> bool:
         """Return whether a name leaves the mapping in force as it is."""
         directory = self.shared.directory
-        if not self._started or self._generation != directory.generation:
+        if not self.started or self._generation != directory.generation:
             return False
         return self.stuck or (self._is_spelled(whole=whole) and (self._bound or directory.default).name == name)
 
@@ -264,7 +264,7 @@ class Session:
 
     def start(self) -> bool:
         """Bind the default mapping if none is bound; return whether this is the first command that needs a mapping."""
-        first, self._started = not self._started, True
+        first, self.started = not self.started, True
         return first
 
     def mapping(self) -> Generator[Operation, Any, Mapping]:

@@ -281,7 +281,7 @@ class Connection:
         if self._slots.open and self._slots.full:
             return data
         taken, stop = planner.take(data, self._slots, self._times)
-        if taken:
+        if taken and not self._session.started:
             self._session.start()
         if stop is Stop.END:
             return b""
@@ -446,7 +446,7 @@ class Connection:
     @property
     def _may_plan(self) -> bool:
         """Return whether a command that comes next may be planned."""
-        return self._host.wire_rules.has_usual_limits and self._nothing_first
+        return self._heard and self._host.wire_rules.has_usual_limits and self._nothing_first
 
     @property
     def _nothing_first(self) -> bool:

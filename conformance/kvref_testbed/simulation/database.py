@@ -110,6 +110,7 @@ class Session:
     """
 
     encoding = "utf8"
+    server_version = "8.0.33"
 
     def __init__(self, database: Database, lock_wait: float) -> None:
         self.open = True
