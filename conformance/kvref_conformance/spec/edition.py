@@ -130,6 +130,8 @@ def _exchange(case: Case, profile: Profile) -> Iterator[str]:
         yield f"configuration {_setup(case)}"
     if case.settings:
         yield f"settings {', '.join(f'{name}={value}' for name, value in case.settings.items())}"
+    if not case.bind and profile.flag("mapping.supported"):
+        yield "no connection begins with `bind`"
     for step in case.steps:
         yield from _lines(step, profile)
 

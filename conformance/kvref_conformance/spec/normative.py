@@ -13,6 +13,8 @@ from kvref_conformance.spec import grammar, replies
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from kvref.specification.requirements import Chapter
+
 
 @dataclass(frozen=True, slots=True)
 class NormativeChapter:
@@ -228,6 +230,11 @@ def diagram(machine: dict[str, Any]) -> str:
     return "\n".join(["stateDiagram-v2", *lines])
 
 
+def _has_rules(chapter: Chapter, profile: str) -> bool:
+    """Return whether an edition of the profile has a page of this chapter; without a profile every chapter has one."""
+    return not profile or any(each.applies_to(profile) for each in chapter.requirements)
+
+
 def _front_matter(profile: str) -> Iterator[str]:
     chapter = _chapter("front_matter", profile)
     yield f"## {chapter['scope']['title']}"
@@ -238,9 +245,17 @@ def _front_matter(profile: str) -> Iterator[str]:
     yield f"## {chapter['conformance']['title']}"
     yield chapter["conformance"]["text"].strip()
     levels = conformance_levels.load().values()
+    shown = {each.name for each in requirements.chapters() if _has_rules(each, profile)}
     yield table(
         ("level", "builds on", "chapters"),
-        [(code(each.name), ", ".join(map(code, each.builds_on)), ", ".join(each.chapters)) for each in levels],
+        [
+            (
+                code(each.name),
+                ", ".join(map(code, each.builds_on)),
+                ", ".join(filter(shown.__contains__, each.chapters)),
+            )
+            for each in levels
+        ],
     )
     yield f"## {chapter['references']['title']}"
     references = chapter["references"]
