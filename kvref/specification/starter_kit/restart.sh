@@ -8,4 +8,6 @@ if [ -f server.pid ]; then
     while kill -0 "$(cat server.pid)" 2>/dev/null; do sleep 0.1; done
 fi
 # Replace this line by the command that starts your server; it must write server.pid.
+# nohup makes the server ignore SIGHUP until it sets a handler. A runtime that leaves an ignored signal alone, such as Java, needs another
+# signal in reload.sh, or setsid instead of nohup.
 nohup ./server data.db "$@" >server.log 2>&1 </dev/null &
