@@ -212,12 +212,16 @@ def runs_commands_beside_one_that_waits() -> None:
 @_defect
 def shows_what_is_not_durable() -> None:
     """Rows that are committed are cached before the disk has them, and shown from there."""
-    committed, change = RowCache.committed, RowCache.change
+    committed, change, change_all = RowCache.committed, RowCache.change, RowCache.change_all
     written: list[tuple[Any, bytes, Any]] = []
 
     def changed(self: RowCache, mapping: Any, word: bytes, item: Any) -> None:
         change(self, mapping, word, item)
         written.append((mapping, word, item))
+
+    def all_changed(self: RowCache, table: Any, rows: Any) -> None:
+        change_all(self, table, rows)
+        written.extend((table.mapping, word, item) for word, item in rows.items())
 
     def early(self: RowCache, *, lost: bool) -> None:
         committed(self, lost=lost)
@@ -227,6 +231,7 @@ def shows_what_is_not_durable() -> None:
         written.clear()
 
     put(RowCache, "change", changed)
+    put(RowCache, "change_all", all_changed)
     put(RowCache, "committed", early)
 
 
