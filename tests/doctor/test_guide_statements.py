@@ -65,7 +65,7 @@ ROWS = {
         "`CLIENT_ERROR`", b"set %b 0 0 1\r\n1\r\nget %b\r\n" % (LONG, CUT),
         b"CLIENT_ERROR key too long for column k (32)\r\n" + END, STORED + value(CUT, b"1") + END,
     ),
-    "bytes that are no text": Shown(
+    "bytes that are not text": Shown(
         "refused: make it BLOB or VARBINARY", b"set b 0 0 2\r\n1\xff\r\nget b\r\n",
         b"SERVER_ERROR column v holds utf8mb4 text, byte 1 of the data is none\r\n" + END,
         STORED + value(b"b", b"1") + END,
