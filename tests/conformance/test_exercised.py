@@ -237,11 +237,11 @@ def served() -> Iterator[targets.Target]:
         yield target
 
 
-def judged(target: targets.Target, folder: Path, chapters: str, *options: str) -> tuple[dict[str, Any], str]:
-    """Judge chapters with the pytest plugin; give the section of the report and what the terminal shows."""
+def judged(target: targets.Target, folder: Path, *options: str) -> tuple[dict[str, Any], str]:
+    """Judge cases with the pytest plugin; return the section of the report and what the terminal shows."""
     command = [sys.executable, "-m", "pytest", "--pyargs", "kvref_conformance", "-p", "kvref_conformance.plugin"]
     command += ["--endpoint", target.memcached(), "--sql", str(target.store), "--reload", f"kill -HUP {target.pid}"]
-    command += ["--report", "out", "-p", "no:cacheprovider", "--examples", "3", "-k", chapters, *options]
+    command += ["--report", "out", "-p", "no:cacheprovider", "--examples", "3", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stdout
     footer = json.loads((folder / "out" / "report.jsonl").read_text().splitlines()[-1])
@@ -250,7 +250,7 @@ def judged(target: targets.Target, folder: Path, chapters: str, *options: str) -
 
 @pytest.mark.live
 def test_a_run_tells_what_it_exercised_and_what_not(served: targets.Target, tmp_path: Path) -> None:
-    section, shown = judged(served, tmp_path, "test_bind.py or test_separator.py")
+    section, shown = judged(served, tmp_path, "--chapter", "bind", "--chapter", "separator")
     shapes, states, settings = section["key_shapes"], section["states"], section["settings"]
     assert shapes["counts"]["bind"]["@@name"] > 10
     assert shapes["counts"]["bind"]["@@unknown"] > 0
@@ -269,16 +269,16 @@ def test_a_run_tells_what_it_exercised_and_what_not(served: targets.Target, tmp_
 
 @pytest.mark.live
 @pytest.mark.parametrize(
-    ("chapters", "verb", "pair"),
+    ("only", "verb", "pair"),
     [
-        ("test_commands.py", "cas", None),
-        ("test_schemas.py", "replace", ["value columns: 4 or more", "cas: not mapped"]),
+        ("KV-SEQ-001", "cas", None),
+        ("KV-SEQ-00[234]", "replace", ["value columns: 4 or more", "cas: not mapped"]),
     ],
 )
 def test_what_is_generated_counts(
-    served: targets.Target, tmp_path: Path, chapters: str, verb: str, pair: list[str] | None
+    served: targets.Target, tmp_path: Path, only: str, verb: str, pair: list[str] | None
 ) -> None:
-    section, _ = judged(served, tmp_path, chapters, "--examples", "20")
+    section, _ = judged(served, tmp_path, "--only", only, "--examples", "20")
     assert section["key_shapes"]["counts"][verb]
     assert section["settings"]["configurations"] > (0 if pair is None else 5)
     assert pair not in section["settings"]["pairs"]["missing"]
