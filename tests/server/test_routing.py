@@ -55,10 +55,6 @@ class Executor:
         self.left: Callable[[], object] = lambda: None  # what happens between its part of a command and the reply
         self.change: Callable[[], None] = lambda: None  # what another program does before a command is there
 
-    @property
-    def plans(self) -> bool:
-        return self._name == "two"
-
     def planner(self, transaction: str, session: object, wire_rules: object) -> tuple[str, object, object]:
         return transaction, session, wire_rules
 
@@ -143,11 +139,10 @@ def test_each_operation_goes_to_the_store_of_its_mapping_and_a_commit_to_all() -
 
 def test_commands_are_planned_in_the_store_of_their_mapping() -> None:
     routing: Any = router(Executor([], "one"), Executor([], "two"))
-    assert routing.plans
-    in_second = SimpleNamespace(plain_mapping=B)
-    assert routing.planner(routing.begin(), in_second, "rules") == ("two", in_second, "rules")
+    for mapped, store in ((A, "one"), (B, "two")):
+        session = SimpleNamespace(plain_mapping=mapped)
+        assert routing.planner(routing.begin(), session, "rules") == (store, session, "rules")
     assert routing.planner(routing.begin(), SimpleNamespace(plain_mapping=None), "rules") is None
-    assert not router(Executor([], "one")).plans
 
 
 def test_an_executor_may_answer_later() -> None:
