@@ -112,7 +112,7 @@ class Session:
     """The state of one connection."""
 
     __slots__ = (
-        "_bound", "_generation", "_outside", "started", "access", "batch", "flushed", "pending", "rules", "shared",
+        "_bound", "_generation", "_outside", "access", "batch", "flushed", "pending", "rules", "shared", "started",
         "stuck", "switched_by_key", "written_cas",
     )  # fmt: skip
 

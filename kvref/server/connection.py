@@ -500,6 +500,8 @@ class Connection:
             lost, self._commit.lost = self._commit.lost, None
             self._answer(command, lost)
             return True
+        if self._slots.waiting:  # it may be `stats`
+            self._counters.bytes_written += self._slots.count_waiting()
         if self._times is not None:
             self._times.start()
         begin = partial(execute, self._session, command, int(time.time()))

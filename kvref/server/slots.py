@@ -114,6 +114,15 @@ class Slots:
         """Return whether a planned command has no reply yet."""
         return self.planned or (bool(self.waiting) and any(each.undecided for each in self.waiting))
 
+    def count_waiting(self) -> int:
+        """Return how many bytes wait that `stats` has not counted; it does so by then."""
+        more = 0
+        for each in self.waiting:
+            size = sum(map(len, each))
+            more += size - each.counted
+            each.counted = size
+        return more
+
     def reply(self, reply: bytes) -> None:
         """Fill the next place of the current list."""
         assert self.current is not None, "called while input is planned"
@@ -247,6 +256,5 @@ def settled(waiting: Sequence[tuple[Slots, Replies]], lost: str) -> None:
         if lost:
             error = ServerError(lost)
             replies[:] = [replaced(each, error) if each else each for each in replies]
-            replies.counted = 0
             slots.owner.replies_lost()
         slots.completed(replies)
