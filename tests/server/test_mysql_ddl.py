@@ -189,11 +189,11 @@ def test_tables_that_have_not_changed_stay_in_use(database: SQLServer, shop: Non
         store.read_directory()
         mapping = link.execute(LoadMapping("shop"))
         store.watch(mapping)
-        before = store.plain(store.alike(mapping))
+        before = store.tables(store.alike(mapping))
         store.take_over(link.look(store.watched()))
         assert before.version.live
-        assert store.plain(store.alike(mapping)) is before
+        assert store.tables(store.alike(mapping)) is before
         sql(database, "ALTER TABLE test.shop MODIFY v VARCHAR(10)")
         store.take_over(link.look(store.watched()))
         assert not before.version.live
-        assert store.plain(store.alike(mapping)).mapping.values[0].width == 10
+        assert store.tables(store.alike(mapping)).mapping.values[0].width == 10
