@@ -71,6 +71,13 @@ class Batch:
         self.reads += 1
         return (yield from self.commit()) if self._limits.full(self.reads, self.writes) else None
 
+    def read_apart(self) -> None:
+        """Count a read that is in no transaction, before any write: no commit is due where it fills the batch."""
+        self.reads += 1
+        if self._limits.full(self.reads, self.writes):
+            self._pending.committed()
+            self.reset()
+
     def write(self) -> Generator[Operation, Any, None]:
         """Begin a write; what it does to the snapshot is the profile's (more:batch-012, more:hist-001 to -003)."""
         self.writing = True

@@ -54,7 +54,7 @@ NOT_PLANNED: Final = {
     "store": "over MySQL and MariaDB: fewer than four connections (`connections`), of which two are for groups, or"
     " `coalesce` below 2; and keys whose collation only the server knows",
     "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1; with the row cache of MySQL and"
-    " MariaDB, gets outside a batch are planned",
+    " MariaDB, gets outside a batch of writes are planned",
     "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
     "prefixes": "words with the name of a mapping while `stats detail` is on",
     "verbs": "commands that are not about single rows, me; incr and decr in profiles"

@@ -485,6 +485,23 @@ def test_a_batch_of_reads_that_sees_the_newest_rows_is_cached(database: SQLServe
                 assert ask(client, b"get rb\r\n") == b"VALUE rb 0 1\r\n%d\r\nEND\r\n" % number
 
 
+def test_gets_in_front_of_a_write_count_for_its_batch(database: SQLServer) -> None:
+    sql(database, "REPLACE INTO test.raced VALUES ('rw', '0')")
+    sizes = ("--set", "daemon_memcached_r_batch_size=3", "--set", "daemon_memcached_w_batch_size=100")
+    gets = b"get rw\r\n", b"get none\r\n", b"gets rw none\r\n"
+    with serving(database.dsn, *SERVE, *sizes) as served, served.connect() as client:
+        served.wait_for("following the binary log")
+        ask(client, b"bind raced\r\n")
+        for number, (before, behind) in enumerate(((2, 1), (3, 3), (1, 2), (7, 2), (0, 3)), 1):
+            for each in range(before):
+                assert ask_gets(client, gets[each % 3]).endswith(b"END\r\n")
+            assert ask(client, b"set rw 0 0 1\r\n%d\r\n" % number) == b"STORED\r\n"
+            for left in reversed(range(behind)):
+                assert sql(database, "SELECT v FROM test.raced WHERE k = 'rw'") == [(str(number - 1),)], (before, left)
+                assert ask_gets(client, b"get rw\r\n") == b"VALUE rw 0 1\r\n%d\r\nEND\r\n" % number
+            assert sql(database, "SELECT v FROM test.raced WHERE k = 'rw'") == [(str(number),)], before
+
+
 def test_too_few_connections_are_refused(database: SQLServer) -> None:
     refused = run("serve", "--store", f"{database.dsn}?connections=3", *SERVE)
     assert refused.exit_code == 2

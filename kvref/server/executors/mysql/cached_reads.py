@@ -122,7 +122,9 @@ class CachingReader:
         return shown, set()
 
     def may_show(self, cached: CachedTable) -> bool:
-        """Return whether kept rows may be shown now without a query."""
+        """Return whether kept rows may be shown now without a query; a batch of reads counts what its groups answer."""
+        if self._isolation.read_batch:
+            return False
         if not self._isolation.reads_committed or (self._cache.log is None and not cached.staleness):
             return False
         return self._is_new_enough(cached)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from kvref.engine.batch import Batch
 from kvref.engine.operations import Commit, LockWaitError, OperationGen, RollBack
 from kvref.engine.session import LOCK_WAIT
 from kvref.protocol.commands import Right
@@ -34,6 +35,7 @@ class Transaction:
         last_write: of the connection, None unless reads=session.
         primary_only: no secondary answers its gets.
         planners: of its commands, where they are not those of other connections too.
+        batch: counts the gets that are planned; None: they need not be counted.
     """
 
     connection: MySQLConnection | None = None
@@ -42,6 +44,7 @@ class Transaction:
     last_write: LastWrite | None = None
     primary_only: bool = False
     planners: Planners = field(default_factory=dict)
+    batch: Batch | None = None
 
     @property
     def open(self) -> bool:

@@ -167,12 +167,15 @@ class MySQLExecutor:
     def planner(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> Planner | None:
         """See `Executor`."""
         mapping = None if self._planned is None else ordinary_mapping(session)
-        if mapping is None or (self._isolation.batches and not self._reads_alone(transaction, session)):
+        if mapping is None or (self._isolation.batches and not self._reads_apart(transaction, session)):
             return None
         table = self.store.tables(self.store.alike(mapping))
         kind = table, session.access.rights, session.bound
         # If secondaries answer gets, what each connection has written last decides which of them may.
-        planners = self._planners if self.store.login.reads == PRIMARY else transaction.planners
+        shared = self.store.login.reads == PRIMARY and not self._isolation.read_batch
+        planners = self._planners if shared else transaction.planners
+        if self._isolation.read_batch:
+            transaction.batch = session.batch
         if kind not in planners:
             for each in [each for each, found in planners.items() if found is not None and not found.live]:
                 del planners[each]
@@ -180,9 +183,9 @@ class MySQLExecutor:
         found = planners[kind]
         return found if found is not None and found.live else None
 
-    def _reads_alone(self, transaction: Transaction, session: Session) -> bool:
-        """Return whether a get that comes next belongs to no batch, and may show rows of the row cache."""
-        return self._isolation.reads_committed and not transaction.open and session.batch.reads_alone
+    def _reads_apart(self, transaction: Transaction, session: Session) -> bool:
+        """Return whether a get that comes next is in no transaction, and may show rows of the row cache."""
+        return self._isolation.reads_committed and not transaction.open and not session.batch.writes
 
     def _planner_of(
         self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction

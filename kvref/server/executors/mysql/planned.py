@@ -384,6 +384,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         """Decide the gets of a run, and return those that must wait for a lock: a row of theirs is `busy`."""
         work.bound.now = int(time.time())
         left: list[_Task] = []
+        batch = run.line.transaction.batch
         for plan in run.plans:
             decide, word, command, out, place = plan
             if busy and not busy.isdisjoint(word if isinstance(word, tuple) else (word,)):
@@ -396,6 +397,9 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
                     out[place] = decide([rows[each] for each in word], word, command)
             except RefusedError as refusal:
                 out[place], _, _ = refused(work, plan, refusal)
+            else:
+                if batch is not None:
+                    batch.read_apart()
             if work.rows.kept is not None and record.holds_back_gets(plan):
                 work.rows.written(plan[1])  # type: ignore[arg-type]  # a word: no get of several shows accesses
         return left
