@@ -9,7 +9,7 @@ from suite.inside import all_uses, uses
 # `yardsticks/trace` needs none of these.
 BUDGET: dict[str, dict[str, int]] = {
     "conformance/kvref_testbed/simulation/database.py": {"private": 1},
-    "conformance/kvref_testbed/simulation/defects.py": {"path": 3, "replaced": 25},
+    "conformance/kvref_testbed/simulation/defects.py": {"path": 3, "replaced": 26},
     "tests/engine/test_crawler.py": {"replaced": 4},
     "tests/engine/test_name_of_bound.py": {"path": 1},
     "tests/engine/test_stats.py": {"replaced": 1},
@@ -27,6 +27,7 @@ BUDGET: dict[str, dict[str, int]] = {
     "tests/server/test_settings.py": {"path": 1},
     "tests/server/test_threads.py": {"path": 1},
     "tests/storage/test_mysql_nodes.py": {"replaced": 2},
+    "tests/storage/test_mysql_row_cache.py": {"path": 1},
     "tests/storage/test_sqlite_opening.py": {"replaced": 2},
     "tests/suite/test_mutants.py": {"path": 1},
 }
