@@ -296,9 +296,13 @@ class Planner(Planning):
                 hits.append(END)
                 slots.reply(b"".join(hits))
                 return behind
+        shown = keys = tuple(sought)
         if not all(word in known or self._is_word(word) for word in sought):
-            return _UNUSUAL
-        self._plan_read(self._retrieval.get_many, tuple(sought), words[0] == b"gets", slots)
+            named = [self._key(word) for word in sought]
+            keys = tuple([key for key in named if key is not None])
+            if len(keys) < len(named):
+                return _UNUSUAL
+        self._plan_read(self._retrieval.get_many, keys, (words[0] == b"gets", shown), slots)
         return behind
 
     def _set(self, words: list[bytes], data: bytes, behind: int, slots: Slots, number: int = 0) -> int:

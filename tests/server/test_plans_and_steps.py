@@ -236,6 +236,31 @@ def test_gets_sent_at_once_get_the_replies_of_single_gets(tmp_path: Path) -> Non
             assert _hits(single) - before == sum(shown[word].count(b"VALUE") for word in burst)
 
 
+@pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
+def test_a_get_of_several_words_may_name_the_mapping_in_force(tmp_path: Path, profile: str) -> None:
+    words = (
+        b"a @@bytes1.b",
+        b"@@bytes1.a b",
+        b"@@bytes1.a @@bytes1.a a",
+        b"a @@bytes1.none",
+        b"a @@names.a b",
+        b"a @@bytes1",
+    )
+    answers = []
+    for number, program in enumerate((STEPS, "kvref")):
+        store = _prepared(tmp_path / f"{number}")
+        with serving(store, "--profile", profile, program=program) as served, served.connect() as client:
+            for name, value in ((b"names", b"n"), (b"bytes1", b"1")):
+                _ask(client, b"get @@%b\r\nset a 0 0 1\r\n%b\r\nset b 0 0 1\r\n2\r\n" % (name, value))
+            lines = [b"%b %b\r\n" % (verb, each) for verb in (b"get", b"gets") for each in words]
+            # Behind each, the mapping in force shows what it has switched.
+            replies = [_ask(client, line + b"get a\r\n", 2) + _ask(client, b"get @@bytes1.b\r\n") for line in lines]
+            answers.append((replies, _hits(client)))
+    assert answers[0] == answers[1]
+    if profile == "kvref":
+        assert replies[0].startswith(b"VALUE a 0 1\r\n1\r\nVALUE @@bytes1.b 0 1\r\n2\r\nEND\r\n")
+
+
 def _hits(client: socket.socket) -> int:
     return int(re.findall(rb"STAT get_hits (\d+)", _ask(client, b"stats\r\n"))[0])
 

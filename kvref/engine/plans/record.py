@@ -49,7 +49,9 @@ def record_of(plan: Plan) -> c.Command:
         case Touching():
             return c.GetAndTouch(words, command[0], command[1])
         case _:
-            return c.Get(words, with_cas=command is True or decide.__name__ == "gets")
+            if isinstance(key, tuple):
+                return c.Get(list(command[1]), with_cas=command[0])
+            return c.Get(words, with_cas=decide.__name__ == "gets")
 
 
 def _inner(plan: Plan) -> Plan:

@@ -34,13 +34,23 @@ class Retrieval:
         item = with_cas(self._item(row, key), row)
         return (item if word is key or not item else renamed(item, key, word)) + END, None, None
 
-    def get_many(self, rows: list[CachedRow], words: tuple[bytes, ...], cas: bool) -> bytes:
-        """Return the reply to a get of several words; raises RefusedError, see `Session.check_reply`."""
+    def get_many(
+        self, rows: list[CachedRow], keys: tuple[bytes, ...], command: tuple[bool, tuple[bytes, ...]]
+    ) -> bytes:
+        """Return the reply to a get of several words; raises RefusedError, see `Session.check_reply`.
+
+        Args:
+            rows, keys: of the words.
+            command: whether it shows cas numbers, and its words, see `get`.
+        """
+        cas, words = command
         items = []
         size = 0
-        for row, word in zip(rows, words, strict=True):
-            item = self._item(row, word)
+        for row, key, word in zip(rows, keys, words, strict=True):
+            item = self._item(row, key)
             if item:
+                if word is not key:
+                    item = renamed(item, key, word)
                 items.append(with_cas(item, row) if cas else item)
                 size += len(word) + len(self._bound.data(row)) + ITEM_OVERHEAD
                 self._bound.session.check_reply(size)
