@@ -296,7 +296,7 @@ def test_more_open_batches_than_connections(database: SQLServer) -> None:
         for number, client in enumerate(clients[:3]):
             assert ask(client, put(f"n{number}")) == STORED
         refused = b"SERVER_ERROR none of 3 connections to the database became free within 3 s\r\n"
-        assert ask(clients[3], put("late") + b"version\r\n").startswith(refused)
+        assert ask(clients[3], put("late")) == refused
         clients[3].sendall(put("late"))
         served.until_state("conn_io_queue")
         assert ask(clients[0], put("more")) == STORED
