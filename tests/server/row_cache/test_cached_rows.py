@@ -398,7 +398,7 @@ def test_a_server_without_a_log_is_refused() -> None:
         said = "needs log_bin=ON, not OFF: start the server with --log-bin; needs binlog_format=ROW, not MIXED"
         assert said in refused.stderr
         shown = " ".join(run("doctor", "--store", server.dsn).stdout.split())
-        assert f"row cache not with row_cache_binlog=1, which {said}" in shown
+        assert f"rows are not cached with row_cache_binlog=1, which {said}" in shown
 
 
 @pytest.mark.parametrize(
