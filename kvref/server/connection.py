@@ -453,7 +453,7 @@ class Connection:
         """Return whether nothing is in front of a command that comes next."""
         waits = self._scheduled or self._commit.running or self._paused or self._phase in OVER
         waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
-        return not waits and self._ahead is None
+        return not waits and self._ahead is None and self._slots.awaited is None
 
     def _carry_out(self, *, own_turn: bool) -> None:
         if self._scheduled or self._commit.running:
@@ -525,6 +525,9 @@ class Connection:
 
     def _next_turn(self) -> None:
         self._scheduled = False
+        if self._slots.undecided:
+            self._slots.awaited = Awaited.DECIDED  # what it plans at once is bounded
+            return
         if self._slots.open and self._host.pass_on is not None:
             self._slots.awaited = Awaited.SENT  # then it may be passed on
             return

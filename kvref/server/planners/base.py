@@ -17,7 +17,7 @@ from kvref.storage.plans import KnownRows
 
 MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
 MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
-MAX_READ: Final = 4 << 20  # bytes of values that the plans of one connection may read in one turn
+MAX_READ: Final = 2 << 20  # bytes of values that the plans of one connection may read in one turn
 MAX_VALUE: Final = 1 << 20  # bytes of a value
 # What a planner of a verb returns instead of the place behind the command.
 INCOMPLETE: Final = -1
