@@ -677,7 +677,7 @@ class Connection:
         most = self._host.settings["pipelined_size_max"]
         waiting = self._parser.pending > (min(GREEDY, most) if self._scheduled else most) and self._behind
         reading = not self._paused and not waiting
-        if waiting and self._slots.open and self._slots.awaited is None:
+        if waiting and (self._slots.waiting or self._slots.planned) and self._slots.awaited is None:
             self._slots.awaited = Awaited.SENT
         if reading != self._reading:
             self._reading = reading
