@@ -48,6 +48,7 @@ _SELDOM: Final = (Closed, ServerError, Keys)
 _GET: Final = b"get "
 _DROPPING: Final = (Phase.DRAINING, Phase.DRAINED)  # what comes is not answered
 _HIT: Final = ("get",)  # under which a single get is measured
+PASS_AGAIN: Final = 0.1  # seconds until a connection that could not be passed on is tried again
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
 
@@ -111,6 +112,7 @@ class Connection:
         "_listener",
         "_loop",
         "_parser",
+        "_passes_later",
         "_paused",
         "_phase",
         "_planner",
@@ -160,6 +162,7 @@ class Connection:
         self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self)
         self.moved = passed is not None  # it began in another process
         self.passed_on = False  # it goes on in another process
+        self._passes_later = False  # that is tried again
         if passed is not None:
             self._authenticator, self._heard = None, True
             self._session.go_on(passed.binding)
@@ -647,6 +650,11 @@ class Connection:
             self._parser.feed(pending)
         self._take_more()
 
+    def _pass_later(self) -> None:
+        """Try once more; if that fails too, the next write tries again."""
+        self._pass_on()
+        self._passes_later = False
+
     def _passed_before(self, data: bytes) -> bool:
         """Pass the connection on if a write comes next, so that this process does not commit; return whether it is."""
         binary = is_binary(self._parser) if self._heard else data[0] == REQUEST
@@ -665,6 +673,9 @@ class Connection:
             return False
         descriptor = transport.get_extra_info("socket").fileno()
         if not pass_on(descriptor, self._listener, Passed(binding, binary, pending)):
+            if not self._passes_later:  # the channel between the processes may be full
+                self._passes_later = True
+                self._loop.call_later(PASS_AGAIN, self._pass_later)
             return False
         self.passed_on = True
         transport.abort()  # closes the descriptor of this process, not the connection

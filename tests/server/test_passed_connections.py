@@ -242,7 +242,7 @@ def test_many_connections_move_at_once_with_much_input(served: Served) -> None:
             each.sendall(data)
         for each in clients:
             exchange(each, b"", b"STORED\r\n" * sets)
-        assert sockets(workers(served)[0]) > many
+        until(lambda: sockets(workers(served)[0]) > many)  # those that found the channel full follow
     assert not any("closed" in line for line in served.log)
 
 
