@@ -127,6 +127,11 @@ def deletes_what_it_should_mark() -> None:
         session, replace(command, stale=False), now
     )
 
+    def deleting(decide: Any) -> Any:
+        return lambda self, row, word, command: decide(self, row, word, replace(command, stale=False))
+
+    put_decisions(deleting, MetaWrites.delete)
+
 
 @breaks("KV-MD-009")
 def marks_under_the_old_number() -> None:
