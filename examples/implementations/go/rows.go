@@ -229,6 +229,10 @@ func (s *Store) Store(m *Mapping, c *storage, stats *Stats) (reply string) {
 		if wrong != nil && !c.large {
 			check(wrong)
 		}
+		extends := c.verb == "append" || c.verb == "prepend"
+		if t.flags != nil && !extends && !c.large {
+			t.flags.encodeNumber(uint64(c.flags), true) // refused before the value and the condition (KV-FLAG-024)
+		}
 		row := t.find(h, c.key, separator)
 		alive := row
 		if c.verb != "set" {
@@ -237,7 +241,7 @@ func (s *Store) Store(m *Mapping, c *storage, stats *Stats) (reply string) {
 		if reply = c.verdict(alive); reply != "" {
 			return
 		}
-		value, extends := c.value, c.verb == "append" || c.verb == "prepend"
+		value := c.value
 		if c.verb == "append" && !c.large {
 			value = append(append([]byte{}, row.value...), value...)
 		} else if extends && !c.large {

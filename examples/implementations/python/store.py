@@ -149,6 +149,8 @@ class Store:
         verb = write.verb
         extends = verb in ("append", "prepend")
         table.key.encode_key(write.key)
+        if table.flags is not None and not extends:
+            self._flags_cell(table.flags, write.flags)  # refused before the value and the condition (KV-FLAG-024)
         parts: list[Cell] = []
         if verb == "set":
             try:
