@@ -229,9 +229,10 @@ func (s *Store) Store(m *Mapping, c *storage, stats *Stats) (reply string) {
 		if wrong != nil && !c.large {
 			check(wrong)
 		}
-		extends := c.verb == "append" || c.verb == "prepend"
-		if t.flags != nil && !extends && !c.large {
-			t.flags.encodeNumber(uint64(c.flags), true) // refused before the value and the condition (KV-FLAG-024)
+		next, extends := change{}, c.verb == "append" || c.verb == "prepend"
+		if !extends && !c.large { // refused before the value and the condition (KV-FLAG-024)
+			next.number(t.flags, uint64(c.flags), true)
+			next.number(t.expiry, uint64(expiryTime(c.exptime, time.Now().Unix())), false)
 		}
 		row := t.find(h, c.key, separator)
 		alive := row
@@ -261,13 +262,8 @@ func (s *Store) Store(m *Mapping, c *storage, stats *Stats) (reply string) {
 			reply = wrong.text
 			return
 		}
-		var next change
 		for i := range t.values {
 			next.put(&t.values[i], parts[i])
-		}
-		if !extends {
-			next.number(t.flags, uint64(c.flags), true)
-			next.number(t.expiry, uint64(expiryTime(c.exptime, time.Now().Unix())), false)
 		}
 		next.number(t.cas, s.NextCas(), false)
 		reply = "STORED"
