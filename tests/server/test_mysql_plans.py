@@ -172,12 +172,28 @@ def test_a_locked_table_is_waited_for_once(database: SQLServer, served: Served) 
     assert waits[0][0] == (0 if database.version.startswith("8.") else 1)
 
 
+def test_a_command_that_runs_alone_shows_the_word_of_its_client(database: SQLServer, served: Served) -> None:
+    gets = [b"get @@aaa.a\r\n", b"gets @@aaa.a\r\n", b"get a @@aaa.b\r\n", b"gat 0 @@aaa.a\r\n", b"gats 0 @@aaa.b a\r\n"]
+    with served.connect() as client:
+        assert ask(client, put("a", "0") + put("b", "1") + b"get @@aaa.a\r\n", 3).count(STORED) == 2
+        for each in gets:
+            usual = ask(client, each, 1)
+            assert b"@@aaa" in usual
+            close_connections(database)
+            assert ask(client, each, 1) == usual
+
+
+def close_connections(database: SQLServer) -> None:
+    """Let the database close all connections that are not in use."""
+    for (number,) in sql(database, "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
+                                   " AND command = 'Sleep'"):  # fmt: skip
+        sql(database, f"KILL {number}")
+
+
 def test_commands_go_on_after_the_database_has_closed_the_connections(database: SQLServer, served: Served) -> None:
     with served.connect() as client:
         assert ask(client, put("n", "1") + b"get n\r\n", 2).startswith(STORED)
-        for (number,) in sql(database, "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
-                                       " AND command = 'Sleep'"):  # fmt: skip
-            sql(database, f"KILL {number}")
+        close_connections(database)
         assert ask(client, b"incr n 1\r\nincr n 1\r\nget n\r\n", 3) == b"2\r\n3\r\nVALUE n 0 1\r\n3\r\nEND\r\n"
 
 

@@ -47,11 +47,12 @@ def record_of(plan: Plan) -> c.Command:
             several, _, word = command
             return c.GetAndTouch([word], several.exptime, several.cas)
         case Touching():
-            return c.GetAndTouch(words, command[0], command[1])
+            exptime, cas, word = command
+            return c.GetAndTouch([word], exptime, cas)
         case _:
             if isinstance(key, tuple):
                 return c.Get(list(command[1]), with_cas=command[0])
-            return c.Get(words, with_cas=decide.__name__ == "gets")
+            return c.Get([command], with_cas=decide.__name__ == "gets")
 
 
 def _inner(plan: Plan) -> Plan:
