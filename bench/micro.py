@@ -90,14 +90,14 @@ def cases(keys: int) -> tuple[Case, ...]:
     there = [Item(name, value(VALUES, name), True) for name in names[:keys]]  # noqa: FBT003 - a field of the tuple
     missing = [Item(name, b"", False) for name in names[keys:]]  # noqa: FBT003 - as above
     many = [there[first : first + MANY] for first in range(0, keys - MANY + 1, MANY)]
-    asked = {
+    measured = {
         "get hit": ("get", [[each] for each in there]),
         "get miss": ("get", [[each] for each in missing]),
         f"get of {MANY}": ("get", many),
         "set": ("set", [[each] for each in there]),
     }
     found = []
-    for name, (verb, items) in asked.items():
+    for name, (verb, items) in measured.items():
         for protocol, codec in (("text", Text()), ("binary", Binary())):
             both = [codec.ask(verb, each) for each in items]
             several = len(items[0]) > 1 and protocol == "binary"  # quiet gets and a noop

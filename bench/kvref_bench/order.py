@@ -97,8 +97,8 @@ def arrange(scenario: Scenario, peers: Sequence[Peer], settable: frozenset[str])
 
 def combinations(scenario: Scenario, series: Series) -> tuple[Settings, ...]:
     """Return every combination of a series' settings; one that is empty where it has none."""
-    asked = scenario.settings if series.settings is None else series.settings
-    return tuple(dict(zip(asked, values, strict=True)) for values in product(*asked.values()))
+    settings = scenario.settings if series.settings is None else series.settings
+    return tuple(dict(zip(settings, values, strict=True)) for values in product(*settings.values()))
 
 
 def estimate(scenario: Scenario, order: Order | None = None) -> float:

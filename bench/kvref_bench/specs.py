@@ -126,13 +126,13 @@ def _judged(spec: PeerSpec, folder: Path, progress: Progress) -> PeerSpec:
     assert spec.endpoint is not None, "only endpoints are judged"
     name = spec.name or spec.endpoint
     folder = folder / "conformance" / re.sub(r"[^\w.-]", "_", name)
-    asked = [spec.endpoint] if ":" in spec.endpoint else ["--target", spec.endpoint]
+    arguments = [spec.endpoint] if ":" in spec.endpoint else ["--target", spec.endpoint]
     given = {option: getattr(spec, option) for option in ("sql", "reload", "restart")}
-    asked += [f"--{option}={value}" for option, value in given.items() if value is not None]
-    asked += ["--allow-destructive"] if spec.allow_destructive else []
+    arguments += [f"--{option}={value}" for option, value in given.items() if value is not None]
+    arguments += ["--allow-destructive"] if spec.allow_destructive else []
     progress.step(f"{name}: kvref conform, which takes some minutes")
     # A process of its own: pytest and what it imports stay out of the process that measures.
-    command = [sys.executable, "-m", "kvref", "conform", *asked, f"--report={folder}"]
+    command = [sys.executable, "-m", "kvref", "conform", *arguments, f"--report={folder}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode not in {0, 1}:
         last = " ".join((done.stderr or done.stdout).strip().splitlines()[-1:])

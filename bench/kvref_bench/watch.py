@@ -24,11 +24,11 @@ class Interrupts:
 
     Ctrl-C ends a run and keeps what was measured; a second one ends it at once.
 
-    asked: the user has requested the end of the run.
+    requested: the user has requested the end of the run.
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._waits = False
         self._main = threading.current_thread() is threading.main_thread()
 
@@ -45,7 +45,7 @@ class Interrupts:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Delay the first Ctrl-C until the block ends; code in the block checks `asked`.
+        """Delay the first Ctrl-C until the block ends; code in the block checks `requested`.
 
         Raises:
             KeyboardInterrupt: at the end of the block, if there was a Ctrl-C.
@@ -55,11 +55,11 @@ class Interrupts:
             yield
         finally:
             self._waits = False
-        if self.asked:
+        if self.requested:
             raise KeyboardInterrupt
 
     def _take(self, *_: object) -> None:
-        again, self.asked = self.asked, True
+        again, self.requested = self.requested, True
         if again or not self._waits:
             raise KeyboardInterrupt
 
@@ -103,7 +103,7 @@ class Watch:
 
     def stopping(self) -> bool:
         """Return whether the point is to end now."""
-        return self._errors if self._interrupts is None else self._interrupts.asked
+        return self._errors if self._interrupts is None else self._interrupts.requested
 
     @contextmanager
     def sampling(self, sample: Sampling, warmup: float) -> Iterator[None]:

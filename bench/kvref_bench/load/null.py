@@ -78,16 +78,16 @@ def _sizes(work: Work) -> tuple[int, int]:
     return request, reply
 
 
-def _serve(told: Connection, host: str, request: int, reply: int) -> None:
+def _serve(ready: Connection, host: str, request: int, reply: int) -> None:
     # On a core of its own, so that the worker's wakings do not bring it to the worker's.
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    uvloop.run(_listen(told, host, request, b"v" * reply))
+    uvloop.run(_listen(ready, host, request, b"v" * reply))
 
 
-async def _listen(told: Connection, host: str, request: int, reply: bytes) -> None:
+async def _listen(ready: Connection, host: str, request: int, reply: bytes) -> None:
     server = await asyncio.get_running_loop().create_server(lambda: _Responder(request, reply), host, 0)
-    told.send(server.sockets[0].getsockname()[1])
+    ready.send(server.sockets[0].getsockname()[1])
     await server.serve_forever()
 
 

@@ -203,6 +203,6 @@ class OpenPeer:
         return self._running
 
     def _counters(self) -> dict[str, int]:
-        told = {} if self.address is None else wire.stats(self.address)
-        counted = {name: int(value) for name, value in told.items() if value.isdigit() and name not in NOT_COUNTED}
+        reported = {} if self.address is None else wire.stats(self.address)
+        counted = {name: int(value) for name, value in reported.items() if value.isdigit() and name not in NOT_COUNTED}
         return counted if self._tables is None else counted | self._tables.counters()

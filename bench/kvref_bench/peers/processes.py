@@ -75,10 +75,10 @@ def database(server: int) -> int | None:
 
 def owner(path: str) -> int:
     """Return the process that listens at a UNIX socket."""
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.connect(path)
-        told = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER_CREDENTIALS.size)
-    return int(PEER_CREDENTIALS.unpack(told)[0])
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+        credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER_CREDENTIALS.size)
+    return int(PEER_CREDENTIALS.unpack(credentials)[0])
 
 
 def root(pid: int) -> int:

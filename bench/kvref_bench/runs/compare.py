@@ -117,9 +117,9 @@ def table(found: Comparison) -> Table:
         shown.add_column(name, justify="right" if name in {"A", "B", "A : B"} else "left")
     places = [each["place"] for each in found["compared"]]
     # What is the same in all is not worth a word in each row.
-    told = {name for place in places for name in place if len({str(each.get(name)) for each in places}) > 1}
+    different = {name for place in places for name in place if len({str(each.get(name)) for each in places}) > 1}
     for each in found["compared"]:
-        words = _words({name: value for name, value in each["place"].items() if name in {"sessions", *told}})
+        words = _words({name: value for name, value in each["place"].items() if name in {"sessions", *different}})
         for number, one in enumerate(each["ratios"]):
             shown.add_row(
                 "" if number else words,

@@ -158,8 +158,12 @@ def _counted(judged: Judged) -> tuple[int, int, str]:
         return outcomes.total(), counters.get(STATEMENTS, 0), STATEMENTS
     gets = sum(count for (verb, _), count in outcomes.items() if verb in {"get", "gets"})
     sets = sum(count for (verb, _), count in outcomes.items() if verb in STORED)
-    told = [(ours, name) for ours, name in ((gets, "cmd_get"), (sets, "cmd_set")) if ours and counters.get(name)]
-    return sum(ours for ours, _ in told), sum(counters[name] for _, name in told), " + ".join(name for _, name in told)
+    counted = [(ours, name) for ours, name in ((gets, "cmd_get"), (sets, "cmd_set")) if ours and counters.get(name)]
+    return (
+        sum(ours for ours, _ in counted),
+        sum(counters[name] for _, name in counted),
+        " + ".join(name for _, name in counted),
+    )
 
 
 def gap(judged: Judged) -> str | None:

@@ -41,13 +41,13 @@ def plan_of(task: Task) -> Plan:
     work = task.work
     if work.multiget > 1:
         raise BenchError(f"protocol mysql: multiget = {work.multiget}: a statement has one :key; leave it out")
-    where, asked = login.parse(task.address), statements(work)
+    where, texts = login.parse(task.address), statements(work)
     kinds = Kinds(work.verbs)
     with connection.take_over(where, DATABASE) as first:
-        handles = connection.prepare(first, asked)
-        codec = SQL(asked, handles, learn(first, work, asked, handles))
+        handles = connection.prepare(first, texts)
+        codec = SQL(texts, handles, learn(first, work, texts, handles))
     exchanges = Exchanges(task, codec, kinds)
-    connections = connection.Connections(partial(connection.take_over, where, DATABASE), asked, handles, kinds)
+    connections = connection.Connections(partial(connection.take_over, where, DATABASE), texts, handles, kinds)
     return Plan(
         kinds=kinds.all,
         connect=connections.open,

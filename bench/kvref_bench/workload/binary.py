@@ -71,14 +71,14 @@ class Binary:
     def ask(self, verb: str, items: Sequence[Item], place: int = 0, /) -> tuple[bytes, bytes]:
         """Encode a command and the reply it should have; see `Codec`."""
         if len(items) > 1:
-            asked = [frame(REQUEST, GETKQ, each.name, opaque=place + at) for at, each in enumerate(items)]
+            requests = [frame(REQUEST, GETKQ, each.name, opaque=place + at) for at, each in enumerate(items)]
             got = [
                 frame(REPLY, GETKQ, each.name, bytes(4), each.value, opaque=place + at)
                 for at, each in enumerate(items)
                 if each.there
             ]
             last = place + len(items) - 1
-            return b"".join([*asked, frame(REQUEST, _NOOP, opaque=last)]), b"".join(
+            return b"".join([*requests, frame(REQUEST, _NOOP, opaque=last)]), b"".join(
                 [*got, frame(REPLY, _NOOP, opaque=last)]
             )
         [item] = items
@@ -117,13 +117,13 @@ class BinaryReader:
         return self._walk(frames(exchange.request) or (), verbs, replies, data)
 
     def _walk(
-        self, asked: Sequence[Frame], verbs: Sequence[str], replies: Sequence[Frame], data: bytes
+        self, requests: Sequence[Frame], verbs: Sequence[str], replies: Sequence[Frame], data: bytes
     ) -> Answer | None:
         kinds: list[int] = []
         wrong: list[bytes] = []
         place = end = 0
         verb = iter(verbs)
-        for each in asked:
+        for each in requests:
             if place == len(replies):
                 return None
             found = replies[place]
@@ -146,13 +146,13 @@ class BinaryReader:
             wrong.append(data[end:])
         return Answer(tuple(kinds), tuple(wrong))
 
-    def _outcome(self, verb: str, asked: Frame, found: Frame) -> str:
+    def _outcome(self, verb: str, request: Frame, found: Frame) -> str:
         if found.status:
             return _FAILURES[verb].get(found.status, "error")
         if verb not in GETTING:
             return _SUCCESS.get(verb, "stored")
-        named = found.key == (asked.key if asked.opcode == GETKQ else b"")
-        return "hit" if named and self._fits(asked.key, found.value) else "error"
+        named = found.key == (request.key if request.opcode == GETKQ else b"")
+        return "hit" if named and self._fits(request.key, found.value) else "error"
 
 
 def frame(  # noqa: PLR0913 - the fields of a frame

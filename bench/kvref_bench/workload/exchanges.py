@@ -87,11 +87,11 @@ class Exchanges:
         verbs = self._verbs(session, amount * depth, first)
         made: list[Exchange] = []
         for place in range(amount):
-            asked = [
+            requested = [
                 (verb, self._named(numbers, place * each + at * width, width if verb in GETTING else 1))
                 for at, verb in enumerate(verbs[place * depth : (place + 1) * depth])
             ]
-            made.append(self._single(*asked[0]) if each == 1 else self._joined(asked))
+            made.append(self._single(*requested[0]) if each == 1 else self._joined(requested))
         return made
 
     def _verbs(self, session: int, amount: int, first: int) -> list[str]:
@@ -112,10 +112,10 @@ class Exchanges:
             self._singles[place] = self._joined([(verb, items)])
         return self._singles[place]
 
-    def _joined(self, asked: Sequence[tuple[str, Sequence[Item]]]) -> Exchange:
+    def _joined(self, requested: Sequence[tuple[str, Sequence[Item]]]) -> Exchange:
         requests, replies = [], []
         kinds: list[int] = []
-        for verb, items in asked:
+        for verb, items in requested:
             request, reply = self._codec.ask(verb, items, len(kinds))
             requests.append(request)
             replies.append(reply)

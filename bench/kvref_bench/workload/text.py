@@ -31,7 +31,7 @@ _LINES: Final = {
 _OUTCOMES: Final = {line.rstrip(): outcome for outcome, line in _LINES.items() if line}
 
 
-class Asked(NamedTuple):
+class Requested(NamedTuple):
     """A command as it was sent."""
 
     verb: str
@@ -91,33 +91,33 @@ class TextReader:
         kinds: list[int] = []
         wrong: list[bytes] = []
         place = 0
-        for asked in commands(exchange.request):
-            read = self._values(asked, data, place) if asked.verb in GETTING else _line(asked, data, place)
+        for command in commands(exchange.request):
+            read = self._values(command, data, place) if command.verb in GETTING else _line(command, data, place)
             if read is None:
                 return None
-            kinds += [self._kinds.number(asked.verb, each) for each in read.outcomes]
+            kinds += [self._kinds.number(command.verb, each) for each in read.outcomes]
             wrong += read.wrong
             place = read.end
         if place < len(data):
             wrong.append(data[place:])
         return Answer(tuple(kinds), tuple(wrong))
 
-    def _values(self, asked: Asked, data: bytes, begin: int) -> Read | None:
+    def _values(self, command: Requested, data: bytes, begin: int) -> Read | None:
         outcomes: list[str] = []
         wrong: list[bytes] = []
         place = begin
-        left = iter(asked.names)
+        left = iter(command.names)
         while True:
             end = data.find(_END, place)
             if end < 0:
                 return None
             line = data[place:end]
             if line == b"END":
-                outcomes += ["miss"] * (len(asked.names) - len(outcomes))
+                outcomes += ["miss"] * (len(command.names) - len(outcomes))
                 return Read(tuple(outcomes), end + 2, tuple(wrong))
-            block = _block(line, asked.verb)
+            block = _block(line, command.verb)
             if block is None:
-                return Read(("error",) * len(asked.names), end + 2, (data[begin : end + 2],))
+                return Read(("error",) * len(command.names), end + 2, (data[begin : end + 2],))
             name, size = block
             stop = end + 2 + size + 2
             if len(data) < stop:
@@ -128,7 +128,7 @@ class TextReader:
                     break
                 outcomes.append("miss")
             else:
-                return Read(("error",) * len(asked.names), stop, (data[begin:stop],))
+                return Read(("error",) * len(command.names), stop, (data[begin:stop],))
             good = data[stop - 2 : stop] == _END and self._fits(name, data[end + 2 : stop - 2])
             outcomes.append("hit" if good else "error")
             if not good:
@@ -145,23 +145,23 @@ def _block(line: bytes, verb: str) -> tuple[bytes, int] | None:
     return words[1], int(words[3])
 
 
-def _line(asked: Asked, data: bytes, place: int) -> Read | None:
+def _line(command: Requested, data: bytes, place: int) -> Read | None:
     end = data.find(_END, place)
     if end < 0:
         return None
     line = data[place:end]
     outcome = _OUTCOMES.get(line, "error")
-    if asked.verb in ("incr", "decr") and line.isdigit():
+    if command.verb in ("incr", "decr") and line.isdigit():
         outcome = "counted"
-    if outcome not in OUTCOMES[asked.verb]:
+    if outcome not in OUTCOMES[command.verb]:
         return Read(("error",), end + 2, (data[place : end + 2],))
     return Read((outcome,), end + 2)
 
 
 @lru_cache(maxsize=65536)
-def commands(request: bytes) -> tuple[Asked, ...]:
+def commands(request: bytes) -> tuple[Requested, ...]:
     """Take the commands of an exchange apart again."""
-    asked = []
+    found = []
     place = 0
     while place < len(request):
         end = request.index(_END, place)
@@ -170,5 +170,5 @@ def commands(request: bytes) -> tuple[Asked, ...]:
         if verb in _STORING:
             place += int(words[3]) + 2
         names = words if verb in (b"get", b"gets") else words[:1]
-        asked.append(Asked(verb.decode(), tuple(names)))
-    return tuple(asked)
+        found.append(Requested(verb.decode(), tuple(names)))
+    return tuple(found)

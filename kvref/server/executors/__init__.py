@@ -22,7 +22,6 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) ->
         store: where rows live.
         isolation: who sees what, and waits for whom; a later change of it counts too.
         lock_wait: how long a write waits for another writer, in seconds.
-        plans: commands are planned over MySQL and MariaDB too.
 
     Raises:
         ConfigError: the store cannot serve with these settings.

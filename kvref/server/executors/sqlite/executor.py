@@ -69,9 +69,6 @@ class SQLiteExecutor:
         store: where rows live.
         isolation: who sees what, and waits for whom.
         lock_wait: how long a write waits for another writer, in seconds.
-
-    Attributes:
-        plans: commands are planned, see `Planner`.
     """
 
     def __init__(self, store: SQLiteStore, isolation: Isolation, lock_wait: float) -> None:
