@@ -173,7 +173,13 @@ def test_a_locked_table_is_waited_for_once(database: SQLServer, served: Served) 
 
 
 def test_a_command_that_runs_alone_shows_the_word_of_its_client(database: SQLServer, served: Served) -> None:
-    gets = [b"get @@aaa.a\r\n", b"gets @@aaa.a\r\n", b"get a @@aaa.b\r\n", b"gat 0 @@aaa.a\r\n", b"gats 0 @@aaa.b a\r\n"]
+    gets = [
+        b"get @@aaa.a\r\n",
+        b"gets @@aaa.a\r\n",
+        b"get a @@aaa.b\r\n",
+        b"gat 0 @@aaa.a\r\n",
+        b"gats 0 @@aaa.b a\r\n",
+    ]
     with served.connect() as client:
         assert ask(client, put("a", "0") + put("b", "1") + b"get @@aaa.a\r\n", 3).count(STORED) == 2
         for each in gets:
