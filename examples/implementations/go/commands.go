@@ -3,39 +3,69 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 )
 
 const badFormat = "CLIENT_ERROR bad command line format"
 
+// handler is what the server does with the lines that begin with a word.
+type handler struct {
+	least, most int // number of words behind the first one
+	run         func(c *Client, verb string, words [][]byte) string
+}
+
+const many = math.MaxInt // words of a line
+
 // commands are the first words of the lines that the server knows. A command gets the words behind it and returns the
 // last line of its reply.
-var commands = map[string]func(c *Client, verb string, words [][]byte) string{
-	"get": (*Client).get, "gets": (*Client).get, "bget": (*Client).get,
-	"set": (*Client).storage, "add": (*Client).storage, "replace": (*Client).storage, "append": (*Client).storage,
-	"prepend": (*Client).storage, "cas": (*Client).storage,
-	"incr": (*Client).arithmetic, "decr": (*Client).arithmetic,
-	"delete": (*Client).delete, "flush_all": (*Client).flushAll, "bind": (*Client).bindCommand,
-	"verbosity": (*Client).verbosity, "cache_memlimit": (*Client).memlimit,
-	"stats": (*Client).showStats, "lru_crawler": (*Client).crawler,
-	"version":       func(*Client, string, [][]byte) string { return "VERSION " + version },
-	"refresh_certs": func(*Client, string, [][]byte) string { return "Error TLS not enabled" },
-	"quit":          func(c *Client, _ string, _ [][]byte) string { c.silent, c.closing = true, true; return "" },
+var commands = map[string]handler{
+	"get": {1, many, (*Client).get}, "gets": {1, many, (*Client).get}, "bget": {1, many, (*Client).get},
+	"set": {4, 5, (*Client).storage}, "add": {4, 5, (*Client).storage}, "replace": {4, 5, (*Client).storage},
+	"append": {4, 5, (*Client).storage}, "prepend": {4, 5, (*Client).storage}, "cas": {5, 6, (*Client).storage},
+	"incr": {2, 3, (*Client).arithmetic}, "decr": {2, 3, (*Client).arithmetic},
+	"delete": {1, 3, (*Client).delete}, "flush_all": {0, 2, (*Client).flushAll}, "bind": {1, 1, (*Client).bindCommand},
+	"verbosity": {1, 2, (*Client).verbosity}, "cache_memlimit": {1, 2, (*Client).memlimit},
+	"stats": {0, many, (*Client).showStats}, "lru_crawler": {1, 2, (*Client).crawler},
+	"version": answer("VERSION " + version), "refresh_certs": answer("Error TLS not enabled"),
+	"shutdown": answer("ERROR: shutdown not enabled"),
+	"quit":     {0, many, func(c *Client, _ string, _ [][]byte) string { c.silent, c.closing = true, true; return "" }},
+}
+
+// answer handles a command that has one reply, whatever words follow.
+func answer(reply string) handler {
+	return handler{0, many, func(*Client, string, [][]byte) string { return reply }}
 }
 
 // execute executes a line and returns the last line of its reply.
 func (c *Client) execute(line []byte) string {
 	words := splitWords(line)
-	if bytes.IndexByte(line, 0) >= 0 {
-		return "CLIENT_ERROR the line has a NUL byte"
-	} else if len(words) == 0 {
+	if len(words) == 0 {
 		return "ERROR"
-	} else if command := commands[string(words[0])]; command != nil {
-		return command(c, string(words[0]), words[1:])
-	} else if bytes.HasPrefix(words[len(words)-1], []byte("HTTP/")) {
+	}
+	verb, behind := string(words[0]), words[1:]
+	command, known := commands[verb]
+	hasNul := bytes.IndexByte(line, 0) >= 0
+	if known && !hasNul && len(behind) >= command.least && len(behind) <= command.most {
+		return command.run(c, verb, behind)
+	} else if known && command.least >= 4 { // a storage command
+		c.skipBlock(behind)
+	}
+	if hasNul {
+		return "CLIENT_ERROR the line has a NUL byte"
+	} else if !known && bytes.HasPrefix(words[len(words)-1], []byte("HTTP/")) {
 		c.server.stats.Add("foreign_protocol_conns", 1)
 		c.silent, c.closing = true, true
 	}
 	return "ERROR"
+}
+
+// skipBlock skips the data block of a refused storage line, if the line has a valid length.
+func (c *Client) skipBlock(words [][]byte) {
+	if len(words) >= 4 && bytes.IndexByte(words[3], 0) < 0 {
+		if length, ok := lengthNumber(words[3]); ok {
+			c.skipping = length + 2
+		}
+	}
 }
 
 // saysNoreply makes the client silent if the last word is noreply.
@@ -82,9 +112,6 @@ func (c *Client) item(key []byte, flags uint32, value []byte, cas uint64, withCa
 
 // get executes get, gets and bget.
 func (c *Client) get(verb string, words [][]byte) string {
-	if len(words) == 0 {
-		return "ERROR"
-	}
 	for _, word := range words {
 		if len(word) > maxKey {
 			return badFormat
@@ -126,32 +153,20 @@ func (c *Client) getWord(word []byte, withCas bool) {
 	stats.Prefix(word, prefixCounts{gets: 1, hits: hits})
 }
 
-// storage executes a storage command. A refused line with a valid length has a data block, which is skipped.
+// storage executes a storage command.
 func (c *Client) storage(verb string, words [][]byte) string {
-	needed := 4
-	if verb == "cas" {
-		needed = 5
-	}
-	if len(words) < needed {
-		return "ERROR"
-	}
 	word := bytes.Clone(words[0])
 	command := &storage{verb: verb, key: word}
 	length, lengthOK := lengthNumber(words[3])
-	var flagsOK, exptimeOK bool
+	flagsOK, exptimeOK, casOK := false, false, true
 	command.flags, flagsOK = flagNumber(words[1])
 	command.exptime, exptimeOK = expiryNumber(words[2])
-	casOK, surplus := true, len(words) > needed+1
 	if verb == "cas" {
 		command.cas, casOK = unsigned64(words[4])
 	}
-	if !surplus {
-		c.saysNoreply(words[needed:])
-	}
-	if surplus || len(word) > maxKey || !flagsOK || !exptimeOK || !lengthOK || !casOK {
-		if lengthOK {
-			c.skipping = length + 2
-		}
+	c.saysNoreply(words)
+	if len(word) > maxKey || !flagsOK || !exptimeOK || !lengthOK || !casOK {
+		c.skipBlock(words)
 		return badFormat
 	}
 	if length > itemMax {
@@ -160,7 +175,6 @@ func (c *Client) storage(verb string, words [][]byte) string {
 	} else {
 		block := c.data(length + 2)
 		if block[length] != '\r' || block[length+1] != '\n' {
-			c.skipLine = block[length+1] != '\n'
 			return "CLIENT_ERROR bad data chunk"
 		}
 		command.value = block[:length]
@@ -182,10 +196,7 @@ func (c *Client) storage(verb string, words [][]byte) string {
 
 // arithmetic executes incr and decr.
 func (c *Client) arithmetic(verb string, words [][]byte) string {
-	if len(words) < 2 || len(words) > 3 {
-		return "ERROR"
-	}
-	c.saysNoreply(words[2:])
+	c.saysNoreply(words)
 	delta, ok := unsigned64(words[1])
 	if len(words[0]) > maxKey {
 		return badFormat
@@ -201,9 +212,6 @@ func (c *Client) arithmetic(verb string, words [][]byte) string {
 
 // delete executes delete.
 func (c *Client) delete(_ string, words [][]byte) string {
-	if len(words) == 0 {
-		return "ERROR"
-	}
 	rest := words[1:]
 	if c.saysNoreply(rest) {
 		rest = rest[:len(rest)-1]
@@ -223,15 +231,9 @@ func (c *Client) delete(_ string, words [][]byte) string {
 
 // flushAll executes flush_all.
 func (c *Client) flushAll(_ string, words [][]byte) string {
-	if c.saysNoreply(words) {
-		words = words[:len(words)-1]
-	}
-	if len(words) > 1 {
-		return "ERROR"
-	}
-	if len(words) == 1 {
+	if silent := c.saysNoreply(words); len(words) == 2 || len(words) == 1 && !silent {
 		if delay, ok := signed64(words[0]); !ok {
-			return badFormat
+			return "CLIENT_ERROR invalid exptime argument"
 		} else if delay > 0 {
 			return "CLIENT_ERROR delayed flush_all is not supported: send flush_all or flush_all 0"
 		}
@@ -242,9 +244,7 @@ func (c *Client) flushAll(_ string, words [][]byte) string {
 
 // bindCommand executes bind.
 func (c *Client) bindCommand(_ string, words [][]byte) string {
-	if len(words) != 1 {
-		return "ERROR"
-	} else if len(words[0]) > maxKey {
+	if len(words[0]) > maxKey {
 		return badFormat
 	}
 	m := c.server.store.Find(string(words[0]))
@@ -257,9 +257,6 @@ func (c *Client) bindCommand(_ string, words [][]byte) string {
 
 // verbosity executes verbosity, whose level only stats settings shows.
 func (c *Client) verbosity(_ string, words [][]byte) string {
-	if len(words) < 1 || len(words) > 2 {
-		return "ERROR"
-	}
 	c.saysNoreply(words)
 	level, ok := unsigned64(words[0])
 	if !ok {
@@ -272,9 +269,7 @@ func (c *Client) verbosity(_ string, words [][]byte) string {
 // memlimit executes cache_memlimit, which has no effect.
 func (c *Client) memlimit(_ string, words [][]byte) string {
 	c.saysNoreply(words)
-	if len(words) < 1 || len(words) > 2 {
-		return "ERROR"
-	} else if megabytes, ok := unsigned64(words[0]); !ok {
+	if megabytes, ok := unsigned64(words[0]); !ok {
 		return "ERROR"
 	} else if uint32(megabytes) < 8 {
 		return "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"

@@ -25,7 +25,7 @@ func (h *handle) containers(condition string, args ...driver.Value) (all []*Mapp
 // Table is the mapped table of a mapping, with the columns that the mapping names.
 type Table struct {
 	mapping            *Mapping
-	plain, name        string // in SQLite, without and with quotation marks
+	name               string // in SQLite, with quotation marks
 	key                Column
 	values             []Column
 	flags, cas, expiry *Column
@@ -55,7 +55,7 @@ func (h *handle) describe(m *Mapping) *Table {
 			primary = append(primary, c.Name)
 		}
 	}
-	t := &Table{mapping: m, plain: name, name: quote(name)}
+	t := &Table{mapping: m, name: quote(name)}
 	t.chooseColumns(columns)
 	if !strings.EqualFold(m.index, "PRIMARY") {
 		h.checkIndex(m, name)
@@ -114,6 +114,9 @@ func (t *Table) chooseColumns(columns map[string]Column) {
 			c := use(*name, true)
 			*column = &c
 		}
+	}
+	if t.cas != nil && t.cas.bits < 64 {
+		reject("the cas column %q has fewer than 64 bits", m.cas)
 	}
 }
 

@@ -89,8 +89,7 @@ type Client struct {
 	options  *Options // that the mapping is from
 	silent   bool     // the command says noreply
 	closing  bool
-	skipping int  // bytes to drop before the next line
-	skipLine bool // drop a line before the next one
+	skipping int // bytes to drop before the next line
 	state    atomic.Value
 	last     atomic.Int64 // time of the last command
 }
@@ -170,7 +169,7 @@ func (c *Client) line() []byte {
 		}
 		searched = len(c.in)
 		get := bytes.HasPrefix(c.in, []byte("get ")) || bytes.HasPrefix(c.in, []byte("gets "))
-		if searched > lineMax && !get && !c.skipLine || searched > getMax {
+		if searched > lineMax && !get || searched > getMax {
 			panic(gone{})
 		}
 		c.fill()
@@ -204,10 +203,7 @@ func (c *Client) run() {
 			c.out.WriteString(last + "\r\n")
 		}
 		c.skip(c.skipping)
-		if c.skipLine {
-			c.line()
-		}
-		c.skipping, c.skipLine = 0, false
+		c.skipping = 0
 	}
 	c.flush()
 }

@@ -26,12 +26,11 @@ type Stats struct {
 	mu       sync.Mutex
 	started  time.Time
 	counts   map[string]int64
-	detail   bool
 	prefixes map[string]prefixCounts
 	// values that stats reset keeps
 	connections, mostConnections int64
 	verbosity                    atomic.Uint64
-	crawlerOff                   atomic.Bool
+	detail, crawlerOff           atomic.Bool
 }
 
 // Add adds to a counter.
@@ -64,19 +63,20 @@ func (s *Stats) Connected(n int64) {
 func (s *Stats) Prefix(key []byte, n prefixCounts) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if prefix, _, found := bytes.Cut(key, []byte(":")); s.detail && found {
+	if prefix, _, found := bytes.Cut(key, []byte(":")); s.detail.Load() && found {
 		p := s.prefixes[string(prefix)]
 		s.prefixes[string(prefix)] = prefixCounts{p.gets + n.gets, p.hits + n.hits, p.sets + n.sets, p.deletes + n.deletes}
 	}
 }
 
 // statRows are the rows of stats in their order; a row without a text is a counter.
-const statRows = "pid uptime time version libevent pointer_size rusage_user rusage_system daemon_connections " +
-	"max_connections curr_connections total_connections rejected_connections connection_structures cmd_get cmd_set " +
-	"cmd_flush cmd_touch auth_cmds auth_errors get_hits get_misses get_expired get_flushed delete_misses delete_hits " +
-	"incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval touch_hits touch_misses store_too_large " +
-	"bytes_read bytes_written limit_maxbytes accepting_conns listen_disabled_num rejected_conns foreign_protocol_conns " +
-	"threads conn_yields evictions curr_items total_items bytes reclaimed engine_maxbytes"
+const statRows = "pid uptime time version libevent pointer_size rusage_user rusage_system daemon_connections max_connections " +
+	"curr_connections total_connections rejected_connections connection_structures cmd_get cmd_set cmd_flush " +
+	"cmd_touch cmd_meta auth_cmds auth_errors get_hits get_misses get_expired get_flushed delete_misses delete_hits " +
+	"incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval touch_hits touch_misses " +
+	"store_too_large store_no_memory bytes_read bytes_written limit_maxbytes accepting_conns listen_disabled_num " +
+	"time_in_listen_disabled_us rejected_conns foreign_protocol_conns threads conn_yields evictions curr_items " +
+	"total_items bytes reclaimed engine_maxbytes"
 
 // Rows are the rows of stats as lines.
 func (s *Stats) Rows(items int64) string {
@@ -116,7 +116,13 @@ func (s *Stats) Rows(items int64) string {
 // showStats executes the command stats with the words behind it.
 func (c *Client) showStats(_ string, words [][]byte) string {
 	s := c.server.stats
-	switch sub := first(words); sub {
+	sub := first(words)
+	for _, known := range []string{"items", "scrub", "sizes", "slabs", "vbucket"} {
+		if strings.HasPrefix(sub, known) {
+			sub = known
+		}
+	}
+	switch sub {
 	case "":
 		c.out.WriteString(s.Rows(c.countItems()))
 		return "END"
@@ -127,20 +133,28 @@ func (c *Client) showStats(_ string, words [][]byte) string {
 		return "END"
 	case "vbucket":
 		return "STAT vb_0 active\r\nEND"
+	case "scrub":
+		return "STAT scrubber:status stopped\r\nEND"
 	case "detail":
 		return s.showDetail(first(words[1:]))
 	case "cachedump":
 		return cachedump(words[1:])
 	case "settings":
-		return fmt.Sprintf("STAT maxconns 1024\r\nSTAT tcpport %d\r\nSTAT verbosity %d\r\nSTAT evictions off\r\n"+
-			"STAT domain_socket NULL\r\nSTAT item_size_max %d\r\nSTAT ssl_enabled no\r\nEND",
-			c.server.listener.Addr().(*net.TCPAddr).Port, min(s.verbosity.Load(), 2), itemMax)
+		address := c.server.listener.Addr().(*net.TCPAddr)
+		return fmt.Sprintf("STAT maxconns 1024\r\nSTAT tcpport %d\r\nSTAT inter %s\r\nSTAT verbosity %d\r\nSTAT evictions off\r\n"+
+			"STAT domain_socket NULL\r\nSTAT shutdown_command no\r\nSTAT detail_enabled %s\r\nSTAT auth_enabled_ascii no\r\n"+
+			"STAT item_size_max %d\r\nSTAT maxconns_fast no\r\nSTAT lru_crawler %s\r\nSTAT flush_enabled yes\r\n"+
+			"STAT dump_enabled yes\r\nSTAT track_sizes no\r\nSTAT ssl_enabled no\r\nEND", address.Port, address.IP,
+			min(s.verbosity.Load(), 2), yesOrNo[s.detail.Load()], itemMax, yesOrNo[!s.crawlerOff.Load()])
 	case "conns":
 		c.out.WriteString(c.server.connectionRows())
 		return "END"
 	}
 	return "ERROR"
 }
+
+// yesOrNo are the texts of a setting that is on or off.
+var yesOrNo = map[bool]string{true: "yes", false: "no"}
 
 // first is the first of some words, or empty.
 func first(words [][]byte) string {
@@ -166,7 +180,7 @@ func (s *Stats) showDetail(word string) string {
 	defer s.mu.Unlock()
 	switch word {
 	case "on", "off":
-		s.detail = word == "on"
+		s.detail.Store(word == "on")
 		return "OK"
 	case "dump":
 		lines := []string{}
