@@ -25,16 +25,8 @@ def _general(text: str) -> str:
 
 def _swedish(text: str) -> str:
     """Compare as latin1_swedish_ci does."""
-    letters = []
-    for char in text:
-        lower = char.lower()
-        if lower in SWEDISH:
-            letters.append(SWEDISH[lower])
-        elif lower == "ß":
-            letters.append(lower)
-        else:
-            letters.append(unicodedata.normalize("NFD", lower)[0])
-    return "".join(letters)
+    lowers = [char.lower() for char in text]
+    return "".join(SWEDISH.get(lower, unicodedata.normalize("NFD", lower)[0]) for lower in lowers)
 
 
 def _folded(text: str) -> str:
@@ -50,9 +42,7 @@ def _same(text: str) -> str:
 def sort_key(name: str) -> Callable[[str], str]:
     """Find the function that maps a text to what the collation compares."""
     lower = name.lower()
-    if lower.endswith("bin") or lower == "binary":
-        fold = _same
-    elif lower.endswith("_cs"):
+    if lower.endswith(("bin", "_cs")) or lower == "binary":
         fold = _same
     elif "_as_" in lower or lower == "latin1_general_ci":
         fold = _folded

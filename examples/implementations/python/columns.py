@@ -82,14 +82,18 @@ class Column:
             raise Refusal(f"CLIENT_ERROR {value} is out of the range of column {self.name}")
         return wrap(value)
 
+    def _integer(self, role: str, data: bytes) -> int:
+        """Keep a key or a part of a value in an integer column, or refuse it."""
+        if not DECIMAL.fullmatch(data) or not self.holds(int(data)):
+            shown = data[:60].decode("utf-8", "replace")
+            raise Refusal(f"CLIENT_ERROR {role} {shown!r} is no number from {self.low} to {self.high} for column "
+                          f"{self.name}")
+        return wrap(int(data))
+
     def encode(self, value: bytes) -> Cell:
         """Keep a part of a value, or refuse it."""
         if self.kind == "int":
-            if not DECIMAL.fullmatch(value) or not self.holds(int(value)):
-                shown = value[:60].decode("utf-8", "replace")
-                raise Refusal(f"CLIENT_ERROR value {shown!r} is no number from {self.low} to {self.high} for column "
-                              f"{self.name}")
-            return wrap(int(value))
+            return self._integer("value", value)
         text: str | None = None
         if self.kind == "text":
             try:
@@ -112,19 +116,13 @@ class Column:
         if isinstance(cell, bytes):
             return cell
         if isinstance(cell, str):
-            if self.codec == "utf-8":
-                return cell.encode("utf-8", "surrogateescape")
-            return cell.encode(self.codec, "replace")
+            return cell.encode(self.codec, "surrogateescape" if self.codec == "utf-8" else "replace")
         return str(cell).encode()
 
     def encode_key(self, key: bytes) -> Cell:
         """Keep a key, or refuse it with the reply of a storage command."""
         if self.kind == "int":
-            if not DECIMAL.fullmatch(key) or not self.holds(int(key)):
-                shown = key.decode("utf-8", "replace")
-                raise Refusal(f"CLIENT_ERROR key {shown!r} is no number from {self.low} to {self.high} for column "
-                              f"{self.name}")
-            return wrap(int(key))
+            return self._integer("key", key)
         text: str | None = None
         if self.kind == "text":
             try:

@@ -13,17 +13,24 @@ from store import Item, Write
 from words import KEY_MAX, flags_of, length_of, low32, number, range_of, signed, switch_of, unsigned
 
 if TYPE_CHECKING:
+    from meta import Flags
     from server import Server
 
 ITEM_MAX = 1 << 20
 STORAGE = (b"set", b"add", b"replace", b"append", b"prepend", b"cas")
+FIXED = {b"version": b"VERSION " + VERSION.encode(), b"refresh_certs": b"Error TLS not enabled",
+         b"shutdown": b"ERROR: shutdown not enabled"}
 BAD_FORMAT = b"CLIENT_ERROR bad command line format"
 TOO_LARGE = "SERVER_ERROR object too large for cache"
 USAGE_DELETE = b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]"
-MODES = {b"S": "set", b"E": "add", b"A": "append", b"P": "prepend", b"R": "replace"}
-META = {"STORED": b"HD", "NOT_STORED": b"NS", "EXISTS": b"EX", "NOT_FOUND": b"NF"}
-QUIET_FROM = {b"set": 5, b"add": 5, b"replace": 5, b"append": 5, b"prepend": 5, b"cas": 6, b"incr": 3, b"decr": 3,
-              b"delete": 3, b"touch": 4, b"flush_all": 2, b"verbosity": 2, b"cache_memlimit": 2}
+# How many words a line has, and how many if the last one can be `noreply`.
+LENGTHS = {**dict.fromkeys((b"incr", b"decr", b"touch"), range(3, 5)), b"delete": range(2, 5), b"bind": range(2, 3),
+           **dict.fromkeys((b"verbosity", b"cache_memlimit"), range(2, 4)), b"flush_all": range(1, 4),
+           **dict.fromkeys((b"get", b"gets", b"bget", b"gat", b"gats", b"mg", b"md", b"ma"), range(2, 1 << 30))}
+QUIET = {**dict.fromkeys(STORAGE, range(5, 7)), b"cas": range(6, 8), b"touch": range(4, 5),
+         **dict.fromkeys((b"incr", b"decr", b"delete"), range(3, 5)),
+         **dict.fromkeys((b"flush_all", b"verbosity", b"cache_memlimit"), range(2, 4))}
+KEYED = (b"delete", b"incr", b"decr", b"touch", b"bind", b"mg", b"md", b"ma")
 
 
 @dataclass
@@ -35,17 +42,15 @@ class Pending:
     flags: int = 0
     exptime: int = 0
     length: int = 0
-    cas: int = 0
+    cas: int | None = None
     is_quiet: bool = False
     is_refused: bool = False
-    is_meta: bool = False
-    returned: bytes = b""
+    meta: "Flags | None" = None
 
 
 def is_quiet(words: list[bytes]) -> bool:
     """Tell whether the last word suppresses the reply."""
-    least = QUIET_FROM.get(words[0])
-    return least is not None and len(words) >= least and words[-1] == b"noreply"
+    return len(words) in QUIET.get(words[0], ()) and words[-1] == b"noreply"
 
 
 class Commands:
@@ -62,17 +67,20 @@ class Commands:
         self.handlers: dict[bytes, Callable[[list[bytes]], bytes]] = {
             b"get": self.get, b"gets": self.get, b"bget": self.get, b"delete": self.delete, b"incr": self.count,
             b"decr": self.count, b"touch": self.touch, b"gat": self.gat, b"gats": self.gat, b"bind": self.bind,
-            b"flush_all": self.flush_all, b"version": self.version, b"verbosity": self.verbosity,
+            b"flush_all": self.flush_all, b"verbosity": self.verbosity,
             b"stats": self.stats, b"lru_crawler": self.crawler, b"cache_memlimit": self.cache_memlimit,
-            b"refresh_certs": self.refresh_certs, b"ms": self.meta_set, b"mn": self.meta_noop, b"mg": self.meta_get,
-            **{verb: self.storage for verb in STORAGE}}
+            **dict.fromkeys(FIXED, self.fixed), **dict.fromkeys(STORAGE, self.storage)}
 
     def knows(self, name: bytes) -> bool:
         """Tell whether a word is a command."""
         return name in self.handlers
 
     def run(self, words: list[bytes]) -> bytes:
-        """Run a command."""
+        """Run a command, unless its line has too few or too many words or a long key."""
+        if words[0] in LENGTHS and len(words) not in LENGTHS[words[0]]:
+            return b"ERROR"
+        if words[0] in KEYED and len(words[1]) > KEY_MAX:
+            return BAD_FORMAT
         return self.handlers[words[0]](words)
 
     def taken(self) -> Pending | None:
@@ -111,8 +119,8 @@ class Commands:
         self.pending = pending
         if len(words) > least + 1:
             return b"ERROR"
-        flags, exptime, cas = flags_of(words[2]), signed(words[3]), unsigned(words[5]) if is_cas else 0
-        if len(words[1]) > KEY_MAX or flags is None or exptime is None or cas is None:
+        flags, exptime, cas = flags_of(words[2]), signed(words[3]), unsigned(words[5]) if is_cas else None
+        if len(words[1]) > KEY_MAX or flags is None or exptime is None or (is_cas and cas is None):
             return BAD_FORMAT
         pending.flags, pending.exptime, pending.cas = flags, exptime, cas
         return self.admit(pending)
@@ -120,7 +128,7 @@ class Commands:
     def admit(self, pending: Pending) -> bytes:
         """Wait for the data block, or refuse one that is too large."""
         if pending.length > ITEM_MAX:
-            if pending.verb == "set" and not pending.cas:
+            if pending.verb == "set":
                 mapping, key = self.target(pending.key)
                 if mapping is not None and key:
                     self.store_of.discard(mapping, key)
@@ -146,74 +154,14 @@ class Commands:
         if result == "STORED":
             self.counters.add("total_items")
         self.counters.detail(pending.key, 2)
-        return META[result] + pending.returned if pending.is_meta else result.encode()
+        return self.reply_to_store(pending, result)
 
-    def meta_set(self, words: list[bytes]) -> bytes:
-        """Read the line of a meta set."""
-        if len(words) < 3:
-            return BAD_FORMAT if len(words) == 2 else b"ERROR"
-        length = length_of(words[2])
-        if length is None or length > 2147483645:
-            return BAD_FORMAT
-        pending = Pending("set", words[1], length=length, is_refused=True, is_meta=True)
-        self.pending = pending
-        if len(words[1]) > KEY_MAX:
-            return BAD_FORMAT
-        seen = set()
-        for word in words[3:]:
-            letter, rest = word[:1], word[1:]
-            if letter in seen:
-                return b"CLIENT_ERROR duplicate flag"
-            seen.add(letter)
-            if letter == b"M":
-                if len(rest) != 1:
-                    return b"CLIENT_ERROR incorrect length for M token"
-                if rest not in MODES:
-                    return b"CLIENT_ERROR invalid mode for ms M token"
-                pending.verb = MODES[rest]
-            elif letter in b"FTC":
-                value = {b"F": flags_of, b"T": signed, b"C": unsigned}[letter](rest)
-                if value is None:
-                    return b"CLIENT_ERROR bad token in command line format"
-                setattr(pending, {b"F": "flags", b"T": "exptime", b"C": "cas"}[letter], value)
-            elif letter == b"q":
-                pending.is_quiet = True
-            elif letter == b"O":
-                pending.returned += b" " + word
-            elif letter == b"k":
-                pending.returned += b" k" + words[1]
-        if b"C" in seen and pending.verb == "set":
-            pending.verb = "cas"
-        return self.admit(pending)
-
-    def meta_get(self, words: list[bytes]) -> bytes:
-        """Return what the flags of `mg` ask of an item."""
-        if len(words) < 2 or len(words[1]) > KEY_MAX:
-            return BAD_FORMAT if len(words) > 1 else b"ERROR"
-        mapping, key = self.target(words[1])
-        item = self.store_of.live(mapping.table, key) if mapping is not None and key else None
-        self.tally_get(words[1], item is not None)
-        known = {b"k": b"k" + words[1]}
-        value = b""
-        if mapping is not None and item is not None:
-            value = self.store_of.value(mapping.table, item, self.registry.separator)
-            left = item.expiry - int(time.time()) if item.expiry > 0 else -1
-            known |= {b"s": b"s%d" % len(value), b"t": b"t%d" % left, b"c": b"c%d" % item.cas,
-                      b"f": b"f%d" % item.flags}
-        shown = b"".join(b" " + (word if word[:1] == b"O" else known[word[:1]])
-                         for word in words[2:] if word[:1] == b"O" or word[:1] in known)
-        if item is None:
-            return b"" if b"q" in words[2:] else b"EN" + shown
-        return b"VA %d%s\r\n%s\r\n" % (len(value), shown, value) if b"v" in words[2:] else b"HD" + shown
-
-    def meta_noop(self, words: list[bytes]) -> bytes:
-        """Reply to `mn`."""
-        return b"MN"
+    def reply_to_store(self, pending: Pending, result: str) -> bytes:
+        """Write the reply to a storage command."""
+        return result.encode()
 
     def get(self, words: list[bytes]) -> bytes:
         """Return items, whole ranges and the tables of mappings."""
-        if len(words) < 2:
-            return b"ERROR"
         if any(len(word) > KEY_MAX for word in words):
             return BAD_FORMAT
         with_cas = words[0] == b"gets"
@@ -263,24 +211,20 @@ class Commands:
 
     def delete(self, words: list[bytes]) -> bytes:
         """Delete an item."""
-        if len(words) < 2:
-            return b"ERROR"
-        if len(words[1]) > KEY_MAX:
-            return BAD_FORMAT
         if words[2:] not in ([], [b"0"], [b"noreply"], [b"0", b"noreply"]):
             return USAGE_DELETE
         mapping, key = self.key_target(words[1])
-        is_hit = mapping is not None and key is not None and self.store_of.delete(mapping.table, key)
-        self.counters.add("delete_hits" if is_hit else "delete_misses")
-        self.counters.detail(words[1], 3)
-        return b"DELETED" if is_hit else b"NOT_FOUND"
+        return self.remove(words[1], mapping, key).encode()
+
+    def remove(self, word: bytes, mapping: Mapping | None, key: bytes | None, cas: int | None = None) -> str:
+        """Delete the item of a word, and count it."""
+        result = "NOT_FOUND" if mapping is None or key is None else self.store_of.delete(mapping.table, key, cas)
+        self.counters.add("delete_misses" if result == "NOT_FOUND" else "delete_hits")
+        self.counters.detail(word, 3)
+        return result
 
     def count(self, words: list[bytes]) -> bytes:
         """Add to a number, or subtract from it."""
-        if not 3 <= len(words) <= 4:
-            return b"ERROR"
-        if len(words[1]) > KEY_MAX:
-            return BAD_FORMAT
         delta = unsigned(words[2])
         if delta is None:
             return b"CLIENT_ERROR invalid numeric delta argument"
@@ -294,10 +238,6 @@ class Commands:
 
     def touch(self, words: list[bytes]) -> bytes:
         """Give an item another expiry."""
-        if not 3 <= len(words) <= 4:
-            return b"ERROR"
-        if len(words[1]) > KEY_MAX:
-            return BAD_FORMAT
         exptime = signed(words[2])
         if exptime is None:
             return b"CLIENT_ERROR invalid exptime argument"
@@ -313,8 +253,6 @@ class Commands:
 
     def gat(self, words: list[bytes]) -> bytes:
         """Return items, and give them another expiry."""
-        if len(words) < 2:
-            return b"ERROR"
         exptime = signed(words[1])
         if exptime is None:
             return b"CLIENT_ERROR invalid exptime argument"
@@ -333,10 +271,6 @@ class Commands:
 
     def bind(self, words: list[bytes]) -> bytes:
         """Switch to a mapping."""
-        if len(words) != 2:
-            return b"ERROR"
-        if len(words[1]) > KEY_MAX:
-            return BAD_FORMAT
         name = self.registry.find(words[1])
         if name is None:
             return b"NOT_FOUND"
@@ -345,26 +279,21 @@ class Commands:
 
     def flush_all(self, words: list[bytes]) -> bytes:
         """Delete the rows of the table in use."""
-        rest = words[1:-1] if words[-1] == b"noreply" and len(words) > 1 else words[1:]
-        if len(rest) > 1:
-            return b"ERROR"
-        delay = signed(rest[0]) if rest else 0
+        delay = signed(words[1]) if words[1:] not in ([], [b"noreply"]) else 0
         if delay is None:
-            return BAD_FORMAT
+            return b"CLIENT_ERROR invalid exptime argument"
         if delay > 0:
             return b"CLIENT_ERROR delayed flush_all is not supported: send flush_all or flush_all 0"
         self.store_of.flush(self.registry.mapping(self.binding).table)
         self.counters.add("cmd_flush")
         return b"OK"
 
-    def version(self, words: list[bytes]) -> bytes:
-        """Tell the version."""
-        return b"VERSION " + VERSION.encode()
+    def fixed(self, words: list[bytes]) -> bytes:
+        """Give a reply that is always the same."""
+        return FIXED[words[0]]
 
     def verbosity(self, words: list[bytes]) -> bytes:
         """Set the level of the log."""
-        if not 2 <= len(words) <= 3:
-            return b"ERROR"
         level = unsigned(words[1])
         if level is None:
             return BAD_FORMAT
@@ -373,18 +302,12 @@ class Commands:
 
     def cache_memlimit(self, words: list[bytes]) -> bytes:
         """Accept a limit of the memory that the server does not use."""
-        if not 2 <= len(words) <= 3:
-            return b"ERROR"
         value = number(words[1])
         if value is None or not 0 <= value < 1 << 64:
             return b"ERROR"
         if value & 0xFFFFFFFF < 8:
             return b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"
         return b"OK"
-
-    def refresh_certs(self, words: list[bytes]) -> bytes:
-        """Tell that there is no TLS."""
-        return b"Error TLS not enabled"
 
     def stats(self, words: list[bytes]) -> bytes:
         """Tell the counters and settings."""
@@ -400,11 +323,17 @@ class Commands:
             return self.stats_cachedump(words[2:])
         if topic == b"vbucket":
             return b"STAT vb_0 active\r\nEND\r\n"
+        if topic == b"scrub":
+            return b"STAT scrubber:status stopped\r\nEND\r\n"
         if topic in (b"sizes", b"items", b"slabs"):
             return b"END"
         if topic == b"settings":
             rows = {"maxbytes": 0, "maxconns": 1024, "tcpport": self.server.port, "verbosity": self.counters.verbosity,
-                    "evictions": "off", "domain_socket": "NULL", "item_size_max": ITEM_MAX, "ssl_enabled": "no"}
+                    "evictions": "off", "domain_socket": "NULL", "item_size_max": ITEM_MAX, "ssl_enabled": "no",
+                    "inter": "127.0.0.1", "auth_enabled_ascii": "no", "shutdown_command": "no",
+                    "detail_enabled": "yes" if self.counters.is_detailed else "no", "maxconns_fast": "no",
+                    "lru_crawler": "yes" if self.server.is_crawling else "no", "flush_enabled": "yes",
+                    "dump_enabled": "yes", "track_sizes": "no"}
             return "".join(f"STAT {name} {value}\r\n" for name, value in rows.items()).encode() + b"END\r\n"
         return self.stats_conns() if topic == b"conns" else b"ERROR"
 

@@ -10,11 +10,11 @@ VERSION = "0.2.0"
 
 ROWS = ("pid uptime time version libevent pointer_size rusage_user rusage_system daemon_connections max_connections "
         "curr_connections total_connections rejected_connections connection_structures cmd_get cmd_set cmd_flush "
-        "cmd_touch auth_cmds auth_errors get_hits get_misses get_expired get_flushed delete_misses delete_hits "
-        "incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval touch_hits touch_misses "
-        "store_too_large bytes_read bytes_written limit_maxbytes accepting_conns listen_disabled_num rejected_conns "
-        "foreign_protocol_conns threads conn_yields evictions curr_items total_items bytes reclaimed "
-        "engine_maxbytes").split()
+        "cmd_touch cmd_meta auth_cmds auth_errors get_hits get_misses get_expired get_flushed delete_misses "
+        "delete_hits incr_misses incr_hits decr_misses decr_hits cas_misses cas_hits cas_badval touch_hits "
+        "touch_misses store_too_large store_no_memory bytes_read bytes_written limit_maxbytes accepting_conns "
+        "listen_disabled_num time_in_listen_disabled_us rejected_conns foreign_protocol_conns threads conn_yields "
+        "evictions curr_items total_items bytes reclaimed engine_maxbytes").split()
 
 
 @dataclass

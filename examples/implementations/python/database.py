@@ -47,14 +47,12 @@ class Database:
 
     def rows(self, sql: str, cells: Sequence[Cell] = ()) -> list[tuple[Cell, ...]]:
         """Run a query and give all its rows."""
-        for _ in range(50):
-            try:
-                return self.execute(sql, cells).fetchall()
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                    raise Busy from error
-                raise
-        return []
+        try:
+            return self.execute(sql, cells).fetchall()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise Busy from error
+            raise
 
     @contextmanager
     def writing(self) -> Iterator[None]:

@@ -180,6 +180,8 @@ def resolve(database: Database, container: Container) -> Table:
         raise Fault(f"column {key.name!r} of {table} cannot be a key")
     values = tuple(needed(name) for name in value_names(container.values))
     flags, cas, expiry = optional(container.flags), optional(container.cas), optional(container.expiry)
+    if cas is not None and cas.bits < 64:
+        raise Fault(f"column {cas.name!r} of {table} is too narrow for cas numbers")
     used = [column.name for column in (key, *values, flags, cas, expiry) if column]
     if len(set(used)) != len(used):
         raise Fault("a column is used twice")

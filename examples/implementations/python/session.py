@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from commands import Commands, Pending, is_quiet
+from commands import Pending, is_quiet
 from database import Busy
+from meta import MetaCommands
 from refusal import Refusal
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Session:
         self.server = server
         self.reader = reader
         self.writer = writer
-        self.commands = Commands(server)
+        self.commands = MetaCommands(server)
         self.buffer = b""
         self.position = 0
         self.skip = 0

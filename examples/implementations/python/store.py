@@ -36,7 +36,7 @@ class Write:
     value: bytes
     flags: int
     exptime: int
-    cas: int = 0
+    cas: int | None = None
 
 
 def expiry_of(exptime: int) -> int:
@@ -124,17 +124,12 @@ class Store:
             self.database.execute(f"INSERT INTO {table.quoted} ({names}) VALUES ({marks})", list(cells.values()))
             return
         names = ", ".join(f"{column.quoted} = ?" for column in cells)
-        where, found = self._where(table, item)
-        self.database.execute(f"UPDATE {table.quoted} SET {names} WHERE {where}", [*cells.values(), *found])
-
-    def _where(self, table: Table, item: Item) -> tuple[str, list[Cell]]:
-        """Give the condition for the row of an item."""
-        return f"{table.key.quoted} = ?", [item.key]
+        self.database.execute(f"UPDATE {table.quoted} SET {names} WHERE {table.key.quoted} = ?",
+                              [*cells.values(), item.key])
 
     def _remove(self, table: Table, item: Item) -> None:
         """Delete the row of an item."""
-        where, found = self._where(table, item)
-        self.database.execute(f"DELETE FROM {table.quoted} WHERE {where}", found)
+        self.database.execute(f"DELETE FROM {table.quoted} WHERE {table.key.quoted} = ?", [item.key])
 
     def discard(self, mapping: Mapping, key: bytes) -> None:
         """Remove the row of a `set` whose value was refused."""
@@ -163,7 +158,7 @@ class Store:
             live = self.live(table, write.key, verb != "set")
             if verb == "cas" and live is None:
                 return "NOT_FOUND"
-            if verb == "cas" and live is not None and live.cas != write.cas:
+            if live is not None and write.cas not in (None, live.cas):
                 return "EXISTS"
             if verb == "add" and live is not None or (verb == "replace" or extends) and live is None:
                 return "NOT_STORED"
@@ -190,13 +185,16 @@ class Store:
             self._save(table, write.key, row, cells)
             return "STORED"
 
-    def delete(self, table: Table, key: bytes) -> bool:
-        """Delete the item of a key."""
+    def delete(self, table: Table, key: bytes, cas: int | None) -> str:
+        """Delete the item of a key, if it has this cas number."""
         with self.database.writing():
             item = self.live(table, key)
-            if item is not None:
-                self._remove(table, item)
-            return item is not None
+            if item is None:
+                return "NOT_FOUND"
+            if cas not in (None, item.cas):
+                return "EXISTS"
+            self._remove(table, item)
+            return "DELETED"
 
     def flush(self, table: Table) -> None:
         """Delete every row."""
@@ -230,19 +228,23 @@ class Store:
             self._save(table, key, item, {column: cell})
             return number
 
-    def touch(self, mapping: Mapping, key: bytes, exptime: int) -> Item | None:
-        """Replace the expiry of an item, and give the item."""
+    def check_expiry(self, mapping: Mapping, exptime: int) -> None:
+        """Refuse an expiry that the table cannot keep."""
         table = mapping.table
         if table.expiry is None and low32(exptime) > 0:
             raise Refusal(f"CLIENT_ERROR mapping {mapping.container.name} has no expiry column: the only time that "
                           "it keeps is 0")
+
+    def touch(self, mapping: Mapping, key: bytes, exptime: int) -> Item | None:
+        """Replace the expiry of an item, and give the item."""
+        table = mapping.table
+        self.check_expiry(mapping, exptime)
         with self.database.writing():
             item = self.live(table, key)
             if item is not None and table.expiry is not None:
-                where, found = self._where(table, item)
                 cell = table.expiry.encode_number(expiry_of(exptime))
-                self.database.execute(f"UPDATE {table.quoted} SET {table.expiry.quoted} = ? WHERE {where}",
-                                      [cell, *found])
+                self.database.execute(f"UPDATE {table.quoted} SET {table.expiry.quoted} = ? "
+                                      f"WHERE {table.key.quoted} = ?", [cell, item.key])
             elif item is not None and low32(exptime) < 0:
                 self._remove(table, item)
             return item
@@ -291,10 +293,6 @@ class Store:
             items = [item for item in items
                      if all(tests[sign](column.number(item.key), number) for sign, number in numbers)]
             items.sort(key=lambda item: column.number(item.key))
-        found = []
-        for item in items:
-            if self.is_expired(item):
-                self.counters.add("get_expired")
-            else:
-                found.append(item)
+        found = [item for item in items if not self.is_expired(item)]
+        self.counters.add("get_expired", len(items) - len(found))
         return found
