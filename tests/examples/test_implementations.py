@@ -16,7 +16,7 @@ from kvref_testbed.targets.ports import free_port
 pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 FOLDER = EXAMPLES / "implementations"
-MOST_FAILURES = 3
+MOST_FAILURES = 0
 
 
 def python(_: Path) -> list[str]:
