@@ -28,21 +28,22 @@ def record_of(plan: Plan) -> c.Command:
     """Return the record of a planned command, as the parser makes it."""
     decide, key, command, _, _ = _inner(plan)
     decider: Any = getattr(decide, "__self__", None)
-    words = list(key) if isinstance(key, tuple) else [key]
+    if isinstance(key, tuple):
+        return c.Get(list(command[1]), with_cas=command[0])
     match decider:
         case Storage():
             verb, flags, exptime, data, number, quiet = command
-            return c.Store(verb, words[0], flags, exptime, data, number, quiet)
+            return c.Store(verb, key, flags, exptime, data, number, quiet)
         case Arithmetic():
             assert isinstance(command, c.Arithmetic)
             return command
         case Deletion():
-            return c.Delete(words[0], command)
+            return c.Delete(key, command)
         case MetaReads() | FrameReads():
             record: c.Command = command
             return record
         case Touching() if decide.__name__ == "touch":
-            return c.Touch(words[0], *command)
+            return c.Touch(key, *command)
         case Touching() if decide.__name__ == "get_and_touch_one":
             several, _, word = command
             return c.GetAndTouch([word], several.exptime, several.cas)
@@ -50,8 +51,6 @@ def record_of(plan: Plan) -> c.Command:
             exptime, cas, word = command
             return c.GetAndTouch([word], exptime, cas)
         case _:
-            if isinstance(key, tuple):
-                return c.Get(list(command[1]), with_cas=command[0])
             return c.Get([command], with_cas=decide.__name__ == "gets")
 
 
