@@ -9,6 +9,7 @@ import threading
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+import pytest
 from helpers.clocked import clocked
 from helpers.serving import Served, ask, serving
 from helpers.waiting import until_equal
@@ -139,6 +140,37 @@ def test_waiters_are_served_in_turn_and_others_at_once(tmp_path: Path) -> None:
             served.until_state("conn_io_queue")
             assert ask(first, store("f")) == b"STORED\r\n"
             assert second.recv(100) == b"2\r\n"
+
+
+def with_a_second_mapping(folder: Path) -> Path:
+    """Return a file with the demo table and a copy of it, under the mapping `second`."""
+    file = folder / "s.sqlite"
+    with serving(file):
+        pass
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        (made,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'demo_test'").fetchone()
+        connection.execute(made.replace("demo_test", "second"))
+        columns = "key_columns, value_columns, flags, cas_column, expire_time_column, unique_idx_name_on_key"
+        connection.execute(f"INSERT INTO containers SELECT 'second', db_schema, 'second', {columns} FROM containers")
+    return file
+
+
+@pytest.mark.parametrize("level", [0, 2])
+def test_what_a_switch_commits_is_seen_while_its_command_waits_for_a_lock(tmp_path: Path, level: int) -> None:
+    def second() -> list[str]:
+        with closing(sqlite3.connect(file, timeout=60)) as connection:
+            return [key for (key,) in connection.execute("SELECT c1 FROM second")]
+
+    file = with_a_second_mapping(tmp_path)
+    settings = batches(100, 4, f"innodb_api_trx_level={level}")
+    with serving(file, *settings) as served, served.connect() as holder, served.connect() as client:
+        assert ask(holder, store("AA", "held")) == b"STORED\r\n"
+        assert ask(client, store("@@second.k")) == b"STORED\r\n"
+        assert second() == []
+        client.sendall(store("@@aaa.AA", "waits"))
+        until_equal(second, ["k"])  # no reply to another connection commits it
+        holder.close()
+        assert client.recv(100) == b"STORED\r\n"
 
 
 def test_flush_all_waits_for_batches(tmp_path: Path) -> None:

@@ -210,9 +210,11 @@ class SQLiteExecutor:
                 command.deadline = None
         except BusyError:
             self._park(command)
+            self._commit_soon()
             return None
         except LockedError:
             self._await_lock(command)
+            self._commit_soon()
             return None
         except Exception:  # noqa: BLE001 - logged whole
             command.fail()
@@ -244,6 +246,12 @@ class SQLiteExecutor:
         reply = self._advance(command, error)
         if reply is not None:
             command.done(reply)
+
+    def _commit_soon(self) -> None:
+        """Commit what a command that waits has committed of its connection's batch: no reply does it meanwhile."""
+        number = self._commits.unsettled
+        if number is not None:
+            self._commits.when_settled(number, lambda _: None)
 
     def _await_lock(self, command: _Command) -> None:
         if command.deadline is None:
