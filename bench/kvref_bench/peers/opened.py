@@ -132,8 +132,7 @@ class OpenPeer:
     def mark(self) -> None:
         """Leave an item in native memcached that says how many of its items are the benchmark's.
 
-        A later run may delete so many: `flush_all` does not change the number that `stats` counts. The endpoint was
-        empty, or the user allowed to delete what it had.
+        A later run may delete so many. The endpoint was empty, or the user allowed to delete what it had.
         """
         if self._filled and self.address is not None:
             wire.mark(self.address)
