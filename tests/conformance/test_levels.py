@@ -143,6 +143,22 @@ def test_a_level_whose_defining_feature_the_endpoint_lacks_is_not_applicable() -
     assert found["core"].verdict == "conforms"
 
 
+def test_a_feature_that_the_endpoint_lacks_is_missed_only_where_it_defines_the_level() -> None:
+    levels_of = conformance_levels.load()
+    catalogue = requirements.load()
+
+    def without(chapter: str) -> str:
+        cases = applicable("core", "mapping")
+        lacking = {case.id: UNSUPPORTED for case in cases if catalogue[case.requirements[0]].chapter == chapter}
+        assert lacking
+        return verdict(tally(cases, **lacking), "mapping").verdict
+
+    assert "ranges" not in levels_of["mapping"].defined_by
+    assert without("ranges") == "conforms"
+    assert "bind" in levels_of["mapping"].defined_by
+    assert without("bind") == "incomplete"
+
+
 def test_passed_failed_and_not_applicable_are_counted_apart() -> None:
     first, second, third = (case.id for case in applicable("core")[:3])
     found = verdict(tally(applicable("core"), **{first: FAILS, second: DEVIATES, third: QUIRK}), "core")

@@ -58,8 +58,9 @@ class LevelVerdict:
     Args:
         level: its name.
         verdict: a key of COLORS. A level conforms if nothing of it and of the levels that it builds on is broken, and
-            every case of these was tried that applies to the profile and to the database. It is not applicable if none
-            of the requirements that define it applies to the endpoint.
+            every case of these was tried that applies to the profile, to the database and to the features of the
+            endpoint; a feature that defines one of these levels must be there. It is not applicable if none of the
+            requirements that define it applies to the endpoint.
         totals: number of its cases by verdict, without those of the levels that it builds on; cases that do not apply
             to the profile or to the database are UNSUPPORTED, others that are not in the run are NOT_RUN.
         applicable: number of its cases that apply to the profile and to the database.
@@ -172,6 +173,11 @@ class _Judged:
     applies: bool
     defines: bool
 
+    @property
+    def complete(self) -> bool:
+        """Return whether it was tried, or needs to be tried in no run against this endpoint."""
+        return self.word in TRIED or not self.applies or (self.word in NOT_APPLICABLE and not self.defines)
+
     @classmethod
     def of(cls, case: Case, found: set[str], *, defines: bool, applies: bool) -> _Judged:
         # The judge runs a case that needs a database only with that database.
@@ -208,7 +214,7 @@ def _verdict(name: str, cases: Mapping[str, list[_Judged]]) -> LevelVerdict:
     elif any(case.word in FAILED for case in parts):
         word = DOES_NOT_CONFORM
     else:
-        word = CONFORMS if all(case.word in TRIED for case in parts if case.applies) else INCOMPLETE
+        word = CONFORMS if all(case.complete for case in parts) else INCOMPLETE
     return LevelVerdict(name, word, Counter(case.word for case in own), sum(case.applies for case in own))
 
 
