@@ -67,7 +67,7 @@ def differences(conversation: Conversation, played: Played, version: str, kind: 
         conversation: with `got` of that version; a step without one is not compared.
         played: the replay.
         version: key of `got`.
-        asked: the kind of server. If the plugin returns uninitialized numbers, kvref may return any number. Another
+        kind: the kind of server. If the plugin returns uninitialized numbers, kvref may return any number. Another
             database may return a decimal number that MySQL returns as text.
 
     Returns:

@@ -31,7 +31,7 @@ class Job:
         rows: the list of conversations that do not replay.
         targets: number of concurrent targets.
         open_target: opens one; what it enters in the stack ends with the job.
-        asked: as in `replay`.
+        kind: as in `replay`.
     """
 
     version: str

@@ -86,7 +86,7 @@ def replay(scripts: Iterable[Script], target: ReplayTarget, rows: Sequence[Row],
         scripts: each recorded with the target's version.
         target: the target.
         rows: the list of conversations that do not replay there.
-        asked: the kind of server; kvref is replayed at a faster pace.
+        kind: the kind of server; kvref is replayed at a faster pace.
 
     Yields:
         One outcome each.

@@ -432,8 +432,8 @@ def lists_all_keys_for_every_class() -> None:
     items = crawler.crawled
 
     def all_items(word: bytes) -> commands.Crawled:
-        asked = items(word)
-        return commands.Crawled.ALL if asked is commands.Crawled.CLASSES else asked
+        found = items(word)
+        return commands.Crawled.ALL if found is commands.Crawled.CLASSES else found
 
     put(crawler, "crawled", all_items)
 

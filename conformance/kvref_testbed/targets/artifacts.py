@@ -252,10 +252,10 @@ def version_of(command: Sequence[str], options: Sequence[str] = MYSQLD_VERSION) 
     command: runs it.
     options: make it print its version. Raises MissingError for a library, TargetError if it prints no version.
     """
-    asked = [*command, *options]
-    done = subprocess.run(asked, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    arguments = [*command, *options]
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     said = done.stdout.decode(errors="replace")
     found = _VERSION.search(said)
     if done.returncode != 0 or found is None:
-        raise missing_library(said) or TargetError(f"{' '.join(asked)} exited with {done.returncode}:\n{said}")
+        raise missing_library(said) or TargetError(f"{' '.join(arguments)} exited with {done.returncode}:\n{said}")
     return found["version"]

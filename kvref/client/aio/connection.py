@@ -31,7 +31,7 @@ from kvref.client.protocol import (
 )
 
 
-class _Asked(NamedTuple):
+class _Call(NamedTuple):
     future: asyncio.Future[Answer] | None
     shape: Shape
 
@@ -54,7 +54,7 @@ class Connection(asyncio.Protocol):
         self._name = name
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._asked: deque[_Asked] = deque()
+        self._pending: deque[_Call] = deque()
         self._replies = Replies(max_answer)
         self._out: list[bytes] = []
         self._gone = asyncio.Event()
@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
         While the event loop runs, `data_received` sees it first. A loop that runs for each call reads it with the next
         reply.
         """
-        if self.error is not None or self._asked or self._transport is None:
+        if self.error is not None or self._pending or self._transport is None:
             return
         poll = select.poll()
         poll.register(self._transport.get_extra_info("socket"), select.POLLIN)
@@ -98,9 +98,9 @@ class Connection(asyncio.Protocol):
         if self.error is not None:
             raise type(self.error)(*self.error.args)
         future = self._loop.create_future() if wanted else None
-        if not self._asked:
+        if not self._pending:
             self.heard = self._loop.time()
-        self._asked.append(_Asked(future, shape))
+        self._pending.append(_Call(future, shape))
         if not self._out:
             self._loop.call_soon(self._send)
         self._out.append(data)
@@ -115,14 +115,14 @@ class Connection(asyncio.Protocol):
         self._out.clear()
         if self._transport is not None:
             self._transport.abort()
-        for asked in self._asked:
-            if asked.future is not None and not asked.future.done():
-                asked.future.set_exception(type(error)(*error.args))
-        self._asked.clear()
+        for call in self._pending:
+            if call.future is not None and not call.future.done():
+                call.future.set_exception(type(error)(*error.args))
+        self._pending.clear()
 
     async def leave(self, patience: float | None) -> None:
         """Close the connection after the answers that are outstanding, at the latest after so many seconds."""
-        if self._asked and self.error is None:
+        if self._pending and self.error is None:
             # Some have no caller that waits; the reply to one more request shows that all replies arrived.
             last = self.ask(b"version\r\n")
             assert last is not None
@@ -142,13 +142,13 @@ class Connection(asyncio.Protocol):
         self.heard = self._loop.time()
         self._replies.feed(data)
         try:
-            while self._asked and (answer := self._replies.take(self._asked[0].shape)) is not None:
-                future = self._asked.popleft().future
+            while self._pending and (answer := self._replies.take(self._pending[0].shape)) is not None:
+                future = self._pending.popleft().future
                 if future is not None and not future.done():
                     future.set_result(answer)
         except GarbledError as error:
             self.end(InvalidReplyError(f"{self._name}: the answer cannot be read: {error}"))
-        if not self._asked and self._replies.rest:
+        if not self._pending and self._replies.rest:
             self.end(InvalidReplyError(f"{self._name}: {self._replies.rest[:60]!r} is a reply without a request"))
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -388,13 +388,13 @@ async def _stats(line: Line, words: Sequence[bytes]) -> dict[bytes, bytes]:
 async def _rows(line: Line, verb: bytes, sent: Sequence[bytes]) -> list[Item]:
     if not sent:
         return []
-    asked = verb.split()[0].decode()
-    answer = await line.ask(asked, b"%s %s\r\n" % (verb, b" ".join(sent)), ROWS)
+    command = verb.split()[0].decode()
+    answer = await line.ask(command, b"%s %s\r\n" % (verb, b" ".join(sent)), ROWS)
     if answer.line != b"END":
-        raise unreadable(answer.line, asked)
+        raise unreadable(answer.line, command)
     strange = {item.key for item in answer.items} - set(sent)
     if strange and not sent[0].startswith((b"@>", b"@<")):  # a range answers other keys than its word
-        raise unreadable(b"VALUE " + strange.pop(), asked)
+        raise unreadable(b"VALUE " + strange.pop(), command)
     return answer.items
 
 

@@ -172,13 +172,13 @@ class Authenticator:
             self.closes = len(self._kept) > _LINE
             return b"" if self.closes else None
         line = bytes(self._kept[:end]).removesuffix(b"\r")
-        asked = _SET.fullmatch(line)
-        if asked is None and self._rules.closes_on_http and foreign.is_http(line.split()):
+        command = _SET.fullmatch(line)
+        if command is None and self._rules.closes_on_http and foreign.is_http(line.split()):
             return self._ends(foreign.HTTP)
-        if asked is None:
+        if command is None:
             self._take(end + 1)
             return _UNKNOWN
-        length = int(asked[1])
+        length = int(command[1])
         if length > MAX_LINE:
             self._take(end + 1)
             self._skips = length + 2

@@ -44,7 +44,7 @@ class _Cell(IntEnum):
     LAG = 2  # by how many microseconds that was late
     BATCHES = 3  # open
     ERRORS = 4  # replies SERVER_ERROR
-    ASKED = 5  # since when the store owes an answer
+    QUERIED = 5  # since when the store owes an answer
     WELL = 6  # when the store last answered as it should
     REASON = 7  # bytes of the text why it did not
     # The row cache over a database server; of ROW_CACHE the sums of this worker and those that it has replaced.
@@ -126,8 +126,8 @@ class ProcessEventCounters:
     @property
     def owed(self) -> float:
         """Return since how many seconds the store owes an answer, 0 where it does not."""
-        asked = self._cells[_Cell.ASKED]
-        return (_now() - asked) * MICROSECOND if asked else 0.0
+        queried = self._cells[_Cell.QUERIED]
+        return (_now() - queried) * MICROSECOND if queried else 0.0
 
     @property
     def trouble(self) -> str | None:
@@ -149,7 +149,7 @@ class ProcessEventCounters:
 
     def end(self) -> None:
         """Record that the process has ended; its counters stay."""
-        for cell in (_Cell.PID, _Cell.BATCHES, _Cell.LAG, _Cell.ASKED, _Cell.WELL, _Cell.REASON, *_MEASURED.values()):
+        for cell in (_Cell.PID, _Cell.BATCHES, _Cell.LAG, _Cell.QUERIED, _Cell.WELL, _Cell.REASON, *_MEASURED.values()):
             self._cells[cell] = 0
 
     def beat(self, late: float, batches: int) -> None:
@@ -172,9 +172,9 @@ class ProcessEventCounters:
             else:
                 self._cells[_MEASURED[name]] = number
 
-    def asked(self) -> None:
+    def queried(self) -> None:
         """Record that a store check has begun."""
-        self._cells[_Cell.ASKED] = _now()
+        self._cells[_Cell.QUERIED] = _now()
 
     def answered(self, reason: str = "") -> None:
         """Record that the store check succeeded, or why it failed."""
@@ -183,7 +183,7 @@ class ProcessEventCounters:
         self._reason[: len(text)] = text
         self._cells[_Cell.REASON] = len(text)
         self._cells[_Cell.WELL] = 0 if text else _now()
-        self._cells[_Cell.ASKED] = 0
+        self._cells[_Cell.QUERIED] = 0
 
     def refused(self) -> None:
         """Count a reply SERVER_ERROR."""

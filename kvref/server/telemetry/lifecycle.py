@@ -166,7 +166,7 @@ class LoopMonitor:
         self._tally.beat(now - self._due, open_now)
         self._tally.record(self._store.numbers())
         if self._asking is None:
-            self._tally.asked()
+            self._tally.queried()
             self._asking = self._loop.create_task(self._ask())
         self._due = now + EVERY
         self._timer = self._loop.call_at(self._due, self._beat)

@@ -78,10 +78,14 @@ class RowIdentities:
             return found, True
         try:
             placed = {self.identity(spelling): row for spelling, row in rows if spelling is not None}
-            asked = {spelling: self.identity(spelling) for spelling in wanted}
+            identities = {spelling: self.identity(spelling) for spelling in wanted}
         except UnicodeDecodeError:
             return found, False
         found.update(
-            {each: placed[identity] for each, identity in asked.items() if each not in found and identity in placed}
+            {
+                each: placed[identity]
+                for each, identity in identities.items()
+                if each not in found and identity in placed
+            }
         )
-        return found, len(placed) == len(rows) and set(asked.values()).issuperset(placed)
+        return found, len(placed) == len(rows) and set(identities.values()).issuperset(placed)

@@ -73,8 +73,8 @@ class Rows:
             case operations.Lookup(mapping, key, for_update):
                 return self._lookup(mapping, sql, key, FOR_UPDATE if for_update else lock)
             case operations.Scan():
-                asked = sql.scan(operation.bounds(), operation.limit, descending=operation.descending)
-                return [sql.row(cells) for cells in self._say(asked + lock)]
+                statement = sql.scan(operation.bounds(), operation.limit, descending=operation.descending)
+                return [sql.row(cells) for cells in self._say(statement + lock)]
             case operations.Insert(mapping, row, clear_unmapped):
                 return self._insert(mapping, row, clear_unmapped=clear_unmapped)
             case operations.Update(_, key, row) if operation.keeps_value:
@@ -95,8 +95,8 @@ class Rows:
 
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
         """Return those of some keys that have a row."""
-        asked = self._database.statements(mapping).present(keys)
-        return {from_sql((mapping.key,), cells)[0] for cells in self._say(asked)}
+        statement = self._database.statements(mapping).present(keys)
+        return {from_sql((mapping.key,), cells)[0] for cells in self._say(statement)}
 
     def _lookup(self, mapping: Mapping, sql: Statements, key: operations.Cell, lock: str) -> operations.Row | None:
         with self._connection.cursor() as cursor:

@@ -84,9 +84,9 @@ class Rows:
         """Read the rows of a range."""
         sql = self._sql(operation.mapping)
         bounds = operation.bounds()
-        asked = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
+        statement = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
         parameters = [*(sql.key(cell) for _, cell in bounds), operation.limit]
-        return [sql.row(cells) for cells in self.connection.execute(asked, parameters)]
+        return [sql.row(cells) for cells in self.connection.execute(statement, parameters)]
 
     def listed(self, operation: operations.ListRows) -> list[operations.ListedRow]:
         """Read keys without values; of large values the fewer at once, which SQLite reads to know their length."""
