@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
 from typing import Any, Final, cast
@@ -19,24 +18,24 @@ from kvref.engine.dispatch import execute
 from kvref.engine.mapping import Mapping as TableMapping
 from kvref.engine.operations import LockWaitError
 from kvref.engine.plans import record
-from kvref.engine.plans.plan import CachedRow, Plan
+from kvref.engine.plans.plan import CachedRow
 from kvref.engine.values import RefusedError
 from kvref.errors import ConfigError, KvrefError
-from kvref.protocol import commands as c
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.executors.mysql.cached_reads import CachingReader, read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction
+from kvref.server.executors.mysql.group import Group
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.queued import Queued
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
-from kvref.server.groups import halves, may_begin, refused
+from kvref.server.executors.mysql.runs import Line, Run, Task, again, has_cas, runs_of, tasks_of
+from kvref.server.groups import halves, refused
 from kvref.server.planners.base import PlanQueue
 from kvref.server.scheduler import TurnOfPlans
 from kvref.server.slots import Replies, Slots
 from kvref.server.work import Work
 from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
-from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError, LostError
@@ -47,8 +46,6 @@ from kvref.storage.plans import bytes_of_row
 
 _log = logging.getLogger("kvref.server")
 
-# Turns of a group: commands of one row are carried out one after another, each reads what the one before has left.
-MAX_TURNS: Final = 16
 MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
 MIN_TOGETHER: Final = 2
 MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
@@ -58,7 +55,6 @@ _BYTES_OF_KEY: Final = 1024  # in a statement
 # Seconds for which the commands of a table run one by one after a session had locked the whole table: in a group they
 # would block commands for other tables.
 AVOIDED: Final = 5.0
-UNDONE: Final = "the common transaction is undone"
 
 
 def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
@@ -89,90 +85,6 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
     if few:
         return 0
     return int(cached) if isolation.batches else 2
-
-
-class _Line:
-    """The commands of one connection that are planned and have no reply yet, in order.
-
-    Args:
-        transaction: of the connection.
-
-    Which may pass which says `may_begin`. A command that has left its group keeps all that follow it waiting.
-    """
-
-    __slots__ = ("alone", "running", "transaction", "waiting", "writes")
-
-    def __init__(self, transaction: Transaction) -> None:
-        self.transaction = transaction
-        self.running = 0  # commands in a group, or in the queue for one
-        self.writes = False  # they may write
-        self.waiting: deque[_Run] = deque()
-        self.alone: deque[_Task] = deque()  # have left their groups
-
-    def admits(self, run: _Run) -> bool:
-        """Return whether commands may be queued for a group now."""
-        return may_begin(writes=run.writes, running=self.running, running_write=self.writes, waits=bool(self.alone))
-
-
-class _Run:
-    """Planned commands of one connection behind each other that may all write, or all not.
-
-    Args:
-        work: of their mapping.
-        line: of the connection.
-        writes: they may write.
-
-    Attributes:
-        words: all keys.
-    """
-
-    __slots__ = ("line", "plans", "words", "work", "writes")
-
-    def __init__(self, work: Work[MySQLRows], line: _Line, *, writes: bool) -> None:
-        self.work = work
-        self.line = line
-        self.writes = writes
-        self.plans: list[Plan] = []
-        self.words: list[bytes] = []
-
-    def add(self, plan: Plan) -> None:
-        """Add a command."""
-        self.plans.append(plan)
-        word = plan[1]
-        if isinstance(word, tuple):
-            self.words += word
-        else:
-            self.words.append(word)
-
-
-class _Task:
-    """A planned command that writes, or leaves its group, on its way to its reply.
-
-    Args:
-        work: of its mapping.
-        plan: the command.
-        line: of its connection.
-    """
-
-    __slots__ = ("counted", "effects", "events", "identity", "line", "plan", "reply", "undo", "word", "work", "written")
-
-    def __init__(self, work: Work[MySQLRows], plan: Plan, line: _Line) -> None:
-        self.work = work
-        self.plan = plan
-        self.line = line
-        self.word: Any = plan[1]
-        self.identity: Hashable = None
-        self.reply = b""
-        self.written = False
-        self.counted: list[tuple[str, ...]] = []
-        self.events: list[Any] = []
-        self.effects: list[Callable[[], None]] = []
-        self.undo: list[Callable[[], None]] = []
-
-    def take_back(self) -> None:
-        """Take back the marks that its decision has set: it is decided again."""
-        while self.undo:
-            self.undo.pop()()
 
 
 class MySQLScheduler(TurnOfPlans[MySQLRows]):
@@ -211,7 +123,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         self._replica = None if store.login.reads == PRIMARY else CurrentSecondary(store)
         self._from_secondary = None if self._replica is None else Queued(self._read_secondary, self._width, runner)
         self._avoided: dict[str, float] = {}  # until when (loop time), by table
-        self._lines: dict[int, _Line] = {}  # by the identity of the slots of a connection
+        self._lines: dict[int, Line] = {}  # by the identity of the slots of a connection
         self._parts: dict[Replies, tuple[Slots, list[int]]] = {}
 
     async def close(self) -> None:
@@ -230,13 +142,13 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
     def line(self, slots: Slots, transaction: Transaction) -> None:
         """Begin with the plans of a connection, unless some have no reply yet."""
         if id(slots) not in self._lines:
-            self._lines[id(slots)] = _Line(transaction)
+            self._lines[id(slots)] = Line(transaction)
 
     def run(self) -> None:
         """Queue all plans for groups."""
         self._scheduled = False
         slots, self._slots = self._slots, []
-        lines: dict[Replies, _Line] = {}
+        lines: dict[Replies, Line] = {}
         for each in slots:
             part = each.part()
             self._parts[part] = each, [0]
@@ -244,7 +156,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         works, self._works = self._works, []
         for work in works:
             plans, work.plans = work.plans, []
-            for run in _runs(work, plans, lines, by_cas=self._replica is not None):
+            for run in runs_of(work, plans, lines, by_cas=self._replica is not None):
                 out = cast(Replies, run.plans[0][3])
                 self._parts[out][1][0] += len(run.plans)
                 if run.line.waiting or not run.line.admits(run):
@@ -253,7 +165,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
                     self._queue(run)
             work.writers.clear()
 
-    def _queue(self, run: _Run) -> None:
+    def _queue(self, run: Run) -> None:
         line = run.line
         line.running += len(run.plans)
         line.writes = run.writes
@@ -262,21 +174,21 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             queue = self._from_secondary
         queue.add(run.work, run, len(run.words))
 
-    def _may_be_late(self, run: _Run) -> bool:
+    def _may_be_late(self, run: Run) -> bool:
         """Return whether a secondary may answer gets: they have no cas numbers, and wait for no lock."""
-        return self._isolation.reads_together and not run.line.transaction.primary_only and not _has_cas(run.plans[0])
+        return self._isolation.reads_together and not run.line.transaction.primary_only and not has_cas(run.plans[0])
 
-    def _finish(self, task: _Task, reply: bytes) -> None:
+    def _finish(self, task: Task, reply: bytes) -> None:
         """Put a reply into its place, and queue the commands that have waited for it."""
         if record.holds_back_gets(task.plan):
             task.work.rows.written(task.word)
         task.plan[3][task.plan[4]] = reply
         self._completed(task.line, cast(Replies, task.plan[3]), 1)
 
-    def _finish_all(self, tasks: Sequence[_Task]) -> None:
+    def _finish_all(self, tasks: Sequence[Task]) -> None:
         """Put the replies of commands that may write into their places, as `_finish` does."""
         places: dict[Replies, int] = {}
-        lines: dict[Replies, _Line] = {}
+        lines: dict[Replies, Line] = {}
         for task in tasks:
             out = cast(Replies, task.plan[3])
             out[task.plan[4]] = task.reply
@@ -288,7 +200,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         for out, count in places.items():
             self._completed(lines[out], out, count)
 
-    def _completed(self, line: _Line, out: Replies, count: int) -> None:
+    def _completed(self, line: Line, out: Replies, count: int) -> None:
         """Send the replies of a list if that many more places complete it, and queue what has waited for them."""
         line.running -= count
         while line.waiting and line.admits(line.waiting[0]):
@@ -319,7 +231,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         """Return how many keys of a mapping gets may be answered for at once: kept rows need no statement."""
         return self._width(work) * (1 if self.caching is None else WIDER)
 
-    async def _read(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
+    async def _read(self, work: Work[MySQLRows], runs: list[Run]) -> None:
         """Carry out gets of one mapping."""
         runs = self._without_blocked(runs)
         if not runs:
@@ -333,7 +245,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         self._answer_gets(work, runs, rows, busy)
 
     def _answer_gets(
-        self, work: Work[MySQLRows], runs: list[_Run], rows: Mapping[bytes, CachedRow], busy: Set[bytes]
+        self, work: Work[MySQLRows], runs: list[Run], rows: Mapping[bytes, CachedRow], busy: Set[bytes]
     ) -> None:
         left = [self._decide_gets(work, run, rows, busy) for run in runs]
         work.bound.settle()
@@ -342,12 +254,12 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             if len(waiting) < len(run.plans):
                 self._completed(run.line, cast(Replies, run.plans[0][3]), len(run.plans) - len(waiting))
 
-    async def _read_secondary(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
+    async def _read_secondary(self, work: Work[MySQLRows], runs: list[Run]) -> None:
         """Carry out gets of one mapping on a secondary, on the primary those that it cannot answer."""
         assert self._replica is not None, "only then gets are queued for it"
         counts, secondary = self._replica.counts, self._replica.secondary
         runs = self._without_blocked(runs)
-        on_time: list[_Run] = []
+        on_time: list[Run] = []
         try:
             if secondary.ready and work.rows.live:
                 writes = {run.line.transaction.last_write for run in runs}
@@ -378,17 +290,15 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         return found
 
     @staticmethod
-    def _decide_gets(
-        work: Work[MySQLRows], run: _Run, rows: Mapping[bytes, CachedRow], busy: Set[bytes]
-    ) -> list[_Task]:
+    def _decide_gets(work: Work[MySQLRows], run: Run, rows: Mapping[bytes, CachedRow], busy: Set[bytes]) -> list[Task]:
         """Decide the gets of a run, and return those that must wait for a lock: a row of theirs is `busy`."""
         work.bound.now = int(time.time())
-        left: list[_Task] = []
+        left: list[Task] = []
         batch = run.line.transaction.batch
         for plan in run.plans:
             decide, word, command, out, place = plan
             if busy and not busy.isdisjoint(word if isinstance(word, tuple) else (word,)):
-                left.append(_Task(work, plan, run.line))
+                left.append(Task(work, plan, run.line))
                 continue
             try:
                 if isinstance(word, bytes):
@@ -404,13 +314,13 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
                 work.rows.written(plan[1])  # type: ignore[arg-type]  # a word: no get of several shows accesses
         return left
 
-    async def _write(self, work: Work[MySQLRows], runs: list[_Run]) -> None:
+    async def _write(self, work: Work[MySQLRows], runs: list[Run]) -> None:
         """Carry out commands of one mapping that may write, in one transaction."""
         runs = self._without_blocked(runs)
         if not runs:
             return
-        group = _Group(work, self._writing, self._width(work))
-        tasks = [task for run in runs for task in _tasks(run)]
+        group = Group(work, self._writing, self._width(work))
+        tasks = [task for run in runs for task in tasks_of(run)]
         try:
             work.rows.require_live()
             await group.carry_out(tasks, self._decide)
@@ -443,27 +353,27 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             return
         self._leave(group.left)
         if group.rest:
-            self._writes.queue.put_back(work, _again(group.rest))
+            self._writes.queue.put_back(work, again(group.rest))
 
-    def _without_blocked(self, runs: list[_Run]) -> list[_Run]:
+    def _without_blocked(self, runs: list[Run]) -> list[Run]:
         """Return commands but those that run alone, as an earlier one of their connection, or all of a locked table."""
-        kept: list[_Run] = []
+        kept: list[Run] = []
         for run in runs:
             if run.line.alone or self._avoids(run.work.rows.mapping):
-                self._leave(_tasks(run))
+                self._leave(tasks_of(run))
             else:
                 kept.append(run)
         return kept
 
     async def _retry(
         self,
-        carry_out: Callable[[Work[MySQLRows], list[_Run]], Any],
+        carry_out: Callable[[Work[MySQLRows], list[Run]], Any],
         work: Work[MySQLRows],
-        runs: list[_Run],
+        runs: list[Run],
         error: Exception,
     ) -> None:
         """Carry out a group that has failed in halves, and a single command alone."""
-        tasks = [task for run in runs for task in _tasks(run)]
+        tasks = [task for run in runs for task in tasks_of(run)]
         if isinstance(error, HangError):
             self._hang(tasks, error)
             return
@@ -480,9 +390,9 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             self._leave(tasks, stale=stale)
             return
         for part in halves(tasks):
-            await carry_out(work, _again(part))
+            await carry_out(work, again(part))
 
-    def _hang(self, tasks: Iterable[_Task], error: HangError) -> None:
+    def _hang(self, tasks: Iterable[Task], error: HangError) -> None:
         """Fail commands, and all that wait for a group: they would time out too."""
         self._runner.looked(anew=False)
         failed = [*tasks, *self._queued()]
@@ -491,14 +401,14 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
                 self._reject(each, ServerError(str(error)))
             failed = self._queued()  # what has waited for them
 
-    def _queued(self) -> list[_Task]:
+    def _queued(self) -> list[Task]:
         """Take all commands that wait for a group."""
         queues = [each.queue for each in (self._reads, self._writes, self._from_secondary) if each is not None]
-        runs = cast("list[_Run]", [run for queue in queues for run in queue.take_all()])
-        return [task for run in runs for task in _tasks(run)]
+        runs = cast("list[Run]", [run for queue in queues for run in queue.take_all()])
+        return [task for run in runs for task in tasks_of(run)]
 
     @staticmethod
-    def _decide(tasks: Sequence[_Task], found: Mapping[bytes, Found]) -> list[Operation | None]:
+    def _decide(tasks: Sequence[Task], found: Mapping[bytes, Found]) -> list[Operation | None]:
         """Decide commands of different rows and keep their replies; return what each writes."""
         if not tasks:
             return []
@@ -522,19 +432,19 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         bound.counted, bound.events, bound.effects, bound.undo = counted, events, effects, undo
         return operations
 
-    def _reject(self, task: _Task, reply: Reply) -> None:
+    def _reject(self, task: Task, reply: Reply) -> None:
         shown = task.work.rejected(task.plan, reply)
         task.work.bound.settle()
         self._finish(task, shown)
 
-    def _leave(self, tasks: Sequence[_Task], *, stale: bool = False) -> None:
+    def _leave(self, tasks: Sequence[Task], *, stale: bool = False) -> None:
         """Run commands that have left their groups alone, those of one connection one after another."""
         for each in tasks:
             each.line.alone.append(each)
             if len(each.line.alone) == 1:
                 self._alone(each, stale=stale)
 
-    def _alone(self, task: _Task, *, stale: bool) -> None:
+    def _alone(self, task: Task, *, stale: bool) -> None:
         """Run a command on the general path, which waits for locks and tries again."""
         out = cast(Replies, task.plan[3])
         if self._replica is None:  # else gets before it may still be read from a secondary
@@ -564,153 +474,6 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             self._runner.reply(running)
 
 
-# Decides commands of different rows with what was found; returns what each writes.
-_Decide = Callable[[Sequence[_Task], Mapping[bytes, Found]], Sequence[Operation | None]]
-
-
-class _Group:
-    """Commands of one mapping that share a transaction.
-
-    Args:
-        work: of the mapping.
-        connection: for the transaction.
-        width: maximum number of keys in one statement.
-
-    Attributes:
-        done: commands with a reply, which wait for the commit.
-        left: commands that must run alone, in the order of each connection.
-        rest: commands for the next group.
-        written: identities of the rows that are written.
-    """
-
-    def __init__(self, work: Work[MySQLRows], connection: DedicatedConnection, width: int) -> None:
-        self._work = work
-        self._rows = work.rows
-        self._connection = connection
-        self._width = width
-        self.done: list[_Task] = []
-        self.left: list[_Task] = []
-        self.rest: list[_Task] = []
-        self._outcome: tuple[str | None, HangError | None] | None = None
-        self.written: set[Hashable] = set()
-        self._lines_left: set[_Line] = set()
-
-    async def carry_out(self, tasks: Sequence[_Task], decide: _Decide) -> None:
-        """Carry out commands up to the commit, those of one row one after another; raises as `MySQLConnection`."""
-        waiting, others = await self._of_one_shard(tasks)
-        identity = self._rows.identity
-        for each in waiting:
-            each.identity = identity(each.word)
-        identities = {each.identity for each in waiting}
-        self.rest = others
-        if len(identities) == len(waiting) <= self._width and None not in identities:
-            await self._take_turn(waiting, decide, last=True)
-            return
-        for turn in range(MAX_TURNS + 1):
-            if not waiting:
-                return
-            if turn == MAX_TURNS:
-                self.rest = [*waiting, *others]
-                return
-            first: dict[Hashable, _Task] = {}
-            rest: list[_Task] = []
-            later: set[_Line] = set()  # of connections whose commands keep their order
-            for each in waiting:
-                if each.line in self._lines_left or each.identity is None:
-                    self._leave([each])
-                elif (
-                    len(first) >= self._width or each.line in later or first.setdefault(each.identity, each) is not each
-                ):
-                    later.add(each.line)
-                    rest.append(each)
-            waiting = rest
-            if first:
-                await self._take_turn(list(first.values()), decide, last=not rest)
-
-    async def _of_one_shard(self, tasks: Sequence[_Task]) -> tuple[list[_Task], list[_Task]]:
-        """Return the commands of the first one's shard of Vitess, and the others for the next groups.
-
-        So no commit is of several shards. The commands of a connection stay in their order.
-        """
-        if not self._rows.mapping.vindex:
-            return list(tasks), []
-        shards = await self._connection.call(self._rows.shards_of, [*{each.word: None for each in tasks}])
-        first = shards[tasks[0].word]
-        mine: list[_Task] = []
-        others: list[_Task] = []
-        later: set[_Line] = set()
-        for each in tasks:
-            if shards[each.word] in (None, first) and each.line not in later:
-                mine.append(each)
-            else:
-                later.add(each.line)
-                others.append(each)
-        return mine, others
-
-    async def _take_turn(self, tasks: list[_Task], decide: _Decide, *, last: bool) -> None:
-        words = [each.word for each in tasks]
-        found, missing = await self._connection.call(self._rows.lock_many, words)
-        self._work.bound.now = int(time.time())
-        if missing or self._lines_left:
-            tasks = self._without_locked(tasks, missing)
-        writers: list[_Task] = []
-        operations: list[Operation] = []
-        for each, operation in zip(tasks, decide(tasks, found), strict=True):
-            if operation is None:
-                self.done.append(each)
-            else:
-                writers.append(each)
-                operations.append(operation)
-        if operations:
-            await self._write(writers, operations, last=last)
-
-    def _without_locked(self, tasks: Iterable[_Task], locked: Set[bytes]) -> list[_Task]:
-        """Return commands but those that leave: others may have locked their rows, or an earlier one has left."""
-        free: list[_Task] = []
-        for each in tasks:
-            if each.word in locked or each.line in self._lines_left:
-                self._leave([each])
-            else:
-                free.append(each)
-        return free
-
-    async def _write(self, writers: Sequence[_Task], operations: Sequence[Operation], *, last: bool) -> None:
-        """Write rows; with the last ones, commit."""
-        write: Callable[[MySQLConnection, Sequence[Operation]], list[Any]] = write_batch.carry_out
-        if self._rows.in_order:
-            write = partial(_write_in_order, [each.line for each in writers])
-        if last:
-            answers, self._outcome = await self._connection.call(_write_and_commit, write, operations, self.written)
-        else:
-            answers = await self._connection.call(write, operations)
-        for each, answer in zip(writers, answers, strict=True):
-            if answer is None:
-                each.written = True
-                self.written.add(each.identity)
-                self.done.append(each)
-            else:
-                self._leave([each])
-
-    def _leave(self, tasks: Iterable[_Task]) -> None:
-        for each in tasks:
-            each.take_back()
-            self.left.append(each)
-            self._lines_left.add(each.line)
-
-    async def end(self) -> tuple[str | None, HangError | None]:
-        """Commit what is written, or free the locks; return why it is lost, and the error of a server that hangs."""
-        if self._outcome is not None:
-            return self._outcome
-        if not self._connection.in_transaction:
-            if self.written:
-                raise LostError("the server has ended the transaction")
-            return None, None
-        outcome: tuple[str | None, HangError | None] = await self._connection.call(
-            _commit if self.written else _free_locks
-        )
-        return outcome
-
-
 class _OfConnection:
     """Takes the plans of one connection, see `PlanQueue`.
 
@@ -727,80 +490,3 @@ class _OfConnection:
         """See `TurnOfPlans.add`."""
         self._scheduler.line(slots, self._transaction)
         self._scheduler.add(work, slots)
-
-
-def _has_cas(plan: Plan) -> bool:
-    """Return whether a get shows cas numbers."""
-    command = record.record_of(plan)
-    return isinstance(command, c.Get) and command.with_cas
-
-
-def _runs(
-    work: Work[MySQLRows], plans: Sequence[Plan], lines: Mapping[Replies, _Line], *, by_cas: bool
-) -> Iterable[_Run]:
-    """Return plans as runs, each of one list of replies.
-
-    Args:
-        work, plans: to be carried out.
-        lines: by the lists.
-        by_cas: gets with cas numbers are apart from the others.
-    """
-    runs: dict[int, _Run] = {}  # the last one of each list
-    found: list[_Run] = []
-    for plan in plans:
-        out = cast(Replies, plan[3])
-        writes = out in work.writers and record.may_write(plan)
-        run = runs.get(id(out))
-        apart = by_cas and run is not None and not writes and _has_cas(run.plans[-1]) is not _has_cas(plan)
-        if run is None or run.writes is not writes or apart:
-            run = runs[id(out)] = _Run(work, lines[out], writes=writes)
-            found.append(run)
-        run.add(plan)
-    return found
-
-
-def _tasks(run: _Run) -> list[_Task]:
-    return [_Task(run.work, plan, run.line) for plan in run.plans]
-
-
-def _again(tasks: Iterable[_Task]) -> list[_Run]:
-    """Return commands as they are carried out in another group; those of one list of replies stay in their order."""
-    runs: list[_Run] = []
-    for each in tasks:
-        run = _Run(each.work, each.line, writes=record.may_write(each.plan))
-        run.add(each.plan)
-        runs.append(run)
-    return runs
-
-
-def _write_in_order(lines: Sequence[_Line], connection: MySQLConnection, operations: Sequence[Operation]) -> list[Any]:
-    """Write rows one by one, see `write_batch.carry_out`, but none of a connection behind one that is not written."""
-    answers: list[Any] = []
-    failed: set[_Line] = set()
-    for line, operation in zip(lines, operations, strict=True):
-        answer = AgainError(UNDONE) if line in failed else write_batch.carry_out(connection, [operation])[0]
-        if answer is not None:
-            failed.add(line)
-        answers.append(answer)
-    return answers
-
-
-def _write_and_commit(
-    connection: MySQLConnection,
-    write: Callable[[MySQLConnection, Sequence[Operation]], list[Any]],
-    operations: Sequence[Operation],
-    written: set[Hashable],
-) -> tuple[list[Any], tuple[str | None, HangError | None]]:
-    """Write the last rows of a transaction and end it; `written` names rows that were written in it before."""
-    answers = write(connection, operations)
-    connection.require_open()
-    return answers, (_commit if written or None in answers else _free_locks)(connection)
-
-
-def _commit(connection: MySQLConnection) -> tuple[str | None, HangError | None]:
-    return connection.commit(), connection.hang
-
-
-def _free_locks(connection: MySQLConnection) -> tuple[str | None, HangError | None]:
-    connection.roll_back()
-    return None, connection.hang
