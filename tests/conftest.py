@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from helpers.browser import browser_or_skip
-from helpers.desk import Desk
+from helpers.harness import Harness
 from helpers.tiers import pytest_collection_modifyitems, pytest_ignore_collect, pytest_runtest_protocol
 from hypothesis import HealthCheck, settings
 
-__all__ = ["chromium", "desk", "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_runtest_protocol"]
+__all__ = ["chromium", "harness", "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_runtest_protocol"]
 
 # The duration of an example has no meaning: other tests run at the same time. .ci/nightly chooses the second profile.
 settings.register_profile("kvref", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
@@ -20,18 +20,18 @@ settings.load_profile("kvref")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
-    """Return a maker of in-process endpoints: desk(profile, *sql)."""
-    desks: list[Desk] = []
+def harness(tmp_path: Path) -> Iterator[Callable[..., Harness]]:
+    """Return a maker of in-process endpoints: harness(profile, *sql)."""
+    harnesses: list[Harness] = []
 
-    def make(profile: str = "kvref", *sql: str) -> Desk:
-        folder = tmp_path / str(len(desks))
+    def make(profile: str = "kvref", *sql: str) -> Harness:
+        folder = tmp_path / str(len(harnesses))
         folder.mkdir()
-        desks.append(Desk(folder, profile, *sql))
-        return desks[-1]
+        harnesses.append(Harness(folder, profile, *sql))
+        return harnesses[-1]
 
     yield make
-    for made in desks:
+    for made in harnesses:
         made.close()
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import click
 import pytest
-from helpers.desk import Desk
 from helpers.guide import AFTER_THE_PLUGIN, migration
+from helpers.harness import Harness
 
 import kvref
 from kvref.cli import main
@@ -136,11 +136,11 @@ NOTICED = table("what an application notices")
 SETTLED = table("of the plugin")
 
 
-def run(desk: Desk, sent: bytes) -> bytes:
+def run(harness: Harness, sent: bytes) -> bytes:
     replies = b""
     for number, part in enumerate(sent.split(b"<100 s later>")):
-        desk.now += 100 if number else 0
-        replies += desk.say(part)
+        harness.now += 100 if number else 0
+        replies += harness.say(part)
     return replies
 
 
@@ -149,10 +149,10 @@ def test_every_row_has_what_shows_it() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROWS.items() if row.sent])
-def test_replies(desk: Callable[..., Desk], name: str) -> None:
+def test_replies(harness: Callable[..., Harness], name: str) -> None:
     row = ROWS[name]
     for number, (profile, replies) in enumerate((("kvref", row.kvref), ("mysql-8.0", row.plugin))):
-        made = desk(profile, *SHOP)
+        made = harness(profile, *SHOP)
         assert run(made, row.sent) == replies, profile
         if row.sql is not None:
             assert made.rows(row.sql[0]) == row.sql[1 + number], profile
@@ -165,9 +165,9 @@ def test_a_requirement_that_shows_a_row_is_of_the_default_profile_and_judged(ide
     assert cases_of(identifier) or requirement.tests
 
 
-def test_stats_has_the_names_of_the_plugin_and_no_sizes_of_memory(desk: Callable[..., Desk]) -> None:
+def test_stats_has_the_names_of_the_plugin_and_no_sizes_of_memory(harness: Callable[..., Harness]) -> None:
     ours, theirs = (
-        dict(line.split(b" ")[1:3] for line in desk(profile).say(b"stats\r\n").splitlines()[:-1])
+        dict(line.split(b" ")[1:3] for line in harness(profile).say(b"stats\r\n").splitlines()[:-1])
         for profile in ("kvref", "mysql-8.0")
     )
     assert theirs.keys() < ours.keys()

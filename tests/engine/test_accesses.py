@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
 from kvref.collations.charsets import UTF8MB4
 from kvref.engine.accesses import LOGGED, Change, identity_of
 from kvref.engine.mapping import Column, Kind
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 NOW = 1_700_000_000
 POLICY = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', delete_policy = '{0}'"
 SEEN = "mg k u l h"  # which is no access
@@ -47,19 +47,19 @@ ACCESSES = {
 }
 
 
-def says(endpoint: Desk, text: str) -> str:
+def says(endpoint: Harness, text: str) -> str:
     return endpoint.say(text.replace("\n", "\r\n").encode() + b"\r\n").decode().replace("\r\n", " ").strip()
 
 
 @pytest.mark.parametrize("policy", ["innodb_only", "cache_only", "caching"])
-def test_which_commands_access_an_item(desk: Make, policy: str) -> None:
-    endpoint = desk("kvref", POLICY.format(policy))
+def test_which_commands_access_an_item(harness: Make, policy: str) -> None:
+    endpoint = harness("kvref", POLICY.format(policy))
     tried = {each: after for each, after in ACCESSES.items() if "@" not in each or policy == "innodb_only"}
     seen = {command: (_after(endpoint, command), _after(endpoint, command, "get k")) for command in tried}
     assert seen == tried
 
 
-def _after(endpoint: Desk, command: str, *before: str) -> str:
+def _after(endpoint: Harness, command: str, *before: str) -> str:
     for each in ("set k 0 0 2\n10", *before):
         says(endpoint, each)
     endpoint.now += 2
@@ -67,22 +67,22 @@ def _after(endpoint: Desk, command: str, *before: str) -> str:
     return says(endpoint, SEEN).removeprefix("HD ").split(" X")[0]
 
 
-def test_an_item_of_which_no_access_is_known_was_not_accessed_since_the_start(desk: Make) -> None:
-    endpoint = desk()
+def test_an_item_of_which_no_access_is_known_was_not_accessed_since_the_start(harness: Make) -> None:
+    endpoint = harness()
     endpoint.now += 7
     assert says(endpoint, "me AA").startswith("ME AA exp=-1 la=7 cas=0 fetch=no")
     assert says(endpoint, "mg AA h l\nmg AA h l\nmg AA h l") == "HD h0 l7 HD h1 l7 HD h1 l0"
 
 
-def test_sql_that_writes_the_row_ends_the_hit(desk: Make) -> None:
-    endpoint = desk()
+def test_sql_that_writes_the_row_ends_the_hit(harness: Make) -> None:
+    endpoint = harness()
     assert says(endpoint, "get AA\nmg AA h").endswith("HD h1")
     endpoint.sql.execute("UPDATE demo_test SET c2 = 'other' WHERE c1 = 'AA'")
     assert says(endpoint, "mg AA h\nmg AA h") == "HD h0 HD h1"
 
 
-def test_a_row_has_one_state_under_every_spelling_of_its_key(desk: Make) -> None:
-    endpoint = desk()  # whose key compares without case
+def test_a_row_has_one_state_under_every_spelling_of_its_key(harness: Make) -> None:
+    endpoint = harness()  # whose key compares without case
     endpoint.now += 5
     assert says(endpoint, "set aa 0 0 1\nx\nget Aa\nmg AA l h") == "STORED VALUE Aa 0 1 x END HD l0 h1"
     number, no_case = Column("k", Kind.INTEGER), Column("k", Kind.TEXT, collation="nocase")
@@ -94,8 +94,8 @@ def test_a_row_has_one_state_under_every_spelling_of_its_key(desk: Make) -> None
     assert identity_of(near)(b"\xff") == b"\xff"
 
 
-def test_accesses_are_bounded_until_a_client_asks_and_kept_from_then_on(desk: Make) -> None:
-    endpoint = desk()
+def test_accesses_are_bounded_until_a_client_asks_and_kept_from_then_on(harness: Make) -> None:
+    endpoint = harness()
     mapping = endpoint.shared.directory.default
     marks = endpoint.shared.marks
     says(endpoint, "set k 0 0 1\nx\nget k")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 PLUGINS = ("mysql-8.0", "mysql-5.6")
 
 
@@ -40,22 +40,22 @@ def table(columns: str, row: str, values: str = "v", key: str = "k", index: str 
 )  # fmt: skip
 @pytest.mark.parametrize("profile", PLUGINS)
 def test_a_text_is_read_on_into_what_follows_it_in_the_record(
-    desk: Make, profile: str, columns: str, row: str, number: int
+    harness: Make, profile: str, columns: str, row: str, number: int
 ) -> None:
-    endpoint = desk(profile, *table(columns, row))  # [run-on-001, several-019, several-020]
+    endpoint = harness(profile, *table(columns, row))  # [run-on-001, several-019, several-020]
     assert endpoint.say(b"incr a 0\r\n") == b"%d\r\n" % number
 
 
-def test_the_key_stands_in_the_record_where_it_is_not_clustered(desk: Make) -> None:
+def test_the_key_stands_in_the_record_where_it_is_not_clustered(harness: Make) -> None:
     columns, row = "v VARCHAR(9), k VARCHAR(9){}, w VARCHAR(3)", "'1', '5', '7'"
     for null, number in (("", b"157\r\n"), (" NOT NULL", b"17\r\n")):
         sql = table(columns.format(null), row, index="u")
-        endpoint = desk("mysql-8.0", *sql[:3], "CREATE UNIQUE INDEX u ON t (k)", sql[3])
+        endpoint = harness("mysql-8.0", *sql[:3], "CREATE UNIQUE INDEX u ON t (k)", sql[3])
         assert endpoint.say(b"incr 5 0\r\n") == number
 
 
-def test_kvref_reads_the_value_alone(desk: Make) -> None:
-    endpoint = desk("kvref", *table("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w VARCHAR(9)", "'a', '1', '2'"))
+def test_kvref_reads_the_value_alone(harness: Make) -> None:
+    endpoint = harness("kvref", *table("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), w VARCHAR(9)", "'a', '1', '2'"))
     assert endpoint.say(b"incr a 1\r\n") == b"2\r\n"
     assert endpoint.rows("SELECT * FROM t") == [("a", "2", "2")]
 
@@ -69,29 +69,29 @@ def test_kvref_reads_the_value_alone(desk: Make) -> None:
     ],
 )  # fmt: skip
 def test_an_integer_column(
-    desk: Make, stored: str, command: str, counted: tuple[int, int], from_zero: tuple[int, int]
+    harness: Make, stored: str, command: str, counted: tuple[int, int], from_zero: tuple[int, int]
 ) -> None:
     # [arith-034, sum-005]
     for profile, (answer, kept) in (("mysql-8.0", counted), ("mysql-5.6", from_zero)):
-        endpoint = desk(profile, *table("k VARCHAR(9) PRIMARY KEY, v INT", f"'a', {stored}"))
+        endpoint = harness(profile, *table("k VARCHAR(9) PRIMARY KEY, v INT", f"'a', {stored}"))
         assert endpoint.say(command.encode() + b"\r\n") == b"%d\r\n" % answer, profile
         assert endpoint.rows("SELECT v FROM t") == [(kept,)], profile
 
 
-def test_a_sum_beyond_63_bits_in_integer_columns(desk: Make) -> None:
+def test_a_sum_beyond_63_bits_in_integer_columns(harness: Make) -> None:
     # strtoll stops at 2^63-1 on its way into every type but BIGINT UNSIGNED.
     for kind, kept in (("SMALLINT UNSIGNED", 65535), ("BIGINT", 2**63 - 1), ("INT", -1)):
-        endpoint = desk("mysql-8.0", *table(f"k VARCHAR(9) PRIMARY KEY, v {kind}", "'a', 300"))
+        endpoint = harness("mysql-8.0", *table(f"k VARCHAR(9) PRIMARY KEY, v {kind}", "'a', 300"))
         assert endpoint.say(b"incr a 2147483648\r\n") == b"18446744071562068268\r\n", kind
         assert endpoint.rows("SELECT v FROM t") == [(kept,)], kind
 
 
-def test_several_integer_columns(desk: Make) -> None:
+def test_several_integer_columns(harness: Make) -> None:
     sql = table("k VARCHAR(9) PRIMARY KEY, v INT, w INT", "'a', 1, 2", values="v,w")
-    endpoint = desk("mysql-8.0", *sql)
+    endpoint = harness("mysql-8.0", *sql)
     assert endpoint.say(b"incr a 1\r\n") == b"2\r\n"  # [col-050]
     assert endpoint.rows("SELECT v, w FROM t") == [(2, None)]
-    endpoint = desk("mysql-5.6", *sql)
+    endpoint = harness("mysql-5.6", *sql)
     # 5.6.14 answers a number from uninitialised memory and stores nothing.
     assert endpoint.say(b"incr a 1\r\n") == b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
     assert endpoint.rows("SELECT v, w FROM t") == [(1, 2)]
@@ -101,20 +101,20 @@ def test_several_integer_columns(desk: Make) -> None:
     ("profile", "answer"),
     [("mysql-8.0", "SERVER_ERROR failed to store item"), ("mysql-5.6", "6"), ("kvref", "SERVER_ERROR UNIQUE constraint failed: t.v")],
 )  # fmt: skip
-def test_a_sum_that_the_table_refuses(desk: Make, profile: str, answer: str) -> None:
-    endpoint = desk(
+def test_a_sum_that_the_table_refuses(harness: Make, profile: str, answer: str) -> None:
+    endpoint = harness(
         profile, *table("k VARCHAR(9) PRIMARY KEY, v VARCHAR(9) UNIQUE", "'a', '5'"), "INSERT INTO t VALUES ('b', '6')"
     )
     assert endpoint.say(b"incr a 1\r\n") == answer.encode() + b"\r\n"  # [idx-001, index-003]
     assert endpoint.rows("SELECT v FROM t WHERE k = 'a'") == [("5",)]
 
 
-def test_incr_under_another_spelling_renames_the_key_as_set_does(desk: Make) -> None:
+def test_incr_under_another_spelling_renames_the_key_as_set_does(harness: Make) -> None:
     columns = "k VARCHAR(3) COLLATE NOCASE PRIMARY KEY, v VARCHAR(9)"
     for profile, key in (("mysql-8.0", "NUM"), ("mysql-5.6", "NUM"), ("kvref", "num")):
-        endpoint = desk(profile, *table(columns, "'num', '5'"))
+        endpoint = harness(profile, *table(columns, "'num', '5'"))
         assert endpoint.say(b"incr NUM 1\r\n") == b"6\r\n"
         assert endpoint.rows("SELECT k, v FROM t") == [(key, "6")], profile  # [rename-001]
-    endpoint = desk("mysql-8.0", *table(columns, "'num', '5'"))
+    endpoint = harness("mysql-8.0", *table(columns, "'num', '5'"))
     assert endpoint.say(b"incr NUMber 1\r\n") == b"6\r\n"
     assert endpoint.rows("SELECT k FROM t") == [("NUM",)]

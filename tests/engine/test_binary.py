@@ -6,9 +6,9 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 NOW = 1_700_000_000
 APPEND, DELETE, INCR, GET, GETK = 0x0E, 0x04, 0x05, 0x00, 0x0C
 OK, NOT_FOUND, EXISTS = 0, 1, 2
@@ -16,7 +16,7 @@ CACHE_ONLY = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', 
 
 
 def asked(
-    endpoint: Desk, opcode: int, key: str, extras: bytes = b"", data: bytes = b"", cas: int = 0
+    endpoint: Harness, opcode: int, key: str, extras: bytes = b"", data: bytes = b"", cas: int = 0
 ) -> tuple[int, bytes, int]:
     """Return status, body and cas number of the one reply."""
     body = extras + key.encode() + data
@@ -27,7 +27,7 @@ def asked(
     return status, said[24:], number
 
 
-def stored(endpoint: Desk, data: str) -> int:
+def stored(endpoint: Harness, data: str) -> int:
     """Store a value under `k` and return its cas number."""
     status, body, cas = asked(endpoint, 0x01, "k", struct.pack(">II", 5, 0), data.encode())
     assert (status, body) == (OK, b"")
@@ -44,9 +44,9 @@ def number(initial: int, time: int, delta: int = 1) -> bytes:
     [(APPEND, b"", b"0", b"10"), (INCR, number(0, 0), b"", b"2"), (DELETE, b"", b"", b"")],
 )
 def test_every_write_checks_its_cas_number(
-    desk: Make, policy: str, opcode: int, extras: bytes, data: bytes, left: bytes
+    harness: Make, policy: str, opcode: int, extras: bytes, data: bytes, left: bytes
 ) -> None:
-    endpoint = desk("kvref", CACHE_ONLY.format(policy))
+    endpoint = harness("kvref", CACHE_ONLY.format(policy))
     cas = stored(endpoint, "1")
     assert asked(endpoint, opcode, "k", extras, data, cas + 1)[0] == EXISTS
     assert asked(endpoint, GET, "k") == (OK, b"\0\0\0\x051", cas)
@@ -56,8 +56,8 @@ def test_every_write_checks_its_cas_number(
 
 
 @pytest.mark.parametrize(("profile", "time"), [("kvref", NOW + 60), ("mysql-8.0", 0)])
-def test_a_first_number(desk: Make, profile: str, time: int) -> None:
-    endpoint = desk(profile)
+def test_a_first_number(harness: Make, profile: str, time: int) -> None:
+    endpoint = harness(profile)
     assert asked(endpoint, INCR, "n", number(7, 0xFFFFFFFF))[:2] == (NOT_FOUND, b"Not found")
     status, body, cas = asked(endpoint, INCR, "n", number(7, 60))
     assert (status, body) == (OK, struct.pack(">Q", 7))
@@ -65,15 +65,15 @@ def test_a_first_number(desk: Make, profile: str, time: int) -> None:
     assert asked(endpoint, INCR, "n", number(9, 60))[1] == struct.pack(">Q", 8)
 
 
-def test_a_first_number_replaces_a_row_that_is_over(desk: Make) -> None:
-    endpoint = desk()
+def test_a_first_number_replaces_a_row_that_is_over(harness: Make) -> None:
+    endpoint = harness()
     asked(endpoint, INCR, "n", number(7, 60))
     endpoint.now += 100
     assert asked(endpoint, INCR, "n", number(9, 60))[1] == struct.pack(">Q", 9)
 
 
-def test_a_first_number_beyond_the_column_is_refused(desk: Make) -> None:
-    endpoint = desk("kvref", "CREATE TABLE small (k VARCHAR(9) PRIMARY KEY, v VARCHAR(1))",
+def test_a_first_number_beyond_the_column_is_refused(harness: Make) -> None:
+    endpoint = harness("kvref", "CREATE TABLE small (k VARCHAR(9) PRIMARY KEY, v VARCHAR(1))",
                     "INSERT INTO containers VALUES ('s', 'test', 'small', 'k', 'v', '0', '0', '0', 'PRIMARY')")  # fmt: skip
     status, body, _ = asked(endpoint, INCR, "@@s.n", number(10, 0))
     assert (status, body) == (3, b"Too large")
@@ -81,27 +81,27 @@ def test_a_first_number_beyond_the_column_is_refused(desk: Make) -> None:
 
 
 @pytest.mark.parametrize(("profile", "key"), [("kvref", b"Bbbbbb"), ("mysql-8.0", b"Bbb")])
-def test_one_row_of_a_range(desk: Make, profile: str, key: bytes) -> None:
-    endpoint = desk(profile, "INSERT INTO demo_test VALUES ('Bbbbbb', '1', 0, 0, 0), ('C', '2', 0, 0, 0)")
+def test_one_row_of_a_range(harness: Make, profile: str, key: bytes) -> None:
+    endpoint = harness(profile, "INSERT INTO demo_test VALUES ('Bbbbbb', '1', 0, 0, 0), ('C', '2', 0, 0, 0)")
     assert asked(endpoint, GETK, "@>B") == (OK, b"\0\0\0\0" + key + b"1", 0)
     assert asked(endpoint, GETK, "@>C") == (NOT_FOUND, b"@>C", 0)
 
 
-def test_a_short_key_of_a_range_is_filled_up(desk: Make) -> None:
-    endpoint = desk("mysql-8.0", "INSERT INTO demo_test VALUES ('C', '2', 0, 0, 0)")
+def test_a_short_key_of_a_range_is_filled_up(harness: Make) -> None:
+    endpoint = harness("mysql-8.0", "INSERT INTO demo_test VALUES ('C', '2', 0, 0, 0)")
     assert asked(endpoint, GETK, "@>B") == (OK, b"\0\0\0\0C\0\x002", 0)
 
 
-def test_5_6_tells_no_failed_sum_and_gives_numbers_away_where_it_came_to_a_write(desk: Make) -> None:
-    endpoint = desk("mysql-5.6")
+def test_5_6_tells_no_failed_sum_and_gives_numbers_away_where_it_came_to_a_write(harness: Make) -> None:
+    endpoint = harness("mysql-5.6")
     assert asked(endpoint, INCR, "missing", number(0, 0xFFFFFFFF)) == (OK, bytes(8), 0)
     assert stored(endpoint, "9" * 20) > 0
     assert asked(endpoint, INCR, "k", number(0, 0)) == (OK, bytes(8), 0)
 
 
-def test_a_vbucket_number_says_that_more_words_follow(desk: Make) -> None:
+def test_a_vbucket_number_says_that_more_words_follow(harness: Make) -> None:
     container = "INSERT INTO containers VALUES ('bbb', 'test', 'demo_test', 'c1', 'c3', '0', '0', '0', 'PRIMARY')"
-    endpoint = desk("mysql-8.0", container)
+    endpoint = harness("mysql-8.0", container)
     miss = struct.pack(">BBHBBHIIQ", 0x80, GET, 1, 0, 0, 1, 1, 9, 0) + b"z"
     endpoint.say(miss, "binary")
     assert asked(endpoint, GET, "@@bbb.AA")[1] == b"\0\0\0\x08HELLO, HELLO"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
 from kvref.engine.operations import ListedRow, ListRows, Row, Scan
 from kvref.engine.values import to_bytes
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 COLUMNS = (
     "VARCHAR(9) PRIMARY KEY",
     "CHAR(9) PRIMARY KEY",
@@ -22,9 +22,9 @@ ROW = "INSERT OR REPLACE INTO odd VALUES (x'6363', '19', 0, 7, 0)"  # of the key
 BATCH = 9  # reads or writes
 
 
-def odd(desk: Make, profile: str, column: str, *sql: str) -> Desk:
+def odd(harness: Make, profile: str, column: str, *sql: str) -> Harness:
     """Return an endpoint with such a table, on which the connection is bound to it."""
-    endpoint = desk(
+    endpoint = harness(
         profile,
         f"CREATE TABLE odd (k {column}, v VARCHAR(9), f INT, c BIGINT UNSIGNED, e INT)",
         "INSERT INTO containers VALUES ('odd', 'test', 'odd', 'k', 'v', 'f', 'c', 'e', 'PRIMARY')",
@@ -36,8 +36,8 @@ def odd(desk: Make, profile: str, column: str, *sql: str) -> Desk:
 
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0", "mysql-5.6"])
-def test_every_verb_writes_the_row_that_a_get_finds(desk: Make, profile: str, column: str) -> None:
-    endpoint = odd(desk, profile, column)
+def test_every_verb_writes_the_row_that_a_get_finds(harness: Make, profile: str, column: str) -> None:
+    endpoint = odd(harness, profile, column)
     for request, reply, value in (
         (b"set cc 0 0 1\r\nx\r\n", b"STORED", "x"),
         (b"replace cc 0 0 1\r\nx\r\n", b"STORED", "x"),
@@ -62,8 +62,8 @@ def test_every_verb_writes_the_row_that_a_get_finds(desk: Make, profile: str, co
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_its_key_stays_as_it_is_where_no_set_rewrites_keys(desk: Make, column: str) -> None:
-    endpoint = odd(desk, "kvref", column, ROW)
+def test_its_key_stays_as_it_is_where_no_set_rewrites_keys(harness: Make, column: str) -> None:
+    endpoint = odd(harness, "kvref", column, ROW)
     endpoint.say(b"set cc 0 0 1\r\nx\r\nincr cc 1\r\nappend cc 0 0 1\r\ny\r\n")
     assert endpoint.rows("SELECT k, v FROM odd") == [(b"cc", "xy")]
 
@@ -72,9 +72,9 @@ def test_its_key_stays_as_it_is_where_no_set_rewrites_keys(desk: Make, column: s
 @pytest.mark.parametrize("profile", ["kvref", "mysql-8.0"])
 @pytest.mark.parametrize("level", [0, 2])
 def test_a_batch_sees_its_own_writes_of_the_row_and_commits_them(
-    desk: Make, profile: str, column: str, level: int
+    harness: Make, profile: str, column: str, level: int
 ) -> None:
-    endpoint = odd(desk, profile, column, ROW)
+    endpoint = odd(harness, profile, column, ROW)
     endpoint.batch(BATCH, BATCH, level)
     said = endpoint.say(b"set cc 0 0 1\r\n3\r\nget cc\r\nincr cc 1\r\n")
     assert said == b"STORED\r\nVALUE cc 0 1\r\n3\r\nEND\r\n4\r\n"
@@ -90,10 +90,10 @@ def test_a_batch_sees_its_own_writes_of_the_row_and_commits_them(
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_pages_of_such_keys_follow_each_other(desk: Make, column: str) -> None:
+def test_pages_of_such_keys_follow_each_other(harness: Make, column: str) -> None:
     keys = [b"a%d " % number for number in range(10, 15)]
     rows = ", ".join(f"(x'{key.hex()}', 'v', 0, 0, 0)" for key in keys)
-    endpoint = odd(desk, "kvref", column, f"INSERT INTO odd VALUES {rows}")
+    endpoint = odd(harness, "kvref", column, f"INSERT INTO odd VALUES {rows}")
     mapping = endpoint.shared.directory.known["odd"]
     assert mapping is not None
     for page in (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
 from kvref.engine.dispatch import execute
 from kvref.engine.session import Session
@@ -14,35 +14,35 @@ from kvref.engine.verbs import crawler
 from kvref.protocol import commands as c
 from kvref.protocol.replies import Keys
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 DUMP = c.KeyDump(c.Crawled.ALL)
 ROWS = ("DELETE FROM demo_test", "INSERT INTO demo_test VALUES ('a', '12345', 0, 7, 0), ('over', 'x', 0, 0, 1)")
 
 
-def pages(desk: Desk, command: c.KeyDump = DUMP) -> list[list[bytes]]:
+def pages(harness: Harness, command: c.KeyDump = DUMP) -> list[list[bytes]]:
     """Return the keys of each part of a listing, through one connection."""
-    session, found = Session(desk.shared), []
+    session, found = Session(harness.shared), []
     rest: c.KeyDump | None = command
     while rest is not None:
-        reply = run(desk, session, rest)
+        reply = run(harness, session, rest)
         assert isinstance(reply, Keys)
         found.append([key.key for key in reply.keys])
         rest = reply.more
     return found
 
 
-def run(desk: Desk, session: Session, command: c.Command) -> object:
-    steps = execute(session, command, desk.now)
+def run(harness: Harness, session: Session, command: c.Command) -> object:
+    steps = execute(session, command, harness.now)
     try:
         operation = next(steps)
         while True:
-            operation = steps.send(desk.store.execute(operation))
+            operation = steps.send(harness.store.execute(operation))
     except StopIteration as stop:
         return stop.value
 
 
-def test_a_row_is_listed_with_what_its_table_has(desk: Make) -> None:
-    endpoint = desk("kvref", *ROWS, "INSERT INTO demo_test VALUES ('b', NULL, 0, NULL, 2000000000)")
+def test_a_row_is_listed_with_what_its_table_has(harness: Make) -> None:
+    endpoint = harness("kvref", *ROWS, "INSERT INTO demo_test VALUES ('b', NULL, 0, NULL, 2000000000)")
     session = Session(endpoint.shared)
     reply = run(endpoint, session, DUMP)
     assert isinstance(reply, Keys)
@@ -52,54 +52,56 @@ def test_a_row_is_listed_with_what_its_table_has(desk: Make) -> None:
     ]
 
 
-def test_pages_follow_each_other_by_key(desk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_follow_each_other_by_key(harness: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crawler, "PAGE", 3)
     rows = ", ".join(f"('k{number}', 'v', 0, 0, 0)" for number in range(7))
-    endpoint = desk("kvref", "DELETE FROM demo_test", f"INSERT INTO demo_test VALUES {rows}")
+    endpoint = harness("kvref", "DELETE FROM demo_test", f"INSERT INTO demo_test VALUES {rows}")
     assert pages(endpoint) == [[b"k0", b"k1", b"k2"], [b"k3", b"k4", b"k5"], [b"k6"], []]
 
 
-def test_a_page_of_large_values_is_shorter(desk: Make) -> None:
+def test_a_page_of_large_values_is_shorter(harness: Make) -> None:
     rows = ", ".join(f"('k{number}', zeroblob(400000), 0, 0, 0)" for number in range(5))
-    endpoint = desk("kvref", "DELETE FROM demo_test", f"INSERT INTO demo_test VALUES {rows}")
+    endpoint = harness("kvref", "DELETE FROM demo_test", f"INSERT INTO demo_test VALUES {rows}")
     assert pages(endpoint) == [[b"k0", b"k1", b"k2"], [b"k3", b"k4"], []]
 
 
-def test_keys_that_no_client_can_send_are_left_out_and_end_nothing(desk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_that_no_client_can_send_are_left_out_and_end_nothing(
+    harness: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(crawler, "PAGE", 1)
     rows = "('', 'v', 0, 0, 0), ('a b', 'v', 0, 0, 0), ('c', 'v', 0, 0, 0)"
-    endpoint = desk("kvref", "DELETE FROM demo_test", f"INSERT INTO demo_test VALUES {rows}")
+    endpoint = harness("kvref", "DELETE FROM demo_test", f"INSERT INTO demo_test VALUES {rows}")
     assert pages(endpoint) == [[], [], [b"c"], []]
 
 
-def test_rows_without_a_key_are_left_out(desk: Make) -> None:
+def test_rows_without_a_key_are_left_out(harness: Make) -> None:
     columns = "c1 VARCHAR(32), c2 TEXT, c3 INT, c4 BIGINT, c5 INT"
     table = ("DROP TABLE demo_test", f"CREATE TABLE demo_test ({columns})")
     rows = "INSERT INTO demo_test VALUES (NULL, 'v', 0, 0, 0), ('a', 'v', 0, 0, 0), (NULL, 'v', 0, 0, 0)"
     index = ("CREATE UNIQUE INDEX c1 ON demo_test (c1)", "UPDATE containers SET unique_idx_name_on_key = 'c1'")
-    assert pages(desk("kvref", *table, rows, *index)) == [[b"a"], []]
+    assert pages(harness("kvref", *table, rows, *index)) == [[b"a"], []]
 
 
-def test_integer_keys(desk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_integer_keys(harness: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crawler, "PAGE", 2)
     table = (
         "DROP TABLE demo_test",
         "CREATE TABLE demo_test (c1 INTEGER PRIMARY KEY, c2 TEXT, c3 INT, c4 BIGINT, c5 INT)",
     )
     rows = "INSERT INTO demo_test VALUES (-3, 'v', 0, 0, 0), (10, 'v', 0, 0, 0), (9, 'v', 0, 0, 0)"
-    assert pages(desk("kvref", *table, rows)) == [[b"-3", b"9"], [b"10"], []]
+    assert pages(harness("kvref", *table, rows)) == [[b"-3", b"9"], [b"10"], []]
 
 
-def test_the_mapping_in_force_is_listed(desk: Make) -> None:
+def test_the_mapping_in_force_is_listed(harness: Make) -> None:
     other = "CREATE TABLE others (k VARCHAR(32) PRIMARY KEY, v VARCHAR(100), f INT, c BIGINT, e INT)"
     row = "INSERT INTO containers VALUES ('other', 'test', 'others', 'k', 'v', 'f', 'c', 'e', 'PRIMARY')"
-    endpoint = desk("kvref", *ROWS, other, row, "INSERT INTO others VALUES ('x', 'y', 0, 0, 0)")
+    endpoint = harness("kvref", *ROWS, other, row, "INSERT INTO others VALUES ('x', 'y', 0, 0, 0)")
     dumped = endpoint.say(b"bind other\r\nlru_crawler metadump all\r\n")
     assert re.findall(rb"key=(\S+)", dumped) == [b"x"]
 
 
-def test_the_switch_is_for_all_connections(desk: Make) -> None:
-    endpoint = desk("kvref", *ROWS)  # [crawler-003]
+def test_the_switch_is_for_all_connections(harness: Make) -> None:
+    endpoint = harness("kvref", *ROWS)  # [crawler-003]
     runs, disabled = b"ERROR failed to start lru crawler thread\r\n", b"CLIENT_ERROR lru crawler disabled\r\n"
     assert endpoint.say(b"lru_crawler enable\r\nlru_crawler disable\r\nlru_crawler disable\r\n") == runs + b"OK\r\n" * 2
     asked = b"lru_crawler metadump all\r\nlru_crawler metadump x\r\nlru_crawler crawl x\r\nlru_crawler sleep 0\r\n"
@@ -111,11 +113,11 @@ def test_the_switch_is_for_all_connections(desk: Make) -> None:
 
 @pytest.mark.parametrize(("policy", "keys"), [("cache_only", [b"a", b"b"]), ("caching", [b"sql"]), ("disabled", [])])
 def test_the_policy_of_get_decides_where_keys_are(
-    desk: Make, monkeypatch: pytest.MonkeyPatch, policy: str, keys: list[bytes]
+    harness: Make, monkeypatch: pytest.MonkeyPatch, policy: str, keys: list[bytes]
 ) -> None:
     monkeypatch.setattr(crawler, "PAGE", 1)
     policies = f"UPDATE cache_policies SET get_policy = '{policy}', set_policy = 'cache_only'"
     rows = ("DELETE FROM demo_test", "INSERT INTO demo_test VALUES ('sql', 'x', 0, 0, 0)")
-    endpoint = desk("kvref", *rows, policies)
+    endpoint = harness("kvref", *rows, policies)
     endpoint.say(b"set a 0 0 1\r\nx\r\nset b 0 100 1\r\nx\r\nset c 0 -1 1\r\nx\r\n")
     assert [key for page in pages(endpoint) for key in page] == keys

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 PARENT = (
     "CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9))",
     "INSERT INTO t VALUES ('a', '1'), ('b', '5'), ('c', '7')",
@@ -25,8 +25,8 @@ PARENT = (
         ("kvref", b"SERVER_ERROR FOREIGN KEY constraint failed\r\n", "abc", b"OK\r\n"),
     ],
 )
-def test_flush_all_of_a_parent(desk: Make, profile: str, answer: bytes, kept: str, without_child: bytes) -> None:
-    endpoint = desk(profile, *PARENT)
+def test_flush_all_of_a_parent(harness: Make, profile: str, answer: bytes, kept: str, without_child: bytes) -> None:
+    endpoint = harness(profile, *PARENT)
     assert endpoint.say(b"flush_all\r\n") == answer  # [parent-001]
     assert "".join(str(key) for (key,) in endpoint.rows("SELECT k FROM t ORDER BY k")) == kept
     endpoint.sql.execute("DELETE FROM child")
@@ -34,16 +34,16 @@ def test_flush_all_of_a_parent(desk: Make, profile: str, answer: bytes, kept: st
     assert bool(endpoint.rows("SELECT k FROM t")) is (without_child != b"OK\r\n")
 
 
-def test_delete_of_a_parent_row(desk: Make) -> None:
-    endpoint = desk("kvref", *PARENT)
+def test_delete_of_a_parent_row(harness: Make) -> None:
+    endpoint = harness("kvref", *PARENT)
     refused = b"SERVER_ERROR FOREIGN KEY constraint failed\r\n"
     assert endpoint.say(b"delete b\r\ndelete a\r\n") == refused + b"DELETED\r\n"
     assert endpoint.say(b"set b 0 0 1\r\n9\r\nincr b 1\r\n") == b"STORED\r\n10\r\n"
 
 
-def test_checks_act_in_the_default_profile(desk: Make) -> None:
+def test_checks_act_in_the_default_profile(harness: Make) -> None:
     sql = (
         "CREATE TABLE t (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9) CHECK (v <> 'bad'))",
         "INSERT INTO containers VALUES ('default', 'test', 't', 'k', 'v', '0', '0', '0', 'PRIMARY')",
     )
-    assert desk("kvref", *sql).say(b"set k 0 0 3\r\nbad\r\n").startswith(b"SERVER_ERROR CHECK constraint failed")
+    assert harness("kvref", *sql).say(b"set k 0 0 3\r\nbad\r\n").startswith(b"SERVER_ERROR CHECK constraint failed")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 PLUGINS = ("mysql-8.0", "mysql-5.6")
 TABLE = "CREATE TABLE {0} (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9))"
 CONTAINER = "INSERT INTO containers VALUES ('{0}', 'test', '{1}', 'k', 'v', '0', '0', '0', 'PRIMARY')"
@@ -18,27 +18,27 @@ WORLD = (
 )  # fmt: skip
 
 
-def moved(desk: Desk, name: str, table: str) -> None:
-    desk.sql.execute("UPDATE containers SET db_table = ? WHERE name = ?", (table, name))
+def moved(harness: Harness, name: str, table: str) -> None:
+    harness.sql.execute("UPDATE containers SET db_table = ? WHERE name = ?", (table, name))
 
 
-def says(desk: Desk, command: str, connection: str = "a") -> str:
+def says(harness: Harness, command: str, connection: str = "a") -> str:
     """Return the value answered, or the reply's first line."""
-    lines = desk.say(command.encode() + b"\r\n", connection).decode().split("\r\n")
+    lines = harness.say(command.encode() + b"\r\n", connection).decode().split("\r\n")
     return lines[1] if lines[0].startswith("VALUE") else lines[0]
 
 
 @pytest.mark.parametrize("profile", PLUGINS)
-def test_a_spelling_that_reads_the_row_anew_can_fail(desk: Make, profile: str) -> None:
-    endpoint = desk(profile, *WORLD)
+def test_a_spelling_that_reads_the_row_anew_can_fail(harness: Make, profile: str) -> None:
+    endpoint = harness(profile, *WORLD)
     says(endpoint, "get @@m1.k")
     moved(endpoint, "m1", "nope")
     assert says(endpoint, "get @@M1.k") == "END"
     assert says(endpoint, "get k") == "t1"
 
 
-def test_kvref_keeps_rows_for_every_connection_alike_until_a_reload(desk: Make) -> None:
-    endpoint = desk("kvref", *WORLD)
+def test_kvref_keeps_rows_for_every_connection_alike_until_a_reload(harness: Make) -> None:
+    endpoint = harness("kvref", *WORLD)
     says(endpoint, "get @@m1.k")
     moved(endpoint, "m1", "t3")
     moved(endpoint, "aaa", "t3")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
 from kvref import profiles
 from kvref.engine.mapping import Switch, split_word
 from kvref.engine.rules import rules
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 THREE = (
     "CREATE TABLE t1 (c1 VARCHAR(32) COLLATE NOCASE PRIMARY KEY, c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT)",
     "CREATE TABLE t2 (c1 VARCHAR(32) COLLATE NOCASE PRIMARY KEY, c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT)",
@@ -33,14 +33,14 @@ END = b"END\r\n"
         *((profile, "replace") for profile in ("mysql-8.0", "mysql-5.6")),  # no recording has this one
     ],
 )
-def test_a_switch_word_without_a_key_stores_nothing_and_switches(desk: Make, profile: str, verb: str) -> None:
-    endpoint = desk(profile, *THREE)
+def test_a_switch_word_without_a_key_stores_nothing_and_switches(harness: Make, profile: str, verb: str) -> None:
+    endpoint = harness(profile, *THREE)
     assert endpoint.say(f"{verb} @@m2 0 0 1\r\nx\r\n".encode()) == b"NOT_STORED\r\n"
     assert endpoint.say(b"get k\r\n") == b"VALUE k 2 3\r\ntwo\r\nEND\r\n"
 
 
-def test_kvref_switches_in_every_verb(desk: Make) -> None:
-    endpoint = desk("kvref", *THREE, "INSERT INTO t1 VALUES ('n', '5', 0, 0, 0)")
+def test_kvref_switches_in_every_verb(harness: Make) -> None:
+    endpoint = harness("kvref", *THREE, "INSERT INTO t1 VALUES ('n', '5', 0, 0, 0)")
     assert endpoint.say(b"incr @@m1.n 2\r\nbind aaa\r\ndelete @@m1.k\r\nget k n\r\n") == (
         b"7\r\nSUCCEED\r\nDELETED\r\nVALUE n 0 1\r\n7\r\nEND\r\n"
     )
@@ -48,29 +48,29 @@ def test_kvref_switches_in_every_verb(desk: Make) -> None:
     assert endpoint.say(b"set @@m2. 0 0 1\r\nx\r\n").startswith(b"CLIENT_ERROR no key behind the delimiter")
 
 
-def test_a_get_of_8_0_without_an_answer_keeps_the_connection_from_switching(desk: Make) -> None:
+def test_a_get_of_8_0_without_an_answer_keeps_the_connection_from_switching(harness: Make) -> None:
     # A key was looked up, another word followed, nothing was found, and the last word was not looked up (live 8.0.33).
     for profile, sticks in (("mysql-8.0", True), ("mysql-5.6", False), ("kvref", False)):
-        endpoint = desk(profile, *THREE)
+        endpoint = harness(profile, *THREE)
         assert endpoint.say(b"get zz @@..\r\n") == END, profile
         assert endpoint.say(b"bind nope\r\n") == (b"SUCCEED\r\n" if sticks else b"NOT_FOUND\r\n"), profile
         assert endpoint.say(b"bind m1\r\n") == b"SUCCEED\r\n", profile
         row = b"VALUE @@m2.k 8 4\r\ndemo\r\n" if sticks else b"VALUE @@m2.k 2 3\r\ntwo\r\n"
         assert endpoint.say(b"get @@m2.k\r\n") == row + END, profile
         assert endpoint.say(b"bind m1\r\nget k\r\n") == b"SUCCEED\r\nVALUE k 1 3\r\none\r\n" + END, profile
-    endpoint = desk("mysql-8.0", *THREE)
+    endpoint = harness("mysql-8.0", *THREE)
     assert endpoint.say(b"get zz k @@..\r\nbind nope\r\n") == DEMO_K + END + b"NOT_FOUND\r\n"  # an answer ends it
     assert endpoint.say(b"get zz yy\r\nbind nope\r\n") == END + b"NOT_FOUND\r\n"  # the last word was looked up
 
 
-def test_capitals_come_before_an_underscore_in_5_6(desk: Make) -> None:
+def test_capitals_come_before_an_underscore_in_5_6(harness: Make) -> None:
     underscore = "INSERT INTO containers VALUES ('_a', 'test', 't1', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY')"
     capital = "UPDATE containers SET name = 'AAA' WHERE name = 'aaa'"
-    assert b"demo" in desk("mysql-5.6", *THREE, capital, underscore).say(b"get k\r\n")
+    assert b"demo" in harness("mysql-5.6", *THREE, capital, underscore).say(b"get k\r\n")
 
 
-def test_rows_are_read_at_first_use_and_kept(desk: Make) -> None:
-    endpoint = desk("kvref", *THREE)
+def test_rows_are_read_at_first_use_and_kept(harness: Make) -> None:
+    endpoint = harness("kvref", *THREE)
     insert = "INSERT INTO containers VALUES ('late', 'test', 't1', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY')"
     assert endpoint.say(b"bind late\r\n") == b"NOT_FOUND\r\n"
     endpoint.sql.execute(insert)
@@ -84,8 +84,8 @@ def test_rows_are_read_at_first_use_and_kept(desk: Make) -> None:
 
 @pytest.mark.parametrize(("profile", "commits"), [("mysql-8.0", True), ("mysql-5.6", True), ("kvref", False)])
 @pytest.mark.parametrize("naming", [b"get @@M1.none\r\n", b"get @@M1\r\n", b"bind M1\r\n"])
-def test_another_spelling_of_the_mapping_in_force(desk: Make, profile: str, naming: bytes, *, commits: bool) -> None:
-    d = desk(profile, *THREE)
+def test_another_spelling_of_the_mapping_in_force(harness: Make, profile: str, naming: bytes, *, commits: bool) -> None:
+    d = harness(profile, *THREE)
     d.batch(4, 1000)
     d.say(b"bind m1\r\n")
     count = "SELECT COUNT(*) FROM t1 WHERE c1 IN ('p1', 'p2', 'p3', 'p4')"

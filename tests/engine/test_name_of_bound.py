@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -18,16 +18,16 @@ PROFILES = ("kvref", "mysql-8.0", "mysql-5.6")
 
 
 @pytest.fixture(scope="module")
-def desks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Desk]:
-    return {name: Desk(Path(tmp_path_factory.mktemp("desk")), name) for name in PROFILES}
+def harnesses(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Harness]:
+    return {name: Harness(Path(tmp_path_factory.mktemp("harness")), name) for name in PROFILES}
 
 
-def bound(desk: Desk, name: str, delimiter: bytes) -> tuple[Session, Words]:
+def bound(harness: Harness, name: str, delimiter: bytes) -> tuple[Session, Words]:
     """Return a session that is bound to the only mapping, which has a name, and its words."""
-    directory = desk.shared.directory
+    directory = harness.shared.directory
     directory.delimiter = delimiter
-    directory.default.name = mapping_name(name.encode(), directory.naming, desk.shared.rules)
-    session = Session(desk.shared)
+    directory.default.name = mapping_name(name.encode(), directory.naming, harness.shared.rules)
+    session = Session(harness.shared)
     session.start()
     assert [*session.switch(name.encode())] == [], "it is in force by then"
     return session, Words(session)
@@ -42,9 +42,9 @@ def bound(desk: Desk, name: str, delimiter: bytes) -> tuple[Session, Words]:
 )
 @example("mysql-8.0", "m", ".", [["DELIMITER", "DELIMITER", "NAME", "DELIMITER", "k"], [".", ".", "|", ".", "k"]])
 def test_the_name_of_one_word_names_it_in_any(
-    desks: dict[str, Desk], profile: str, name: str, delimiter: str, words: list[list[str]]
+    harnesses: dict[str, Harness], profile: str, name: str, delimiter: str, words: list[list[str]]
 ) -> None:
-    session, words_of_bound = bound(desks[profile], name, delimiter.encode())
+    session, words_of_bound = bound(harnesses[profile], name, delimiter.encode())
     of = {"NAME": name, "DELIMITER": delimiter}
     for parts in words:
         word = ("@@" + "".join(of.get(part, part) for part in parts)).encode()
@@ -52,10 +52,10 @@ def test_the_name_of_one_word_names_it_in_any(
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_word_with_the_name_has_one(desks: dict[str, Desk], profile: str) -> None:
-    session, words_of_bound = bound(desks[profile], "cache", b".")
+def test_a_word_with_the_name_has_one(harnesses: dict[str, Harness], profile: str) -> None:
+    session, words_of_bound = bound(harnesses[profile], "cache", b".")
     assert session.name_of_bound(b"@@cache.k1") == b"@@cache."
     assert words_of_bound.key_of_bound(b"@@cache.k1") == b"k1"
     assert words_of_bound.key_of_bound(b"@@cache.") is session.key_of_bound(b"@@cache.") is None
-    desks[profile].shared.directory.generation += 1  # the configuration was read again
+    harnesses[profile].shared.directory.generation += 1  # the configuration was read again
     assert words_of_bound.key_of_bound(b"@@cache.k1") is session.key_of_bound(b"@@cache.k1") is None

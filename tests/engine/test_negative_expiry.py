@@ -1,13 +1,13 @@
-"""A negative time at the desk: the item is over at once, with and without an expiry column, in the table and the cache."""
+"""A negative time at the harness: the item is over at once, with and without an expiry column, in the table and the cache."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 POLICY = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}'"
 TIMELESS = (
     "CREATE TABLE timeless (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), c BIGINT)",
@@ -37,8 +37,8 @@ CREATES = {
 
 @pytest.mark.parametrize("policy", ["innodb_only", "caching", "cache_only"])
 @pytest.mark.parametrize("sql", [(), TIMELESS], ids=["column", "no-column"])
-def test_an_item_is_over_at_once(desk: Make, sql: tuple[str, ...], policy: str) -> None:
-    endpoint = desk("kvref", *sql, POLICY.format(policy))
+def test_an_item_is_over_at_once(harness: Make, sql: tuple[str, ...], policy: str) -> None:
+    endpoint = harness("kvref", *sql, POLICY.format(policy))
     for asked, answer in ENDS.items():
         assert endpoint.say(b"set k 0 0 1\r\n5\r\nget k\r\n") == b"STORED\r\nVALUE k 0 1\r\n5\r\nEND\r\n", asked
         assert (asked, endpoint.say(asked)) == (asked, answer)
@@ -48,8 +48,8 @@ def test_an_item_is_over_at_once(desk: Make, sql: tuple[str, ...], policy: str) 
         assert (asked, endpoint.say(b"get n\r\nmg n v\r\n")) == (asked, b"END\r\nEN\r\n")
 
 
-def test_a_batch_takes_it_back_with_the_rest(desk: Make) -> None:
-    endpoint = desk("kvref", *TIMELESS, POLICY.format("caching"))
+def test_a_batch_takes_it_back_with_the_rest(harness: Make) -> None:
+    endpoint = harness("kvref", *TIMELESS, POLICY.format("caching"))
     endpoint.say(b"set k 0 0 1\r\n5\r\n")
     endpoint.batch(3, 9)
     assert endpoint.say(b"touch k -1\r\nget k\r\n") == b"TOUCHED\r\nEND\r\n"
@@ -58,8 +58,8 @@ def test_a_batch_takes_it_back_with_the_rest(desk: Make) -> None:
     assert endpoint.rows("SELECT k FROM timeless") == [("i",)]
 
 
-def test_the_row_is_kept_where_a_column_says_that_it_is_over(desk: Make) -> None:
-    endpoint = desk()
+def test_the_row_is_kept_where_a_column_says_that_it_is_over(harness: Make) -> None:
+    endpoint = harness()
     endpoint.say(b"set k 3 0 1\r\n5\r\ntouch k -1\r\nset j 0 -1 1\r\nx\r\n")
     assert endpoint.rows("SELECT c1, c2, c3, c5 FROM demo_test WHERE c1 IN ('k', 'j') ORDER BY c1") == [
         ("j", "x", 0, 1),
@@ -67,8 +67,8 @@ def test_the_row_is_kept_where_a_column_says_that_it_is_over(desk: Make) -> None
     ]
 
 
-def test_a_condition_comes_first(desk: Make) -> None:
-    endpoint = desk("kvref", *TIMELESS)
+def test_a_condition_comes_first(harness: Make) -> None:
+    endpoint = harness("kvref", *TIMELESS)
     endpoint.say(b"set k 0 0 1\r\n5\r\n")
     asked = (
         b"add k 0 -1 1\r\nx\r\ncas k 0 -1 1 99999\r\nx\r\nreplace n 0 -1 1\r\nx\r\nms k 9 T-1 C99999\r\n123456789\r\n"

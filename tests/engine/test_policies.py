@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 ALL = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', delete_policy = '{0}', flush_policy = '{0}'"
 CACHING, CACHE = ALL.format("caching"), ALL.format("cache_only")
 NUMBER = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
@@ -17,12 +17,12 @@ def item(value: bytes, key: bytes = b"k") -> bytes:
     return b"VALUE %s 0 %d\r\n%s\r\nEND\r\n" % (key, len(value), value)
 
 
-def value_of(endpoint: Desk, connection: str = "a") -> bytes:
+def value_of(endpoint: Harness, connection: str = "a") -> bytes:
     return endpoint.say(b"get k\r\n", connection)
 
 
-def test_what_is_discarded_never_enters(desk: Make) -> None:
-    endpoint = desk("kvref", CACHING)
+def test_what_is_discarded_never_enters(harness: Make) -> None:
+    endpoint = harness("kvref", CACHING)
     endpoint.say(b"set k 0 0 3\r\nold\r\n")
     endpoint.batch(10, 10)
     endpoint.say(b"set k 0 0 3\r\nnew\r\n")
@@ -32,8 +32,8 @@ def test_what_is_discarded_never_enters(desk: Make) -> None:
     assert value_of(endpoint) == item(b"old")
 
 
-def test_a_batch_enters_with_its_commit(desk: Make) -> None:
-    endpoint = desk("kvref", CACHING)
+def test_a_batch_enters_with_its_commit(harness: Make) -> None:
+    endpoint = harness("kvref", CACHING)
     endpoint.batch(2)
     endpoint.say(b"set k 0 0 1\r\nx\r\n")
     assert endpoint.shared.cache.rows()["curr_items"] == "0"
@@ -44,9 +44,9 @@ def test_a_batch_enters_with_its_commit(desk: Make) -> None:
     assert value_of(endpoint) == item(b"x")
 
 
-def test_the_plugin_keeps_what_was_discarded(desk: Make) -> None:
+def test_the_plugin_keeps_what_was_discarded(harness: Make) -> None:
     for profile in ("mysql-8.0", "mysql-5.6"):
-        endpoint = desk(profile, CACHING)
+        endpoint = harness(profile, CACHING)
         endpoint.batch(10, 10)
         endpoint.say(b"set k 0 0 1\r\nx\r\n")
         assert endpoint.say(b"delete nokey\r\n") == b"NOT_FOUND\r\n"
@@ -54,8 +54,8 @@ def test_the_plugin_keeps_what_was_discarded(desk: Make) -> None:
         assert endpoint.rows("SELECT * FROM demo_test WHERE c1 = 'k'") == []
 
 
-def test_hits_are_no_reads_of_the_batch(desk: Make) -> None:
-    endpoint = desk("mysql-8.0", CACHING)
+def test_hits_are_no_reads_of_the_batch(harness: Make) -> None:
+    endpoint = harness("mysql-8.0", CACHING)
     endpoint.batch(4)
     endpoint.say(b"set k 0 0 1\r\nx\r\n")
     assert value_of(endpoint) == item(b"x")
@@ -65,8 +65,8 @@ def test_hits_are_no_reads_of_the_batch(desk: Make) -> None:
 
 
 @pytest.mark.parametrize("policy", ["cache_only", "disabled"])
-def test_what_goes_past_the_table_counts_in_no_batch(desk: Make, policy: str) -> None:
-    endpoint = desk("mysql-8.0", f"UPDATE cache_policies SET set_policy = '{policy}'")
+def test_what_goes_past_the_table_counts_in_no_batch(harness: Make, policy: str) -> None:
+    endpoint = harness("mysql-8.0", f"UPDATE cache_policies SET set_policy = '{policy}'")
     endpoint.batch(3, 3)
     endpoint.say(b"delete AA\r\n")
     for _ in range(3):
@@ -74,18 +74,18 @@ def test_what_goes_past_the_table_counts_in_no_batch(desk: Make, policy: str) ->
     assert endpoint.rows("SELECT c1 FROM demo_test") == [("AA",)]
 
 
-def test_a_large_set_removes_its_key_from_the_cache(desk: Make) -> None:
+def test_a_large_set_removes_its_key_from_the_cache(harness: Make) -> None:
     refused = b"SERVER_ERROR object too large for cache\r\n"
     for profile in ("mysql-8.0", "mysql-5.6", "kvref"):
-        endpoint = desk(profile, CACHE)
+        endpoint = harness(profile, CACHE)
         endpoint.say(b"set k 0 0 1\r\nx\r\n")
         assert endpoint.say(b"set k 0 0 1048577\r\n" + b"y" * 1048577 + b"\r\n") == refused
         assert value_of(endpoint) == b"END\r\n"  # [more:policy-111]
 
 
 @pytest.mark.parametrize(("value", "answer"), [(b" 12 ", b"13\r\n"), (b" abc", NUMBER), (b"1 2 ", NUMBER), (b"+5", NUMBER), (b"", NUMBER)])  # fmt: skip
-def test_kvref_counts_numbers_only(desk: Make, value: bytes, answer: bytes) -> None:
-    endpoint = desk("kvref", CACHE)
+def test_kvref_counts_numbers_only(harness: Make, value: bytes, answer: bytes) -> None:
+    endpoint = harness("kvref", CACHE)
     endpoint.say(b"set k 0 0 %d\r\n%s\r\n" % (len(value), value))
     assert endpoint.say(b"incr k 1\r\n") == answer
 
@@ -95,17 +95,19 @@ def test_kvref_counts_numbers_only(desk: Make, value: bytes, answer: bytes) -> N
     [(b" 12 ", b"13\r\n"), (b"12 x", b"13\r\n"), (b"12\0-", b"13\r\n"), (b"9223372036854775809\0-", b"9223372036854775810\r\n"),
      (b"9223372036854775809 -", NUMBER), (b" ", b"1\r\n"), (b"12x", NUMBER), (b"", NUMBER)],
 )  # fmt: skip
-def test_the_plugin_counts_from_the_number_in_front_of_a_blank_or_nul(desk: Make, value: bytes, answer: bytes) -> None:
+def test_the_plugin_counts_from_the_number_in_front_of_a_blank_or_nul(
+    harness: Make, value: bytes, answer: bytes
+) -> None:
     # Seen on both versions; safe_strtoull looks for a minus up to the NUL.
     for profile in ("mysql-8.0", "mysql-5.6"):
-        endpoint = desk(profile, CACHE)
+        endpoint = harness(profile, CACHE)
         endpoint.say(b"set k 0 0 %d\r\n%s\r\n" % (len(value), value))
         assert endpoint.say(b"incr k 1\r\n") == answer
 
 
-def test_time_in_the_cache_and_in_the_row(desk: Make) -> None:
+def test_time_in_the_cache_and_in_the_row(harness: Make) -> None:
     for profile, kept, row in (("mysql-8.0", 0, 102), ("mysql-5.6", 98, 100), ("kvref", 0, 100)):
-        endpoint = desk(profile, CACHING)
+        endpoint = harness(profile, CACHING)
         endpoint.say(b"set k 0 100 1\r\nx\r\n")
         ((time,),) = endpoint.rows("SELECT c5 FROM demo_test WHERE c1 = 'k'")
         assert time - endpoint.now == row, profile  # [more:policy-160]
@@ -116,8 +118,8 @@ def test_time_in_the_cache_and_in_the_row(desk: Make) -> None:
         assert value_of(endpoint) == b"END\r\n", profile
 
 
-def test_the_spelling_of_the_row_counts(desk: Make) -> None:
-    endpoint = desk("kvref", CACHING)
+def test_the_spelling_of_the_row_counts(harness: Make) -> None:
+    endpoint = harness("kvref", CACHING)
     endpoint.say(b"set k 0 0 1\r\nx\r\nset K 0 0 1\r\ny\r\n")
     assert value_of(endpoint) == item(b"y")
     assert endpoint.say(b"get K\r\n") == item(b"y", b"K")
@@ -125,8 +127,8 @@ def test_the_spelling_of_the_row_counts(desk: Make) -> None:
     assert value_of(endpoint) == b"END\r\n"
 
 
-def test_stats_count_what_the_cache_holds(desk: Make) -> None:
-    endpoint = desk("mysql-8.0", CACHE)
+def test_stats_count_what_the_cache_holds(harness: Make) -> None:
+    endpoint = harness("mysql-8.0", CACHE)
     endpoint.say(b"set k 0 0 1\r\nx\r\ndelete k\r\nset k2 0 0 1\r\nx\r\n")
     rows = endpoint.shared.cache.rows()  # [more:policy-130]
     assert rows == {"evictions": "0", "curr_items": "1", "total_items": "2", "bytes": "59"}

@@ -6,11 +6,11 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
 from kvref.engine.verbs.ranges import Bound, Range, parse
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 ROWS = (
     "DELETE FROM demo_test",
     "INSERT INTO demo_test VALUES ('a','va',1,1,0), ('b','vb',2,2,0), ('c','vc',3,3,0), ('d','vd',4,4,0), ('e','ve',5,5,0)",
@@ -44,9 +44,9 @@ def test_parse(key: bytes, wanted: Range | None) -> None:
         ("mysql-8.0", "@>", "abcde"),
     ],
 )  # fmt: skip
-def test_rows_in_key_order(desk: Make, profile: str, words: str, keys: str) -> None:
+def test_rows_in_key_order(harness: Make, profile: str, words: str, keys: str) -> None:
     expected = "".join(f"VALUE {key} {'abcde'.index(key) + 1} 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
-    assert desk(profile, *ROWS).say(f"get {words}\r\n".encode()) == expected.encode()
+    assert harness(profile, *ROWS).say(f"get {words}\r\n".encode()) == expected.encode()
 
 
 @pytest.mark.parametrize(
@@ -63,25 +63,25 @@ def test_rows_in_key_order(desk: Make, profile: str, words: str, keys: str) -> N
         (b"get a @@nope.@>=d", b"VALUE a 1 2\r\nva\r\nVALUE d 4 2\r\nvd\r\n", b"VALUE a 1 2\r\nva\r\n"),  # [range-074]
     ],
 )  # fmt: skip
-def test_what_8_0_loses(desk: Make, command: bytes, plugin: bytes, kvref: bytes) -> None:
+def test_what_8_0_loses(harness: Make, command: bytes, plugin: bytes, kvref: bytes) -> None:
     for profile, expected in (("mysql-8.0", plugin), ("kvref", kvref)):
-        assert desk(profile, *ROWS).say(command + b"\r\n") == expected + b"END\r\n", profile
+        assert harness(profile, *ROWS).say(command + b"\r\n") == expected + b"END\r\n", profile
 
 
-def test_an_expired_row_in_a_range(desk: Make) -> None:
+def test_an_expired_row_in_a_range(harness: Make) -> None:
     expired = "UPDATE demo_test SET c5 = 100 WHERE c1 = 'b'"
-    assert desk("mysql-8.0", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nEND\r\n"
-    assert desk("kvref", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nVALUE c 3 2\r\nvc\r\nEND\r\n"
+    assert harness("mysql-8.0", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nEND\r\n"
+    assert harness("kvref", *ROWS, expired).say(b"get @<d\r\n") == b"VALUE a 1 2\r\nva\r\nVALUE c 3 2\r\nvc\r\nEND\r\n"
 
 
-def test_keys_that_would_break_the_reply_are_left_out(desk: Make) -> None:
+def test_keys_that_would_break_the_reply_are_left_out(harness: Make) -> None:
     evil = "INSERT INTO demo_test VALUES ('bb' || char(13, 10) || 'END', 'x', 0, 0, 0), ('b b', 'x', 0, 0, 0)"
-    assert desk("kvref", *ROWS, evil).say(b"get @>=b@<c\r\n") == b"VALUE b 2 2\r\nvb\r\nEND\r\n"
+    assert harness("kvref", *ROWS, evil).say(b"get @>=b@<c\r\n") == b"VALUE b 2 2\r\nvb\r\nEND\r\n"
 
 
-def test_a_range_of_more_rows_than_a_page(desk: Make) -> None:
+def test_a_range_of_more_rows_than_a_page(harness: Make) -> None:
     many = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1499) INSERT INTO demo_test (c1, c2) SELECT printf('k%04d', i), 'v' FROM n"
-    reply = desk("kvref", *ROWS, many).say(b"get @>=k0000@<=k1499\r\n")
+    reply = harness("kvref", *ROWS, many).say(b"get @>=k0000@<=k1499\r\n")
     keys = [line.split()[1] for line in reply.splitlines() if line.startswith(b"VALUE")]
     assert keys == [b"k%04d" % number for number in range(1500)]
 
@@ -98,7 +98,7 @@ def test_a_range_of_more_rows_than_a_page(desk: Make) -> None:
     ],
 )
 def test_8_0_compares_the_upper_end_with_the_clustered_index(
-    desk: Make, key: str, word: str, plugin: str, kvref: str
+    harness: Make, key: str, word: str, plugin: str, kvref: str
 ) -> None:
     # [secrange-004]
     table = (
@@ -109,12 +109,12 @@ def test_8_0_compares_the_upper_end_with_the_clustered_index(
     )
     for profile, keys in (("mysql-8.0", plugin), ("kvref", kvref)):
         expected = "".join(f"VALUE {key} 0 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
-        endpoint = desk(profile, *ROWS, *table)
+        endpoint = harness(profile, *ROWS, *table)
         assert endpoint.say(f"bind sec\r\nget {word}\r\n".encode()) == b"SUCCEED\r\n" + expected.encode(), profile
 
 
 @pytest.mark.parametrize(("collation", "keys"), [("utf8mb4_0900_ai_ci", "ab"), ("utf8mb4_bin", ""), ("latin1_bin", "")])
-def test_bytes_of_an_integer_compare_as_text_with_the_upper_end(desk: Make, collation: str, keys: str) -> None:
+def test_bytes_of_an_integer_compare_as_text_with_the_upper_end(harness: Make, collation: str, keys: str) -> None:
     # [secrange-005 to -007] 0x80 begins no character of UTF-8, which ends the text to collations of Unicode 9.
     table = (
         f"CREATE TABLE ts (id INT PRIMARY KEY, k VARCHAR(9) COLLATE {collation}, v VARCHAR(9))",
@@ -123,12 +123,12 @@ def test_bytes_of_an_integer_compare_as_text_with_the_upper_end(desk: Make, coll
         "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
     )
     expected = "".join(f"VALUE {key} 0 2\r\nv{key}\r\n" for key in keys) + "END\r\n"
-    assert desk("mysql-8.0", *table).say(b"bind sec\r\nget @>=a@<=b\r\n") == b"SUCCEED\r\n" + expected.encode()
+    assert harness("mysql-8.0", *table).say(b"bind sec\r\nget @>=a@<=b\r\n") == b"SUCCEED\r\n" + expected.encode()
 
 
-def test_8_0_shows_every_key_of_a_range_as_it_is(desk: Make) -> None:
+def test_8_0_shows_every_key_of_a_range_as_it_is(harness: Make) -> None:
     odd = "INSERT INTO demo_test VALUES ('', 'empty', 0, 0, 0), ('a b', 'blank', 0, 0, 0)"
-    assert desk("mysql-8.0", *ROWS, odd).say(b"get @>=@<b\r\n") == (
+    assert harness("mysql-8.0", *ROWS, odd).say(b"get @>=@<b\r\n") == (
         b"VALUE  0 5\r\nempty\r\nVALUE a 1 2\r\nva\r\nVALUE a b 0 5\r\nblank\r\nEND\r\n"
     )
 
@@ -147,10 +147,10 @@ def null_keys(count: int, index: str = "k") -> tuple[str, ...]:
 @pytest.mark.parametrize("count", [1, 3, 500, 600])
 @pytest.mark.parametrize("level", [0, 2])
 @pytest.mark.parametrize("pending", [False, True])
-def test_a_range_that_reaches_a_null_key(desk: Make, count: int, level: int, pending: bool) -> None:
+def test_a_range_that_reaches_a_null_key(harness: Make, count: int, level: int, pending: bool) -> None:
     # [nullrange-001 to -003]
     for profile in ("mysql-8.0", "kvref"):
-        endpoint = desk(profile, *null_keys(count))
+        endpoint = harness(profile, *null_keys(count))
         endpoint.batch(9, 9, level)
         if pending:
             assert endpoint.say(b"bind nul\r\nset c 0 0 2\r\nvc\r\n", "writer") == b"SUCCEED\r\nSTORED\r\n"
@@ -172,7 +172,7 @@ def test_a_range_that_reaches_a_null_key(desk: Make, count: int, level: int, pen
         ("INT UNSIGNED", "@>0@<3", "1234"),
     ],
 )
-def test_8_0_compares_the_upper_end_of_integers_by_bytes(desk: Make, id_type: str, word: str, rows: str) -> None:
+def test_8_0_compares_the_upper_end_of_integers_by_bytes(harness: Make, id_type: str, word: str, rows: str) -> None:
     # [secrange-001 to -003]
     table = (
         f"CREATE TABLE ts (id {id_type} PRIMARY KEY, k INT, v VARCHAR(9))",
@@ -180,33 +180,33 @@ def test_8_0_compares_the_upper_end_of_integers_by_bytes(desk: Make, id_type: st
         "INSERT INTO ts VALUES (3, 1, '1'), (1, 2, '2'), (9, 3, '3'), (2, 4, '4')",
         "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
     )
-    reply = desk("mysql-8.0", *table).say(f"bind sec\r\nget {word}\r\n".encode()).split(b"\r\n")
+    reply = harness("mysql-8.0", *table).say(f"bind sec\r\nget {word}\r\n".encode()).split(b"\r\n")
     assert b"".join(reply[2:-2:2]).decode() == rows
     assert reply[-2] == b"END"
 
 
 @pytest.mark.parametrize("collation", ["utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8_bin", "ucs2_general_ci"])
-def test_an_upper_end_that_is_no_text_is_compared_all_the_same(desk: Make, collation: str) -> None:
+def test_an_upper_end_that_is_no_text_is_compared_all_the_same(harness: Make, collation: str) -> None:
     table = (
         f"CREATE TABLE ts (id INT PRIMARY KEY, k VARCHAR(9) COLLATE {collation}, v VARCHAR(9))",
         "CREATE UNIQUE INDEX u ON ts (k)",
         "INSERT INTO ts VALUES (55296, 'a', 'va'), (1, 'b', 'vb')",
         "INSERT INTO containers VALUES ('sec', 'test', 'ts', 'k', 'v', '0', '0', '0', 'u')",
     )
-    endpoint = desk("mysql-8.0", *table)
+    endpoint = harness("mysql-8.0", *table)
     assert endpoint.say(b"bind sec\r\n") == b"SUCCEED\r\n"
     for end in (b"\xff", b"b\xe2\x82", b"\xed\xa0\x80", b"\xd8\x00"):
         assert endpoint.say(b"get @>=a@<" + end + b"\r\n").endswith(b"END\r\n"), end
 
 
-def test_a_range_down_an_index_that_ends_in_null_keys(desk: Make) -> None:
+def test_a_range_down_an_index_that_ends_in_null_keys(harness: Make) -> None:
     # [nullrange-006]
     for profile, reply in (("mysql-8.0", b"<EOF>"), ("kvref", b"END\r\n")):
-        endpoint = desk(profile, *null_keys(600, "k DESC"))
+        endpoint = harness(profile, *null_keys(600, "k DESC"))
         assert endpoint.say(b"bind nul\r\nget @>b\r\n") == b"SUCCEED\r\n" + reply, profile
 
 
-def test_an_expired_row_with_a_null_key_ends_a_range(desk: Make) -> None:
+def test_an_expired_row_with_a_null_key_ends_a_range(harness: Make) -> None:
     # [nullrange-005]
     table = (
         "CREATE TABLE te (id INTEGER PRIMARY KEY, k VARCHAR(9), v VARCHAR(9), e INT)",
@@ -215,7 +215,7 @@ def test_an_expired_row_with_a_null_key_ends_a_range(desk: Make) -> None:
     rows = ("INSERT INTO te (k, v, e) VALUES (NULL, 'n', 100), ('a', 'va', 0)",)
     container = ("INSERT INTO containers VALUES ('exp', 'test', 'te', 'k', 'v', '0', '0', 'e', 'w')",)
     for profile, reply in (("mysql-8.0", b"END\r\n"), ("kvref", b"VALUE a 0 2\r\nva\r\nEND\r\n")):
-        endpoint = desk(profile, *table, *rows, *container)
+        endpoint = harness(profile, *table, *rows, *container)
         assert endpoint.say(b"bind exp\r\nget @<b\r\n") == b"SUCCEED\r\n" + reply, profile
 
 
@@ -251,10 +251,10 @@ BINARY = frame(0x01, b"new", bytes(8), b"x"), frame(0x00, b"zz")
     ],
 )  # fmt: skip
 def test_a_get_is_no_read_of_the_batch_where_the_plugin_does_not_come_to_its_end(
-    desk: Make, profile: str, asked: bytes, counted: bool
+    harness: Make, profile: str, asked: bytes, counted: bool
 ) -> None:
     # Seen on both versions with batches of 7 reads: behind such gets the commit came as many reads later.
-    served = desk(profile, *ROWS, EXPIRED)
+    served = harness(profile, *ROWS, EXPIRED)
     served.batch(9, 3)
     write, read = BINARY if asked[:1] == b"\x80" else TEXT
     for data in (write, asked, asked, read):
@@ -269,18 +269,18 @@ def test_a_get_is_no_read_of_the_batch_where_the_plugin_does_not_come_to_its_end
     ("asked", "kept"), [(b"get @@aaa.@>=b\r\n", 3), (b"get b @@aaa\r\n", 3), (b"get b " + b"x" * 251 + b"\r\n", 3), (b"get b\r\n", 2)]
 )  # fmt: skip
 def test_a_get_that_does_not_count_begins_the_snapshot_of_the_reads_that_do(
-    desk: Make, asked: bytes, kept: int
+    harness: Make, asked: bytes, kept: int
 ) -> None:
-    served = desk("mysql-8.0", *ROWS)
+    served = harness("mysql-8.0", *ROWS)
     served.batch(9, 3, level=2)
     served.say(asked)
     served.sql.execute("UPDATE demo_test SET c2 = 'new' WHERE c1 = 'b'")
     assert [b"vb" in served.say(b"get b\r\n") for _ in range(4)] == [n < kept for n in range(4)]
 
 
-def test_the_first_write_ends_a_snapshot_that_no_read_counts_for(desk: Make) -> None:
+def test_the_first_write_ends_a_snapshot_that_no_read_counts_for(harness: Make) -> None:
     # uncounted-007
-    served = desk("mysql-8.0", *ROWS)
+    served = harness("mysql-8.0", *ROWS)
     served.batch(9, 3, level=2)
     served.say(b"get @@aaa.@>=b\r\n")
     served.sql.execute("UPDATE demo_test SET c2 = 'new' WHERE c1 = 'b'")
@@ -294,20 +294,22 @@ def test_the_first_write_ends_a_snapshot_that_no_read_counts_for(desk: Make) -> 
         (b"@@aaa", b" "), (b"x @@num y", b"b c"), (b"v w x y z", b"bcde"), (b"v w x y z a @>=d c", b"bcdeade"),
     ],
 )  # fmt: skip
-def test_each_word_behind_a_range_of_a_mapping_shows_the_next_row_in_8_0(desk: Make, words: bytes, keys: bytes) -> None:
+def test_each_word_behind_a_range_of_a_mapping_shows_the_next_row_in_8_0(
+    harness: Make, words: bytes, keys: bytes
+) -> None:
     # behind-001 to -003; the key of a word that has none is empty
-    reply = desk("mysql-8.0", *ROWS).say(b"get @@aaa.@>=a " + words + b"\r\n")
+    reply = harness("mysql-8.0", *ROWS).say(b"get @@aaa.@>=a " + words + b"\r\n")
     assert [line.split(b" ")[1] for line in reply.split(b"\r\n") if line.startswith(b"VALUE")] == [
         bytes([key]).strip() for key in b"a" + keys
     ]
-    assert desk("kvref", *ROWS).say(b"get @@aaa.@>=d x\r\n") == b"VALUE d 4 2\r\nvd\r\nVALUE e 5 2\r\nve\r\nEND\r\n"
+    assert harness("kvref", *ROWS).say(b"get @@aaa.@>=d x\r\n") == b"VALUE d 4 2\r\nvd\r\nVALUE e 5 2\r\nve\r\nEND\r\n"
 
 
 @pytest.mark.parametrize(("words", "reads"), [(b"x", 0), (b"x y", 1), (b"x y z", 2), (b"@>a", 1), (b"@@aaa", 0)])
 def test_each_word_behind_the_last_row_of_a_range_of_a_mapping_is_a_read_in_8_0(
-    desk: Make, words: bytes, reads: int
+    harness: Make, words: bytes, reads: int
 ) -> None:
-    served = desk("mysql-8.0", *ROWS)
+    served = harness("mysql-8.0", *ROWS)
     served.batch(9, 3)
     served.say(b"set a0 0 0 1\r\nx\r\nget @@aaa.@>=d " + words + b"\r\n")
     for _ in range(2 - reads):

@@ -1,13 +1,13 @@
-"""A set whose value is refused removes the old item, at the desk: in a batch, in the cache, and not where it is set off."""
+"""A set whose value is refused removes the old item, at the harness: in a batch, in the cache, and not where it is set off."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 POLICY = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{0}', delete_policy = '{0}'"
 OLD = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"
 LARGE = b"set AA 0 0 %d\r\n%b\r\n"
@@ -18,8 +18,8 @@ WIDE, WIDER = LARGE % (1025, b"v" * 1025), LARGE % ((1 << 20) + 1, b"v" * ((1 <<
 
 @pytest.mark.parametrize("asked", [WIDE, WIDER, LARGE % (2, b"\xff\xfe")], ids=["column", "limit", "charset"])
 @pytest.mark.parametrize("policy", ["innodb_only", "caching"])
-def test_the_old_item_is_gone(desk: Make, policy: str, asked: bytes) -> None:
-    endpoint = desk("kvref", POLICY.format(policy))
+def test_the_old_item_is_gone(harness: Make, policy: str, asked: bytes) -> None:
+    endpoint = harness("kvref", POLICY.format(policy))
     endpoint.say(b"set AA 8 0 12\r\nHELLO, HELLO\r\n")
     assert endpoint.say(b"get AA\r\n") == OLD
     assert endpoint.say(asked).startswith(b"SERVER_ERROR")
@@ -28,8 +28,8 @@ def test_the_old_item_is_gone(desk: Make, policy: str, asked: bytes) -> None:
     assert endpoint.say(asked.replace(b"set AA", b"set @@aaa.new")).startswith(b"SERVER_ERROR")
 
 
-def test_other_verbs_leave_it(desk: Make) -> None:
-    endpoint = desk()
+def test_other_verbs_leave_it(harness: Make) -> None:
+    endpoint = harness()
     for verb in (b"add", b"replace", b"append", b"prepend"):
         assert endpoint.say(WIDER.replace(b"set", verb)) == TOO_LARGE
         assert endpoint.say(WIDE.replace(b"set", verb)) == (b"NOT_STORED\r\n" if verb == b"add" else TOO_WIDE)
@@ -37,12 +37,12 @@ def test_other_verbs_leave_it(desk: Make) -> None:
 
 
 @pytest.mark.parametrize("profile", ["mysql-8.0"])
-def test_the_plugin_leaves_it(desk: Make, profile: str) -> None:
-    assert desk(profile).say(WIDE + b"get AA\r\n").startswith(b"STORED\r\nVALUE AA 0 1024\r\n")
+def test_the_plugin_leaves_it(harness: Make, profile: str) -> None:
+    assert harness(profile).say(WIDE + b"get AA\r\n").startswith(b"STORED\r\nVALUE AA 0 1024\r\n")
 
 
-def test_it_is_a_write_of_its_batch(desk: Make) -> None:
-    endpoint = desk()
+def test_it_is_a_write_of_its_batch(harness: Make) -> None:
+    endpoint = harness()
     endpoint.batch(3, 9)
     assert endpoint.say(b"set k 0 0 1\r\nx\r\n" + WIDE) == b"STORED\r\n" + TOO_WIDE
     assert endpoint.rows("SELECT c1 FROM demo_test WHERE c1 = 'AA'") == [("AA",)]
@@ -50,8 +50,8 @@ def test_it_is_a_write_of_its_batch(desk: Make) -> None:
     assert endpoint.rows("SELECT c1 FROM demo_test WHERE c1 IN ('AA', 'k', 'j') ORDER BY c1") == [("j",), ("k",)]
 
 
-def test_a_value_that_does_not_fit_leaves_the_row_where_that_is_set(desk: Make) -> None:
-    endpoint = desk()
+def test_a_value_that_does_not_fit_leaves_the_row_where_that_is_set(harness: Make) -> None:
+    endpoint = harness()
     endpoint.shared.oversized_set_removes = False
     assert endpoint.say(WIDE + b"get AA\r\n") == TOO_WIDE + OLD
 
@@ -66,8 +66,8 @@ def test_a_value_that_does_not_fit_leaves_the_row_where_that_is_set(desk: Make) 
         ("VARBINARY(8)", "8 bytes"),
     ],
 )
-def test_the_reply_names_column_and_width(desk: Make, declared: str, takes: str) -> None:
-    endpoint = desk(
+def test_the_reply_names_column_and_width(harness: Make, declared: str, takes: str) -> None:
+    endpoint = harness(
         "kvref",
         f"CREATE TABLE t (k VARCHAR(32) PRIMARY KEY, n INT, v {declared}, f INT, c BIGINT UNSIGNED, e INT)",
         "INSERT INTO containers VALUES ('t', 'test', 't', 'k', 'n|v', 'f', 'c', 'e', 'PRIMARY')",

@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 ALL = ("kvref", "mysql-8.0", "mysql-5.6")
 ROWS = (
     "DELETE FROM demo_test",
@@ -28,31 +28,35 @@ COUNTED = [
 ]  # fmt: skip
 
 
-def counters(desk: Desk) -> dict[str, int]:
-    rows = re.findall(r"STAT (cmd_\w+|\w+_hits|\w+_misses|cas_badval) (\d+)\r\n", desk.say(b"stats\r\n", "z").decode())
+def counters(harness: Harness) -> dict[str, int]:
+    rows = re.findall(
+        r"STAT (cmd_\w+|\w+_hits|\w+_misses|cas_badval) (\d+)\r\n", harness.say(b"stats\r\n", "z").decode()
+    )
     return {name: int(number) for name, number in rows}
 
 
 @pytest.mark.parametrize(("command", "counted"), COUNTED)
 @pytest.mark.parametrize("profile", ALL)
-def test_each_command_counts_once(desk: Make, profile: str, command: str, counted: tuple[tuple[str, int], ...]) -> None:
-    endpoint = desk(profile, *ROWS)
+def test_each_command_counts_once(
+    harness: Make, profile: str, command: str, counted: tuple[tuple[str, int], ...]
+) -> None:
+    endpoint = harness(profile, *ROWS)
     before = counters(endpoint)
     endpoint.say(command.encode() + b"\r\n")
     after = counters(endpoint)
     assert {name: after[name] - before[name] for name in after if after[name] != before[name]} == dict(counted)
 
 
-def test_a_missing_key_counts_as_a_hit_where_it_is_answered_with_a_number(desk: Make) -> None:
+def test_a_missing_key_counts_as_a_hit_where_it_is_answered_with_a_number(harness: Make) -> None:
     for profile, name in (("kvref", "misses"), ("mysql-8.0", "misses"), ("mysql-5.6", "hits")):
-        endpoint = desk(profile)
+        endpoint = harness(profile)
         assert endpoint.say(b"incr zz 1\r\ndecr zz 1\r\n") == b"NOT_FOUND\r\n" * 2
         found = counters(endpoint)
         assert (found[f"incr_{name}"], found[f"decr_{name}"]) == (1, 1), profile  # [verb-079]
 
 
-def test_the_rows_of_a_range_count_one_by_one_and_its_end_as_a_miss(desk: Make) -> None:
-    endpoint = desk("mysql-8.0", *ROWS)
+def test_the_rows_of_a_range_count_one_by_one_and_its_end_as_a_miss(harness: Make) -> None:
+    endpoint = harness("mysql-8.0", *ROWS)
     endpoint.say(b"get @<c\r\n")
     assert {name: counters(endpoint)[name] for name in ("cmd_get", "get_hits", "get_misses")} == {
         "cmd_get": 3, "get_hits": 2, "get_misses": 1,
@@ -60,8 +64,8 @@ def test_the_rows_of_a_range_count_one_by_one_and_its_end_as_a_miss(desk: Make) 
 
 
 @pytest.mark.parametrize("profile", ALL)
-def test_detail_counts_by_prefix(desk: Make, profile: str) -> None:
-    endpoint = desk(profile)
+def test_detail_counts_by_prefix(harness: Make, profile: str) -> None:
+    endpoint = harness(profile)
     endpoint.say(b"get p:before\r\nstats detail on\r\nget p:a p:b q\r\nset p:a 0 0 1\r\n1\r\nadd p:a 0 0 1\r\n1\r\n")
     endpoint.say(b"get p:a\r\ndelete p:a\r\ndelete p:a 5\r\nincr p:a 1\r\nset q 0 0 1\r\n1\r\n")
     counted = b"PREFIX p get 3 hit 1 set 2 del 1\r\nEND\r\n"
@@ -70,11 +74,11 @@ def test_detail_counts_by_prefix(desk: Make, profile: str) -> None:
     assert endpoint.say(b"stats reset\r\nstats detail dump\r\n") == b"RESET\r\nEND\r\n"
 
 
-def test_only_the_plugin_counts_a_prefix_as_another_of_its_bucket_that_begins_with_it(desk: Make) -> None:
+def test_only_the_plugin_counts_a_prefix_as_another_of_its_bucket_that_begins_with_it(harness: Make) -> None:
     counted = {profile: [b"PREFIX egb get 2 hit 0 set 0 del 0"] for profile in ALL}  # [count-013]
     counted["kvref"] = [b"PREFIX e get 1 hit 0 set 0 del 0", b"PREFIX egb get 1 hit 0 set 0 del 0"]
     for profile, lines in counted.items():
-        said = desk(profile).say(b"stats detail on\r\nget egb:1\r\nget e:1\r\nstats detail dump\r\n")
+        said = harness(profile).say(b"stats detail on\r\nget egb:1\r\nget e:1\r\nstats detail dump\r\n")
         assert said == b"\r\n".join([b"OK", b"END", b"END", *lines, b"END", b""])
 
 
@@ -92,19 +96,19 @@ def test_only_the_plugin_counts_a_prefix_as_another_of_its_bucket_that_begins_wi
     ],
 )
 @pytest.mark.parametrize("profile", ALL)
-def test_what_stands_behind_a_sub_command(desk: Make, profile: str, line: bytes, answer: bytes) -> None:
-    assert desk(profile).say(line + b"\r\n") == answer + b"\r\n"  # [count-011, count-012]
+def test_what_stands_behind_a_sub_command(harness: Make, profile: str, line: bytes, answer: bytes) -> None:
+    assert harness(profile).say(line + b"\r\n") == answer + b"\r\n"  # [count-011, count-012]
 
 
-def test_cachedump_by_profile(desk: Make) -> None:
+def test_cachedump_by_profile(harness: Make) -> None:
     full, illegal = b"SERVER_ERROR out of memory writing stats\r\n", b"CLIENT_ERROR Illegal slab id\r\n"
     ask = b"stats cachedump 4294967296 1\r\nstats cachedump 63 0\r\nstats cachedump 64 0\r\n"  # [cachedump-001]
-    assert desk("kvref").say(ask) == b"END\r\n" * 2 + illegal
-    assert desk("mysql-8.0").say(ask) == desk("mysql-5.6").say(ask) == full * 3
+    assert harness("kvref").say(ask) == b"END\r\n" * 2 + illegal
+    assert harness("mysql-8.0").say(ask) == harness("mysql-5.6").say(ask) == full * 3
 
 
-def shown(desk: Desk, name: str) -> str:
-    found = re.search(rf"STAT {name} (\S+)\r\n", desk.say(b"stats\r\n", "z").decode())
+def shown(harness: Harness, name: str) -> str:
+    found = re.search(rf"STAT {name} (\S+)\r\n", harness.say(b"stats\r\n", "z").decode())
     return "not there" if found is None else found[1]
 
 
@@ -125,14 +129,14 @@ def shown(desk: Desk, name: str) -> str:
         (b"get a zz\r\n", b"VALUE a 0 1\r\n5\r\nEND\r\n", 0),
     ],
 )
-def test_look_ups_of_expired_rows_are_counted(desk: Make, line: bytes, answer: bytes, count: int) -> None:
-    endpoint = desk("kvref", *ROWS)  # [kinds-002]
+def test_look_ups_of_expired_rows_are_counted(harness: Make, line: bytes, answer: bytes, count: int) -> None:
+    endpoint = harness("kvref", *ROWS)  # [kinds-002]
     assert endpoint.say(line) == answer
     assert shown(endpoint, "get_expired") == str(count)
 
 
-def test_too_large_items_of_the_text_protocol_are_counted(desk: Make) -> None:
-    endpoint = desk("kvref")  # [kinds-001]; the value column has 1024 bytes
+def test_too_large_items_of_the_text_protocol_are_counted(harness: Make) -> None:
+    endpoint = harness("kvref")  # [kinds-001]; the value column has 1024 bytes
     too_large = b"SERVER_ERROR object too large for cache\r\n"
     too_wide = b"SERVER_ERROR object too large for cache: column c2 takes 1024 characters\r\n"
     assert endpoint.say(b"set a 0 0 2000000\r\n" + b"x" * 2_000_000 + b"\r\n") == too_large
@@ -146,8 +150,8 @@ def test_too_large_items_of_the_text_protocol_are_counted(desk: Make) -> None:
     assert shown(endpoint, "store_too_large") == "3"
 
 
-def test_stored_items_are_counted(desk: Make) -> None:
-    endpoint = desk("kvref", *ROWS)  # [kinds-004]
+def test_stored_items_are_counted(harness: Make) -> None:
+    endpoint = harness("kvref", *ROWS)  # [kinds-004]
     for line in (
         b"set n 0 0 1\r\n1\r\n",
         b"set n 0 0 1\r\n2\r\n",
@@ -163,9 +167,9 @@ def test_stored_items_are_counted(desk: Make) -> None:
     assert shown(endpoint, "total_items") == "0"
 
 
-def test_items_are_the_rows_of_the_mapping_in_force(desk: Make) -> None:
+def test_items_are_the_rows_of_the_mapping_in_force(harness: Make) -> None:
     other = "INSERT INTO containers VALUES ('other', 'test', 'others', 'c1', 'c2', 'c3', 'c4', 'c5', 'PRIMARY')"
-    endpoint = desk(
+    endpoint = harness(
         "kvref",
         *ROWS,
         "CREATE TABLE others AS SELECT * FROM demo_test WHERE 0",
@@ -178,8 +182,8 @@ def test_items_are_the_rows_of_the_mapping_in_force(desk: Make) -> None:
     assert shown(endpoint, "curr_items") == "2"
 
 
-def test_items_are_not_shown_if_the_store_does_not_answer(desk: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    endpoint = desk("kvref")
+def test_items_are_not_shown_if_the_store_does_not_answer(harness: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = harness("kvref")
 
     def fails(_self: object, _mapping: object) -> int:
         raise sqlite3.OperationalError("disk I/O error")
@@ -188,9 +192,9 @@ def test_items_are_not_shown_if_the_store_does_not_answer(desk: Make, monkeypatc
     assert (shown(endpoint, "curr_items"), shown(endpoint, "total_items")) == ("not there", "0")
 
 
-def test_the_plugin_counts_no_items(desk: Make) -> None:
+def test_the_plugin_counts_no_items(harness: Make) -> None:
     for profile in ("mysql-8.0", "mysql-5.6"):
-        endpoint = desk(profile, *ROWS)
+        endpoint = harness(profile, *ROWS)
         endpoint.say(b"set n 0 0 1\r\n1\r\n")
         names = re.findall(r"STAT (\S+) ", endpoint.say(b"stats\r\n").decode())
         assert shown(endpoint, "curr_items") == "0", profile

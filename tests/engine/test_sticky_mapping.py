@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 COLUMNS = "c1 VARCHAR(32) COLLATE NOCASE PRIMARY KEY, c2 VARCHAR(1024), c3 INT, c4 BIGINT UNSIGNED, c5 INT"
 NAMES = {"demo_test": "aaa", "t1": "m1", "t2": "m2"}
 TWO = (
@@ -44,16 +44,16 @@ BINARY = [
 ]  # fmt: skip
 
 
-def who(endpoint: Desk, connection: str = "a") -> str:
+def who(endpoint: Harness, connection: str = "a") -> str:
     """Return the name of the mapping that the commands of a connection use."""
     reply = endpoint.say(b"get who\r\n", connection)
     return reply.split(b"\r\n")[1].decode() if reply.startswith(b"VALUE") else reply[28:].decode()
 
 
 @pytest.mark.parametrize("policy", ["innodb_only", "caching"])
-def test_a_word_with_a_key_applies_to_its_command_only_where_that_is_set(desk: Make, policy: str) -> None:
+def test_a_word_with_a_key_applies_to_its_command_only_where_that_is_set(harness: Make, policy: str) -> None:
     for sticky in (True, False):
-        endpoint = desk("kvref", *TWO, POLICY.format(policy))
+        endpoint = harness("kvref", *TWO, POLICY.format(policy))
         endpoint.shared.sticky_mapping = sticky
         for number, command in enumerate(TEXT):
             named = b"m1" if b"@@m1." in command else b"m2"
@@ -67,9 +67,9 @@ def test_a_word_with_a_key_applies_to_its_command_only_where_that_is_set(desk: M
             assert value == (b"m2" if sticky else b"aaa"), (sticky, data)
 
 
-def test_the_command_itself_uses_the_mapping(desk: Make) -> None:
+def test_the_command_itself_uses_the_mapping(harness: Make) -> None:
     for profile in ("kvref", "mysql-8.0", "mysql-5.6"):
-        endpoint = desk(profile, *TWO)
+        endpoint = harness(profile, *TWO)
         endpoint.shared.sticky_mapping = False
         assert endpoint.say(b"get @@m2.who who\r\n") == b"VALUE @@m2.who 0 2\r\nm2\r\nVALUE who 0 2\r\nm2\r\nEND\r\n"
         assert endpoint.say(b"set @@m1.n 0 0 1\r\nx\r\nget n\r\n") == b"STORED\r\nEND\r\n"
@@ -78,8 +78,8 @@ def test_the_command_itself_uses_the_mapping(desk: Make) -> None:
         assert who(endpoint) == "aaa", profile
 
 
-def test_a_word_without_a_key_and_bind_bind_for_good(desk: Make) -> None:
-    endpoint = desk("kvref", *TWO)
+def test_a_word_without_a_key_and_bind_bind_for_good(harness: Make) -> None:
+    endpoint = harness("kvref", *TWO)
     endpoint.shared.sticky_mapping = False
     for command, bound in (
         (b"get @@m1\r\n", "m1"), (b"get @@m2.who\r\n", "m1"), (b"bind m2\r\n", "m2"), (b"get @@aaa.who\r\n", "m2"),
@@ -90,8 +90,8 @@ def test_a_word_without_a_key_and_bind_bind_for_good(desk: Make) -> None:
         assert who(endpoint) == bound, command
 
 
-def test_a_command_with_a_mapping_of_its_own_is_a_batch_of_its_own(desk: Make) -> None:
-    endpoint = desk("kvref", *TWO)
+def test_a_command_with_a_mapping_of_its_own_is_a_batch_of_its_own(harness: Make) -> None:
+    endpoint = harness("kvref", *TWO)
     endpoint.shared.sticky_mapping = False
     endpoint.batch(10, 10)
     there = "SELECT (SELECT count(*) FROM {} WHERE c1 = 'n')".format
@@ -108,8 +108,8 @@ def test_a_command_with_a_mapping_of_its_own_is_a_batch_of_its_own(desk: Make) -
     assert endpoint.rows(there("t2")) == [(0,)]  # its own removal is committed too
 
 
-def test_a_reload_or_a_mapping_that_is_gone_ends_nothing_but_the_command(desk: Make) -> None:
-    endpoint = desk("kvref", *TWO)
+def test_a_reload_or_a_mapping_that_is_gone_ends_nothing_but_the_command(harness: Make) -> None:
+    endpoint = harness("kvref", *TWO)
     endpoint.shared.sticky_mapping = False
     endpoint.say(b"bind m1\r\n")
     endpoint.shared.directory.generation += 1

@@ -1,13 +1,13 @@
-"""touch, gat and gats at the desk: times, `@@`, columns that are not there, batches and cache policies."""
+"""touch, gat and gats at the harness: times, `@@`, columns that are not there, batches and cache policies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 NOW = 1_700_000_000
 POLICY = "UPDATE cache_policies SET get_policy = '{0}', set_policy = '{1}'"
 TIMELESS = (
@@ -18,14 +18,14 @@ TIMELESS = (
 NO_COLUMN = b"CLIENT_ERROR mapping bbb has no expiry column: the only time that it keeps is 0\r\n"
 
 
-def kept(endpoint: Desk, key: str = "k") -> tuple[object, ...]:
+def kept(endpoint: Harness, key: str = "k") -> tuple[object, ...]:
     """Return flags, cas number and time of a row as SQL sees them."""
     (row,) = endpoint.rows(f"SELECT c3, c4, c5 FROM demo_test WHERE c1 = '{key}'")
     return row
 
 
-def test_only_the_time_of_a_row_changes(desk: Make) -> None:
-    endpoint = desk()
+def test_only_the_time_of_a_row_changes(harness: Make) -> None:
+    endpoint = harness()
     endpoint.say(b"set k 7 10 1\r\nx\r\n")
     flags, cas, time = kept(endpoint)
     assert time == NOW + 10
@@ -37,8 +37,8 @@ def test_only_the_time_of_a_row_changes(desk: Make) -> None:
     assert kept(endpoint) == (flags, cas, 2000000000)
 
 
-def test_columns_that_no_mapping_names_and_a_null_stay_as_they_are(desk: Make) -> None:
-    endpoint = desk("kvref", "INSERT INTO demo_test (c1, c2, c5) VALUES ('k', 'x', 0)")
+def test_columns_that_no_mapping_names_and_a_null_stay_as_they_are(harness: Make) -> None:
+    endpoint = harness("kvref", "INSERT INTO demo_test (c1, c2, c5) VALUES ('k', 'x', 0)")
     assert endpoint.say(b"gat 100 k\r\n") == b"VALUE k 0 1\r\nx\r\nEND\r\n"
     assert kept(endpoint) == (None, None, NOW + 100)
 
@@ -62,22 +62,22 @@ def test_columns_that_no_mapping_names_and_a_null_stay_as_they_are(desk: Make) -
         ("gat 0 @@nope.k", "END"),
     ],
 )
-def test_what_is_refused_changes_nothing(desk: Make, line: str, answer: str) -> None:
-    endpoint = desk()
+def test_what_is_refused_changes_nothing(harness: Make, line: str, answer: str) -> None:
+    endpoint = harness()
     endpoint.say(b"set k 0 10 1\r\nx\r\n")
     assert endpoint.say(line.encode() + b"\r\n") == answer.encode() + b"\r\n"
     assert kept(endpoint)[2] == (0 if answer == "TOUCHED" else NOW + 10)
 
 
-def test_an_expired_row_is_missing(desk: Make) -> None:
-    endpoint = desk()
+def test_an_expired_row_is_missing(harness: Make) -> None:
+    endpoint = harness()
     endpoint.say(b"set k 0 10 1\r\nx\r\n")
     endpoint.now += 11
     assert endpoint.say(b"touch k 100\r\ngat 100 k\r\n") == b"NOT_FOUND\r\nEND\r\n"
 
 
-def test_words_switch_and_a_mapping_without_time_can_only_be_touched_with_0(desk: Make) -> None:
-    endpoint = desk("kvref", *TIMELESS)
+def test_words_switch_and_a_mapping_without_time_can_only_be_touched_with_0(harness: Make) -> None:
+    endpoint = harness("kvref", *TIMELESS)
     endpoint.say(b"set k 0 10 1\r\nx\r\n")
     assert endpoint.say(b"gat 100 k @@bbb.k\r\n") == NO_COLUMN
     assert kept(endpoint)[2] == NOW + 100
@@ -88,8 +88,8 @@ def test_words_switch_and_a_mapping_without_time_can_only_be_touched_with_0(desk
     )
 
 
-def test_each_key_of_a_gat_is_a_write_of_the_batch(desk: Make) -> None:
-    endpoint = desk()
+def test_each_key_of_a_gat_is_a_write_of_the_batch(harness: Make) -> None:
+    endpoint = harness()
     endpoint.say(b"set k 0 0 1\r\nx\r\nset j 0 0 1\r\nx\r\n")
     endpoint.batch(3)
     assert endpoint.say(b"touch k 10\r\ntouch nokey 10\r\n") == b"TOUCHED\r\nNOT_FOUND\r\n"
@@ -98,20 +98,20 @@ def test_each_key_of_a_gat_is_a_write_of_the_batch(desk: Make) -> None:
     assert (kept(endpoint)[2], kept(endpoint, "j")[2]) == (NOW + 20, NOW + 20)
 
 
-def test_they_are_counted(desk: Make) -> None:
-    endpoint = desk()
+def test_they_are_counted(harness: Make) -> None:
+    endpoint = harness()
     endpoint.say(
         b"set k 0 0 1\r\nx\r\nstats reset\r\ntouch k 0\r\ntouch nokey 0\r\ntouch k x\r\ngat 0 k nokey @@aaa\r\n"
     )
     rows = endpoint.say(b"stats\r\n").decode().split("\r\n")
     assert [row for row in rows if "touch" in row] == ["STAT cmd_touch 4", "STAT touch_hits 2", "STAT touch_misses 2"]
     assert {"STAT cmd_get 0", "STAT get_hits 0"} <= set(rows)
-    assert b"touch" not in desk("mysql-8.0").say(b"stats\r\n")
+    assert b"touch" not in harness("mysql-8.0").say(b"stats\r\n")
 
 
 @pytest.mark.parametrize("policy", ["cache_only", "caching"])
-def test_what_is_in_the_cache_is_touched(desk: Make, policy: str) -> None:
-    endpoint = desk("kvref", POLICY.format(policy, policy))
+def test_what_is_in_the_cache_is_touched(harness: Make, policy: str) -> None:
+    endpoint = harness("kvref", POLICY.format(policy, policy))
     endpoint.say(b"set k 5 0 1\r\nx\r\n")
     answer = endpoint.say(b"gets k\r\n")
     assert endpoint.say(b"gats 10 k nokey\r\n") == answer
@@ -124,7 +124,7 @@ def test_what_is_in_the_cache_is_touched(desk: Make, policy: str) -> None:
     assert endpoint.rows("SELECT c5 FROM demo_test WHERE c1 = 'k'") == ([(NOW + 20,)] if policy == "caching" else [])
 
 
-def test_what_is_switched_off_is_answered_as_if_done(desk: Make) -> None:
-    endpoint = desk("kvref", POLICY.format("innodb_only", "disabled"))
+def test_what_is_switched_off_is_answered_as_if_done(harness: Make) -> None:
+    endpoint = harness("kvref", POLICY.format("innodb_only", "disabled"))
     assert endpoint.say(b"touch AA 10\r\ngat 10 AA\r\n") == b"TOUCHED\r\nEND\r\n"
-    assert desk("kvref", POLICY.format("disabled", "innodb_only")).say(b"gat 10 AA\r\n") == b"END\r\n"
+    assert harness("kvref", POLICY.format("disabled", "innodb_only")).say(b"gat 10 AA\r\n") == b"END\r\n"

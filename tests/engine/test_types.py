@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 
 STORED = b"STORED\r\n"
 END = b"END\r\n"
@@ -15,9 +15,9 @@ PLUGINS = ("mysql-8.0", "mysql-5.6")
 ALL = ("kvref", *PLUGINS)
 
 
-def table(desk: Make, profile: str, key: str, value: str, *rows: str, flags: str = "INT") -> Desk:
+def table(harness: Make, profile: str, key: str, value: str, *rows: str, flags: str = "INT") -> Harness:
     """Map a table t of one key and one value column, whose rows are `rows`, as default mapping."""
-    return desk(
+    return harness(
         profile,
         f"CREATE TABLE t (k {key} NOT NULL PRIMARY KEY, v {value}, f {flags}, c BIGINT UNSIGNED, e INT)",
         *(f"INSERT INTO t VALUES ({row})" for row in rows),
@@ -26,12 +26,12 @@ def table(desk: Make, profile: str, key: str, value: str, *rows: str, flags: str
     )
 
 
-def put(endpoint: Desk, key: str | bytes, data: bytes, verb: str = "set") -> bytes:
+def put(endpoint: Harness, key: str | bytes, data: bytes, verb: str = "set") -> bytes:
     word = key.encode() if isinstance(key, str) else key
     return endpoint.say(b"%b %b 0 0 %d\r\n%b\r\n" % (verb.encode(), word, len(data), data))
 
 
-def value(endpoint: Desk, key: str | bytes) -> bytes | None:
+def value(endpoint: Harness, key: str | bytes) -> bytes | None:
     """Return the data of one get, None for a miss."""
     word = key.encode() if isinstance(key, str) else key
     reply = endpoint.say(b"get %b\r\n" % word)
@@ -49,31 +49,31 @@ def value(endpoint: Desk, key: str | bytes) -> bytes | None:
         ("utf8mb4_swedish_ci", "É e", "f"), ("NOCASE", "é", "É e"), ("BINARY", "é", "É"),
     ],
 )  # fmt: skip
-def test_the_collation_of_the_key_decides(desk: Make, collation: str, found: str, missed: str) -> None:
-    endpoint = table(desk, "mysql-8.0", f"VARCHAR(9) COLLATE {collation}", "TEXT", "'é', 'x', 0, 0, 0")
+def test_the_collation_of_the_key_decides(harness: Make, collation: str, found: str, missed: str) -> None:
+    endpoint = table(harness, "mysql-8.0", f"VARCHAR(9) COLLATE {collation}", "TEXT", "'é', 'x', 0, 0, 0")
     assert [value(endpoint, key) for key in found.split()] == [b"x"] * len(found.split())
     assert [value(endpoint, key) for key in missed.split()] == [None] * len(missed.split())
     assert put(endpoint, found.split(maxsplit=1)[0], b"y", "add") == b"NOT_STORED\r\n"
 
 
-def test_a_set_renames_an_equal_key_in_the_plugin_only(desk: Make) -> None:
+def test_a_set_renames_an_equal_key_in_the_plugin_only(harness: Make) -> None:
     for profile, kept in (("mysql-8.0", "É"), ("kvref", "e")):
-        endpoint = table(desk, profile, "VARCHAR(9) COLLATE utf8mb4_0900_ai_ci", "TEXT", "'e', 'x', 0, 0, 0")
+        endpoint = table(harness, profile, "VARCHAR(9) COLLATE utf8mb4_0900_ai_ci", "TEXT", "'e', 'x', 0, 0, 0")
         assert put(endpoint, "É", b"y") == STORED
         assert endpoint.rows("SELECT k, v FROM t") == [(kept, "y")]
 
 
-def test_kvref_refuses_what_the_character_set_cannot_hold(desk: Make) -> None:
-    endpoint = table(desk, "kvref", "VARCHAR(8) COLLATE utf8_general_ci", "VARCHAR(8) COLLATE ascii_bin")
+def test_kvref_refuses_what_the_character_set_cannot_hold(harness: Make) -> None:
+    endpoint = table(harness, "kvref", "VARCHAR(8) COLLATE utf8_general_ci", "VARCHAR(8) COLLATE ascii_bin")
     assert put(endpoint, "a😀", b"x") == b"SERVER_ERROR column k holds utf8 text, byte 1 of the data is none\r\n"
     assert put(endpoint, "a", b"x\xe9") == b"SERVER_ERROR column v holds ascii text, byte 1 of the data is none\r\n"
     assert value(endpoint, "a😀") is None
 
 
 @pytest.mark.parametrize("profile", ALL)
-def test_latin1_columns_hold_the_bytes_of_the_wire_as_text(desk: Make, profile: str) -> None:
+def test_latin1_columns_hold_the_bytes_of_the_wire_as_text(harness: Make, profile: str) -> None:
     column = "VARCHAR(9) COLLATE latin1_swedish_ci"
-    endpoint = table(desk, profile, column, column, "'é', 'œ', 0, 0, 0")
+    endpoint = table(harness, profile, column, column, "'é', 'œ', 0, 0, 0")
     assert value(endpoint, b"\xe9") == b"\x9c"  # [coll-004]
     assert value(endpoint, b"E") == b"\x9c"
     assert value(endpoint, "é") is None
@@ -82,23 +82,23 @@ def test_latin1_columns_hold_the_bytes_of_the_wire_as_text(desk: Make, profile: 
     assert value(endpoint, b"\xf6") == b"\0\xff\x80"
 
 
-def test_the_default_character_set_is_the_profiles(desk: Make) -> None:
+def test_the_default_character_set_is_the_profiles(harness: Make) -> None:
     for profile, shown in (("mysql-5.6", "Ã©"), ("mysql-8.0", "é")):
-        endpoint = table(desk, profile, "VARCHAR(9)", "VARCHAR(2)")
+        endpoint = table(harness, profile, "VARCHAR(9)", "VARCHAR(2)")
         assert put(endpoint, "é", "éb".encode()) == STORED
         assert endpoint.rows("SELECT k, v FROM t") == [(shown, (shown + "b")[:2])]  # [limit-073]
 
 
-def test_ascii_columns_keep_every_byte_in_the_plugin(desk: Make) -> None:
-    endpoint = table(desk, "mysql-8.0", "VARCHAR(9) COLLATE ascii_general_ci", "VARCHAR(9) COLLATE ascii_bin")
+def test_ascii_columns_keep_every_byte_in_the_plugin(harness: Make) -> None:
+    endpoint = table(harness, "mysql-8.0", "VARCHAR(9) COLLATE ascii_general_ci", "VARCHAR(9) COLLATE ascii_bin")
     assert put(endpoint, b"\xe9", b"\xff") == STORED
     assert value(endpoint, b"\xe9") == b"\xff"
     assert value(endpoint, b"\xc9") is None
 
 
-def test_ucs2_columns_take_pairs_of_bytes(desk: Make) -> None:
+def test_ucs2_columns_take_pairs_of_bytes(harness: Make) -> None:
     column = "VARCHAR(4) COLLATE ucs2_general_ci"
-    endpoint = table(desk, "mysql-8.0", column, column, "'ab', 'cd', 0, 0, 0")
+    endpoint = table(harness, "mysql-8.0", column, column, "'ab', 'cd', 0, 0, 0")
     assert value(endpoint, "ab") is None  # [type-012]
     assert put(endpoint, "new", b"abc") == STORED
     assert endpoint.rows("SELECT k, v FROM t WHERE k <> 'ab'") == [("湥", "慢")]
@@ -111,8 +111,8 @@ def test_ucs2_columns_take_pairs_of_bytes(desk: Make) -> None:
     ("profile", "shown", "after"),
     [("mysql-8.0", b"hi   ", b"hi   "), ("mysql-5.6", b"hi   ", b"hi   "), ("kvref", b"hi", b"hi!")],
 )
-def test_char_is_padded_on_the_wire_of_the_plugin(desk: Make, profile: str, shown: bytes, after: bytes) -> None:
-    endpoint = table(desk, profile, "CHAR(6)", "CHAR(5)", "'a', 'hi', 0, 0, 0")
+def test_char_is_padded_on_the_wire_of_the_plugin(harness: Make, profile: str, shown: bytes, after: bytes) -> None:
+    endpoint = table(harness, profile, "CHAR(6)", "CHAR(5)", "'a', 'hi', 0, 0, 0")
     assert value(endpoint, "a") == shown  # [type-101]
     assert put(endpoint, "a", b"!", "append") == STORED
     assert value(endpoint, "a") == after
@@ -120,25 +120,25 @@ def test_char_is_padded_on_the_wire_of_the_plugin(desk: Make, profile: str, show
     assert endpoint.rows("SELECT v FROM t WHERE k = 'b'") == [("hi",)]
 
 
-def test_char_over_utf8_is_padded_to_bytes(desk: Make) -> None:
-    endpoint = table(desk, "mysql-8.0", "VARCHAR(9)", "CHAR(6)")
+def test_char_over_utf8_is_padded_to_bytes(harness: Make) -> None:
+    endpoint = table(harness, "mysql-8.0", "VARCHAR(9)", "CHAR(6)")
     assert put(endpoint, "k", "é".encode()) == STORED
     assert value(endpoint, "k") == "é    ".encode()  # seen on both versions
     assert put(endpoint, "k", b"ZZ", "append") == STORED
     assert value(endpoint, "k") == "é    Z".encode()
 
 
-def test_malformed_text_stays_in_a_tinytext(desk: Make) -> None:
-    endpoint = table(desk, "mysql-8.0", "VARCHAR(9)", "TINYTEXT")
+def test_malformed_text_stays_in_a_tinytext(harness: Make) -> None:
+    endpoint = table(harness, "mysql-8.0", "VARCHAR(9)", "TINYTEXT")
     assert put(endpoint, "k", b"ab\xffcd") == STORED
     assert value(endpoint, "k") == b"ab\xffcd"
 
 
 @pytest.mark.parametrize("profile", ALL)
-def test_unsigned_numbers_beyond_63_bits(desk: Make, profile: str) -> None:
+def test_unsigned_numbers_beyond_63_bits(harness: Make, profile: str) -> None:
     large = "CAST('18446744073709551614' AS BLOB)"
     endpoint = table(
-        desk, profile, "BIGINT UNSIGNED", "BIGINT UNSIGNED", f"{large}, {large}, 5, {large}, 0", "7, 3, 0, 0, 0"
+        harness, profile, "BIGINT UNSIGNED", "BIGINT UNSIGNED", f"{large}, {large}, 5, {large}, 0", "7, 3, 0, 0, 0"
     )
     assert value(endpoint, "7") == b"3"
     assert put(endpoint, "7", b"9223372036854775808") == STORED
@@ -157,8 +157,8 @@ def test_unsigned_numbers_beyond_63_bits(desk: Make, profile: str) -> None:
     assert endpoint.say(b"delete %b\r\n" % last) == b"DELETED\r\n"
 
 
-def test_ranges_over_unsigned_keys_are_in_the_order_of_the_numbers(desk: Make) -> None:
-    endpoint = table(desk, "kvref", "BIGINT UNSIGNED", "TEXT")
+def test_ranges_over_unsigned_keys_are_in_the_order_of_the_numbers(harness: Make) -> None:
+    endpoint = table(harness, "kvref", "BIGINT UNSIGNED", "TEXT")
     for key in ("18446744073709551615", "9223372036854775807", "9223372036854775808", "1"):
         assert put(endpoint, key, b"x") == STORED
     assert [line.split()[1] for line in endpoint.say(b"get @>=0\r\n").splitlines() if line.startswith(b"VALUE")] == [
@@ -167,8 +167,8 @@ def test_ranges_over_unsigned_keys_are_in_the_order_of_the_numbers(desk: Make) -
 
 
 @pytest.mark.parametrize("profile", PLUGINS)
-def test_enum_and_set_are_numbers_on_the_wire_and_names_in_sql(desk: Make, profile: str) -> None:
-    endpoint = table(desk, profile, "\"ENUM('abc','num','7')\"", "\"SET('x','y')\"", "'abc', 'x,y', 0, 0, 0")
+def test_enum_and_set_are_numbers_on_the_wire_and_names_in_sql(harness: Make, profile: str) -> None:
+    endpoint = table(harness, profile, "\"ENUM('abc','num','7')\"", "\"SET('x','y')\"", "'abc', 'x,y', 0, 0, 0")
     assert value(endpoint, "1") == b"3"  # [type-020] [type-141]
     assert put(endpoint, "2", b"2") == STORED
     assert endpoint.rows("SELECT k, v FROM t WHERE k = 'num'") == [("num", "y")]
@@ -179,13 +179,13 @@ def test_enum_and_set_are_numbers_on_the_wire_and_names_in_sql(desk: Make, profi
     assert value(endpoint, "3") is None
 
 
-def test_year(desk: Make) -> None:
-    plugin = table(desk, "mysql-8.0", "YEAR", "YEAR", "2020, 2020, 2020, 0, 0", flags="YEAR")
+def test_year(harness: Make) -> None:
+    plugin = table(harness, "mysql-8.0", "YEAR", "YEAR", "2020, 2020, 2020, 0, 0", flags="YEAR")
     assert value(plugin, "2020") is None  # [type-047]
     assert plugin.say(b"get 120\r\n") == b"VALUE 120 120 3\r\n120\r\nEND\r\n"  # [type-137] [flag-087]
     assert put(plugin, "2021", b"7") == STORED
     assert plugin.rows("SELECT k, v, f FROM t") == [(2020, 2020, 2020), (2129, 1907, 0)]
-    endpoint = table(desk, "kvref", "YEAR", "YEAR", "2020, 2020, 0, 0, 0")
+    endpoint = table(harness, "kvref", "YEAR", "YEAR", "2020, 2020, 0, 0, 0")
     assert value(endpoint, "2020") == b"2020"
     assert (
         put(endpoint, "2021", b"1900")
@@ -193,8 +193,8 @@ def test_year(desk: Make) -> None:
     )
 
 
-def test_storage_bytes_in_the_plugin(desk: Make) -> None:
-    endpoint = table(desk, "mysql-8.0", "VARCHAR(9)", "FLOAT", "'a', 1.5, 3, 0, 0", "'n', NULL, 3, 0, 0")
+def test_storage_bytes_in_the_plugin(harness: Make) -> None:
+    endpoint = table(harness, "mysql-8.0", "VARCHAR(9)", "FLOAT", "'a', 1.5, 3, 0, 0", "'n', NULL, 3, 0, 0")
     assert value(endpoint, "a") == b"\0\0\xc0?"  # [type-130]
     assert value(endpoint, "n") == b""
     assert put(endpoint, "a", b"7") == b"NOT_STORED\r\n"
@@ -204,8 +204,8 @@ def test_storage_bytes_in_the_plugin(desk: Make) -> None:
 
 
 @pytest.mark.parametrize("profile", PLUGINS)
-def test_short_content_of_a_fixed_column_lets_the_others_slip(desk: Make, profile: str) -> None:
-    endpoint = table(desk, profile, "VARCHAR(9)", "BINARY(6)")
+def test_short_content_of_a_fixed_column_lets_the_others_slip(harness: Make, profile: str) -> None:
+    endpoint = table(harness, profile, "VARCHAR(9)", "BINARY(6)")
     for data, flags, shown in ((b"", 2147483648, b"\x80\0\0\x04\0\0"), (b"999999", 4, b"999999")):
         assert endpoint.say(b"set k 4 0 %d\r\n%b\r\n" % (len(data), data)) == STORED
         assert endpoint.say(b"get k\r\n") == b"VALUE k %d 6\r\n%b\r\nEND\r\n" % (flags, shown)
@@ -213,15 +213,15 @@ def test_short_content_of_a_fixed_column_lets_the_others_slip(desk: Make, profil
     assert value(endpoint, "k") == b"8\x80\0\0\0\0"
 
 
-def test_short_content_stays_as_it_is_in_kvref(desk: Make) -> None:
-    endpoint = table(desk, "kvref", "VARCHAR(9)", "BINARY(6)")
+def test_short_content_stays_as_it_is_in_kvref(harness: Make) -> None:
+    endpoint = table(harness, "kvref", "VARCHAR(9)", "BINARY(6)")
     assert endpoint.say(b"set k 4 0 2\r\n42\r\nget k\r\n") == b"STORED\r\nVALUE k 4 2\r\n42\r\nEND\r\n"
 
 
-def test_mediumint_reads_as_zero_in_the_plugin(desk: Make) -> None:
-    plugin = table(desk, "mysql-8.0", "VARCHAR(9)", "MEDIUMINT", "'a', 41, 3, 0, 0")
+def test_mediumint_reads_as_zero_in_the_plugin(harness: Make) -> None:
+    plugin = table(harness, "mysql-8.0", "VARCHAR(9)", "MEDIUMINT", "'a', 41, 3, 0, 0")
     assert value(plugin, "a") == b"0"  # [type-116]
-    endpoint = table(desk, "kvref", "VARCHAR(9)", "MEDIUMINT", "'a', 41, 3, 0, 0")
+    endpoint = table(harness, "kvref", "VARCHAR(9)", "MEDIUMINT", "'a', 41, 3, 0, 0")
     assert value(endpoint, "a") == b"41"
     assert (
         put(endpoint, "a", b"8388608")
@@ -230,8 +230,8 @@ def test_mediumint_reads_as_zero_in_the_plugin(desk: Make) -> None:
 
 
 @pytest.mark.parametrize("profile", PLUGINS)
-def test_names_of_containers_compare_by_their_column(desk: Make, profile: str) -> None:
-    endpoint = desk(
+def test_names_of_containers_compare_by_their_column(harness: Make, profile: str) -> None:
+    endpoint = harness(
         profile,
         "INSERT INTO containers VALUES ('Straße ', 'test', 'demo_test', 'c1', 'c2', '0', '0', '0', 'PRIMARY')",
     )

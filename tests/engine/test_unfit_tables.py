@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 PLUGINS = ("mysql-8.0", "mysql-5.6")
 OTHER = (
     "CREATE TABLE t1 (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9))",
@@ -27,14 +27,14 @@ STORES = [
 ]
 
 
-def answers(desk: Desk, commands: list[str], connection: str = "a") -> list[str]:
-    return [desk.say(command.encode() + b"\r\n", connection).decode() for command in commands]
+def answers(harness: Harness, commands: list[str], connection: str = "a") -> list[str]:
+    return [harness.say(command.encode() + b"\r\n", connection).decode() for command in commands]
 
 
 @pytest.mark.parametrize("change", UNFIT)
 @pytest.mark.parametrize("profile", PLUGINS)
-def test_the_plugin_answers_as_if_rows_were_missing(desk: Make, profile: str, change: tuple[str, ...]) -> None:
-    endpoint = desk(profile, *OTHER)
+def test_the_plugin_answers_as_if_rows_were_missing(harness: Make, profile: str, change: tuple[str, ...]) -> None:
+    endpoint = harness(profile, *OTHER)
     endpoint.say(b"get AA\r\n")
     for statement in change:
         endpoint.sql.execute(statement)
@@ -50,8 +50,8 @@ def test_the_plugin_answers_as_if_rows_were_missing(desk: Make, profile: str, ch
 
 
 @pytest.mark.parametrize("change", UNFIT)
-def test_kvref_names_the_cause(desk: Make, change: tuple[str, ...]) -> None:
-    endpoint = desk("kvref", *OTHER)
+def test_kvref_names_the_cause(harness: Make, change: tuple[str, ...]) -> None:
+    endpoint = harness("kvref", *OTHER)
     for statement in change:
         endpoint.sql.execute(statement)
     for answer in answers(endpoint, ["get AA", *STORES, "delete AA", "incr AA 1", "flush_all"]):
@@ -60,8 +60,8 @@ def test_kvref_names_the_cause(desk: Make, change: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("profile", ["kvref", *PLUGINS])
-def test_a_table_that_comes_back_works_again(desk: Make, profile: str) -> None:
-    endpoint = desk(profile)
+def test_a_table_that_comes_back_works_again(harness: Make, profile: str) -> None:
+    endpoint = harness(profile)
     endpoint.sql.execute("ALTER TABLE demo_test RENAME TO away")
     endpoint.say(b"get AA\r\n")
     endpoint.sql.execute("ALTER TABLE away RENAME TO demo_test")
@@ -73,8 +73,8 @@ def test_a_table_that_comes_back_works_again(desk: Make, profile: str) -> None:
 
 
 @pytest.mark.parametrize("profile", ["kvref", *PLUGINS])
-def test_a_wider_column_counts_at_once(desk: Make, profile: str) -> None:
-    endpoint = desk(profile, *OTHER)
+def test_a_wider_column_counts_at_once(harness: Make, profile: str) -> None:
+    endpoint = harness(profile, *OTHER)
     endpoint.say(b"bind m1\r\nget AA\r\n")
     endpoint.sql.execute("DROP TABLE t1")
     endpoint.sql.execute("CREATE TABLE t1 (k VARCHAR(9) PRIMARY KEY, v VARCHAR(20))")
@@ -83,10 +83,10 @@ def test_a_wider_column_counts_at_once(desk: Make, profile: str) -> None:
     )
 
 
-def test_the_first_storage_command_of_a_connection_opens_the_default_table_in_8_0(desk: Make) -> None:
+def test_the_first_storage_command_of_a_connection_opens_the_default_table_in_8_0(harness: Make) -> None:
     lost = b"SERVER_ERROR out of memory storing object\r\n"
     for profile, first in (("mysql-8.0", lost), ("mysql-5.6", b"STORED\r\n")):
-        endpoint = desk(profile, *OTHER)
+        endpoint = harness(profile, *OTHER)
         endpoint.sql.execute("DROP TABLE demo_test")
         assert endpoint.say(b"set @@m1.k 0 0 1\r\nx\r\n") == first, profile  # [gone-001]
         assert endpoint.say(b"set @@m1.k 0 0 1\r\nx\r\n") == b"STORED\r\n", profile

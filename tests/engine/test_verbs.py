@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
-Make = Callable[..., Desk]
+Make = Callable[..., Harness]
 ALL = ("kvref", "mysql-8.0", "mysql-5.6")
 
 
@@ -22,8 +22,8 @@ def store(verb: str, key: str, value: bytes, flags: int = 0, exptime: int = 0, c
 
 
 @pytest.mark.parametrize("profile", ALL)
-def test_every_write_takes_a_new_cas_number(desk: Make, profile: str) -> None:
-    endpoint = desk(profile)
+def test_every_write_takes_a_new_cas_number(harness: Make, profile: str) -> None:
+    endpoint = harness(profile)
     endpoint.say(store("set", "n", b"1"))
     numbers = []
     for change in (store("set", "n", b"1"), store("replace", "n", b"2"), store("append", "n", b"0"), b"incr n 1\r\n"):
@@ -34,17 +34,17 @@ def test_every_write_takes_a_new_cas_number(desk: Make, profile: str) -> None:
     assert endpoint.say(store("cas", "n", b"9", cas=f" {numbers[-1]}")) == b"EXISTS\r\n"
 
 
-def test_cas_numbers_of_kvref_never_come_back(desk: Make) -> None:
-    first = desk("kvref")
+def test_cas_numbers_of_kvref_never_come_back(harness: Make) -> None:
+    first = harness("kvref")
     first.say(store("set", "n", b"1"))
     before = int(first.say(b"gets n\r\n").split()[4])
     again = next(first.store.cas_numbers())
     assert again > before
 
 
-def test_append_keeps_or_takes_flags_and_expiry(desk: Make) -> None:
+def test_append_keeps_or_takes_flags_and_expiry(harness: Make) -> None:
     for profile, flags, expires in (("kvref", 7, 0), ("mysql-8.0", 5, 1_700_000_100), ("mysql-5.6", 5, 1_700_000_100)):
-        endpoint = desk(profile)
+        endpoint = harness(profile)
         endpoint.say(store("set", "k", b"a", flags=7) + store("append", "k", b"b", flags=5, exptime=100))
         assert endpoint.rows("SELECT c2, c3, c5 FROM demo_test WHERE c1 = 'k'") == [("ab", flags, expires)], profile
 
@@ -62,9 +62,9 @@ def test_append_keeps_or_takes_flags_and_expiry(desk: Make) -> None:
         (b"1" + b" " * 126, "1", "incr", b"CLIENT_ERROR", b"2"),
     ],
 )  # fmt: skip
-def test_arithmetic(desk: Make, value: bytes, delta: str, verb: str, plugin: bytes, kvref: bytes) -> None:
+def test_arithmetic(harness: Make, value: bytes, delta: str, verb: str, plugin: bytes, kvref: bytes) -> None:
     for profile, expected in (("mysql-8.0", plugin), ("kvref", kvref)):
-        endpoint = desk(profile)
+        endpoint = harness(profile)
         endpoint.say(store("set", "n", value, flags=3))
         refused = expected == b"CLIENT_ERROR"
         reply = b"CLIENT_ERROR cannot increment or decrement non-numeric value" if refused else expected
@@ -73,9 +73,9 @@ def test_arithmetic(desk: Make, value: bytes, delta: str, verb: str, plugin: byt
         assert endpoint.say(b"get n\r\n") == b"VALUE n 3 %d\r\n%b\r\nEND\r\n" % (len(stored), stored), profile
 
 
-def test_what_the_plugin_cuts_kvref_refuses(desk: Make) -> None:
+def test_what_the_plugin_cuts_kvref_refuses(harness: Make) -> None:
     long_key, long_value = "k" * 33, b"v" * 1025
-    plugin, endpoint = desk("mysql-8.0"), desk("kvref")
+    plugin, endpoint = harness("mysql-8.0"), harness("kvref")
     assert plugin.say(store("set", long_key, long_value)) == b"STORED\r\n"  # [limit-003]
     assert plugin.rows("SELECT length(c1), length(c2) FROM demo_test WHERE c1 LIKE 'k%'") == [(32, 1024)]
     assert endpoint.say(store("set", long_key, b"x")) == b"CLIENT_ERROR key too long for column c1 (32)\r\n"
@@ -87,26 +87,26 @@ def test_what_the_plugin_cuts_kvref_refuses(desk: Make) -> None:
     )
 
 
-def test_malformed_text(desk: Make) -> None:
+def test_malformed_text(harness: Make) -> None:
     for profile, reply, stored in (
         ("mysql-8.0", b"STORED\r\n", [("ab",)]), ("mysql-5.6", b"STORED\r\n", [("ab\xffcd",)]),
         ("kvref", b"SERVER_ERROR column c2 holds utf8mb4 text, byte 2 of the data is none\r\n", []),
     ):  # fmt: skip
-        endpoint = desk(profile)
+        endpoint = harness(profile)
         assert endpoint.say(store("set", "k", b"ab\xffcd")) == reply, profile  # [verb-092]
         assert endpoint.rows("SELECT c2 FROM demo_test WHERE c1 = 'k'") == stored, profile
 
 
 @pytest.mark.parametrize("profile", ALL)
-def test_flags_of_32_bits_in_a_signed_column(desk: Make, profile: str) -> None:
-    endpoint = desk(profile)
+def test_flags_of_32_bits_in_a_signed_column(harness: Make, profile: str) -> None:
+    endpoint = harness(profile)
     endpoint.say(store("set", "f", b"", flags=4294967295))
     assert endpoint.rows("SELECT c3 FROM demo_test WHERE c1 = 'f'") == [(-1,)]  # [limit-024]
 
 
-def test_expiry(desk: Make) -> None:
+def test_expiry(harness: Make) -> None:
     for profile in ALL:
-        endpoint = desk(profile)
+        endpoint = harness(profile)
         endpoint.say(store("set", "k", b"1", exptime=10) + store("set", "past", b"1", exptime=1_600_000_000))
         assert endpoint.rows("SELECT c5 FROM demo_test WHERE c1 = 'k'") == [(endpoint.now + 10,)]
         assert endpoint.say(b"get past\r\n") == b"END\r\n"
@@ -120,9 +120,9 @@ def test_expiry(desk: Make) -> None:
         assert endpoint.say(store("add", "k", b"7")) == (b"NOT_STORED\r\n" if alive else b"STORED\r\n")
 
 
-def test_thirty_days(desk: Make) -> None:
+def test_thirty_days(harness: Make) -> None:
     for profile, time in (("kvref", 1_702_592_000), ("mysql-8.0", 2_592_000)):
-        endpoint = desk(profile)
+        endpoint = harness(profile)
         endpoint.say(store("set", "k", b"1", exptime=2_592_000))
         assert endpoint.rows("SELECT c5 FROM demo_test WHERE c1 = 'k'") == [(time,)], profile  # [limit-037]
 
@@ -143,18 +143,18 @@ COLUMNS = (
     ],
 )  # fmt: skip
 def test_several_value_columns(
-    desk: Make, value: bytes, plugin: tuple[object, ...], kvref: tuple[object, ...] | None
+    harness: Make, value: bytes, plugin: tuple[object, ...], kvref: tuple[object, ...] | None
 ) -> None:
     for profile, expected in (("mysql-8.0", plugin), ("kvref", kvref)):
-        endpoint = desk(profile, *COLUMNS)
+        endpoint = harness(profile, *COLUMNS)
         reply = endpoint.say(b"bind many\r\n" + store("set", "new", value)).removeprefix(b"SUCCEED\r\n")
         assert reply == b"STORED\r\n" if expected else reply.startswith(b"CLIENT_ERROR "), (profile, reply)
         assert endpoint.rows("SELECT a, b, n FROM many WHERE k = 'new'") == ([expected] if expected else []), profile
 
 
-def test_append_and_unmapped_columns(desk: Make) -> None:
+def test_append_and_unmapped_columns(harness: Make) -> None:
     for profile, row in (("mysql-8.0", ("one|9", None, None, None)), ("kvref", ("one", None, 39, "mine"))):
-        endpoint = desk(profile, *COLUMNS)
+        endpoint = harness(profile, *COLUMNS)
         assert endpoint.say(b"get @@many.r\r\n") == b"VALUE @@many.r 0 6\r\none||3\r\nEND\r\n"
         # What get shows, plus the bytes (kvref); only the first column, the rest cleared (plugin) [col-008, flag-080].
         added = b"9" if profile == "kvref" else b"|9"
@@ -163,8 +163,8 @@ def test_append_and_unmapped_columns(desk: Make) -> None:
         assert endpoint.rows("SELECT a, b, n, extra FROM many") == [wanted], profile
 
 
-def test_plugin_incr_runs_the_text_columns_together(desk: Make) -> None:
-    endpoint = desk("mysql-8.0", *COLUMNS)
+def test_plugin_incr_runs_the_text_columns_together(harness: Make) -> None:
+    endpoint = harness("mysql-8.0", *COLUMNS)
     endpoint.say(b"bind many\r\n" + store("set", "n", b"5|6|7"))
     # Up to an integer column: seen on both versions.
     assert endpoint.say(b"incr n 5\r\nget n\r\n") == b"61\r\nVALUE n 0 4\r\n61||\r\nEND\r\n"
@@ -176,10 +176,10 @@ FLAGS_CHOOSE = [(0, 17, ("17", None, None, None)), (1, 7, (None, "7", None, None
 
 @pytest.mark.parametrize(("flags", "answer", "stored"), FLAGS_CHOOSE)
 def test_plugin_incr_takes_the_flags_for_a_column_number(
-    desk: Make, flags: int, answer: int, stored: tuple[object, ...]
+    harness: Make, flags: int, answer: int, stored: tuple[object, ...]
 ) -> None:
     # Seen on 8.0.33 with exactly this table, and on 5.6.14 but for flags 2.
-    endpoint = desk(
+    endpoint = harness(
         "mysql-8.0",
         "CREATE TABLE t4 (k VARCHAR(9) PRIMARY KEY, a VARCHAR(6), b VARCHAR(200), n INT, c VARCHAR(6), f INT)",
         "INSERT INTO containers VALUES ('t4', 'test', 't4', 'k', 'a,b,n,c', 'f', '0', '0', 'PRIMARY')",
@@ -189,7 +189,7 @@ def test_plugin_incr_takes_the_flags_for_a_column_number(
     assert endpoint.rows("SELECT a, b, n, c FROM t4") == [stored]
 
 
-def test_a_write_the_table_refuses(desk: Make) -> None:
+def test_a_write_the_table_refuses(harness: Make) -> None:
     table = (
         "CREATE TABLE strict (k VARCHAR(32) PRIMARY KEY, v VARCHAR(10) UNIQUE)",
         "INSERT INTO strict VALUES ('a', 'same')",
@@ -199,15 +199,15 @@ def test_a_write_the_table_refuses(desk: Make) -> None:
         ("mysql-8.0", b"NOT_STORED\r\n"),
         ("kvref", b"SERVER_ERROR UNIQUE constraint failed: strict.v\r\n"),
     ):
-        assert desk(profile, *table).say(b"bind strict\r\n" + store("set", "b", b"same")) == b"SUCCEED\r\n" + reply
+        assert harness(profile, *table).say(b"bind strict\r\n" + store("set", "b", b"same")) == b"SUCCEED\r\n" + reply
 
 
-def test_integer_key(desk: Make) -> None:
+def test_integer_key(harness: Make) -> None:
     table = (
         "CREATE TABLE ints (k INT PRIMARY KEY, v VARCHAR(10))", "INSERT INTO ints VALUES (5, 'five')",
         "INSERT INTO containers VALUES ('ints', 'test', 'ints', 'k', 'v', '0', '0', '0', 'PRIMARY')",
     )  # fmt: skip
-    plugin, endpoint = desk("mysql-8.0", *table), desk("kvref", *table)
+    plugin, endpoint = harness("mysql-8.0", *table), harness("kvref", *table)
     assert plugin.say(b"bind ints\r\nget 5abc abc 4294967301\r\n") == (
         b"SUCCEED\r\nVALUE 5abc 0 4\r\nfive\r\nVALUE 4294967301 0 4\r\nfive\r\nEND\r\n"  # [type-030, type-051]
     )
@@ -222,8 +222,8 @@ def test_integer_key(desk: Make) -> None:
 
 @pytest.mark.parametrize("profile", ["mysql-8.0", "mysql-5.6"])
 @pytest.mark.parametrize("verb", ["set", "add", "replace", "append", "prepend", "cas", "delete"])
-def test_a_key_that_is_no_number_discards_the_batch(desk: Make, profile: str, verb: str) -> None:
-    d = desk(profile, *BY_NUMBER)
+def test_a_key_that_is_no_number_discards_the_batch(harness: Make, profile: str, verb: str) -> None:
+    d = harness(profile, *BY_NUMBER)
     d.batch(4, 1000)
     assert d.say(store("set", "@@by_number.1", b"x")) == b"STORED\r\n"
     d.say(b"delete abc\r\n" if verb == "delete" else store(verb, "abc", b"y", cas=" 5" if verb == "cas" else ""))
@@ -234,8 +234,8 @@ def test_a_key_that_is_no_number_discards_the_batch(desk: Make, profile: str, ve
     assert d.sql.execute("SELECT COUNT(*) FROM by_number").fetchone() == (4,)
 
 
-def test_a_key_that_is_refused_leaves_the_batch(desk: Make) -> None:
-    d = desk("kvref", *BY_NUMBER)
+def test_a_key_that_is_refused_leaves_the_batch(harness: Make) -> None:
+    d = harness("kvref", *BY_NUMBER)
     d.batch(4, 1000)
     assert d.say(store("set", "@@by_number.1", b"x")) == b"STORED\r\n"
     assert d.say(store("set", "abc", b"y")).startswith(b"CLIENT_ERROR key 'abc' is not a number")
@@ -253,8 +253,10 @@ TWO_VIEWS = (
 
 
 @pytest.mark.parametrize(("profile", "kept"), [("mysql-8.0", b""), ("mysql-5.6", b""), ("kvref", b"w")])
-def test_a_pending_row_is_shown_by_the_columns_of_the_mapping_that_reads(desk: Make, profile: str, kept: bytes) -> None:
-    d = desk(profile, *TWO_VIEWS)
+def test_a_pending_row_is_shown_by_the_columns_of_the_mapping_that_reads(
+    harness: Make, profile: str, kept: bytes
+) -> None:
+    d = harness(profile, *TWO_VIEWS)
     d.batch(4, 1000)
     assert d.say(b"bind one_value\r\n" + store("set", "old", b"n", flags=7)) == b"SUCCEED\r\nSTORED\r\n"
     assert d.say(b"bind number\r\nget old\r\n", "b") == b"SUCCEED\r\nVALUE old 0 1\r\n7\r\nEND\r\n"
@@ -264,19 +266,19 @@ def test_a_pending_row_is_shown_by_the_columns_of_the_mapping_that_reads(desk: M
     )
 
 
-def test_flush_all(desk: Make) -> None:
+def test_flush_all(harness: Make) -> None:
     for profile, delayed in (
         ("mysql-8.0", b"OK\r\n"),
         ("kvref", b"CLIENT_ERROR delayed flush_all is not supported: send flush_all or flush_all 0\r\n"),
     ):
-        endpoint = desk(profile)
+        endpoint = harness(profile)
         assert endpoint.say(b"flush_all 5\r\n") == delayed  # [verb-038]
         assert endpoint.say(b"flush_all\r\n") == b"OK\r\n"
         assert endpoint.rows("SELECT * FROM demo_test") == []
 
 
-def test_stats(desk: Make) -> None:
-    endpoint = desk("mysql-8.0")
+def test_stats(harness: Make) -> None:
+    endpoint = harness("mysql-8.0")
     endpoint.say(b"get AA nope\r\n" + store("set", "k", b"1") + b"incr k 1\r\ndelete nope\r\n")
     rows = dict(line.split()[1:3] for line in endpoint.say(b"stats\r\n").splitlines()[:-1] if len(line.split()) > 2)
     assert [rows[name] for name in (b"get_hits", b"get_misses", b"cmd_set", b"incr_hits", b"delete_misses")] == [
@@ -289,7 +291,7 @@ def test_stats(desk: Make) -> None:
     assert b"STAT cmd_get 0\r\n" in endpoint.say(b"stats\r\n")
 
 
-def test_plugin_append_takes_the_flags_of_the_request_for_a_column_number(desk: Make) -> None:
+def test_plugin_append_takes_the_flags_of_the_request_for_a_column_number(harness: Make) -> None:
     # Seen on both versions: flags 0, 1, 2 choose a column, anything larger the first.
     table = (
         "CREATE TABLE t3 (k VARCHAR(9) PRIMARY KEY, a VARCHAR(6), b VARCHAR(6), c VARCHAR(6), f INT)",
@@ -301,17 +303,17 @@ def test_plugin_append_takes_the_flags_of_the_request_for_a_column_number(desk: 
         (2, (None, None, "39")),
         (3, ("19", None, None)),
     ):
-        endpoint = desk("mysql-8.0", *table, "INSERT INTO t3 VALUES ('k', '1', '2', '3', 2)")
+        endpoint = harness("mysql-8.0", *table, "INSERT INTO t3 VALUES ('k', '1', '2', '3', 2)")
         assert endpoint.say(b"bind t3\r\n" + store("append", "k", b"9", flags=flags)) == b"SUCCEED\r\nSTORED\r\n"
         assert endpoint.rows("SELECT a, b, c FROM t3") == [stored], flags
 
 
-def test_numbers_that_do_not_fit_their_columns(desk: Make) -> None:
+def test_numbers_that_do_not_fit_their_columns(harness: Make) -> None:
     table = (
         "CREATE TABLE small (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), f TINYINT, e SMALLINT)",
         "INSERT INTO containers VALUES ('small', 'test', 'small', 'k', 'v', 'f', '0', 'e', 'PRIMARY')",
     )
-    endpoint = desk("kvref", *table)
+    endpoint = harness("kvref", *table)
     assert endpoint.say(b"bind small\r\n" + store("set", "k", b"v", flags=300)) == (
         b"SUCCEED\r\nCLIENT_ERROR 300 is out of the range of column f\r\n"
     )
@@ -324,20 +326,20 @@ def test_numbers_that_do_not_fit_their_columns(desk: Make) -> None:
         == b"STORED\r\nVALUE k 4294967295 1\r\nv\r\nEND\r\n"
     )
     assert (
-        desk("mysql-8.0", *table).say(b"bind small\r\n" + store("set", "k", b"v", flags=300))
+        harness("mysql-8.0", *table).say(b"bind small\r\n" + store("set", "k", b"v", flags=300))
         == b"SUCCEED\r\nSTORED\r\n"
     )
 
 
-def test_what_get_shows_of_a_null_number_can_be_set_again(desk: Make) -> None:
-    endpoint = desk("kvref", *COLUMNS, "INSERT INTO many VALUES ('n', 'x', 'y', NULL, 'mine')")
+def test_what_get_shows_of_a_null_number_can_be_set_again(harness: Make) -> None:
+    endpoint = harness("kvref", *COLUMNS, "INSERT INTO many VALUES ('n', 'x', 'y', NULL, 'mine')")
     assert endpoint.say(b"get @@many.n\r\n") == b"VALUE @@many.n 0 4\r\nx|y|\r\nEND\r\n"
     assert endpoint.say(store("set", "n", b"x|y|")) == b"STORED\r\n"
     assert endpoint.rows("SELECT a, b, n FROM many WHERE k = 'n'") == [("x", "y", None)]
 
 
-def test_rows_that_sql_wrote_as_blobs_or_malformed_text(desk: Make) -> None:
-    endpoint = desk("kvref")
+def test_rows_that_sql_wrote_as_blobs_or_malformed_text(harness: Make) -> None:
+    endpoint = harness("kvref")
     endpoint.sql.execute("INSERT INTO demo_test (c1, c2) VALUES (?, ?)", (b"blob", b"bytes"))
     endpoint.sql.execute("INSERT INTO demo_test (c1, c2) VALUES ('bad', CAST(x'61ff' AS TEXT))")
     assert endpoint.say(b"get blob bad AA\r\n") == (
@@ -347,13 +349,13 @@ def test_rows_that_sql_wrote_as_blobs_or_malformed_text(desk: Make) -> None:
     assert endpoint.rows("SELECT c1, c2 FROM demo_test WHERE c1 <> 'AA'") == [(b"blob", "new")]
 
 
-def test_append_in_kvref_heeds_the_largest_value_and_not_its_own_flags_and_time(desk: Make) -> None:
+def test_append_in_kvref_heeds_the_largest_value_and_not_its_own_flags_and_time(harness: Make) -> None:
     table = (
         "CREATE TABLE big (k VARCHAR(9) PRIMARY KEY, v LONGTEXT, f TINYINT, e SMALLINT)",
         "INSERT INTO big VALUES ('k', 'v', 1, 0)",
         "INSERT INTO containers VALUES ('default', 'test', 'big', 'k', 'v', 'f', '0', 'e', 'PRIMARY')",
     )
-    endpoint = desk("kvref", *table)
+    endpoint = harness("kvref", *table)
     assert endpoint.say(store("append", "k", b"w", flags=300, exptime=1000)) == b"STORED\r\n"
     assert endpoint.rows("SELECT v, f, e FROM big") == [("vw", 1, 0)]
     half = b"x" * 700_000
@@ -362,7 +364,7 @@ def test_append_in_kvref_heeds_the_largest_value_and_not_its_own_flags_and_time(
             b"STORED\r\nSERVER_ERROR object too large for cache\r\n"
         )
     assert endpoint.rows("SELECT length(v) FROM big") == [(700_000,)]
-    plugin = desk("mysql-8.0", *table)
+    plugin = harness("mysql-8.0", *table)
     assert plugin.say(store("set", "k", half) + store("append", "k", half)) == b"STORED\r\n" * 2
 
 
@@ -375,10 +377,10 @@ COMPOSITE = (
 )
 
 
-def test_5_6_finds_nothing_under_a_composite_primary_key(desk: Make) -> None:
+def test_5_6_finds_nothing_under_a_composite_primary_key(harness: Make) -> None:
     for profile in ("mysql-8.0", "kvref"):
-        assert desk(profile, *COMPOSITE).say(b"bind pair\r\n") == b"NOT_FOUND\r\n", profile  # [idx-009]
-    endpoint = desk("mysql-5.6", *COMPOSITE)
+        assert harness(profile, *COMPOSITE).say(b"bind pair\r\n") == b"NOT_FOUND\r\n", profile  # [idx-009]
+    endpoint = harness("mysql-5.6", *COMPOSITE)
     assert endpoint.say(b"bind pair\r\nget k\r\n") == b"SUCCEED\r\nEND\r\n"
     assert endpoint.say(store("set", "k", b"1")) == b"NOT_STORED\r\n"
     assert endpoint.say(store("set", "k", b"1", flags=7) + store("add", "new", b"1")) == b"STORED\r\n" * 2
@@ -388,9 +390,9 @@ def test_5_6_finds_nothing_under_a_composite_primary_key(desk: Make) -> None:
     assert endpoint.say(b"flush_all\r\n") == b"OK\r\n"
 
 
-def test_times_of_5_6_are_unsigned_numbers_of_32_bits(desk: Make) -> None:
+def test_times_of_5_6_are_unsigned_numbers_of_32_bits(harness: Make) -> None:
     for kind, kept in (("INT", -1), ("BIGINT", 4294967295), ("INT UNSIGNED", 4294967295)):
-        endpoint = desk(
+        endpoint = harness(
             "mysql-5.6",
             f"CREATE TABLE timed (k VARCHAR(9) PRIMARY KEY, v VARCHAR(9), e {kind})",
             "INSERT INTO containers VALUES ('default', 'test', 'timed', 'k', 'v', '0', '0', 'e', 'PRIMARY')",
@@ -402,9 +404,9 @@ def test_times_of_5_6_are_unsigned_numbers_of_32_bits(desk: Make) -> None:
         assert endpoint.rows("SELECT e FROM timed ORDER BY k") == [(kept,), (wrapped,)], kind
 
 
-def test_a_set_that_is_too_large_removes_the_row(desk: Make) -> None:
+def test_a_set_that_is_too_large_removes_the_row(harness: Make) -> None:
     for profile in ("mysql-5.6", "kvref"):
-        endpoint = desk(profile)
+        endpoint = harness(profile)
         refused = b"SERVER_ERROR object too large for cache\r\n"
         assert endpoint.say(store("set", "AA", b"x" * 2_000_000)) == refused
         assert endpoint.rows("SELECT c2 FROM demo_test") == [], profile  # [tail-002]

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 from faults.description import Fault, of
-from faults.neighbour import beside
+from faults.other_client import other_client
 from faults.processes import assert_rests, children, descriptors, memory
 from faults.stores import Store
 from helpers.serving import ask, serving
@@ -43,8 +43,8 @@ def test_thousands_of_connections_that_say_nothing_or_half_of_something(fault: F
         stack.enter_context(allowed(fault.size + SPARE))
         served = stack.enter_context(serving(store.dsn))
         pid = served.process.pid
-        neighbour = stack.enter_context(beside(served, fault))
-        until_risen(lambda: [neighbour.rounds], 20)
+        other = stack.enter_context(other_client(served, fault))
+        until_risen(lambda: [other.rounds], 20)
         before, open_before = memory(pid), descriptors(pid)
         after_first = 0
         for _ in range(2):
@@ -52,7 +52,7 @@ def test_thousands_of_connections_that_say_nothing_or_half_of_something(fault: F
                 for number in range(fault.size):
                     many.enter_context(served.connect()).sendall(SOME[number % len(SOME)])
                 until(lambda: descriptors(pid) >= open_before + fault.size)
-                until_risen(lambda: [neighbour.rounds], 20)
+                until_risen(lambda: [other.rounds], 20)
                 each = (memory(pid) - before) / fault.size
                 fault.most("memory_of_each_kib", each)
                 assert each < KIB_OF_ONE
@@ -69,7 +69,7 @@ def test_thousands_of_connections_that_say_nothing_or_half_of_something(fault: F
 @of("descriptors", "descriptors-workers")
 def test_no_descriptor_is_left(fault: Fault, store: Store) -> None:
     workers = 2 if fault.id == "descriptors-workers" else 1
-    with serving(store.dsn, "--workers", str(workers)) as served, beside(served, fault):
+    with serving(store.dsn, "--workers", str(workers)) as served, other_client(served, fault):
         begun = time.monotonic()
         pids = [served.process.pid, *children(served.process.pid)]
         for pid in pids[-workers:]:

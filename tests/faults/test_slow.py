@@ -1,4 +1,4 @@
-"""Clients that take or send their bytes slowly, and their neighbours."""
+"""Clients that take or send their bytes slowly, and other clients."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 from faults.description import Fault, of
-from faults.neighbour import beside
+from faults.other_client import other_client
 from faults.processes import memory
 from faults.stores import Store, in_file
 from helpers.serving import ask, serving
@@ -46,7 +46,7 @@ def test_clients_that_read_nothing_or_a_byte_now_and_then(fault: Fault, big: Sto
             )
         before = memory(pid)
         slow = [stack.enter_context(served.connect()) for _ in range(fault.size)]
-        with beside(served, fault):
+        with other_client(served, fault):
             for client in slow:
                 client.sendall(b"get @@big.k\r\n" * TIMES)
             heard = [bytearray() for _ in slow]
@@ -82,7 +82,7 @@ def test_clients_that_send_a_byte_each_hundredth_of_a_second(fault: Fault, store
         pid = served.process.pid
         slow = [stack.enter_context(served.connect()) for _ in range(fault.size)]
         before = memory(pid)
-        with beside(served, fault):
+        with other_client(served, fault):
             texts = [said(number) for number in range(fault.size)]
             for column in range(max(map(len, texts))):
                 for client, text in zip(slow, texts, strict=True):

@@ -19,7 +19,7 @@ from helpers.serving import Served
 from helpers.waiting import until
 
 from fuzz.messages import Source, binary, text
-from fuzz.neighbour import BinaryNeighbour, TextNeighbour
+from fuzz.other_clients import BinaryClient, TextClient
 from fuzz.replies import BinaryReplies, TextReplies
 
 CONNECTIONS: Final = 24
@@ -41,7 +41,7 @@ class Figures:
     messages: int = 0
     connections: int = 0
     replies: int = 0
-    neighbour_replies: int = 0
+    other_replies: int = 0
     seconds: float = 0.0
     rss_mib: float = 0.0
     rss_growth_mib: float = 0.0
@@ -93,7 +93,7 @@ class Fuzz:
             stack.callback(self._selector.close)
             stack.callback(self._close_all)
             watchers = [stack.enter_context(self._served.connect()) for _ in range(2)]
-            self._send(messages, (TextNeighbour(watchers[0]), BinaryNeighbour(watchers[1])), progress)
+            self._send(messages, (TextClient(watchers[0]), BinaryClient(watchers[1])), progress)
         self._check_process()
         self.figures.seconds = time.monotonic() - began
         return self.figures
@@ -101,11 +101,11 @@ class Fuzz:
     def _send(
         self,
         messages: int,
-        neighbours: tuple[TextNeighbour, BinaryNeighbour],
+        others: tuple[TextClient, BinaryClient],
         progress: Callable[[Figures], None],
     ) -> None:
         figures = self.figures
-        for each in neighbours:
+        for each in others:
             each.go_on()
         descriptors = self._descriptors()  # all files are open by now
         warm, turns = 0.0, 0
@@ -115,7 +115,7 @@ class Fuzz:
             self._turn(messages)
             turns += 1
             if turns % 3 == 0:
-                for each in neighbours:
+                for each in others:
                     each.go_on()
             if turns % 2000 == 0:
                 self._check_process()
@@ -124,9 +124,9 @@ class Fuzz:
                 warm = self._memory()
         while self._clients:
             self._turn(messages)
-        for each in neighbours:
+        for each in others:
             each.go_on()
-            figures.neighbour_replies += each.replies
+            figures.other_replies += each.replies
         figures.rss_mib = self._memory()
         figures.rss_growth_mib = figures.rss_mib - warm
         figures.descriptors_left = max(0, self._settled(descriptors + self._pool) - descriptors - self._pool)

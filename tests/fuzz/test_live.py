@@ -11,7 +11,7 @@ from helpers.serving import ask
 
 from fuzz.live import FaultError, Fuzz
 from fuzz.messages import Source, binary, text
-from fuzz.neighbour import NAME, TextNeighbour, WrongReplyError
+from fuzz.other_clients import NAME, TextClient, WrongReplyError
 from fuzz.record import FULL
 from fuzz.replies import BinaryReplies, MalformedError, TextReplies
 from fuzz.runs import RUNS, Run, held
@@ -37,7 +37,7 @@ def test_any_messages(run: Run) -> None:
         serving.__exit__(None, None, None)
     assert figures.messages >= messages
     assert figures.replies > messages / 10
-    assert figures.neighbour_replies > 10
+    assert figures.other_replies > 10
 
 
 WELL = [
@@ -97,13 +97,13 @@ def test_the_reader_of_frames() -> None:
     assert reader.count == 2
 
 
-def test_a_neighbour_notices_what_another_does_to_its_row(tmp_path: Path) -> None:
-    with over_sqlite(tmp_path) as served, served.connect() as client, served.connect() as other:
-        neighbour = TextNeighbour(client)
-        neighbour.go_on()
+def test_a_client_notices_what_another_does_to_its_row(tmp_path: Path) -> None:
+    with over_sqlite(tmp_path) as served, served.connect() as connection, served.connect() as other:
+        client = TextClient(connection)
+        client.go_on()
         assert ask(other, b"incr @@%b.counter 1\r\n" % NAME) == b"4\r\n"
         with pytest.raises(WrongReplyError, match="incr counter 3"):
-            neighbour.go_on()
+            client.go_on()
 
 
 def test_a_server_that_is_gone_or_says_it_failed_is_a_fault(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,16 +61,16 @@ def test_any_bytes(data: bytes) -> None:
 
 
 @pytest.fixture(scope="module", params=["kvref", "mysql-8.0", "mysql-5.6"])
-def spoken_to(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+def spoken_to(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
     """Return an endpoint in this process."""
-    desk = Desk(tmp_path_factory.mktemp("desk"), request.param)
-    yield desk
-    desk.close()
+    harness = Harness(tmp_path_factory.mktemp("harness"), request.param)
+    yield harness
+    harness.close()
 
 
 @given(seeds, st.sampled_from(MAKERS))
 @settings(max_examples=EXAMPLES // 3, deadline=None)
-def test_no_session_fails(spoken_to: Desk, seed: int, make: Callable[[random.Random], bytes]) -> None:
+def test_no_session_fails(spoken_to: Harness, seed: int, make: Callable[[random.Random], bytes]) -> None:
     """For any input, a session replies with complete replies, and the next session is answered too."""
     rng = random.Random(seed)
     block = messages.Source(rng, make, broken=0.0).block(20)

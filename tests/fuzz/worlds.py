@@ -1,4 +1,4 @@
-"""Tables to fuzz: one as the demo's, one of several value columns, one of numbers, and the neighbours' own."""
+"""Tables to fuzz: one as the demo's, one of several value columns, one of numbers, and the others' own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from helpers.commands import kvref
 from helpers.database import sql
 from helpers.serving import Served, serving
 
-from fuzz.neighbour import NAME
+from fuzz.other_clients import NAME
 from kvref_testbed.targets import SQLServer
 
 NEIGHBOUR: Final = NAME.decode()

@@ -3,7 +3,7 @@
 | module | what it has |
 |---|---|
 | `tiers` | pytest hooks: the mark `unit`, the order of tests, and the guard that unit tests start no program |
-| `desk` | semantics and storage in this process, without a socket: bytes in, bytes out, over a SQLite file |
+| `harness` | semantics and storage in this process, without a socket: bytes in, bytes out, over a SQLite file |
 | `serving` | a `kvref serve` of its own for a test; requests in text and binary |
 | `commands` | another command of kvref, run to its end |
 | `warm` | the processes of both, forked from one that has loaded kvref |

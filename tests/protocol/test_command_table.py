@@ -9,7 +9,7 @@ from itertools import product
 from typing import get_args
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 
 from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.counters import COUNTED, counters_of
@@ -48,11 +48,11 @@ def test_each_command_has_one_row_and_one_handler() -> None:
 
 @pytest.mark.parametrize(("command", "line"), [(c.Version, b"version\r\n"), (c.Bind, b"bind aaa\r\n")])
 def test_a_row_decides_what_any_command_counts(
-    monkeypatch: pytest.MonkeyPatch, desk: Callable[..., Desk], command: type, line: bytes
+    monkeypatch: pytest.MonkeyPatch, harness: Callable[..., Harness], command: type, line: bytes
 ) -> None:
     row = replace(table.ROWS[command], counters=lambda command, reply, missing_counted: ("cmd_touch",))
     monkeypatch.setitem(table.ROWS, command, row)
-    endpoint = desk("kvref")
+    endpoint = harness("kvref")
     endpoint.say(line * 2)
     assert endpoint.shared.counters.cmd_touch == 2
 

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from helpers.desk import Desk
+from helpers.harness import Harness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,22 +67,22 @@ def reply_from_memory(profile: str, data: bytes) -> bytes:
 
 @pytest.mark.parametrize("profile", profiles.with_mappings())
 def test_replies_are_those_of_sqlite(tmp_path: Path, profile: str) -> None:
-    desk = Desk(tmp_path, profile)
+    harness = Harness(tmp_path, profile)
 
     @settings(max_examples=60, deadline=None)
     @given(CONVERSATIONS)
     def compare(conversation: bytes) -> None:
-        desk.sql.execute("DELETE FROM demo_test")
-        desk.sql.execute("INSERT INTO demo_test VALUES ('AA', 'HELLO, HELLO', 8, 0, 0)")
-        desk.shared.cas = itertools.count(1)
-        reply = desk.say(conversation).removesuffix(b"<EOF>")
-        desk.forget("a")
+        harness.sql.execute("DELETE FROM demo_test")
+        harness.sql.execute("INSERT INTO demo_test VALUES ('AA', 'HELLO, HELLO', 8, 0, 0)")
+        harness.shared.cas = itertools.count(1)
+        reply = harness.say(conversation).removesuffix(b"<EOF>")
+        harness.forget("a")
         assert reply_from_memory(profile, conversation) == reply
 
     try:
         compare()
     finally:
-        desk.close()
+        harness.close()
 
 
 @pytest.mark.parametrize(

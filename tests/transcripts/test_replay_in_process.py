@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from transcripts.desk_target import AT_ONCE, DeskTarget, Machine
+from transcripts.harness_target import AT_ONCE, HarnessTarget, Machine
 
 from kvref_conformance import corpus
 from kvref_conformance.corpus import listing, observe, silences
@@ -67,7 +67,7 @@ def test_recordings_replay(
     machine, rows = Machine(tmp_path, profile), listing.load()
     for module in (observe, steps_player, silences, session):
         monkeypatch.setattr(module, "time", machine)
-    target, replayed, different = DeskTarget(machine, version), 0, {}
+    target, replayed, different = HarnessTarget(machine, version), 0, {}
     for key, conversation in list(corpus.load(name).items())[part::PARTS]:
         citation = f"{name}:{key}"
         listed = citation in OF_A_SERVER or listing.find(rows, citation, version) is not None

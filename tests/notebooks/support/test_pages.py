@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from support import batching, beside, latency_charts, selfcheck, style, waiting
+from support import batching, latency_charts, ratios, selfcheck, style, waiting
 from support import gather as gathering
 from support.gather import gather
 
@@ -39,7 +39,7 @@ def _lags(_: list[Run]) -> style.Slide:
 def _overview(_: list[Run]) -> style.Slide:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(gathering.VARIABLE, str(SMALL))
-        return beside.overview(*beside.everything())
+        return ratios.overview(*ratios.everything())
 
 
 def _clients(_: list[Run]) -> style.Slide:

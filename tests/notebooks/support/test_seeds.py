@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers import scenarios as made
 
-from support import articles, beside, gather, seeds
+from support import articles, gather, ratios, seeds
 from support.seeds import Row
 
 pytestmark = pytest.mark.programs  # git says what is measured
@@ -82,7 +82,7 @@ def test_native_memcached_is_set_over_each_server_with_a_table(tmp_path: Path) -
     assert found[0].ours.value == pytest.approx(30, rel=0.01)
     # What kvref does is no word on what the article says of InnoDB.
     assert [row.counted for row in found] == [False, True]
-    assert not beside.answer(found).known
+    assert not ratios.answer(found).known
 
 
 def test_one_setting_differs_and_the_others_are_at_their_lowest(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_answer_counts_claims_by_what_the_servers_say(tmp_path: Path) -> Non
     points += made.measured("get", made.OLD, 8, 1000) + made.measured("select", made.OLD, 8, 3000)
     made.write(tmp_path / "r1", "get-vs-select", [GET, SELECT], [made.PLUGIN, made.OLD], points)
     claims = [claim for claim in articles.claims("get-vs-select") if claim.compare == "over"]
-    said = beside.answer(seeds.compare(claims, gather.places("get-vs-select", tmp_path)))
+    said = ratios.answer(seeds.compare(claims, gather.places("get-vs-select", tmp_path)))
     assert said.sentence == (
         "Of 4 published ratios 2 can be judged: 0 point the same way as ours on every server, "
         "1 (get over select, 2012) the other way, 1 (get over select, 2012) differ by server."
@@ -139,17 +139,17 @@ def test_the_answer_counts_claims_by_what_the_servers_say(tmp_path: Path) -> Non
 
 def test_without_runs_each_claim_has_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(gather.VARIABLE, str(tmp_path))
-    found, _ = beside.everything()
+    found, _ = ratios.everything()
     assert sorted(articles.claims().index(row.claim) for row in found) == list(range(len(articles.claims())))
     assert {row.direction for row in found} == {"cannot tell"}
-    said = beside.answer(found)
+    said = ratios.answer(found)
     assert not said.known
     assert "kvref bench run get-vs-select" in said.sentence
 
 
 def test_the_table_is_the_same_bytes_each_time(tmp_path: Path) -> None:
     row = get_vs_select(tmp_path)
-    text = beside.table([row]).to_csv(index=False)
+    text = ratios.table([row]).to_csv(index=False)
     assert text == (
         "the article's row,printed,its ratio,our server,our ratio,direction agrees,because\n"
         '"get over select, 8 connections",1.56,1.56,plugin 8.0.33,3.00 (3.00 to 3.00),yes,interval above 1\n'

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from helpers.desk import Desk
+from helpers.harness import Harness
 
 from kvref.errors import ConfigError
 from kvref_conformance.corpus.conversation import Conversation
@@ -18,7 +18,7 @@ AT_ONCE = Pace(first=0, quiet=0, whole=0, broken=0)
 
 
 class Line:
-    """A connection to a desk, in the place of a socket."""
+    """A connection to a harness, in the place of a socket."""
 
     def __init__(self, machine: Machine, name: str) -> None:
         self._machine, self._name = machine, name
@@ -26,9 +26,9 @@ class Line:
         self._closed = False
 
     def send(self, data: bytes, *, half: bool = False) -> bool:
-        if self._machine.desk is None or self._closed:
+        if self._machine.harness is None or self._closed:
             return False
-        reply = self._machine.desk.say(data, self._name) if data else b""
+        reply = self._machine.harness.say(data, self._name) if data else b""
         self._closed = half or reply.endswith(b"<EOF>")
         self._data += reply.removesuffix(b"<EOF>")
         return True
@@ -42,12 +42,12 @@ class Line:
 
     def close(self, *, reset: bool = False) -> None:
         self._closed = True
-        if self._machine.desk is not None:
-            self._machine.desk.forget(self._name)
+        if self._machine.harness is not None:
+            self._machine.harness.forget(self._name)
 
 
 class Machine:
-    """A desk that is started and loaded again as a server is, and its clock.
+    """A harness that is started and loaded again as a server is, and its clock.
 
     Args:
         folder: where its file goes.
@@ -57,8 +57,8 @@ class Machine:
     address = ("", 0)
 
     def __init__(self, folder: Path, profile: str) -> None:
-        self.file = folder / "desk.sqlite"
-        self.desk: Desk | None = None
+        self.file = folder / "harness.sqlite"
+        self.harness: Harness | None = None
         self._folder, self._profile = folder, profile
         self._opened = 0
         self._numbers: Iterator[int] | None = None
@@ -75,18 +75,18 @@ class Machine:
 
     def sleep(self, seconds: float) -> None:
         self._now += seconds
-        if self.desk is not None:
-            self.desk.now = int(self._now)
+        if self.harness is not None:
+            self.harness.now = int(self._now)
 
     def start(self, settings: Sequence[str] = ()) -> bool:
-        assert not settings, "a desk has no settings"
+        assert not settings, "a harness has no settings"
         self._close()
         try:
-            self.desk = Desk(self._folder, self._profile, now=int(self._now))
+            self.harness = Harness(self._folder, self._profile, now=int(self._now))
         except ConfigError:
             return False
         # A server that is loaded again goes on with its numbers.
-        self._numbers = self.desk.shared.cas = self._numbers or self.desk.shared.cas
+        self._numbers = self.harness.shared.cas = self._numbers or self.harness.shared.cas
         return True
 
     def running(self) -> bool:
@@ -96,9 +96,9 @@ class Machine:
         return self.start()
 
     def _close(self) -> None:
-        if self.desk is not None:
-            self.desk.close()
-            self.desk = None
+        if self.harness is not None:
+            self.harness.close()
+            self.harness = None
 
     def stop(self) -> None:
         self._close()
@@ -110,14 +110,14 @@ class Machine:
         return None
 
     def connect(self) -> Line:
-        if self.desk is None:
+        if self.harness is None:
             raise ConnectionRefusedError("the configuration was refused")
         self._opened += 1
         return Line(self, str(self._opened))
 
 
-class DeskTarget(SQLiteTarget):
-    """The replay target of a desk; `play` must use the clock of its machine."""
+class HarnessTarget(SQLiteTarget):
+    """The replay target of a harness; `play` must use the clock of its machine."""
 
     def __init__(self, machine: Machine, version: str) -> None:
         super().__init__(machine, version)

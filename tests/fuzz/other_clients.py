@@ -14,7 +14,7 @@ class WrongReplyError(AssertionError):
     """A neighbor received a reply to another request."""
 
 
-class TextNeighbour:
+class TextClient:
     """One in the text protocol: stores, reads and counts keys that only it knows.
 
     Args:
@@ -46,7 +46,7 @@ class TextNeighbour:
         _expect(self._client, request, expected)
 
 
-class BinaryNeighbour:
+class BinaryClient:
     """One in the binary protocol.
 
     Args:

@@ -14,7 +14,7 @@ SECOND = 1.0
 _PAUSE = 0.01
 
 
-class Neighbour(threading.Thread):
+class OtherClient(threading.Thread):
     """Writes and reads a row of its own, again and again."""
 
     def __init__(self, served: Served) -> None:
@@ -46,17 +46,17 @@ class Neighbour(threading.Thread):
 
 
 @contextmanager
-def beside(served: Served, fault: Fault) -> Iterator[Neighbour]:
-    """Keep a neighbour for the block, which must have been served well."""
-    neighbour = Neighbour(served)
-    neighbour.start()
+def other_client(served: Served, fault: Fault) -> Iterator[OtherClient]:
+    """Run another client during the block, which must have been served well."""
+    client = OtherClient(served)
+    client.start()
     try:
-        yield neighbour
+        yield client
     finally:
-        neighbour.stop()
-    assert not neighbour.is_alive()
-    assert neighbour.wrong == []
-    assert neighbour.rounds > 10
-    assert neighbour.longest < SECOND
-    fault.acknowledged += neighbour.rounds
-    fault.most("neighbour_longest_s", neighbour.longest)
+        client.stop()
+    assert not client.is_alive()
+    assert client.wrong == []
+    assert client.rounds > 10
+    assert client.longest < SECOND
+    fault.acknowledged += client.rounds
+    fault.most("other_client_longest_s", client.longest)

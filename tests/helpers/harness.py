@@ -20,7 +20,7 @@ from kvref.storage.sqlite.store import SQLiteStore
 from kvref.storage.sqlite.transactions import Transaction, Transactions
 
 
-class Desk:
+class Harness:
     """An endpoint in this process.
 
     Args:
@@ -33,9 +33,9 @@ class Desk:
     def __init__(self, folder: Path, profile: str = "kvref", *sql: str, now: int = 1_700_000_000) -> None:
         self.now = now
         self.facts = profiles.load(profile)
-        self.store = SQLiteStore(folder / "desk.sqlite", self.facts)
+        self.store = SQLiteStore(folder / "harness.sqlite", self.facts)
         self.store.initialise()
-        self.sql = sqlite3.connect(folder / "desk.sqlite", isolation_level=None)
+        self.sql = sqlite3.connect(folder / "harness.sqlite", isolation_level=None)
         collations.register(self.sql)
         for statement in sql:
             self.sql.execute(statement)
