@@ -82,7 +82,7 @@ type target struct {
 }
 
 // aim splits a word at the first delimiter behind the name of a mapping, and binds the connection to the mapping. A word
-// without delimiter and key is refused with the reply bare.
+// without key is refused: with the reply bare, or without a binding if it has a delimiter. Both are for a get without bare.
 func (c *Client) aim(word []byte, bare string) target {
 	if len(word) < 3 || word[0] != '@' || word[1] != '@' {
 		return target{mapping: c.current(), key: word}
@@ -92,13 +92,14 @@ func (c *Client) aim(word []byte, bare string) target {
 	if m == nil || len(name) == 0 {
 		return target{key: word, refused: "NOT_FOUND"}
 	}
+	if delimited && len(key) == 0 && bare != "" {
+		return target{mapping: m, refused: "CLIENT_ERROR no key behind the delimiter in " + string(word)}
+	}
 	c.bind(m)
 	if len(key) > 0 {
-		return target{mapping: m, key: key}
-	} else if delimited {
-		bare = "CLIENT_ERROR no key behind the delimiter in " + string(word)
+		bare = ""
 	}
-	return target{mapping: m, refused: bare}
+	return target{mapping: m, key: key, refused: bare}
 }
 
 // item writes a row as part of the reply to a get.
@@ -179,7 +180,10 @@ func (c *Client) storage(verb string, words [][]byte) string {
 		}
 		command.value = block[:length]
 	}
-	t := c.aim(word, "NOT_STORED")
+	t := target{refused: tooLarge.text}
+	if verb == "set" || !command.large { // others of too large values bind nothing (KV-ORDER-003)
+		t = c.aim(word, "NOT_STORED")
+	}
 	if t.refused != "" && command.large {
 		c.server.stats.Add("store_too_large", 1)
 		return tooLarge.text
@@ -247,23 +251,21 @@ func (c *Client) bindCommand(_ string, words [][]byte) string {
 	if len(words[0]) > maxKey {
 		return badFormat
 	}
-	m := c.server.store.Find(string(words[0]))
-	if m == nil {
-		return "NOT_FOUND"
+	if m := c.server.store.Find(string(words[0])); m != nil {
+		c.bind(m)
+		return "SUCCEED"
 	}
-	c.bind(m)
-	return "SUCCEED"
+	return "NOT_FOUND"
 }
 
 // verbosity executes verbosity, whose level only stats settings shows.
 func (c *Client) verbosity(_ string, words [][]byte) string {
 	c.saysNoreply(words)
-	level, ok := unsigned64(words[0])
-	if !ok {
-		return badFormat
+	if level, ok := unsigned64(words[0]); ok {
+		c.server.stats.verbosity.Store(level)
+		return "OK"
 	}
-	c.server.stats.verbosity.Store(level)
-	return "OK"
+	return badFormat
 }
 
 // memlimit executes cache_memlimit, which has no effect.

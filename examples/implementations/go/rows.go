@@ -203,14 +203,12 @@ type storage struct {
 	exptime int32
 	cas     uint64
 	value   []byte
-	large   bool // the value is larger than an item can be, and absent
+	large   bool // the value of a set is larger than an item can be, and absent
 }
 
 // verdict is the reply of a command that finds this row and stores nothing, or empty.
 func (c *storage) verdict(r *Row) string {
 	switch {
-	case c.large:
-		return ""
 	case c.verb == "add" && r != nil, c.verb != "add" && c.verb != "set" && c.verb != "cas" && r == nil:
 		return "NOT_STORED"
 	case c.verb == "cas" && r == nil:
@@ -243,9 +241,9 @@ func (s *Store) Store(m *Mapping, c *storage, stats *Stats) (reply string) {
 			return
 		}
 		value := c.value
-		if c.verb == "append" && !c.large {
+		if c.verb == "append" {
 			value = append(append([]byte{}, row.value...), value...)
-		} else if extends && !c.large {
+		} else if extends {
 			value = append(append([]byte{}, value...), row.value...)
 		}
 		var parts []driver.Value

@@ -100,9 +100,11 @@ class Commands:
         return self.registry.mapping(name), switch.key
 
     def key_target(self, word: bytes) -> tuple[Mapping | None, bytes | None]:
-        """Find mapping and key of a word that must not end with the delimiter."""
+        """Find mapping and key of a word; one that ends with the delimiter switches nothing (KV-MAP-049)."""
+        bound = self.binding
         mapping, key = self.target(word)
         if mapping is not None and key == b"":
+            self.binding = bound
             raise Refusal(f"CLIENT_ERROR no key behind the delimiter in {word.decode('utf-8', 'replace')}")
         return mapping, key
 
@@ -110,14 +112,14 @@ class Commands:
         """Read the line of a storage command."""
         is_cas = words[0] == b"cas"
         least = 6 if is_cas else 5
-        if len(words) < least:
+        if len(words) < 5:
             return b"ERROR"
         length = length_of(words[4])
         if length is None:
-            return BAD_FORMAT
+            return BAD_FORMAT if least <= len(words) <= least + 1 else b"ERROR"
         pending = Pending(words[0].decode(), words[1], length=length, is_quiet=is_quiet(words), is_refused=True)
         self.pending = pending
-        if len(words) > least + 1:
+        if not least <= len(words) <= least + 1:
             return b"ERROR"
         flags, exptime, cas = flags_of(words[2]), signed(words[3]), unsigned(words[5]) if is_cas else None
         if len(words[1]) > KEY_MAX or flags is None or exptime is None or (is_cas and cas is None):

@@ -128,12 +128,12 @@ def _has_index(database: Database, container: Container, table: str, key: str) -
 
 
 def _references(database: Database, table: str, key: str) -> tuple[tuple[str, str, str], ...]:
-    """Find the foreign keys of other tables: the table, its column and the column here."""
+    """Find the foreign keys of other tables that forbid to delete rows: the table, its column and the column here."""
     found = []
     for (other,) in database.rows("SELECT name FROM sqlite_master WHERE type = 'table' AND name != ?", [table]):
-        for target, here, there in database.rows('SELECT "table", "from", "to" FROM pragma_foreign_key_list(?)',
-                                                 [other]):
-            if str(target).lower() == table.lower():
+        for target, here, there, deletes in database.rows(
+                'SELECT "table", "from", "to", on_delete FROM pragma_foreign_key_list(?)', [other]):
+            if str(target).lower() == table.lower() and deletes not in ("CASCADE", "SET NULL"):
                 found.append((str(other), str(here), key if there is None else str(there)))
     return tuple(found)
 

@@ -148,6 +148,8 @@ class Store:
             self._flags_cell(table.flags, write.flags)  # refused before the value and the condition (KV-FLAG-024)
         parts: list[Cell] = []
         if verb == "set":
+            if table.expiry is not None:
+                table.expiry.encode_number(expiry_of(write.exptime))  # refused before the value (KV-EXP-008)
             try:
                 parts = self.cells(mapping, write.value, separator)
             except Refusal:
