@@ -1,4 +1,4 @@
-"""A client that runs during the misbehavior of others: its replies are correct and fast."""
+"""A client that runs during the misbehavior of others: its replies are correct and none is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from faults.description import Fault
 from helpers.serving import Served, ask
 
-SECOND = 1.0
+# A reply that is still missing then is a hang. The longest wait is a figure of the report and no condition: it depends
+# on the disk and on what else the machine does.
+HANG_SECONDS = 30
 _PAUSE = 0.01
 
 
@@ -20,7 +22,7 @@ class OtherClient(threading.Thread):
     def __init__(self, served: Served) -> None:
         super().__init__(daemon=True)
         self._client = served.connect()
-        self._client.settimeout(30)
+        self._client.settimeout(HANG_SECONDS)
         self._enough = threading.Event()
         self.rounds = 0
         self.longest = 0.0
@@ -57,6 +59,5 @@ def other_client(served: Served, fault: Fault) -> Iterator[OtherClient]:
     assert not client.is_alive()
     assert client.wrong == []
     assert client.rounds > 10
-    assert client.longest < SECOND
     fault.acknowledged += client.rounds
     fault.most("other_client_longest_s", client.longest)

@@ -137,7 +137,6 @@ def test_a_row_that_sql_has_locked(database: SQLServer, served: Served, row: str
             cursor.execute("UPDATE test.demo_test SET c2 = 'SQL' WHERE c1 = 'l5'")
         else:
             cursor.execute("INSERT INTO test.demo_test VALUES ('l5', 'SQL', 0, 0, 0)")
-        begun = time.monotonic()
         sql(database, "SET GLOBAL general_log = ON")
         crowd.send([put(f"l{who}", "2", "append") for who in range(20)])
         others = [answer(client) for who, client in enumerate(crowd.clients) if who != 5]
@@ -150,7 +149,6 @@ def test_a_row_that_sql_has_locked(database: SQLServer, served: Served, row: str
             assert [ask(client, put(f"l{who}", str(number))) for who, client in enumerate(crowd.clients[:5])] == [
                 b"STORED\r\n"
             ] * 5
-        assert time.monotonic() - begun < 5
         assert others == [b"STORED\r\n"] * 19
         assert _ready(crowd.clients[5:6]) == []
         cursor.execute("COMMIT")

@@ -207,7 +207,6 @@ def test_bytes_that_nobody_asked_for_are_kept() -> None:
 def test_sessions_end_when_their_operations_are_done() -> None:
     result = measured(lambda _, line: [HIT])
     assert counts(result) == {"hit": 20}
-    assert result.seconds < 2
     assert result.open == 0
 
 
