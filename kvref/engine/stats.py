@@ -33,7 +33,7 @@ PURGE: Final = {"conn_yields": ["crawler_reclaimed"]}
 # Shown with row_cache_binlog=1.
 ROW_CACHE: Final = {
     "conn_yields": [
-        "row_cache_hits", "row_cache_misses", "row_cache_behind", "row_cache_evictions", "row_cache_lag_us",
+        "row_cache_hits", "row_cache_misses", "row_cache_stale", "row_cache_evictions", "row_cache_lag_us",
         "row_cache_age_us",
     ]
 }  # fmt: skip

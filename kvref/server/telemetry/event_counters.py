@@ -50,7 +50,7 @@ class _Cell(IntEnum):
     # The row cache over a database server; of ROW_CACHE the sums of this worker and those that it has replaced.
     CACHE_HITS = 8
     CACHE_MISSES = 9
-    CACHE_BEHIND = 10
+    CACHE_STALE = 10
     CACHE_EVICTIONS = 11
     CACHE_LAG = 12
     CACHE_AGE = 13
@@ -66,7 +66,7 @@ class _Cell(IntEnum):
 ROW_CACHE: Final = {
     "row_cache_hits": _Cell.CACHE_HITS,
     "row_cache_misses": _Cell.CACHE_MISSES,
-    "row_cache_behind": _Cell.CACHE_BEHIND,
+    "row_cache_stale": _Cell.CACHE_STALE,
     "row_cache_evictions": _Cell.CACHE_EVICTIONS,
 }
 REPLICA: Final = {

@@ -102,7 +102,7 @@ ROWS: Final = {
         ),
         Row("kvref_row_cache_misses_total", "counter", "Keys of gets for which that cache queried the database."),
         Row(
-            "kvref_row_cache_behind_total", "counter",
+            "kvref_row_cache_stale_total", "counter",
             "Those of kvref_row_cache_misses_total whose row was cached and not known to be current.",
         ),
         Row("kvref_row_cache_evictions_total", "counter", "Rows displaced by others because of `row_cache_bytes`."),

@@ -286,7 +286,7 @@ def test_metrics_show_what_stats_shows(database: SQLServer) -> None:
         ask(client, b"bind raced\r\n")
         fill(client, "x")
         found = statistics(client)
-        names = {f"kvref_row_cache_{name}_total": found[name] for name in ("hits", "misses", "behind", "evictions")}
+        names = {f"kvref_row_cache_{name}_total": found[name] for name in ("hits", "misses", "stale", "evictions")}
         until(lambda: {name: metrics(served)[name] for name in names} == names)  # updated once a second
         assert metrics(served)["kvref_row_cache_following"] == 1
         assert metrics(served)["kvref_row_cache_age_seconds"] == pytest.approx(found["age_us"] / 1e6)

@@ -230,7 +230,7 @@ class CachingReader:
         if reached:
             cache.age = now - (began if written else self._executed_at)
         else:
-            cache.behind += hits
+            cache.stale += hits
         return reached
 
 

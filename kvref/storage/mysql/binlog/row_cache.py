@@ -70,7 +70,7 @@ class RowCache:
         applied: the transactions whose changes are taken into account; None while no log is followed.
         log: the files of that log; None if they are not on this machine.
         hits, misses: gets answered from it, and those for which the database was queried.
-        behind: the hits among these misses that the follower was too late for.
+        stale: those of the misses whose row was cached and not known to be current.
         evictions: rows that others displaced.
         lag: seconds for which the last batch of gets waited for the follower.
         age: seconds between the query of the position that the last answers were compared with, and these answers:
@@ -85,7 +85,7 @@ class RowCache:
         self.size = 0
         self.applied: Position | None = None
         self.log: LocalLog | None = None
-        self.hits = self.misses = self.behind = self.evictions = 0
+        self.hits = self.misses = self.stale = self.evictions = 0
         self.lag = self.age = 0.0
         self.version = 0
         self.wanted: Mapping[Table, KeyTypes] = _OPTIONS
@@ -101,7 +101,7 @@ class RowCache:
         return {
             "hits": self.hits,
             "misses": self.misses,
-            "behind": self.behind,
+            "stale": self.stale,
             "evictions": self.evictions,
             "lag_us": round(self.lag * 1e6),
             "age_us": round(self.age * 1e6),
