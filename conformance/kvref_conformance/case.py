@@ -139,8 +139,8 @@ class Case:
 
     def needs_sql(self) -> bool:
         """Return whether a step looks behind the protocol or changes the configuration."""
-        behind = (Sql, Reload, StartSql, Mark)
-        return self.needs_mappings() or self.settings is not None or any(isinstance(s, behind) for s in self.steps)
+        needing_sql = (Sql, Reload, StartSql, Mark)
+        return self.needs_mappings() or self.settings is not None or any(isinstance(s, needing_sql) for s in self.steps)
 
     def _texts(self) -> Iterator[str]:
         for step in map(innermost, self.steps):

@@ -108,8 +108,8 @@ def _start(config: pytest.Config, options: Namespace) -> Run:
     """Start a run against the endpoint of the options."""
 
     def restart(settings: Mapping[str, int]) -> str | None:
-        said: str | None = config.hook.pytest_kvref_restart(address=options.endpoint, settings=settings)
-        return said
+        failure: str | None = config.hook.pytest_kvref_restart(address=options.endpoint, settings=settings)
+        return failure
 
     return Run.start(options, restart)
 

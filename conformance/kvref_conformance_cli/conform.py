@@ -125,8 +125,8 @@ def judge(address: str | None, target: str | None, options: Options) -> int:
         progress = stack.enter_context(targets.Terminal())
         booted = [stack.enter_context(targets.private(name, server_options, progress)) for _ in range(count)]
         address = booted[0].target.memcached()
-        said = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
-        click.echo(f"{said}, {address}{f' and {count - 1} more' if count > 1 else ''}")
+        endpoint = f"the target {target}" if target else f"no address given: the embedded server ({EMBEDDED})"
+        click.echo(f"{endpoint}, {address}{f' and {count - 1} more' if count > 1 else ''}")
         options["again"] = f"--target {target}" if target else ""
         return run_suite(address, _filled_in(options, booted[0].target), Booted(booted, options))
 

@@ -109,8 +109,8 @@ def command(context: click.Context, /, names: tuple[str, str], only: str | None,
         configuration = replace(configuration, protocol=options["protocol"], batches=options["batches"])
         watch = stack.enter_context(_Watch(console, count, sides, own, options["save"]))
         known = known_differences.load(taking_part)
-        kept = DirectoryBasedExampleDatabase(options["database"]) if options["database"] is not None else None
-        run = Run(sides, seed, options["steps"], configuration, known, watch, database=kept)
+        failures = DirectoryBasedExampleDatabase(options["database"]) if options["database"] is not None else None
+        run = Run(sides, seed, options["steps"], configuration, known, watch, database=failures)
         tally = run.run(range(first, first + count))
     _tell(tally, seed, (sides[0].name, sides[1].name), options["json_file"])
     context.exit(1 if tally.differences else 0)
@@ -150,8 +150,8 @@ def _sides(
             continue
         profile = wanted.pop(0) if len(wanted) > 1 else wanted[0]
         console.print(f"starting {name} --profile {profile}", markup=False)
-        said = f"kvref {profile}" if name == EMBEDDED else f"{name} {profile}"
-        sides.append(Side(said, open_kvref(name, profile, version, stack), options))
+        status = f"kvref {profile}" if name == EMBEDDED else f"{name} {profile}"
+        sides.append(Side(status, open_kvref(name, profile, version, stack), options))
     taking_part = {*plugins, *wanted, *given}
     rules = rules_for({*taking_part, INNODB} if {*names}.intersection(targets.over_sql()) else taking_part)
     return (sides[0], sides[1]), Configuration(version, rules), taking_part
@@ -185,8 +185,8 @@ class _Watch:
     def finished(self, tally: Tally) -> None:
         """Move the bar."""
         rate = tally.steps / tally.seconds if tally.seconds else 0
-        said = f"world {tally.worlds}, {rate:,.0f} steps/s, {tally.differences} differ"
-        self._bars.update(self._task, completed=tally.conversations + tally.not_run, description=said)
+        status = f"world {tally.worlds}, {rate:,.0f} steps/s, {tally.differences} differ"
+        self._bars.update(self._task, completed=tally.conversations + tally.not_run, description=status)
 
     def found(self, found: Found) -> None:
         """Show a difference, and keep it where a folder is given."""

@@ -76,7 +76,7 @@ def update(folder: Path, reports: Sequence[str], *, judge: bool) -> int:
 
 def _keep(folder: Path, reports: Sequence[str]) -> None:
     for path, new in archive.keep(folder, reports):
-        click.echo(f"{path}: {'kept' if new else 'is kept already'}")
+        click.echo(f"{path}: {'kept' if new else 'is passed already'}")
 
 
 def _judge_all(folder: Path) -> int:
@@ -122,7 +122,7 @@ def _table(runs: Mapping[str, Sequence[Run]], found: Mapping[str, Sequence[Chang
     for heading in ("endpoint", "runs", "last run", "kept", REGRESSION, LOST, FIXED):
         table.add_column(heading, justify="left" if heading in {"endpoint", "last run"} else "right")
     for name, each in runs.items():
-        kept = each[-1].shares.get(archive.ALL)
+        passed = each[-1].shares.get(archive.ALL)
         counts = [str(forms.counted(found[name], kind) or "·") for kind in (REGRESSION, LOST, FIXED)]
-        table.add_row(name, str(len(each)), each[-1].about(), kept.percent if kept else "", *counts)
+        table.add_row(name, str(len(each)), each[-1].about(), passed.percent if passed else "", *counts)
     return table

@@ -176,7 +176,7 @@ class _Notebook:
         self.path = out
         self.recorded = 0
         self._lines = corpus.read(scripts)
-        self._asked = list(self._lines)
+        self._requested = list(self._lines)
         self._lock = threading.Lock()
         if out != scripts and out.exists():
             # Existing conversations keep their position, and their recordings if the requests are the same.
@@ -189,7 +189,7 @@ class _Notebook:
             }
 
     def conversations(self) -> list[Conversation]:
-        return [self._lines[identifier] for identifier in self._asked]
+        return [self._lines[identifier] for identifier in self._requested]
 
     def enter(self, identifier: str, recording: Recording) -> None:
         with self._lock:

@@ -146,8 +146,8 @@ def complaints(control: Sequence[Verdict], wanted: Collection[str]) -> list[str]
         wanted: ids of the requirements that were on trial.
     """
     failed = [each.text for each in control if each.verdict == FAILS]
-    held = {name for each in control if each.verdict == HOLDS for name in each.requirements}
-    return failed or [f"{name}: no case of it holds" for name in sorted(set(wanted) - held)]
+    holding = {name for each in control if each.verdict == HOLDS for name in each.requirements}
+    return failed or [f"{name}: no case of it holds" for name in sorted(set(wanted) - holding)]
 
 
 def replies_differ(survivor: Sequence[Verdict], control: Sequence[Verdict]) -> bool:
@@ -161,8 +161,8 @@ def replies_differ(survivor: Sequence[Verdict], control: Sequence[Verdict]) -> b
         True also if no case has a conversation: generated cases keep none.
     """
     replies = {each.case: _replies(each) for each in control}
-    kept = [each for each in survivor if each.conversation]
-    return not kept or any(_replies(each) != replies.get(each.case) for each in kept)
+    recorded = [each for each in survivor if each.conversation]
+    return not recorded or any(_replies(each) != replies.get(each.case) for each in recorded)
 
 
 def _calls_patch(name: str, wanted: Collection[str], target: str) -> bool | None:

@@ -86,7 +86,7 @@ def value(key: str, text: str, number: str = "") -> str:
     return f"VALUE {key} 0 {len(text)}{number}\r\n{text}\r\nEND\r\n"
 
 
-LOOK = s.Look()
+LOOK = s.Read()
 K1 = (set_("a", "k1", "1"), STORED)
 K3 = (set_("a", "k3", "3"), STORED)
 K5 = (set_("a", "k5", "5"), STORED)
@@ -290,7 +290,7 @@ def test_the_rules_repeat_themselves() -> None:
 def test_the_rules_reach_every_kind_of_step(profile: str, level: int) -> None:
     imagined = drawn(profile, level, 200)
     verbs = {"set", "add", "replace", "append", "prepend", "cas", "insert", "update", "delete"}
-    names = {"Open", "Close", "Bind", "Get", "Count", "Delete", "Flush", "Look", "End"}
+    names = {"Open", "Close", "Bind", "Get", "Count", "Delete", "Flush", "Read", "End"}
     waits = {"SQL waits"} | ({"waits"} if profile != "mysql-5.6" else set())
     assert {kind for kind, times in imagined.kinds.items() if times} == verbs | names | waits
     assert sum(map(len, imagined.histories)) > 15 * len(imagined.histories)

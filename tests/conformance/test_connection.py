@@ -16,8 +16,8 @@ from kvref_conformance.steps import AwaitReply, Send
 from kvref_conformance.wire.connection import (
     BINARY_ANSWER,
     BINARY_ASK,
-    KEPT_BYTES,
     MAX_ANSWER_BYTES,
+    MAX_SHOWN_BYTES,
     Connection,
     Reply,
     version_line,
@@ -86,7 +86,7 @@ FLOOD = b"VALUE a 0 1000000000000\r\n" + b"x" * (2 * MAX_ANSWER_BYTES)
 def test_an_answer_beyond_the_limit_closes_the_connection(scripted: Make, connect: Connect) -> None:
     to = connect(scripted({b"get a": FLOOD}))
     reply = to.ask((b"get a\r\n",), patience=60)
-    assert reply == Reply(FLOOD[:KEPT_BYTES], limit=MAX_ANSWER_BYTES)
+    assert reply == Reply(FLOOD[:MAX_SHOWN_BYTES], limit=MAX_ANSWER_BYTES)
     assert (
         reply.note(60)
         == f"more than {MAX_ANSWER_BYTES} bytes without the end of a reply: the suite closed the connection"
@@ -127,7 +127,7 @@ def test_every_line_of_the_judge_has_the_limit(scripted: Make) -> None:
     """Recordings read without sentinels, and duels learn theirs from the server."""
     server = scripted({b"get a": FLOOD})
     said = f"more than {MAX_ANSWER_BYTES} bytes without the end of a reply: the suite closed the connection"
-    begin = FLOOD[:KEPT_BYTES]
+    begin = FLOOD[:MAX_SHOWN_BYTES]
     recording, silences = Connection(server.address), Silences(NORMAL)
     assert silences.send(recording, Send(("get a",), ()), (b"get a\r\n",)) == Reply(begin)
     assert silences.ending(recording) == f"<{said}>"

@@ -47,7 +47,7 @@ def test_two_things_are_the_same(one: tuple[str, str, str], other: tuple[str, st
 class Run:
     """The part of a judge that is used."""
 
-    pulse = SimpleNamespace(ended="")
+    liveness = SimpleNamespace(ended="")
     budget = Budget(1e-9)
     endpoint = SimpleNamespace(profile=profiles.load("kvref"))
 
@@ -61,7 +61,7 @@ class Run:
 
 
 def test_the_shortest_conversation_is_kept_when_the_time_ends_in_a_longer_one() -> None:
-    judge = cast("Judge", SimpleNamespace(budget=Budget(), pulse=SimpleNamespace(is_lost=lambda: False, ended="")))
+    judge = cast("Judge", SimpleNamespace(budget=Budget(), liveness=SimpleNamespace(is_lost=lambda: False, ended="")))
     search = Search(judge)
     long, short = (tuple(Exchange("a", "get k\r\n", (), "") for _ in range(count)) for count in (3, 2))
     for shown in (long, short, long):
@@ -75,12 +75,12 @@ def test_the_shortest_conversation_is_kept_when_the_time_ends_in_a_longer_one() 
 
 
 def test_the_conversation_that_ended_the_endpoint_for_good_is_kept_though_it_is_longer() -> None:
-    pulse = SimpleNamespace(is_lost=lambda: bool(pulse.ended), ended="", bring_back=lambda _case: "stays away")
-    search = Search(cast("Judge", SimpleNamespace(budget=Budget(), pulse=pulse)))
+    liveness = SimpleNamespace(is_lost=lambda: bool(liveness.ended), ended="", bring_back=lambda _case: "stays away")
+    search = Search(cast("Judge", SimpleNamespace(budget=Budget(), liveness=liveness)))
     long, short = (tuple(Exchange("a", "get k\r\n", (), "") for _ in range(count)) for count in (3, 2))
     with pytest.raises(CaseFailed):
         search.fail("any", short, ("get",))
-    pulse.ended = "it stays away"
+    liveness.ended = "it stays away"
     with pytest.raises(findings.ShrinkLimitReached):
         search.fail("any", long, ("get",))
     assert (search.last, search.signature) == (long, (findings.ENDED, "get"))

@@ -17,7 +17,7 @@ def failed(case: str, *exchanges: Exchange, requirements: tuple[str, ...] = ("KV
 
 
 def exchange(sent: str, got: str, *allowed: str, note: str = "") -> Exchange:
-    return Exchange("a", sent, allowed, got, note, kept=got in allowed)
+    return Exchange("a", sent, allowed, got, note, passed=got in allowed)
 
 
 TOUCH = [
@@ -77,11 +77,11 @@ def test_a_crash_and_an_error_of_the_suite_have_causes_of_their_own() -> None:
 
 
 def test_a_deviation_that_does_not_occur_has_its_own_cause() -> None:
-    kept = exchange("get k\r\n", "END\r\n", "END\r\n")
+    passed = exchange("get k\r\n", "END\r\n", "END\r\n")
     row = 'unexpected pass: a deviation row says "no"; remove it when it healed'
     verdicts = [
         Verdict(
-            f"case-{n}", "storage", (), FAILS, "why", 0.0, (exchange(f"set k{n}\r\n", "x", "x"), kept), f"head\n{row}"
+            f"case-{n}", "storage", (), FAILS, "why", 0.0, (exchange(f"set k{n}\r\n", "x", "x"), passed), f"head\n{row}"
         )
         for n in range(2)
     ]

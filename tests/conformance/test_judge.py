@@ -28,7 +28,7 @@ from kvref_conformance.judging.verdict import (
 )
 from kvref_conformance.steps import Disconnect
 from kvref_conformance.triage.repeat import Repeats
-from kvref_conformance.wire.connection import KEPT_BYTES, MAX_ANSWER_BYTES
+from kvref_conformance.wire.connection import MAX_ANSWER_BYTES, MAX_SHOWN_BYTES
 
 Judging = Callable[..., Verdict]
 GET = case("get-x", "KV-CORE-041", send("get x\r\n", "END\r\n"))
@@ -71,7 +71,7 @@ def test_an_answer_without_end_fails_and_the_verdict_says_so(judging: Judging) -
     assert verdict.verdict == FAILS
     limit = MAX_ANSWER_BYTES + len("END\r\n")
     assert f"more than {limit} bytes without the end of a reply" in verdict.text
-    assert len(verdict.conversation[-1].got) == KEPT_BYTES
+    assert len(verdict.conversation[-1].got) == MAX_SHOWN_BYTES
 
 
 def test_a_wrong_answer_is_kept_in_part(judging: Judging) -> None:
@@ -169,7 +169,7 @@ def test_an_exchange_is_kept_as_the_case_has_it_too(judging: Judging) -> None:
     said = {b"get x": b"VALUE x 0 12\r\n", b"get y": b"VERSION 9.9.9 is no answer\r\n"}
     first, second = judging(hole, said).conversation
     assert (first.got, first.written) == ("VALUE x 0 12\r\n", ("get x\r\n", "VALUE x 0 <number>\r\n"))
-    assert (second.kept, second.written) == (False, ("get y\r\n", "VERSION {version} is no answer\r\n"))
+    assert (second.passed, second.written) == (False, ("get y\r\n", "VERSION {version} is no answer\r\n"))
 
 
 def test_any_of_several_answers_is_allowed_and_facts_are_asked(judging: Judging) -> None:

@@ -53,7 +53,7 @@ def told(key: str, answer: str, template: str = "", *, fits: bool = True) -> tup
             "a", f"set {key} 0 0 1\r\nx\r\n", ("STORED\r\n",), "STORED\r\n", written=("set {k}\r\n", "STORED\r\n")
         ),
         Exchange(
-            "a", sent, ("END\r\n",), got, kept=fits, written=("get {k}\r\n", template or (answer if fits else ""))
+            "a", sent, ("END\r\n",), got, passed=fits, written=("get {k}\r\n", template or (answer if fits else ""))
         ),
     )
 
@@ -560,7 +560,7 @@ def test_the_pages_have_the_share_of_each_endpoint(three: Grid) -> None:
     index, chapter = matrix_pages.html(Record.of(three)).values()
     whole = [three.share(column.name) for column in three.columns]
     for each in whole:
-        assert f'title="{each.kept} of {each.judged}">{each.percent}</td>' in index
+        assert f'title="{each.passed} of {each.judged}">{each.percent}</td>' in index
     assert index.count('class="share"') == len(three.columns) * (1 + len(list(three.chapters())))
     assert chapter.count('class="share"') == len(three.columns)
 

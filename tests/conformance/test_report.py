@@ -230,7 +230,7 @@ def test_the_page_filters(chromium: str, tmp_path: Path) -> None:
 
 
 def test_a_failure_has_its_first_wrong_byte_marked_and_commands_to_copy(tmp_path: Path) -> None:
-    wrong = Exchange("a", "get x\r\n", ("VALUE x 0 1\r\n<b\r\nEND\r\n",), "VALUE x 0 1\r\n<i\r\nEND\r\n", kept=False)
+    wrong = Exchange("a", "get x\r\n", ("VALUE x 0 1\r\n<b\r\nEND\r\n",), "VALUE x 0 1\r\n<i\r\nEND\r\n", passed=False)
     text = "text\nagain: kvref replay out/a.json 127.0.0.1:1\nby hand: printf 'get x' | nc 127.0.0.1 1"
     page = tmp_path / "report.html"
     html.write(page, HEADER, Tally([Verdict("a", "bind", ("KV-CORE-041",), FAILS, "why", 0.5, (wrong,), text)]))

@@ -434,7 +434,7 @@ def test_a_proxy_passes_everything_on(tmp_path: Path, *, unix: bool) -> None:
     steps = steps_of(file)
     assert [plain(*step["send"]["packets"]) for step in steps[:2]] == [request.decode("latin-1"), "get k\r\n"]
     assert steps[1]["got"] == {"server-1.6.18": reply.decode("latin-1")}
-    assert (proxy.counts.connections, proxy.counts.unrecorded, proxy.counts.kept) == (1, 0, 0)
+    assert (proxy.counts.connections, proxy.counts.unrecorded, proxy.counts.buffered) == (1, 0, 0)
 
 
 def test_what_is_no_memcached_protocol_is_passed_on_and_counted(caplog: pytest.LogCaptureFixture) -> None:
@@ -442,7 +442,7 @@ def test_what_is_no_memcached_protocol_is_passed_on_and_counted(caplog: pytest.L
     with answering({}) as server, proxied(server, ("127.0.0.1", 0)) as (address, proxy, file):
         exchanged(address, foreign, 1)
         assert exchanged(address, b"set k 0 0 1\r\nx\r\n", 8) == b"STORED\r\n"
-    assert (proxy.counts.connections, proxy.counts.unrecorded, proxy.counts.kept) == (2, 1, 0)
+    assert (proxy.counts.connections, proxy.counts.unrecorded, proxy.counts.buffered) == (2, 1, 0)
     assert "c1 is passed on and no longer recorded: a line of more than 65536 bytes" in caplog.text
     assert steps_of(file)[0]["send"]["on"] == "c2"
 
@@ -452,7 +452,7 @@ def test_memory_for_unfinished_commands_is_bounded(monkeypatch: pytest.MonkeyPat
     half = b"set k 0 0 900000\r\n" + b"x" * 200_000
     with answering({}) as server, proxied(server, ("127.0.0.1", 0)) as (address, proxy, _):
         exchanged(address, half, 1)
-    assert (proxy.counts.unrecorded, proxy.counts.kept) == (1, 0)
+    assert (proxy.counts.unrecorded, proxy.counts.buffered) == (1, 0)
 
 
 def test_a_server_that_is_gone_is_counted(caplog: pytest.LogCaptureFixture) -> None:

@@ -42,17 +42,17 @@ def test_rules_are_in_force_where_their_endpoint_takes_part() -> None:
         (exclusions.LONG_SWITCH_WORD, b"get @@" + b"x" * 248 + b"\r\n", False),
         (exclusions.LONG_SWITCH_WORD, b"get @@" + b"x" * 247 + b"\r\n", True),
         (exclusions.LONG_SWITCH_WORD, b"get " + b"x" * 250 + b"\r\n", True),
-        (exclusions.WORDS_BEHIND_RANGE, b"get @>z a\r\n", False),
-        (exclusions.WORDS_BEHIND_RANGE, b"get a @>z\r\n", True),
-        (exclusions.WORDS_BEHIND_RANGE, b"set k 0 0 12\r\nget @>z a\r\nx\r\n", False),
-        (exclusions.WORDS_BEHIND_RANGE, b"get @>z\0 a\r\n", True),
-        (exclusions.LONG_WORD_BEHIND, b"get a " + b"x" * 251 + b"\r\n", False),
-        (exclusions.LONG_WORD_BEHIND, b"get " + b"x" * 251 + b" a\r\n", True),
-        (exclusions.DELIMITERS_BEHIND, b"get a @@..\r\n", False),
-        (exclusions.DELIMITERS_BEHIND, b"get a b @@...\r\n", False),
-        (exclusions.DELIMITERS_BEHIND, b"get a @@.\r\n", True),
-        (exclusions.DELIMITERS_BEHIND, b"get a @@..k\r\n", True),
-        (exclusions.DELIMITERS_BEHIND, b"get @@..\r\n", True),
+        (exclusions.WORDS_AFTER_RANGE, b"get @>z a\r\n", False),
+        (exclusions.WORDS_AFTER_RANGE, b"get a @>z\r\n", True),
+        (exclusions.WORDS_AFTER_RANGE, b"set k 0 0 12\r\nget @>z a\r\nx\r\n", False),
+        (exclusions.WORDS_AFTER_RANGE, b"get @>z\0 a\r\n", True),
+        (exclusions.LONG_WORD_AFTER, b"get a " + b"x" * 251 + b"\r\n", False),
+        (exclusions.LONG_WORD_AFTER, b"get " + b"x" * 251 + b" a\r\n", True),
+        (exclusions.DELIMITERS_AFTER, b"get a @@..\r\n", False),
+        (exclusions.DELIMITERS_AFTER, b"get a b @@...\r\n", False),
+        (exclusions.DELIMITERS_AFTER, b"get a @@.\r\n", True),
+        (exclusions.DELIMITERS_AFTER, b"get a @@..k\r\n", True),
+        (exclusions.DELIMITERS_AFTER, b"get @@..\r\n", True),
         (exclusions.FLUSH_NUMBER, b"flush_all 0\r\n", False),
         (exclusions.FLUSH_NUMBER, b"get a\r\nflush_all 0\r\n", False),
         (exclusions.FLUSH_NUMBER, b"verbosity 1\r\nflush_all 0\r\n", True),
@@ -92,7 +92,7 @@ def test_an_upper_bound_is_kept_out_over_a_secondary_index_only() -> None:
 
 
 def test_every_byte_of_the_delimiter_ends_a_name() -> None:
-    rule = frozenset({exclusions.DELIMITERS_BEHIND})
+    rule = frozenset({exclusions.DELIMITERS_AFTER})
     assert not exclusions.is_safe(b"get a @@bab\r\n", rule, delimiter=b"ab")
     assert exclusions.is_safe(b"get a @@bab\r\n", rule, delimiter=b"b")
 

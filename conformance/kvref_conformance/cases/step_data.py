@@ -158,13 +158,13 @@ def _by(given: Mapping[str, Any], read: Callable[[Any], tuple[str, ...]]) -> By:
 
 def _repeated(texts: list[Any], options: dict[str, Any]) -> Iterator[tuple[list[Any], dict[str, Any]]]:
     """Yield a step with its options for each combination of `each`, as often as `times` says."""
-    plain = {name: value for name, value in options.items() if name not in ("each", "times")}
+    single = {name: value for name, value in options.items() if name not in ("each", "times")}
     times = options.get("times", 1)
     if not isinstance(times, int):
         raise TypeError(f"times: {times!r} is not a number")
     for row in rows(options.get("each", {})):
         for _ in range(times):
-            yield filled(texts, row), filled(plain, row)
+            yield filled(texts, row), filled(single, row)
 
 
 def nulls(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from kvref_conformance.clients.exchange import Exchange
 from kvref_conformance.clients.login import Gate
 from kvref_conformance.clients.text import Raw
-from kvref_conformance.clients.tls import OF_LIBRARY, LibraryTls, MemoryTls, Plain, openssl
+from kvref_conformance.clients.tls import OF_LIBRARY, LibraryTls, MemoryTls, Unencrypted, openssl
 from kvref_conformance.clients.unread import unread_at_client, unread_at_server, wait_until
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class ScriptedServer:
         with self._lock:
             # A thread that is in accept or recv returns from it.
             for each in (self._listener, *self._connections):
-                _shut(each)
+                _shut_down(each)
         for thread in self._threads:
             thread.join()
         self._listener.close()
@@ -165,7 +165,7 @@ class ScriptedServer:
                     return
                 self._connections.append(connection)
                 if self._stopped.is_set():
-                    _shut(connection)
+                    _shut_down(connection)
             number += 1
             thread = threading.Thread(target=self._serve, args=(connection, number))
             self._threads.append(thread)
@@ -197,7 +197,7 @@ class ScriptedServer:
     def _transport(self, connection: socket.socket) -> Transport:
         certificate, requires_certificate, _ = self._entry
         if not certificate:
-            return Plain(connection)
+            return Unencrypted(connection)
         records = "" if self._fault is None else self._fault.records
         if records in OF_LIBRARY:
             return LibraryTls(connection, certificate, records, self._timeout)
@@ -236,7 +236,7 @@ class ScriptedServer:
             self._replying.discard(connection)
 
     def _request(self, connection: socket.socket, transport: Transport) -> bytes:
-        if isinstance(transport, Plain):
+        if isinstance(transport, Unencrypted):
             connection.recv(1, socket.MSG_PEEK)
             self._replying.add(connection)
         data = transport.recv()
@@ -297,7 +297,7 @@ def _wait_for_end(connection: socket.socket) -> None:
         pass
 
 
-def _shut(connection: socket.socket) -> None:
+def _shut_down(connection: socket.socket) -> None:
     # It may have ended.
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

@@ -64,7 +64,7 @@ class Transport(Protocol):
         ...
 
 
-class Plain:
+class Unencrypted:
     """A connection without TLS."""
 
     def __init__(self, connection: socket.socket) -> None:

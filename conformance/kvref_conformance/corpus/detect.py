@@ -83,8 +83,8 @@ class _Joint:
     def __init__(self, conversation: Conversation, one: Played, other: Played) -> None:
         self._one = _cas_in_order(conversation, one)
         self._other = _cas_in_order(conversation, other)
-        self._said = frozenset(_numbers([*_sql(conversation), *_sent(conversation)]))
-        self._said_in_sql = frozenset(_numbers(_sql(conversation)))
+        self._sent_numbers = frozenset(_numbers([*_sql(conversation), *_sent(conversation)]))
+        self._numbers_in_sql = frozenset(_numbers(_sql(conversation)))
         self._clocks = Clock(0, 0), Clock(0, 0)
 
     def answer(self, step: Recorded, one: Observed, other: Observed) -> Json:
@@ -123,9 +123,9 @@ class _Joint:
         A time lies near now, or as far ahead as a number the conversation says, less 2**32 where 32 bits overflowed.
         """
         ahead = one - self._clocks[0].began
-        if one in self._said or not self._clocks[1].shows(other, ahead):
+        if one in self._sent_numbers or not self._clocks[1].shows(other, ahead):
             return None
-        said = (number - turn for number in self._said if number > SMALL for turn in (0, 1 << 32))
+        said = (number - turn for number in self._sent_numbers if number > SMALL for turn in (0, 1 << 32))
         meant = [number for number in said if abs(number - ahead) < SNAP_SECONDS]
         if meant:
             return min(meant, key=lambda number: abs(number - ahead))
@@ -143,7 +143,7 @@ class _Joint:
 
     def _cas_word(self, one: Token, other: Token) -> Json:
         mine, theirs = int(one.shown), int(other.shown)
-        if mine == theirs and (mine in self._said_in_sql or mine == 0 or mine >= UNSIGNED):
+        if mine == theirs and (mine in self._numbers_in_sql or mine == 0 or mine >= UNSIGNED):
             return one.text
         hole = self._cas(mine, theirs)
         # Equal, but no pair: one server counted from 1 again and met a number of its own.

@@ -121,24 +121,24 @@ class Silences:
         """
         for connection, request in requests.items():
             self._send(connection, request)
-        heard = dict.fromkeys(requests, b"")
+        received = dict.fromkeys(requests, b"")
         deadline = time.monotonic() + (patience or self._pace.first)
         end, silence = deadline + MAX_ANSWER_SECONDS, 0.0
-        while (waiting := {c.fileno(): c for c in heard if not self.ending(c)}) and time.monotonic() < end:
+        while (waiting := {c.fileno(): c for c in received if not self.ending(c)}) and time.monotonic() < end:
             poll = select.poll()
             for descriptor in waiting:
                 poll.register(descriptor, select.POLLIN)
-            every = all(heard[connection] for connection in waiting.values())
+            every = all(received[connection] for connection in waiting.values())
             ready = poll.poll((silence if every else max(0.0, deadline - time.monotonic())) * 1000)
             if not ready:
                 break
             for descriptor, _ in ready:
                 reply = waiting[descriptor].read(lambda data: 0.0 if data else inf, MAX_ANSWER_SECONDS)
-                heard[waiting[descriptor]] += self._taken(waiting[descriptor], reply)
+                received[waiting[descriptor]] += self._taken(waiting[descriptor], reply)
             open_ones = [connection for connection in waiting.values() if not self.ending(connection)]
-            whole = all(_is_whole(heard[connection], binary=False) for connection in open_ones)
+            whole = all(_is_whole(received[connection], binary=False) for connection in open_ones)
             silence = self._pace.whole if whole else self._pace.broken
-        return heard
+        return received
 
     def _send(self, connection: Connection, payload: bytes, *, half: bool = False) -> None:
         state = self._states.setdefault(connection, _State())

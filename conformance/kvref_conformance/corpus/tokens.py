@@ -35,13 +35,13 @@ def text_tokens(answer: str) -> Iterator[Token]:
     """Cut an answer of the text protocol, or a cell of SQL."""
     start = 0
     for begin, end in cas_spans(answer):
-        yield from _plain(answer[start:begin])
+        yield from _literals(answer[start:begin])
         yield Token("cas", answer[begin:end], answer[begin:end])
         start = end
-    yield from _plain(answer[start:])
+    yield from _literals(answer[start:])
 
 
-def _plain(piece: str) -> Iterator[Token]:
+def _literals(piece: str) -> Iterator[Token]:
     for number, text in enumerate(_NUMBER.split(piece)):
         yield Token("number" if number % 2 else "text", text, text)
 

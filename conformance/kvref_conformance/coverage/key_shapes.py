@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kvref_conformance.wire.requests import Request
     from kvref_conformance.wire.verbs import Verb
 
-PLAIN: Final = "key"
+SINGLE: Final = "key"
 WORD: Final = "@@name"
 MAPPED: Final = "@@name.key"
 NO_KEY: Final = "@@name."
@@ -24,7 +24,7 @@ ENCODED: Final = "base64"
 SEVERAL: Final = "several"
 NONE: Final = "no key"
 ABOUT: Final = {
-    PLAIN: "one key in ASCII",
+    SINGLE: "one key in ASCII",
     WORD: "the name of a mapping alone; of bind, the name itself",
     MAPPED: "a key behind the name of a mapping",
     NO_KEY: "a mapping and the delimiter, and no key behind it",
@@ -72,8 +72,8 @@ class Naming:
             found = re.search(f"[{re.escape(self.delimiter)}]", rest)
             name = rest[: found.start()] if found else rest
             return name, rest[len(name) + len(self.delimiter) :] if found else None
-        name, delimiter, behind = rest.partition(self.delimiter)
-        return name, behind if delimiter else None
+        name, delimiter, key_text = rest.partition(self.delimiter)
+        return name, key_text if delimiter else None
 
     def shapes(self, request: Request) -> frozenset[str]:
         """Return the shapes of a request: SEVERAL in addition to those of its keys."""
@@ -95,13 +95,13 @@ class Naming:
             return odd or {WORD if key in self.names else UNKNOWN}
         word = self.split(key)
         if word is not None:
-            name, behind = word
-            known = WORD if behind is None else MAPPED if behind else NO_KEY
+            name, key_text = word
+            known = WORD if key_text is None else MAPPED if key_text else NO_KEY
             odd |= {known if name in self.names else UNKNOWN}
-            key = behind or ""
+            key = key_text or ""
         if self.ranges and _RANGE.match(key):
             odd |= {RANGE}
-        return odd or {PLAIN}
+        return odd or {SINGLE}
 
 
 def sensible(verb: Verb, naming: Naming) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def sensible(verb: Verb, naming: Naming) -> tuple[str, ...]:
         return (NONE,)
     if verb.name == "bind":
         return (WORD, UNKNOWN, EMPTY, LONG, CONTROL, HIGH)
-    shapes = {PLAIN, EMPTY, LONG, CONTROL, HIGH}
+    shapes = {SINGLE, EMPTY, LONG, CONTROL, HIGH}
     shapes |= _OF_MAPPINGS if naming.supported else set()
     shapes |= {RANGE} if naming.ranges and verb.ranged else set()
     shapes |= {ENCODED} if verb.encoded else set()

@@ -120,7 +120,7 @@ class Commands:
         draw = self._draw
         command = self._written(self._command(bound, s.BINARY))
         words = pick(draw, (command, command, command, command, pick(draw, ODD_FRAMES)))
-        behind = ["noop", self._written(self._command(bound, s.BINARY, READS))]
+        next_commands = ["noop", self._written(self._command(bound, s.BINARY, READS))]
         kind = weighted(draw, {"extras": 2.0, "key": 2, "long key": 1, "value": 1.5, "magic": 1, "short": 2, "long": 2})
         if kind == "extras":
             words = _with_field(words, f"extras={bytes(pick(draw, (0, 1, 4, 8, 20, 7))).hex()}")
@@ -131,14 +131,14 @@ class Commands:
         elif kind == "value":
             words = f"{words.partition(' value=')[0]} value=more"
         elif kind == "magic":
-            behind[-1] = _with_field(behind[-1], f"magic={pick(draw, (0x81, 0x82, 0x00, 0x7F))}")
+            next_commands[-1] = _with_field(next_commands[-1], f"magic={pick(draw, (0x81, 0x82, 0x00, 0x7F))}")
         else:
-            words = _with_field(words, self._wrong_length(words, behind[1], longer=kind == "long"))
-        return [words, *behind]
+            words = _with_field(words, self._wrong_length(words, next_commands[1], longer=kind == "long"))
+        return [words, *next_commands]
 
-    def _wrong_length(self, words: str, behind: str, *, longer: bool) -> str:
+    def _wrong_length(self, words: str, next_commands: str, *, longer: bool) -> str:
         """Draw a length: of a body that goes on in the next frame or is too short, or of a key that is too long."""
-        frame, following = (next(frames(bytes_of(Send((each,), (), binary=True)))) for each in (words, behind))
+        frame, following = (next(frames(bytes_of(Send((each,), (), binary=True)))) for each in (words, next_commands))
         if longer:
             return f"longer={SIZE if chance(self._draw, 0.5) else between(self._draw, 1, SIZE + len(following.key))}"
         needed = len(frame.extras) + len(frame.key)

@@ -205,7 +205,7 @@ def run_script(script: Script, sides: Sides, known: Sequence[Known], patience: f
         for side in sides:
             side.end()
     if outcome.difference is not None:
-        _look_for_death(outcome, sides)
+        _check_alive(outcome, sides)
     return outcome
 
 
@@ -267,7 +267,7 @@ def _compare_rows(script: Script, sides: Sides, counted: Counted) -> Difference 
     return None
 
 
-def _look_for_death(outcome: Outcome, sides: Sides) -> None:
+def _check_alive(outcome: Outcome, sides: Sides) -> None:
     difference = outcome.difference
     assert difference is not None, "a server is looked for where something differs"
     if difference.kind != LOST and not any("<EOF>" in text for text in (difference.left, difference.right)):

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from kvref_conformance.steps import Step
 
 LONG_SWITCH_WORD: Final = "long-switch-word"
-WORDS_BEHIND_RANGE: Final = "words-behind-range"
+WORDS_AFTER_RANGE: Final = "words-behind-range"
 UPPER_BOUND: Final = "upper-bound-on-secondary"
 UNSIGNED_VALUES: Final = "unsigned-values"
 APPEND_TO_INTEGERS: Final = "append-to-integers"
 PREPEND_TO_INTEGERS: Final = "prepend-to-integers"
 LONG_INTEGER_TEXT: Final = "long-integer-text"
-LONG_WORD_BEHIND: Final = "long-word-behind"
-DELIMITERS_BEHIND: Final = "delimiters-behind"
+LONG_WORD_AFTER: Final = "long-word-behind"
+DELIMITERS_AFTER: Final = "delimiters-behind"
 OPEN_END: Final = "open-end"
 FLUSH_NUMBER: Final = "flush-number"
 UNSIGNED_NOT_NULL: Final = "unsigned-not-null"
 INTEGER_KEY_NULL: Final = "integer-key-null"
 ADDRESS_OF_NEXT_WORD: Final = "address-of-next-word"
 SHORT_INDEX: Final = "short-index"
-FLUSH_BESIDE_READERS: Final = "flush-beside-readers"
+FLUSH_DURING_READS: Final = "flush-beside-readers"
 WELL_FORMED: Final = "well-formed-text"
 VBUCKET_OF_GET: Final = "vbucket-of-get"
 SHORT_APPEND: Final = "short-append"
@@ -81,11 +81,11 @@ def is_safe(data: bytes, rules: frozenset[str], *, secondary: bool = False, deli
         words = line.split()
         if LONG_SWITCH_WORD in rules and any(len(word) == 250 and word.startswith(b"@@") for word in line.split(b" ")):
             return False
-        if LONG_WORD_BEHIND in rules and any(len(word) > 250 for word in line.split(b" ")[2:]):
+        if LONG_WORD_AFTER in rules and any(len(word) > 250 for word in line.split(b" ")[2:]):
             return False
-        if DELIMITERS_BEHIND in rules and any(_names_nothing(word, delimiter) for word in words[2:]):
+        if DELIMITERS_AFTER in rules and any(_names_nothing(word, delimiter) for word in words[2:]):
             return False
-        if WORDS_BEHIND_RANGE in rules and any(_RANGE.search(word) for word in words[:-1]):
+        if WORDS_AFTER_RANGE in rules and any(_RANGE.search(word) for word in words[:-1]):
             return False
         if UPPER_BOUND in rules and secondary and any(b"@<" in word for word in words):
             return False
@@ -97,15 +97,15 @@ def are_frames_safe(data: bytes, rules: frozenset[str], *, secondary: bool = Fal
     sent = list(frames(data))
     if COUNTERS in rules and any(map(_counts, takewhile(lambda frame: not _resets(frame), sent))):
         return False
-    for frame, behind in zip_longest(sent, sent[1:]):
+    for frame, following in zip_longest(sent, sent[1:]):
         if LONG_SWITCH_WORD in rules and len(frame.key) == 250 and frame.key.startswith(b"@@"):
             return False
         if UPPER_BOUND in rules and secondary and frame.opcode in GETS and b"@<" in frame.key:
             return False
         if VBUCKET_OF_GET in rules and frame.opcode in GETS and frame.status:
             # Where a key names no mapping nothing is looked up, and the number stays.
-            looked_up = behind is not None and behind.opcode in GETS and not behind.key.startswith(b"@@")
-            if not looked_up or behind.status or _RANGE.search(frame.key):
+            looked_up = following is not None and following.opcode in GETS and not following.key.startswith(b"@@")
+            if not looked_up or following.status or _RANGE.search(frame.key):
                 return False
         if SLABS in rules and frame.opcode == OPCODES["stat"] and _may_be(frame, b"slabs"):
             return False
@@ -126,7 +126,7 @@ def are_safe(steps: Iterable[Step], rules: frozenset[str], *, secondary: bool = 
             continue
         data = bytes_of(step)
         connected.add(step.on)
-        if FLUSH_BESIDE_READERS in rules and len(connected) > 1 and flushes(data, binary=step.binary):
+        if FLUSH_DURING_READS in rules and len(connected) > 1 and flushes(data, binary=step.binary):
             return False
         if step.binary:
             if not are_frames_safe(data, rules, secondary=secondary):

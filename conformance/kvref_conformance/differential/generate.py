@@ -127,10 +127,13 @@ def conversations(draw: DrawFn, number: int, steps: int, configuration: Configur
     changes_containers = number % IN_ONE_WORLD == IN_ONE_WORLD - 1 and not configuration.batches
     conversation = _Conversation(draw, world, configuration, changes_containers=changes_containers)
     one = st.composite(conversation.step)()
-    said = [step for _ in range(steps) for step in draw(one)]
-    tables = [replace(table, rows=tuple(row for row in table.rows if chance(draw, KEPT))) for table in world.mapped]
+    steps_drawn = [step for _ in range(steps) for step in draw(one)]
+    tables = [
+        replace(table, rows=tuple(row for row in table.rows if chance(draw, KEEP_PROBABILITY)))
+        for table in world.mapped
+    ]
     rows = tuple(statement for table in tables for statement in table.fill())
-    return Script(number, world, tuple(said), rows, changes_containers)
+    return Script(number, world, tuple(steps_drawn), rows, changes_containers)
 
 
 @st.composite
@@ -151,7 +154,7 @@ def in_world(script: Script, world: World) -> Script:
 # Requests in a packet, after which no command is added.
 MAX_REQUESTS: Final = 8
 # How often a step, a row, or one of several commands in a packet is there.
-KEPT: Final = 0.97
+KEEP_PROBABILITY: Final = 0.97
 _STEPS: Final = {
     "command": 88.0, "bind": 6, "split": 2.5, "sql": 5, "close": 1.5, "flush": 0.8, "quit": 0.3,
 }  # fmt: skip
@@ -179,7 +182,7 @@ class _Conversation:
 
     def step(self, draw: DrawFn) -> list[Step]:
         """Draw a step, or a few that belong together; none is simplest, so that every step can go."""
-        return self._step() if chance(draw, KEPT) else []
+        return self._step() if chance(draw, KEEP_PROBABILITY) else []
 
     def _step(self) -> list[Step]:
         name = pick(self._draw, self._names)
@@ -229,7 +232,7 @@ class _Conversation:
             commands.append(self._commands.requests(bound, protocol, kinds))
             more = chance(self._draw, 0.5)
         if len(commands) > 1:
-            commands = [each for each in commands if chance(self._draw, KEPT)]
+            commands = [each for each in commands if chance(self._draw, KEEP_PROBABILITY)]
         return [_send(name, protocol, [request for each in commands for request in each])] if commands else []
 
     def _only_reads(self, name: str) -> bool:
@@ -246,7 +249,7 @@ class _Conversation:
 
     def _flush(self, name: str, protocol: str) -> list[Step]:
         flush = _send(name, protocol, [self._commands.flush(protocol)])
-        if exclusions.FLUSH_BESIDE_READERS not in self._configuration.rules and not self._configuration.batches:
+        if exclusions.FLUSH_DURING_READS not in self._configuration.rules and not self._configuration.batches:
             return [flush]
         others = [each for each in self._bound if each != name]
         for each in others:

@@ -58,8 +58,8 @@ def _shown(step: Step) -> str:
     if isinstance(step, Disconnect):
         return f"{step.on}> closes"
     if isinstance(step, Send):
-        said = step.packets[0] if step.binary else ascii(sent(step))
-        return f"{step.on}> {said}{' (in two packets)' if len(step.packets) > 1 or step.cuts else ''}"
+        request = step.packets[0] if step.binary else ascii(sent(step))
+        return f"{step.on}> {request}{' (in two packets)' if len(step.packets) > 1 or step.cuts else ''}"
     return f"{step.on}> {plain(step.statement)}" if isinstance(step, Sql) else str(step)
 
 

@@ -142,7 +142,7 @@ class Run:
     def run(self, numbers: Iterable[int]) -> Tally:
         """Run the conversations of these numbers, before them those that the database has; return the counts."""
         began = time.monotonic()
-        for seed, number in dict.fromkeys([*self._kept(), *((self._seed, number) for number in numbers)]):
+        for seed, number in dict.fromkeys([*self._failed_before(), *((self._seed, number) for number in numbers)]):
             world = self._world(seed, number)
             if self._loaded is not world:
                 self._load(world)
@@ -154,14 +154,14 @@ class Run:
             self._watch.finished(self.tally)
         return self.tally
 
-    def _kept(self) -> list[tuple[int, int]]:
+    def _failed_before(self) -> list[tuple[int, int]]:
         if self._database is None:
             return []
-        kept = sorted(each.decode().split(":") for each in self._database.fetch(self._kept_under))
-        return [(int(seed), int(number)) for seed, number in kept]
+        failed = sorted(each.decode().split(":") for each in self._database.fetch(self._database_key))
+        return [(int(seed), int(number)) for seed, number in failed]
 
     @property
-    def _kept_under(self) -> bytes:
+    def _database_key(self) -> bytes:
         configuration = self._configuration
         names = [
             configuration.version,
@@ -213,7 +213,7 @@ class Run:
 
         try:
             draws = conversations(number, self._steps, self._configuration, world)
-            run_one(draws, start_of(seed, number), test, self._database, self._kept_under)
+            run_one(draws, start_of(seed, number), test, self._database, self._database_key)
         except (CaseFailed, ShrinkLimitReached, Flaky):
             assert small is not None, "something differs"
             self._in_part_of_world(small)
@@ -223,7 +223,7 @@ class Run:
             self._watch.found(small)
         if self._database is not None:
             keep = self._database.delete if small is None else self._database.save
-            keep(self._kept_under, f"{seed}:{number}".encode())
+            keep(self._database_key, f"{seed}:{number}".encode())
 
     def _first(self, script: Script) -> Found | None:
         """Run a conversation for the first time, and count; return what is to be made small."""

@@ -52,7 +52,7 @@ def draw_world(draw: DrawFn, number: int, configuration: Configuration) -> World
     if chance(draw, 0.5):
         containers.append(Container(("aaa", "test", DEMO, "c1", "c2", "c3", "c4", "c5", "PRIMARY"), DEMO_TABLE))
     containers = draw(st.permutations(containers))
-    tables = (DEMO_TABLE, *(shape.table for shape in shapes), *_plain_tables(containers))
+    tables = (DEMO_TABLE, *(shape.table for shape in shapes), *_tables_without_mapping(containers))
     return World(number, tables, tuple(containers), _options(draw), palette)
 
 
@@ -88,8 +88,8 @@ def _wrong(draw: DrawFn, name: str) -> Container:
     return Container(tuple(cells), fault=fault)
 
 
-def _plain_tables(containers: list[Container]) -> list[Table]:
-    """Return the tables that wrong rows name: a plain one, and one that InnoDB does not know."""
+def _tables_without_mapping(containers: list[Container]) -> list[Table]:
+    """Return the tables that wrong rows name: one without a fault, and one that InnoDB does not know."""
     if not any(each.fault for each in containers):
         return []
     plain = Table(

@@ -104,8 +104,8 @@ def _recognise(place: SocketAddress, sentinel: bytes) -> tuple[str, str]:
         answer = connection.ask((b"bind kvc-no-such-mapping\r\n",)).data
     if answer not in {b"NOT_FOUND\r\n", b"SUCCEED\r\n"}:
         words = printable(answer[:40].decode("latin-1").strip())
-        said = f"answers {words}" if answer else "is not answered"
-        return "memcached", f"`bind` {said}: no mappings"
+        reply = f"answers {words}" if answer else "is not answered"
+        return "memcached", f"`bind` {reply}: no mappings"
     version = _version(sentinel)
     for pattern, name in PLUGIN_VERSIONS:
         if pattern.match(version):

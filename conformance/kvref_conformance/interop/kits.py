@@ -61,9 +61,9 @@ class Kit:
     def key(self) -> str:
         """Name the folder it is installed into: another one when a pin changes."""
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
-        said = repr((python, sorted(self.row.items()))).encode()
+        description = repr((python, sorted(self.row.items()))).encode()
         files = [(SCRIPTS / self.name / pin).read_bytes() for pin in self.row.get("pins", ())]
-        return f"{self.name}-{hashlib.sha256(b'|'.join([said, *files])).hexdigest()[:16]}"
+        return f"{self.name}-{hashlib.sha256(b'|'.join([description, *files])).hexdigest()[:16]}"
 
     def build(self, folder: Path) -> None:
         """Install what the scripts need into an empty folder.

@@ -98,12 +98,12 @@ def judge(lines: Sequence[str], ended: str, features: Iterable[Feature]) -> Play
         ended: how it ended where it did not do so in order, or what it said last on standard error.
         features: the columns.
     """
-    told = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
-    if not told or "client" not in told[0]:
+    results = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+    if not results or "client" not in results[0]:
         return not_run(features, ended or "the script reported nothing")
-    by_feature = {line["feature"]: line for line in told[1:]}
+    by_feature = {line["feature"]: line for line in results[1:]}
     cells = {each.id: _cell(by_feature.get(each.id), each, ended) for each in features}
-    return Played(told[0]["version"], told[0]["runtime"], cells)
+    return Played(results[0]["version"], results[0]["runtime"], cells)
 
 
 def _cell(line: Mapping[str, Any] | None, feature: Feature, ended: str) -> Cell:

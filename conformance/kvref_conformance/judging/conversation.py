@@ -62,7 +62,7 @@ class Exchange:
         allowed: what was allowed.
         got: what came.
         note: how it ended, where not by an answer: `hang after 5 s`, `closed`.
-        kept: what came was allowed.
+        passed: what came was allowed.
         written: what was sent and what came, as the case has them, with names and holes, so that runs can be compared;
             of an answer that is not allowed the names alone; empty where it is the same as `sent` or `got`.
         opening: no step of the case, but what binds its mapping on a new connection where the endpoint has mappings.
@@ -74,7 +74,7 @@ class Exchange:
     allowed: tuple[str, ...]
     got: str
     note: str = ""
-    kept: bool = True
+    passed: bool = True
     written: tuple[str, str] = ("", "")
     opening: bool = False
     step: Step | None = field(default=None, compare=False)
@@ -133,10 +133,10 @@ class Conversation:
 
     def _stop(self, budget: Budget) -> None:
         """End the conversation for the time that it takes."""
-        if said := budget.spent():
-            raise NotRun(said)
+        if why := budget.spent():
+            raise NotRun(why)
         note = f"hang: the case is not over within {budget.case_seconds:g} s"
-        self.judge(Exchange("", "", (), "", note, kept=False))
+        self.judge(Exchange("", "", (), "", note, passed=False))
 
     def _take(self, case: Case, step: Step) -> None:
         inner = innermost(step)
@@ -158,7 +158,7 @@ class Conversation:
 
         def is_allowed(shown: Shown) -> bool:
             seen[:] = [self._exchange(inner, shown)]
-            return seen[0].kept
+            return seen[0].passed
 
         shown = self._player.take(step, is_allowed)
         if isinstance(step, Reload):
@@ -186,13 +186,13 @@ class Conversation:
             CaseFailed: what came is not allowed.
         """
         self.exchanges.append(exchange)
-        if not exchange.kept:
+        if not exchange.passed:
             self.failed = exchange
             raise CaseFailed(render(self.exchanges))
 
     def _exchange(self, step: Step, shown: Shown) -> Exchange:
         if isinstance(step, StartSql):
-            return Exchange(step.on, shown.sent, ("",), str(shown.result), IT_SHOULD_WAIT, kept=False)
+            return Exchange(step.on, shown.sent, ("",), str(shown.result), IT_SHOULD_WAIT, passed=False)
         if isinstance(step, Sql | AwaitSql):
             return self._of_sql(step, shown)
         assert isinstance(step, Send | StartRequest | AwaitReply), f"{step} shows nothing"
@@ -244,12 +244,12 @@ class Conversation:
         template = step.statement if isinstance(step, Sql) else "(its end)"
         if rows is not None:
             cells = [tuple(self.names.render(c) if isinstance(c, str) else c for c in row) for row in rows]
-            wanted, kept, written = str(cells), got == str(cells), str(list(rows))
+            wanted, passed, written = str(cells), got == str(cells), str(list(rows))
         else:
             wanted = written = "refused" if step.refused else DONE
-            kept = got.startswith(REFUSED) if step.refused else got == DONE
-        written = written if kept else self.names.put_back(got)
-        return Exchange(on, shown.sent, (wanted,), got, "", kept, (template, written))
+            passed = got.startswith(REFUSED) if step.refused else got == DONE
+        written = written if passed else self.names.put_back(got)
+        return Exchange(on, shown.sent, (wanted,), got, "", passed, (template, written))
 
 
 def _note(step: Send, reply: Reply) -> str:
@@ -270,7 +270,7 @@ def render(exchanges: Sequence[Exchange]) -> str:
         lines += [f"expected: {shown(allowed)}" for allowed in exchange.allowed] if last else []
         label = "     got:" if last else f"     {'':>3} <"
         lines.append(f"{label} {shown(exchange.got)}{f'  ({exchange.note})' if exchange.note else ''}")
-        if last and not exchange.kept and (part := differing_part(exchange.got, exchange.allowed)):
+        if last and not exchange.passed and (part := differing_part(exchange.got, exchange.allowed)):
             lines.append(f" differs: {shown(part)}")
     return "\n".join(lines)
 

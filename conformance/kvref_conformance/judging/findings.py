@@ -114,17 +114,17 @@ class Search:
             CaseFailed: it shows something new; the text is the conversation.
             ShrinkLimitReached: the endpoint has ended for good, or too often.
         """
-        pulse = self._judge.pulse
+        liveness = self._judge.liveness
         enough = False
-        if pulse.is_lost():
+        if liveness.is_lost():
             found = (ENDED, *found)
             self._crashes += 1
-            pulse.bring_back(case)
-            enough = bool(pulse.ended) or self._crashes > MOST_CRASHES
+            liveness.bring_back(case)
+            enough = bool(liveness.ended) or self._crashes > MOST_CRASHES
         if found in self._known and not enough:
             return
         # The time may be over in the midst of longer ones. Nothing can be found after what ended the endpoint for good.
-        if pulse.ended or not self.last or _size(exchanges) <= _size(self.last):
+        if liveness.ended or not self.last or _size(exchanges) <= _size(self.last):
             self.last, self.signature = exchanges, found
         if enough:
             raise ShrinkLimitReached

@@ -15,7 +15,7 @@ from kvref_conformance.endpoints.probe import needed
 from kvref_conformance.errors import CaseFailed, NotRun
 from kvref_conformance.judging.budget import Budget
 from kvref_conformance.judging.conversation import STAYS_OPEN, Conversation, render
-from kvref_conformance.judging.liveness import Pulse
+from kvref_conformance.judging.liveness import Liveness
 from kvref_conformance.judging.verdict import DEVIATES, DISABLED, FAILS, HOLDS, NOT_RUN, UNSUPPORTED, Verdict
 from kvref_conformance.sql.settings import with_interval
 from kvref_conformance.wire.template import Names
@@ -60,7 +60,7 @@ class Judge:
         self.tag = tag
         self.keys: list[str] = []
         self.settings = settings
-        self.pulse = Pulse(endpoint)
+        self.liveness = Liveness(endpoint)
         self.exercised = Exercised(endpoint.profile)
         self.budget = Budget()
         # Folder with the failing examples of generated cases, kept between runs.
@@ -135,7 +135,7 @@ class Judge:
             chapter: it belongs to; empty where the hangs of the chapter do not count.
         """
         profile = self.endpoint.profile
-        if reason := self.pulse.ended or self.budget.refusal(chapter):
+        if reason := self.liveness.ended or self.budget.refusal(chapter):
             return NOT_RUN, reason
         for requirement in map(self._requirement, case.requirements):
             if not requirement.applies_to(profile.name):

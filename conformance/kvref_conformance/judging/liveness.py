@@ -20,7 +20,7 @@ PATIENCE: Final = 5.0
 STEP_SECONDS: Final = 0.2
 
 
-class Pulse:
+class Liveness:
     """Watches one endpoint between conversations.
 
     Args:

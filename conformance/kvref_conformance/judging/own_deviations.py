@@ -25,7 +25,7 @@ from kvref import documents, profiles
 from kvref.documents import MAX_TOML_BYTES
 from kvref_conformance.cases import all_cases
 from kvref_conformance.errors import CannotJudge
-from kvref_conformance.judging.verdict import BROKEN, DEVIATES, FAILS, KEPT, NON_STRICT, base
+from kvref_conformance.judging.verdict import BROKEN, DEVIATES, FAILS, NON_STRICT, PASSING, base
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -119,7 +119,7 @@ class OwnDeviations:
         What is broken and named deviates; what holds and is named fails, unless it is flaky.
         """
         word = verdict.verdict
-        if word not in KEPT | BREAKS:
+        if word not in PASSING | BREAKS:
             return verdict
         row = self._row(verdict)
         if row is None:
@@ -139,8 +139,8 @@ class OwnDeviations:
 
     def complaints(self) -> list[str]:
         """Return what is wrong with the file: rows whose day is over, and such as name no case of the suite."""
-        said = [f"{self._path.name}: {row} was to count until {row.until}: {row.reason}" for row in self._expired]
-        return said + [f"{self._path.name}: {row} names no case: remove it" for row in self._dead]
+        reports = [f"{self._path.name}: {row} was to count until {row.until}: {row.reason}" for row in self._expired]
+        return reports + [f"{self._path.name}: {row} names no case: remove it" for row in self._dead]
 
     def update(self) -> str:
         """Rewrite the file, so that the same run conforms; return a line about it.

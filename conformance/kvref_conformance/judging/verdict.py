@@ -42,13 +42,13 @@ ABOUT: Final = {
     SUITE_ERROR: "the suite itself failed",
 }
 VERDICTS: Final = tuple(ABOUT)
-KEPT: Final = frozenset({HOLDS, QUIRK})
+PASSING: Final = frozenset({HOLDS, QUIRK})
 # Verdicts with which an endpoint does not conform.
 BROKEN: Final = frozenset({FLAKY, FAILS, HANG, CRASH})
 # What counts as failed where passed and failed are counted.
 FAILED: Final = BROKEN | {SUITE_ERROR}
 # Verdicts for which requests were sent.
-TRIED: Final = KEPT | BROKEN | {NON_STRICT, DEVIATES}
+TRIED: Final = PASSING | BROKEN | {NON_STRICT, DEVIATES}
 
 # Verdicts that say that a case does not apply to the endpoint.
 NOT_APPLICABLE: Final = frozenset({UNSUPPORTED, DISABLED})
@@ -140,11 +140,11 @@ def outcome_counts(totals: Counter[str]) -> str:
         totals: cases by verdict.
     """
     counts = {
-        "passed": sum(totals[word] for word in KEPT),
+        "passed": sum(totals[word] for word in PASSING),
         "failed": sum(totals[word] for word in FAILED),
         "not applicable": sum(totals[word] for word in NOT_APPLICABLE),
     }
-    rest = [word for word in VERDICTS if word not in KEPT | FAILED | NOT_APPLICABLE and totals[word]]
+    rest = [word for word in VERDICTS if word not in PASSING | FAILED | NOT_APPLICABLE and totals[word]]
     return ", ".join(
         [*(f"{count} {name}" for name, count in counts.items()), *(f"{totals[word]} {word}" for word in rest)]
     )

@@ -100,7 +100,7 @@ class Model:
                 expected = self._close(step.on)
             case s.Flush():
                 expected = self._flush(step)
-            case s.Look():
+            case s.Read():
                 expected = [Seen(self._all(dirty=step.dirty), step.dirty)]
             case s.Change():
                 expected = self._change(step)

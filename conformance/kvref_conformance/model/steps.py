@@ -143,7 +143,7 @@ class Flush(Command):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Read:
     """Read every row over SQL, what is committed or, dirty, what is there."""
 
     dirty: bool = False
@@ -179,5 +179,5 @@ class End:
 
 Locking: TypeAlias = Get | Store | Count | Delete | Touch
 Request: TypeAlias = Locking | Bind | Flush | Unknown
-Statement: TypeAlias = Look | Change | End
+Statement: TypeAlias = Read | Change | End
 Step: TypeAlias = Open | Close | Request | Statement

@@ -11,8 +11,8 @@ from kvref_conformance.judging.verdict import (
     DEVIATES,
     FAILED,
     HOLDS,
-    KEPT,
     NON_STRICT,
+    PASSING,
     QUIRK,
     SUITE_ERROR,
     outcome_counts,
@@ -84,7 +84,7 @@ def badge(column: Column) -> str:
     elif totals[DEVIATES] + totals[NON_STRICT]:
         colour = "yellow"
     else:
-        colour = "brightgreen" if any(totals[word] for word in KEPT) else "lightgrey"
+        colour = "brightgreen" if any(totals[word] for word in PASSING) else "lightgrey"
     label = f"kvref {column.header['profile']}"
     return json.dumps({"schemaVersion": BADGE, "label": label, "message": message, "color": colour}, indent=1) + "\n"
 
@@ -107,7 +107,7 @@ def _suite(column: Column) -> ET.Element:
         suite.append(_case(column, outcome))
     for number, complaint in enumerate(column.complaints, 1):
         case = ET.SubElement(suite, "testcase", classname=f"{column.name}.run", name=f"complaint {number}")
-        ET.SubElement(case, "error", message=_plain(complaint))
+        ET.SubElement(case, "error", message=_printable(complaint))
     return suite
 
 
@@ -118,11 +118,11 @@ def _case(column: Column, outcome: Outcome) -> ET.Element:
     )
     if outcome.verdict in BROKEN | {SUITE_ERROR}:
         kind = "error" if outcome.verdict == SUITE_ERROR else "failure"
-        ET.SubElement(case, kind, message=_plain(outcome.reason)).text = _plain(outcome.text)
-    elif outcome.verdict not in KEPT:
-        ET.SubElement(case, "skipped", message=_plain(f"{outcome.verdict}: {outcome.reason}"))
+        ET.SubElement(case, kind, message=_printable(outcome.reason)).text = _printable(outcome.text)
+    elif outcome.verdict not in PASSING:
+        ET.SubElement(case, "skipped", message=_printable(f"{outcome.verdict}: {outcome.reason}"))
     return case
 
 
-def _plain(text: str) -> str:
+def _printable(text: str) -> str:
     return text.translate(NO_XML)

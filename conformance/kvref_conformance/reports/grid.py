@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from kvref.specification import conformance_levels, requirements
-from kvref_conformance.judging.verdict import KEPT, NOT_APPLICABLE, NOT_RUN, TRIED, WORST
+from kvref_conformance.judging.verdict import NOT_APPLICABLE, NOT_RUN, PASSING, TRIED, WORST
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,26 +28,26 @@ NOT_JUDGED: Final = NOT_APPLICABLE | {NOT_RUN}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many requirements are kept (`verdict.KEPT`), of those that were judged."""
+    """How many requirements passed (`verdict.PASSING`), of those that were judged."""
 
-    kept: int
+    passed: int
     judged: int
 
     @property
     def part(self) -> float:
         """Return the kept part, 0 to 1; 0 if none was judged."""
-        return self.kept / self.judged if self.judged else 0.0
+        return self.passed / self.judged if self.judged else 0.0
 
     @property
     def percent(self) -> str:
         """Return the kept part in percent, rounded down: only all of them are 100 %; empty if none was judged."""
-        return f"{100 * self.kept // self.judged} %" if self.judged else ""
+        return f"{100 * self.passed // self.judged} %" if self.judged else ""
 
 
 def share(verdicts: Iterable[str]) -> Share:
     """Count the requirements that verdicts, one for each, keep."""
     judged = [word for word in verdicts if word not in NOT_JUDGED]
-    return Share(sum(word in KEPT for word in judged), len(judged))
+    return Share(sum(word in PASSING for word in judged), len(judged))
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,8 +70,8 @@ def lines(verdicts: Iterable[Verdict]) -> list[str]:
     if not groups:
         return []
     rest = len(groups) - MAX_GROUPS
-    said = ["failed cases by likely cause:", *(f"  {group.line()}" for group in groups[:MAX_GROUPS])]
-    return said + ([f"  {rest} more causes are in the report"] if rest > 0 else [])
+    listing = ["failed cases by likely cause:", *(f"  {group.line()}" for group in groups[:MAX_GROUPS])]
+    return listing + ([f"  {rest} more causes are in the report"] if rest > 0 else [])
 
 
 def _cause(verdict: Verdict) -> str:
@@ -80,7 +80,7 @@ def _cause(verdict: Verdict) -> str:
     if not verdict.conversation:
         return f"{verdict.verdict}: {verdict.reason}"
     *before, last = verdict.conversation
-    if last.kept and verdict.verdict != CRASH:
+    if last.passed and verdict.verdict != CRASH:
         # Every reply is allowed: the failure is that of a documented deviation, which does not occur.
         line = next((line for line in verdict.text.splitlines() if line.startswith(UNEXPECTED)), verdict.reason)
         return line.replace(f" of case {verdict.case}", "")

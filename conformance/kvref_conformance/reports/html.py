@@ -115,7 +115,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 def _marked(verdict: Verdict) -> tuple[str, str, str] | None:
     """Return the last reply cut at the first byte that is not allowed; None if there is no such reply."""
-    if verdict.verdict not in BROKEN or not verdict.conversation or verdict.conversation[-1].kept:
+    if verdict.verdict not in BROKEN or not verdict.conversation or verdict.conversation[-1].passed:
         return None
     last = verdict.conversation[-1]
     place = first_difference(last.got, last.allowed)

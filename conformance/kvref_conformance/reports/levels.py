@@ -14,9 +14,9 @@ from kvref.specification import conformance_levels, requirements
 from kvref_conformance.cases import all_cases
 from kvref_conformance.judging.verdict import (
     FAILED,
-    KEPT,
     NOT_APPLICABLE,
     NOT_RUN,
+    PASSING,
     TRIED,
     UNSUPPORTED,
     WORST,
@@ -79,7 +79,7 @@ class LevelVerdict:
     @property
     def passed(self) -> int:
         """Return the number of its cases that are kept."""
-        return sum(self.totals[word] for word in KEPT)
+        return sum(self.totals[word] for word in PASSING)
 
     @property
     def failed(self) -> int:

@@ -127,20 +127,25 @@ def upgrade(grid: Grid) -> str:
 
 def _pair(grid: Grid, before: Column, after: Column) -> list[str]:
     lines = ["", f"## {before.name} to {after.name}", ""]
-    found = [(row, held) for row in grid.rows if (held := changes(row.cases, before, after))]
+    found = [(row, changed) for row in grid.rows if (changed := changes(row.cases, before, after))]
     gone = [row for row in grid.rows if _applies(row, before) and not _applies(row, after)]
     new = [row for row in grid.rows if _applies(row, after) and not _applies(row, before)]
     lines.append(
         f"{len(found)} requirements are answered otherwise, {len(gone)} apply to {before.name} only, "
         f"{len(new)} to {after.name} only."
     )
-    for row, held in found:
+    for row, changed in found:
         lines += ["", f"### {row.requirement.id} {row.requirement.title}", "", row.requirement.statement, ""]
         lines.append(f"{before.name}: {row.verdicts[before.name]}; {after.name}: {row.verdicts[after.name]}.")
         # One conversation shows it; the others are in the reports.
-        one, other, number = held[0]
-        more = f" (and {len(held) - 1} more)" if len(held) > 1 else ""
-        lines += ["", f"Case `{one.case}`{more}:", "", *fenced(_beside(one, other, number, (before.name, after.name)))]
+        one, other, number = changed[0]
+        more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+        lines += [
+            "",
+            f"Case `{one.case}`{more}:",
+            "",
+            *fenced(_in_columns(one, other, number, (before.name, after.name))),
+        ]
     for title, rows in ((f"Only {before.name}", gone), (f"Only {after.name}", new)):
         if rows:
             lines += ["", f"### {title}", ""]
@@ -152,7 +157,7 @@ def _applies(row: Row, column: Column) -> bool:
     return row.verdicts[column.name] not in {UNSUPPORTED, DISABLED, NOT_RUN}
 
 
-def _beside(one: Outcome, other: Outcome, number: int, names: tuple[str, str]) -> Iterator[str]:
+def _in_columns(one: Outcome, other: Outcome, number: int, names: tuple[str, str]) -> Iterator[str]:
     place = one.place(number)
     if place > BEFORE:
         yield f"({place - BEFORE} steps before)"

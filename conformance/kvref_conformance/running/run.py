@@ -23,16 +23,16 @@ from kvref_conformance.errors import CannotJudge, CaseFailed, NotRun
 from kvref_conformance.judging import own_deviations
 from kvref_conformance.judging.budget import Budget
 from kvref_conformance.judging.judge import Judge, new_tag
-from kvref_conformance.judging.liveness import Pulse
+from kvref_conformance.judging.liveness import Liveness
 from kvref_conformance.judging.verdict import (
     BROKEN,
     CONFORMS,
     DEVIATES,
     HANG,
     HOLDS,
-    KEPT,
     NON_STRICT,
     NOT_RUN,
+    PASSING,
     Tally,
     Verdict,
     at_level,
@@ -99,7 +99,7 @@ class Run:
     planned: bool = False
     shows_profile: bool = False
     send: Callable[[Verdict], None] | None = None
-    _said: list[str] = field(default_factory=list)
+    _notes: list[str] = field(default_factory=list)
 
     @classmethod
     def start(cls, options: Namespace, restart: Restart) -> Run:
@@ -129,20 +129,20 @@ class Run:
             known = own_deviations.load(path, target.profile.name, target.version, update=update)
         tag = new_tag()
         again = by_command(options.restart) if options.restart else restart
-        pulse = Pulse(target)
-        world = _world(target, options, tag, pulse)
+        liveness = Liveness(target)
+        world = _world(target, options, tag, liveness)
         database = world.database if world is not None else None
         over_sql = "" if database is None else database.over_sql()
         rows = deviations.load(target.profile.name, over_sql, target.version)
         judge = Judge(target, rows, world, spared, tag)
-        judge.pulse = pulse
+        judge.liveness = liveness
         judge.budget = budget
         judge.database = Path(options.database) if options.database else None
-        pulse.revive = lambda: again({})
+        liveness.revive = lambda: again({})
         if world is not None:
-            judge.settings = Settings(target.address, again, world.clear, lambda: _reconnect(world, pulse))
-            pulse.back = judge.settings.forget
-        pulse.mark()
+            judge.settings = Settings(target.address, again, world.clear, lambda: _reconnect(world, liveness))
+            liveness.back = judge.settings.forget
+        liveness.mark()
         dead = rows.without_case((case.id, case.requirements) for case in all_cases())
         complaints = [f"deviations/{target.profile.name}.toml: {subject} matches no case" for subject in dead]
         complaints += known.complaints() if known is not None else []
@@ -178,7 +178,9 @@ class Run:
         """Say how many of these cases would be tried, and why the others would not."""
         refused = Counter(self.judge.refuse(case) for case in cases)
         tried = refused.pop(None, 0)
-        lines = [f"{count} {said[0]}: {said[1]}" for said, count in refused.most_common() if said is not None]
+        lines = [
+            f"{count} {refusal[0]}: {refusal[1]}" for refusal, count in refused.most_common() if refusal is not None
+        ]
         return [f"{tried} of {len(cases)} cases would be tried", *lines]
 
     def _features(self) -> str:
@@ -200,13 +202,13 @@ class Run:
     def end_test(self, *records: Verdict) -> None:
         """Keep the verdicts on a case, several where it found several things, and end its test accordingly."""
         __tracebackhide__ = True
-        kept = [self.keep(record) for record in records]
-        if broken := [record.text for record in kept if record.verdict in BROKEN]:
+        recorded = [self.keep(record) for record in records]
+        if broken := [record.text for record in recorded if record.verdict in BROKEN]:
             raise CaseFailed("\n\n".join(broken))
-        if any(record.verdict in {DEVIATES, NON_STRICT} for record in kept):
-            pytest.xfail(kept[0].reason)
-        if kept[0].verdict not in KEPT:
-            pytest.skip(f"{kept[0].verdict}: {kept[0].reason}")
+        if any(record.verdict in {DEVIATES, NON_STRICT} for record in recorded):
+            pytest.xfail(recorded[0].reason)
+        if recorded[0].verdict not in PASSING:
+            pytest.skip(f"{recorded[0].verdict}: {recorded[0].reason}")
 
     def end_generated_test(self, case: Case, chapter: str) -> None:
         """Judge a case without steps, and end its test."""
@@ -244,7 +246,7 @@ class Run:
         if self.planned:
             return
         if self.own is not None and self.update and not interrupted:
-            self._said.append(self.own.update())
+            self._notes.append(self.own.update())
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / "profile.toml").write_text(self.profile_file(), encoding="utf-8")
@@ -274,7 +276,7 @@ class Run:
         lines.append(
             f"{self.judge.endpoint.where} as {self.judge.endpoint.profile.name}: {counted(self.tally.totals())}"
         )
-        lines += self._said
+        lines += self._notes
         if self.folder is not None and (self.folder / "report.html").is_file():
             lines.append(f"report: {self.folder / 'report.html'}")
         return lines
@@ -299,15 +301,15 @@ class Run:
                 group, keys = keys[:together], keys[together:]
                 connection.ask((b"".join(f"delete {key}\r\n".encode() for key in group),))
         if keys:
-            self._said.append(f"up to {len(keys)} items of the suite are left: deleting them takes too long")
+            self._notes.append(f"up to {len(keys)} items of the suite are left: deleting them takes too long")
 
 
-def _reconnect(world: World, pulse: Pulse) -> None:
+def _reconnect(world: World, liveness: Liveness) -> None:
     world.database.connect_again()
-    pulse.mark()
+    liveness.mark()
 
 
-def _world(target: Endpoint, options: Namespace, tag: str, pulse: Pulse) -> World | None:
+def _world(target: Endpoint, options: Namespace, tag: str, liveness: Liveness) -> World | None:
     if options.sql is None:
         return None
     if not target.profile.flag("mapping.supported"):
@@ -323,7 +325,7 @@ def _world(target: Endpoint, options: Namespace, tag: str, pulse: Pulse) -> Worl
         assert read_again is not None
         read_again()
         # The plugin counts its uptime from here.
-        pulse.mark()
+        liveness.mark()
 
     world = World(database, target, reloaded if read_again is not None else None, tag)
     try:

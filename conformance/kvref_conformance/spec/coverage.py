@@ -42,6 +42,6 @@ def _line(requirement: Requirement) -> str:
     known = [version for version in VERSIONS.values() if version]
     order = [*known, *sorted(counts.keys() - set(known))]
     shown = " ".join(f"{version}={counts[version]}" for version in order if counts[version])
-    held = "untestable" if requirement.untestable else f"cases={len(cases_of(requirement.id))}"
+    judged = "untestable" if requirement.untestable else f"cases={len(cases_of(requirement.id))}"
     tests = f" tests={len(requirement.tests)}" if requirement.tests else ""
-    return f"{requirement.id} {requirement.level} {held}{tests} {shown}"
+    return f"{requirement.id} {requirement.level} {judged}{tests} {shown}"

@@ -143,11 +143,11 @@ def framed(recorded: Json, *, request: bool) -> Json:
             digits += part
         else:
             return recorded
-    plain, *ending = digits.partition("<")
-    if not _DIGITS.fullmatch(plain):
+    whole, *ending = digits.partition("<")
+    if not _DIGITS.fullmatch(whole):
         return recorded
-    said = (decode_requests if request else decode)(bytes.fromhex(plain)) + "".join(ending)
-    words = re.split(r"(?<=cas=)(\d{20})", said)
+    decoded = (decode_requests if request else decode)(bytes.fromhex(whole)) + "".join(ending)
+    words = re.split(r"(?<=cas=)(\d{20})", decoded)
     return [{"cas": int(word) - _MARK} if number % 2 else word for number, word in enumerate(words)]
 
 

@@ -48,11 +48,11 @@ def _context(sections: Sequence[Section]) -> dict[str, Any]:
         "profiles": list(VERSIONS),
         "versions": VERSIONS,
         "register": [entry for entry in entries if entry.requirement.contradicts],
-        "held": held,
+        "held": status,
     }
 
 
-def held(entry: Entry) -> str:
+def status(entry: Entry) -> str:
     """Say in a few words what holds a requirement: cases, tests, or why nothing can."""
     parts = []
     if entry.cases:

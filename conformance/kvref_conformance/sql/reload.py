@@ -39,11 +39,11 @@ def chosen(command: str | None, database: Database, address: SocketAddress) -> C
 def _run(command: str, address: SocketAddress) -> None:
     # The user's own command line, given with --reload.
     done = subprocess.run(command, shell=True, check=False, capture_output=True, text=True, timeout=60)  # noqa: S602
-    said = (done.stderr or done.stdout).strip()
+    output = (done.stderr or done.stdout).strip()
     if done.returncode == UNFIT:
-        raise NotRun(f"--reload: {said}")
+        raise NotRun(f"--reload: {output}")
     if done.returncode:
-        raise CannotJudge(f"--reload: {command!r} ended with {done.returncode}: {said}")
+        raise CannotJudge(f"--reload: {command!r} ended with {done.returncode}: {output}")
     wait_for_port(address)
 
 

@@ -102,5 +102,5 @@ def _run(command: str, settings: Mapping[str, int]) -> str:
     done = subprocess.run(  # noqa: S602
         " ".join([command, *words]), shell=True, check=False, capture_output=True, text=True, timeout=COMMAND_SECONDS
     )
-    said = (done.stderr or done.stdout).strip()
-    return f"--restart: {command!r} ended with {done.returncode}: {said}" if done.returncode else ""
+    output = (done.stderr or done.stdout).strip()
+    return f"--restart: {command!r} ended with {done.returncode}: {output}" if done.returncode else ""

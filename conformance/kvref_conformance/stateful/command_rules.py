@@ -34,7 +34,7 @@ NO_MAPPING: Final = "no-such-mapping"
 KEY: Final = st.sampled_from((0,) * 5 + (1,) * 3 + (2,) * 2)
 MAPPING: Final = st.sampled_from((0, 2, 1, 2))
 ON: Final = st.integers(0, 2)
-SELDOM: Final = st.sampled_from((False, False, False, True))
+RARE: Final = st.sampled_from((False, False, False, True))
 # The simplest one comes first: hypothesis leaves out what it can.
 MOSTLY: Final = st.sampled_from((False, True, True, True))
 PROTOCOLS: Final = st.tuples(*[st.sampled_from((s.TEXT, s.TEXT, s.BINARY))] * 3)
@@ -174,7 +174,7 @@ class CommandRules(RuleBasedStateMachine):
     def command(self, draw: DrawFn, on: str, kind: str, forms: Forms, key: str = "", most: int = 1) -> s.Locking:
         """Draw a command; arguments as of `sends`."""
         protocol = self.protocols[on]
-        if protocol == s.TEXT and "meta" not in self.missing and draw(SELDOM):
+        if protocol == s.TEXT and "meta" not in self.missing and draw(RARE):
             protocol = s.META
         values = [value for value in self.values if value.isdigit()] if kind == "number" else self.values
         arguments = Arguments(
@@ -213,7 +213,7 @@ class CommandRules(RuleBasedStateMachine):
     absent = rule()(absent)
 
     @precondition(lambda self: self.mappings)
-    @swarm_rule(on=ON, mapping=MAPPING, unknown=SELDOM)
+    @swarm_rule(on=ON, mapping=MAPPING, unknown=RARE)
     def bind(self, on: int, mapping: int, *, unknown: bool) -> None:
         """Bind a mapping, or one that does not exist, by its command."""
         name = self.connections[on % len(self.connections)]

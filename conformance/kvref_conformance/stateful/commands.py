@@ -23,7 +23,7 @@ from kvref_conformance.stateful.command_rules import (
     EITHER,
     PLAIN,
     PROTOCOLS,
-    SELDOM,
+    RARE,
     CommandRules,
     missing_in,
     real_names,
@@ -114,7 +114,7 @@ class CommandMachine(CommandRules):
         """Send the next command in one packet with the command behind it."""
         self.joins = True
 
-    @swarm_rule(on=st.sampled_from(CONNECTIONS), really=SELDOM)
+    @swarm_rule(on=st.sampled_from(CONNECTIONS), really=RARE)
     def unknown(self, on: str, *, really: bool) -> None:
         """Send what is not a command."""
         if really:

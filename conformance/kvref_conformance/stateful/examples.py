@@ -50,7 +50,7 @@ def judge_examples(
 
     began = last = time.monotonic()
     found: list[Verdict] = []
-    while len(found) < search.most and time.monotonic() - began < SECONDS and not judge.pulse.ended:
+    while len(found) < search.most and time.monotonic() - began < SECONDS and not judge.liveness.ended:
         search.begin()
         try:
             run()

@@ -161,7 +161,7 @@ class ModelledConversation:
             do()
         except BROKEN as error:
             if self._conversation.failed is None:
-                broken = Exchange(on, sent, (), f"{type(error).__name__}: {error}", "", kept=False)
+                broken = Exchange(on, sent, (), f"{type(error).__name__}: {error}", "", passed=False)
                 self.exchanges.append(broken)
                 self.wrong = Wrong(sent, (), broken.got)
         else:
@@ -203,7 +203,7 @@ class ModelledConversation:
         """Add a statement; `wrong` came although it should not."""
         self._first_use(step.on)
         done = "" if isinstance(step, StartSql) else DONE
-        self._conversation.judge(Exchange(step.on, step.statement, (done,), wrong or done, kept=not wrong, step=step))
+        self._conversation.judge(Exchange(step.on, step.statement, (done,), wrong or done, passed=not wrong, step=step))
 
     def _open(self, step: s.Open, expected: list[Expected]) -> None:
         binary = step.protocol == s.BINARY
@@ -289,13 +289,13 @@ class ModelledConversation:
                 self._run(filling, self._over_sql().run(filling))
             elif not isinstance(each, Silence):  # the statement that waits was started as one that does
                 on = each.on if isinstance(each, Closed) else SQL
-                step, wrong = self._as_step(each), self._look(each)
+                step, wrong = self._as_step(each), self._read_rows(each)
                 self._conversation.judge(
-                    Exchange(on, sent, (str(each),), wrong or str(each), kept=not wrong, step=step)
+                    Exchange(on, sent, (str(each),), wrong or str(each), passed=not wrong, step=step)
                 )
             sent = ""
 
-    def _look(self, expected: Expected) -> str:
+    def _read_rows(self, expected: Expected) -> str:
         """Look at what is not an answer; return what is wrong."""
         match expected:
             case Served():
@@ -353,7 +353,7 @@ class ModelledConversation:
         got = sorted((tuple(row) for row in database.query(statement)), key=str)
         if got != wanted:
             step = Sql(statement, tuple(wanted))
-            self._conversation.judge(Exchange(SQL, statement, (str(wanted),), str(got), kept=False, step=step))
+            self._conversation.judge(Exchange(SQL, statement, (str(wanted),), str(got), passed=False, step=step))
 
 
 def _certain(step: s.Step, *, counted: bool) -> s.Step:

@@ -88,7 +88,7 @@ class Dialogue:
 
     def __init__(self) -> None:
         self.binary = False
-        self._asked = bytearray()
+        self._requests = bytearray()
         self._answered = bytearray()
         self._scanned = 0  # bytes of the answer that are whole lines of the first waiting command
         self._waiting: deque[Command] = deque()
@@ -96,7 +96,7 @@ class Dialogue:
     @property
     def size(self) -> int:
         """Return the number of bytes that are kept in memory."""
-        return len(self._asked) + len(self._answered) + sum(len(each.data) for each in self._waiting)
+        return len(self._requests) + len(self._answered) + sum(len(each.data) for each in self._waiting)
 
     @property
     def waiting(self) -> tuple[Command, ...]:
@@ -116,9 +116,9 @@ class Dialogue:
         Raises:
             NotRecordableError: as the class says.
         """
-        if not self._asked and not self._waiting and data:
+        if not self._requests and not self._waiting and data:
             self.binary = data[0] == REQUEST
-        self._asked += data
+        self._requests += data
         while (command := self._binary_command() if self.binary else self._text_command()) is not None:
             command.at = at
             self._waiting.append(command)
@@ -157,14 +157,14 @@ class Dialogue:
         return found
 
     def _text_command(self) -> Command | None:
-        request = text_request(self._asked)
-        if request is None and len(self._asked) > MAX_LINE:
+        request = text_request(self._requests)
+        if request is None and len(self._requests) > MAX_LINE:
             raise NotRecordableError(f"a line of more than {MAX_LINE} bytes")
         data = self._whole(request)
         return None if request is None or data is None else _text_command(data, request)
 
     def _binary_command(self) -> Command | None:
-        request = frame_request(self._asked)
+        request = frame_request(self._requests)
         if request is not None and request.magic != REQUEST:
             raise NotRecordableError(f"a binary request with the magic byte 0x{request.magic:02x}")
         data = self._whole(request)
@@ -177,7 +177,7 @@ class Dialogue:
         """Take the bytes of the first request; None if they have not arrived."""
         if request is not None and request.size > MAX_BYTES:
             raise NotRecordableError(f"a command of more than {MAX_BYTES} bytes")
-        return cut(self._asked, request)
+        return cut(self._requests, request)
 
     def _end_of_frame(self) -> int | None:
         """Return where the reply of a binary command ends: behind its frame; `stat` has frames up to an empty one."""

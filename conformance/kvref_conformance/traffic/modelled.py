@@ -292,8 +292,8 @@ def _of_frame(on: str, name: str, frame: Frame) -> s.Request | None:
         return s.Store(on, stored, key, value, flags, expiry, silent, protocol=s.BINARY)
     if verb in {"incr", "decr"} and len(frame.extras) == 20:
         delta, initial, expiry = struct.unpack(">QQI", frame.extras)
-        kept = None if expiry == encodings.NO_CREATION else initial
-        return s.Count(on, verb, key, str(delta), silent, kept, protocol=s.BINARY)
+        created = None if expiry == encodings.NO_CREATION else initial
+        return s.Count(on, verb, key, str(delta), silent, created, protocol=s.BINARY)
     if verb == "delete":
         return s.Delete(on, key, silent, protocol=s.BINARY)
     if verb == "touch" and len(numbers) == 1:

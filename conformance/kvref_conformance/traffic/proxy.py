@@ -36,13 +36,13 @@ class Counts:
         connections: accepted.
         unrecorded: of these, recorded in part or not at all.
         unreachable: of these, closed because the server could not be reached.
-        kept: bytes of unfinished commands and replies now.
+        buffered: bytes of unfinished commands and replies now.
     """
 
     connections: int = 0
     unrecorded: int = 0
     unreachable: int = 0
-    kept: int = 0
+    buffered: int = 0
 
 
 class Proxy:
@@ -182,7 +182,7 @@ class _Connection:
     def forget(self) -> None:
         """Give back the memory of what is unfinished."""
         self._dialogue = None
-        self._counts.kept -= self._size
+        self._counts.buffered -= self._size
         self._size = 0
 
     def _take(self, feed: Callable[[Dialogue], list[Exchange]]) -> None:
@@ -198,9 +198,9 @@ class _Connection:
             self.forget()
 
     def _reserve(self, size: int) -> None:
-        self._counts.kept += size - self._size
+        self._counts.buffered += size - self._size
         self._size = size
-        if self._counts.kept > MAX_BYTES:
+        if self._counts.buffered > MAX_BYTES:
             raise NotRecordableError(f"unfinished commands of all connections have more than {MAX_BYTES} bytes")
 
     def _record(self, exchange: Exchange, *, ended: bool = False) -> None:

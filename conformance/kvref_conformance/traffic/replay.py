@@ -422,7 +422,7 @@ class _Traffic:
     def _differs(self, sent: _Sent, command: Command | None, observed: str, *, binary: bool) -> None:
         recorded = _reply_of(sent.recorded)
         verb = "" if command is None else command.verb
-        kinds = (grouping.kind_of(each, hexadecimal=binary) for each in (_plain(recorded, binary=binary), observed))
+        kinds = (grouping.kind_of(each, hexadecimal=binary) for each in (_filled(recorded, binary=binary), observed))
         cause = Cause(verb, *kinds)
         self.result.counts[cause] += 1
         if len(self.result.examples[cause]) < MAX_EXAMPLES:
@@ -461,7 +461,7 @@ class _State:
         if verb in _FLUSHING:
             self._everything = True
             self._unordered.clear()
-        kind = grouping.kind_of(_plain(recorded, binary=binary), hexadecimal=binary)
+        kind = grouping.kind_of(_filled(recorded, binary=binary), hexadecimal=binary)
         concurrent = [key for key in command.keys if self._overlaps(key, verb, step)]
         unknown = [key for key in command.keys if key not in self._known and not self._everything]
         unordered = [key for key in command.keys if key in self._unordered]
@@ -507,7 +507,7 @@ def _reply_of(step: Recorded) -> Json:
     return next(iter(step.got.values()), "")
 
 
-def _plain(recorded: Json, *, binary: bool) -> str:
+def _filled(recorded: Json, *, binary: bool) -> str:
     """Return a recorded reply with a number in place of each hole."""
     if not isinstance(recorded, list):
         return recorded if isinstance(recorded, str) else ""

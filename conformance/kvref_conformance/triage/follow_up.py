@@ -63,15 +63,15 @@ class Aftermath:
             return record
         case = record.script or self._cases[base(record.case)]
         # A generated case has noticed it itself, in the conversation that ended the endpoint, and perhaps gone on.
-        lost = record.verdict == CRASH or (record.script is None and self._judge.pulse.is_lost())
-        broken = record.verdict == FAILS and any(not exchange.kept for exchange in record.conversation)
+        lost = record.verdict == CRASH or (record.script is None and self._judge.liveness.is_lost())
+        broken = record.verdict == FAILS and any(not exchange.passed for exchange in record.conversation)
         if lost and record.verdict != CRASH:
             record = self._crashed(record, case)
         elif broken and record.conversation[-1].note.startswith("hang"):
             record = replace(record, verdict=HANG)
         if known or not (lost or broken):
             return record
-        if case.steps and not (self._judge.pulse.ended or self._judge.budget.spent()):
+        if case.steps and not (self._judge.liveness.ended or self._judge.budget.spent()):
             # What was generated is worth its time: there are few of them, and no other case shows the same.
             repeats = self._repeats if record.script is None else Repeats(self._repeats.times)
             repeated = repeats.of(self._breaks(case, lost=lost), waits=record.verdict == HANG or waits(case))
@@ -83,18 +83,18 @@ class Aftermath:
         """Return what tries the case again; of a crash the endpoint must be lost again."""
 
         def breaks(slower: float) -> bool:
-            if self._judge.pulse.ended:
+            if self._judge.liveness.ended:
                 return False
             broken = self._judge.breaks(case, slower)
-            gone = self._judge.pulse.is_lost()
+            gone = self._judge.liveness.is_lost()
             if gone:
-                self._judge.pulse.bring_back(case.id)
+                self._judge.liveness.bring_back(case.id)
             return gone if lost else broken
 
         return breaks
 
     def _crashed(self, record: Verdict, case: Case) -> Verdict:
-        how = self._judge.pulse.bring_back(record.case)
+        how = self._judge.liveness.bring_back(record.case)
         reason = record.reason or self._judge.statement_of(case)
         text = record.text or self._judge.explain(case, render(record.conversation) if record.conversation else "")
         return replace(record, verdict=CRASH, reason=reason, text=f"{text}\nthe endpoint was gone afterwards; it {how}")
@@ -139,8 +139,8 @@ def _netcat(address: SocketAddress) -> str:
 def _by_hand(record: Verdict, case: Case) -> str:
     """Return a shell command that prints what was sent, where that is text on one connection and short."""
     sent = "".join(exchange.sent for exchange in record.conversation)
-    plain = all(isinstance(step, Send) and not step.binary and step.on == "a" for step in case.steps)
-    if not plain or not 0 < len(sent) <= LONGEST_BY_HAND:
+    text_only = all(isinstance(step, Send) and not step.binary and step.on == "a" for step in case.steps)
+    if not text_only or not 0 < len(sent) <= LONGEST_BY_HAND:
         return ""
     escaped = "".join(c if c.isascii() and (c.isalnum() or c in " @._-") else f"\\{ord(c):03o}" for c in sent)
     return f"printf '{escaped}'".replace("\\015\\012", "\\r\\n")

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from kvref_conformance.judging.verdict import Verdict
 
 FORMAT: Final = 2
-PLAIN_CASE: Final = ("id", "bind", "flushes", "engine")
+CASE_FIELDS: Final = ("id", "bind", "flushes", "engine")
 
 
-class _Plain(TypedDict):
+class _CaseFields(TypedDict):
     """Fields of the file that are not steps."""
 
     id: str
@@ -84,7 +84,7 @@ def as_json(case: Case, profile: Profile, seen: Verdict, about: dict[str, str]) 
             ],
         },
         "requirements": case.requirements,
-        **{name: getattr(case, name) for name in PLAIN_CASE},
+        **{name: getattr(case, name) for name in CASE_FIELDS},
         "settings": case.settings and dict(case.settings),
         "setup": case.setup and asdict(case.setup),
         "shape": case.shape and asdict(case.shape),
@@ -125,8 +125,8 @@ def read(path: Path) -> ReplayFile:
 
 
 def _case(made: dict[str, Any]) -> Case:
-    given = {name: made[name] for name in (*PLAIN_CASE, "requirements", "settings")}
-    check(given | {"profile": made["profile"], "chapter": made["chapter"]}, _Plain, "the file")
+    given = {name: made[name] for name in (*CASE_FIELDS, "requirements", "settings")}
+    check(given | {"profile": made["profile"], "chapter": made["chapter"]}, _CaseFields, "the file")
     if unknown := sorted(set(made["requirements"]) - requirements.load().keys()):
         raise ValueError(f"no requirement {unknown[0]!r}")
     if not isinstance(made["steps"], list) or not made["steps"]:
@@ -137,5 +137,5 @@ def _case(made: dict[str, Any]) -> Case:
         setup=None if made["setup"] is None else table(Setup, made["setup"], "setup"),
         shape=None if made["shape"] is None else table(Shape, made["shape"], "shape"),
         settings=made["settings"],
-        **{name: made[name] for name in PLAIN_CASE},
+        **{name: made[name] for name in CASE_FIELDS},
     )

@@ -29,11 +29,11 @@ CONNECT_SECONDS: Final = 5.0
 # Between two writes: the only way to make two packets of them.
 PACKET_SECONDS: Final = 0.01
 # Within which the sentinel's VERSION line follows one of the answer itself; in two packets it did, now and then.
-BEHIND_SECONDS: Final = 1.0
+SENTINEL_SECONDS: Final = 1.0
 # Bytes that one answer may have beyond those that the case allows; an item has 1 MiB.
 MAX_ANSWER_BYTES: Final = 4 << 20
 # Bytes kept of an answer beyond its limit.
-KEPT_BYTES: Final = 1024
+MAX_SHOWN_BYTES: Final = 1024
 _CHUNK: Final = 1 << 16
 _MAX_LINE: Final = 512
 
@@ -208,7 +208,7 @@ class Connection:
         if len(self._data) > self._limit:
             self.close()
             self.closed = True
-            self._flood = Reply(bytes(self._data[:KEPT_BYTES]), limit=self._limit)
+            self._flood = Reply(bytes(self._data[:MAX_SHOWN_BYTES]), limit=self._limit)
         return not self.closed
 
     def take(self) -> bytes:
@@ -269,7 +269,7 @@ class Connection:
             if sentinels and self._ends(data, sentinels):
                 return 0.0
             # The sentinel's line may have come, or one of the answer itself that looks like it.
-            return BEHIND_SECONDS if sentinels > 1 and self._ends(data, 1) else inf
+            return SENTINEL_SECONDS if sentinels > 1 and self._ends(data, 1) else inf
 
         self._read(silence, patience)
         return self._reply(sentinels)

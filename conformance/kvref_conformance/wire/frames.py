@@ -164,14 +164,14 @@ def decode_requests(data: bytes) -> str:
 
 
 def _in_words(data: bytes, magics: tuple[int, ...], words: Callable[[Frame], str], rest: Callable[[bytes], str]) -> str:
-    said: list[str] = []
+    parts: list[str] = []
     end = 0
     for frame in frames(data):
         if frame.magic not in magics or not frame.whole:
             break
-        said.append(words(frame))
+        parts.append(words(frame))
         end += frame.size
-    return BETWEEN.join([*said, rest(data[end:])] if data[end:] else said)
+    return BETWEEN.join([*parts, rest(data[end:])] if data[end:] else parts)
 
 
 def _request(words: str) -> bytes:

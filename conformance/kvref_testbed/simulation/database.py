@@ -32,7 +32,7 @@ from kvref_testbed.simulation.loop import SimulatedLoop
 from kvref_testbed.simulation.plan import KEYS, TIMEOUT, Plan, Writer
 
 _HANGS: Final = 5  # times as long as a client waits
-_LOOK_EVERY: Final = 0.005  # seconds between two looks at a row lock
+_CHECK_INTERVAL: Final = 0.005  # seconds between two looks at a row lock
 _LOCKED_NOW: Final = 3572
 _LEVEL: Final = "SET SESSION TRANSACTION ISOLATION LEVEL "
 
@@ -216,7 +216,7 @@ class Session:
             if database.loop.time() >= until:
                 self._waits_for = None
                 raise pymysql.err.OperationalError(ER.LOCK_WAIT_TIMEOUT, "Lock wait timeout exceeded")
-            database.loop.pause(_LOOK_EVERY)
+            database.loop.pause(_CHECK_INTERVAL)
             if not self.open:
                 self._fail("killed")
         self._waits_for = None

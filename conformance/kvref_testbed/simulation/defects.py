@@ -68,8 +68,8 @@ def replies_out_of_order() -> None:
     write = Line.write
 
     def early(self: Line, data: bytes) -> None:
-        before, shown, behind = bytes(data).partition(b"VALUE")
-        write(self, shown + behind + before)
+        before, value, following = bytes(data).partition(b"VALUE")
+        write(self, value + following + before)
 
     put(Line, "write", early)
 

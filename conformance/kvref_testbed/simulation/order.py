@@ -96,8 +96,8 @@ def longest_order(
                 points += [(each + 1, after, (*order, one)) for after in step(state, one.operation)]
             if one.fate is not Fate.DONE:
                 points.append((ends[number] if one.fate is Fate.LAST else each + 1, state, order))
-            for behind, then, reached in reversed(points):
-                point = ((*at[:number], behind, *at[number + 1 :]), then)
+            for following, then, reached in reversed(points):
+                point = ((*at[:number], following, *at[number + 1 :]), then)
                 if point not in seen:
                     seen.add(point)
                     waiting.append((*point, reached))

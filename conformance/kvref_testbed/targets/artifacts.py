@@ -94,9 +94,9 @@ def _download(artifact: Artifact, repository: Path, progress: Progress) -> None:
     with tempfile.TemporaryFile() as printed:
         status = _run_watched(command, printed, final, artifact.size, progress)
         printed.seek(0)
-        said = printed.read().decode(errors="replace")
+        output = printed.read().decode(errors="replace")
     if status != 0 or not final.is_file():
-        last = "\n".join(said.splitlines()[-5:])
+        last = "\n".join(output.splitlines()[-5:])
         raise MissingError(
             f"Maven could not get {artifact.coordinate} (status {status}):\n{last}\nTry it: {' '.join(command)}"
         )
@@ -254,8 +254,8 @@ def version_of(command: Sequence[str], options: Sequence[str] = MYSQLD_VERSION) 
     """
     arguments = [*command, *options]
     done = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    said = done.stdout.decode(errors="replace")
-    found = _VERSION.search(said)
+    output = done.stdout.decode(errors="replace")
+    found = _VERSION.search(output)
     if done.returncode != 0 or found is None:
-        raise missing_library(said) or TargetError(f"{' '.join(arguments)} exited with {done.returncode}:\n{said}")
+        raise missing_library(output) or TargetError(f"{' '.join(arguments)} exited with {done.returncode}:\n{output}")
     return found["version"]

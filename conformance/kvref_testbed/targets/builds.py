@@ -55,7 +55,7 @@ class Package:
 
 
 @dataclass(frozen=True, slots=True)
-class ShutIn:
+class Isolated:
     """A program that sees nothing but its tree and the folder it may write to; see `program.Program`.
 
     root: the tree.
@@ -76,7 +76,7 @@ class ShutIn:
         return _MOUNT_POINT
 
 
-def from_debian(package: Package, progress: Progress) -> ShutIn:
+def from_debian(package: Package, progress: Progress) -> Isolated:
     """Return the server of a package of another Debian release, installing that release in the cache the first time.
 
     Raises MissingError without root's rights, a tool or a mirror, and when the release has another version.
@@ -88,7 +88,7 @@ def from_debian(package: Package, progress: Progress) -> ShutIn:
         tool(each)
     folder = cache_root() / "servers" / f"debian-{package.suite}-{package.name}-{package.version}"
     root = build_once(folder, lambda empty: _install(package, empty, progress), progress)
-    return ShutIn(f"{package.name}-{_version(root, package)}", root, package.program)
+    return Isolated(f"{package.name}-{_version(root, package)}", root, package.program)
 
 
 def _version(root: Path, package: Package) -> str:
@@ -114,8 +114,8 @@ def _install(package: Package, folder: Path, progress: Progress) -> None:
             f"Try it: {' '.join(command)}"
         )
     # What apt keeps for next time: a fifth of the tree.
-    for kept in ("var/cache/apt/archives", "var/lib/apt/lists"):
-        shutil.rmtree(folder / kept)
+    for cache in ("var/cache/apt/archives", "var/lib/apt/lists"):
+        shutil.rmtree(folder / cache)
     found = _version(folder, package)
     if not found.startswith(f"{package.version}."):
         raise MissingError(

@@ -215,10 +215,10 @@ class GaleraNode(mysqld.RestartableServer):
     def _recovered(self) -> tuple[str, int]:
         command = [*mysqld.command(self.server), *self._build.options, *self._options, "--wsrep-recover"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        said = done.stdout.decode(errors="replace")
-        found = _POSITION.search(said)
+        output = done.stdout.decode(errors="replace")
+        found = _POSITION.search(output)
         if done.returncode or found is None:
-            last = "\n".join(said.splitlines()[-10:])
+            last = "\n".join(output.splitlines()[-10:])
             raise TargetError(f"{self.name}: --wsrep-recover exited with {done.returncode}:\n{last}")
         return found["uuid"], int(found["number"])
 

@@ -113,8 +113,8 @@ class KvrefInnoDB:
         options: of `kvref serve`, and behind OF_DATABASE of the SQL server (`--database=--max_connections=500`).
         Raises TargetError when one of them ends, with what it printed.
         """
-        behind, options = _parted(options)
-        store = self.database.boot(run, behind, progress)
+        database_options, options = _parted(options)
+        store = self.database.boot(run, database_options, progress)
         assert store.sql is not None, "a SQL server has a DSN"
         return _over(run, store, store.sql, options, self.program)
 
@@ -133,8 +133,8 @@ class KvrefCluster:
 
         Whoever judges it gets the SQL side of the server that kvref uses while it serves.
         """
-        behind, options = _parted(options)
-        store = self.database.boot(run, behind, progress)
+        database_options, options = _parted(options)
+        store = self.database.boot(run, database_options, progress)
         assert store.sql is not None, "a cluster has a DSN"
         first = store.sql.partition(",")[0] + "/"
         return replace(_over(run, store, store.sql, options), sql=first)
@@ -142,8 +142,8 @@ class KvrefCluster:
 
 def _parted(options: Sequence[str]) -> tuple[list[str], list[str]]:
     """Part the options of the SQL server from those of `kvref serve`."""
-    behind = [each.removeprefix(OF_DATABASE) for each in options if each.startswith(OF_DATABASE)]
-    return behind, [each for each in options if not each.startswith(OF_DATABASE)]
+    database_options = [each.removeprefix(OF_DATABASE) for each in options if each.startswith(OF_DATABASE)]
+    return database_options, [each for each in options if not each.startswith(OF_DATABASE)]
 
 
 def _over(run: Run, store: Endpoint, dsn: str, options: Sequence[str], program: Sequence[str] = ("kvref",)) -> Endpoint:
@@ -232,11 +232,11 @@ class KvrefServer(Restartable):
         with self._run.log("kvref").open(encoding="utf-8", errors="replace") as log:
             log.seek(0, os.SEEK_END)
             os.kill(process.pid, signal.SIGHUP)
-            said, deadline = "", time.monotonic() + _RELOAD_SECONDS
+            logged, deadline = "", time.monotonic() + _RELOAD_SECONDS
             while time.monotonic() < deadline:
-                said += log.read()
-                if _ACCEPTED in said or _REFUSED in said:
-                    return _REFUSED not in said
+                logged += log.read()
+                if _ACCEPTED in logged or _REFUSED in logged:
+                    return _REFUSED not in logged
                 time.sleep(0.001)
         raise TargetError(f"kvref serve did not reload within {_RELOAD_SECONDS:g} s\n{self._run.last_words(process)}")
 

@@ -276,8 +276,8 @@ class Twemproxy:
         Raises MissingError without the program, TargetError when one of them ends, with what it printed.
         """
         program = tool(_PROCESS)
-        behind = [each.removeprefix(OF_SERVER) for each in options if each.startswith(OF_SERVER)]
-        server = self.server.boot(run, behind, progress)
+        server_options = [each.removeprefix(OF_SERVER) for each in options if each.startswith(OF_SERVER)]
+        server = self.server.boot(run, server_options, progress)
         port, statistics = free_ports(2)
         address = f"{LOOPBACK}:{port}"
         configuration = run.folder / "nutcracker.yml"

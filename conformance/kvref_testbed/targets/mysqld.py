@@ -226,9 +226,9 @@ def _template(build: Build, program: Program, progress: Progress) -> Path:
             source.seek(0)
             done = subprocess.run(words, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
-            said = done.stdout.decode(errors="replace")
-            last = "\n".join(said.splitlines()[-_LAST_LINES:])
-            raise missing_library(said) or TargetError(f"{' '.join(words)} exited with {done.returncode}:\n{last}")
+            output = done.stdout.decode(errors="replace")
+            last = "\n".join(output.splitlines()[-_LAST_LINES:])
+            raise missing_library(output) or TargetError(f"{' '.join(words)} exited with {done.returncode}:\n{last}")
         # The server's identity (server_uuid): each copy makes its own.
         (folder / "auto.cnf").unlink(missing_ok=True)
 

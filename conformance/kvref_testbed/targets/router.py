@@ -64,9 +64,9 @@ class Router(Restartable):
         self._folder = run.folder / "router"
         self._folder.mkdir()
         self.host, self.port = LOOPBACK, free_port()
-        behind = ",".join(f"{each.host}:{each.port}" for each in members)
+        addresses = ",".join(f"{each.host}:{each.port}" for each in members)
         seen = self._build.seen(self._folder)
-        text = _CONFIGURATION.format(folder=seen, host=self.host, port=self.port, members=behind)
+        text = _CONFIGURATION.format(folder=seen, host=self.host, port=self.port, members=addresses)
         (self._folder / "router.conf").write_text(text, encoding="utf-8")
 
     @property

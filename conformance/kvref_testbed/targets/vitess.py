@@ -105,8 +105,8 @@ def _build(folder: Path, progress: Progress) -> None:
         shutil.copyfile(source / "LICENSE", folder / "LICENSE")
 
 
-def _unbuilt(what: str, said: str) -> MissingError:
-    last = "\n".join(said.splitlines()[-_LAST_LINES:])
+def _unbuilt(what: str, output: str) -> MissingError:
+    last = "\n".join(output.splitlines()[-_LAST_LINES:])
     return MissingError(f"{_MODULE} could not be {what}:\n{last}")
 
 

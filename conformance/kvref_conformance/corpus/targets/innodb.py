@@ -77,7 +77,7 @@ class InnoDBTarget:
         self._server = database
         self._database = MySQLDatabase(database)
         self._process = KvrefProcess(machine)
-        self._held: Conversation | None = None
+        self._current: Conversation | None = None
         self._schema = ["CREATE DATABASE innodb_memcache", *plugin_schema()]
 
     def prepare(self, conversation: Conversation) -> str:
@@ -88,10 +88,10 @@ class InnoDBTarget:
         """
         shared = [each for each in settings_of(conversation) if each.startswith(LOCK_WAIT)] or [f"{LOCK_WAIT}50"]
         self._process.settle()
-        if conversation is self._held:
+        if conversation is self._current:
             # It is a repetition: a command that was too slow in the first run must not run in the new tables.
             self._process.stop()
-        self._held = conversation
+        self._current = conversation
         try:
             self._set_up(conversation, shared)
         except SuiteError:

@@ -24,7 +24,7 @@ NAME: Final = "cache.json"
 
 
 class _Share(TypedDict):
-    kept: int
+    passed: int
     judged: int
 
 

@@ -84,7 +84,7 @@ def _run(run: Run, folder: Path) -> dict[str, Any]:
         "exit_code": run.exit_code,
         "complaints": run.complaints,
         "cases": dict(Counter(run.verdicts.values())),
-        "shares": {part: {"kept": share.kept, "judged": share.judged} for part, share in run.shares.items()},
+        "shares": {part: {"kept": share.passed, "judged": share.judged} for part, share in run.shares.items()},
     }
 
 

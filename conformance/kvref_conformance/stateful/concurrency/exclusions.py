@@ -25,7 +25,7 @@ def refuses(model: Model, step: s.Step, *, transactions: bool) -> str:
     """
     if isinstance(step, s.Open):
         return "it is open" if step.on in model.open else _refuses_connect(model)
-    if isinstance(step, s.Look | s.Change | s.End):
+    if isinstance(step, s.Read | s.Change | s.End):
         return _refuses_statement(model, step, transactions=transactions)
     if step.on not in model.open:
         return "it is not open"
@@ -44,10 +44,10 @@ def _refuses_connect(model: Model) -> str:
 
 
 def _refuses_statement(model: Model, step: s.Statement, *, transactions: bool) -> str:
-    needs_more = step.dirty if isinstance(step, s.Look) else isinstance(step, s.End) or step.within
+    needs_more = step.dirty if isinstance(step, s.Read) else isinstance(step, s.End) or step.within
     if needs_more and not transactions:
         return "SQLite has one writer and shows what is committed"
-    if isinstance(step, s.Look):
+    if isinstance(step, s.Read):
         return ""
     if isinstance(step, s.End):
         return "" if model.sql_open else "no SQL transaction is open"

@@ -19,7 +19,7 @@ from kvref_conformance.stateful.command_rules import (
     MOSTLY,
     PLAIN,
     PROTOCOLS,
-    SELDOM,
+    RARE,
     CommandRules,
     does,
     real_names,
@@ -115,14 +115,14 @@ class HistoryMachine(CommandRules):
             self.do(s.Open(on, self.mappings[mapping], self.protocols[on]))
 
     close = does("close", st.builds(s.Close, CONNECTION, st.booleans()).map(lambda step: [step]))
-    look = does("look", st.builds(s.Look, SELDOM).map(lambda step: [step]))
+    look = does("look", st.builds(s.Read, RARE).map(lambda step: [step]))
     # May wait for a connection; in a transaction, connections wait for it.
     change = does("change", changes())
     change_in_transaction = does("change_in_transaction", changes(within=True))
     update = does("update", changes("update"))
     read_again = does("read_again", reads_around_a_change())
 
-    @swarm_rule(on=CONNECTION, commit=st.booleans(), really=SELDOM)
+    @swarm_rule(on=CONNECTION, commit=st.booleans(), really=RARE)
     def flush(self, *, on: str, commit: bool, really: bool) -> None:
         """Let the others go first, which flush_all would wait for, and empty the table."""
         model = self.conversation.model

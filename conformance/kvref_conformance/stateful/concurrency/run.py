@@ -133,7 +133,7 @@ def _ending(model: Model) -> Iterator[s.Step]:
     for _ in range(len(model.open)):
         for on in list(model.open):
             yield s.Close(on, quits=False)
-    yield s.Look()
+    yield s.Read()
 
 
 def _threads(endpoint: Endpoint) -> int:

@@ -42,7 +42,7 @@ ON: Final = "a"
 # Divisors of the number of examples of each case; a configuration costs a reload, so few are tried.
 SHARE: Final = {ANY_TABLE: 1, ANY_ROW: 2, ANY_CONFIGURATION: 12}
 # What a row of `containers` maps, where the row itself is what is drawn.
-PLAIN: Final = Shape("k VARCHAR(32) PRIMARY KEY, v0 VARCHAR(40), w VARCHAR(40), f INT", "v0", cas="0", expiry="0")
+USUAL: Final = Shape("k VARCHAR(32) PRIMARY KEY, v0 VARCHAR(40), w VARCHAR(40), f INT", "v0", cas="0", expiry="0")
 # The cells of a row behind its name, in their order, as a Shape calls them.
 PARTS: Final = ("schema", "table", "key", "values", "flags", "cas", "expiry", "index")
 
@@ -68,9 +68,9 @@ class _Tables:
         self._judge, self._world, self._search, self._case = judge, world, search, case
         self._missing = missing_in(judge.endpoint)
         self._setup: Setup | None = None
-        self._shape = PLAIN
+        self._shape = USUAL
         self._own: dict[str, str] = {}
-        self._failed: tuple[Setup | None, Shape, dict[str, str]] = None, PLAIN, {}
+        self._failed: tuple[Setup | None, Shape, dict[str, str]] = None, USUAL, {}
 
     def script(self) -> Case:
         """Return the conversation that is shown as a case, on a table of its own."""
@@ -120,13 +120,13 @@ class _Tables:
 
     def run_row(self, cells: Cells, usable: bool) -> None:
         """Insert a row of `containers` next to a valid one, and compare whether it is known; raises CaseFailed."""
-        names = self._begin(None, PLAIN)
+        names = self._begin(None, USUAL)
         mapping, name = names["m"], self._judge.fresh_key("r")
         if usable:
             odd = {part: text for part, text in cells.items() if text}
-            self._judge.exercised.configured(None, replace(PLAIN, **odd))
+            self._judge.exercised.configured(None, replace(USUAL, **odd))
         given = {"schema": "test", "table": names["t"], **cells}
-        row = (name, *(given.get(part, getattr(PLAIN, part, None)) for part in PARTS))
+        row = (name, *(given.get(part, getattr(USUAL, part, None)) for part in PARTS))
         known = {mapping: names["t"]} | ({name: names["t"]} if usable else {})
         containers = self._world.database.containers
         conversation = self._conversation(Model(self._judge.endpoint.profile, Mappings(known)))
@@ -151,7 +151,7 @@ class _Tables:
         try:
             self._world.configure(setup)
         except CaseFailed as failure:
-            gone = Exchange("sql", RELOADED, (), str(failure), "", kept=False, step=Reload())
+            gone = Exchange("sql", RELOADED, (), str(failure), "", passed=False, step=Reload())
             self._fail((gone,), ("configuration", str(failure)))
         names = self._own = self._world.shaped(shape)
         self._judge.exercised.begin(names, setup, shape)

@@ -38,7 +38,7 @@ def connect(host, port, _protocol, timeout, ca=None, credentials=(None, None)):
     def code(each):
         return each.encode() if isinstance(each, str) else each
 
-    def told(call):
+    def stored_or_not(call):
         return lambda key, each: done(call(key.encode(), code(each)))
 
     def gets(key):
@@ -60,15 +60,15 @@ def connect(host, port, _protocol, timeout, ca=None, credentials=(None, None)):
         raw_get=lambda key: wait(client.get(key.encode())).value,
         delete=lambda key: done(client.delete(key.encode())),
         get_multi=get_multi,
-        add=told(client.add),
-        replace=told(client.replace),
-        append=told(client.append),
-        prepend=told(client.prepend),
+        add=stored_or_not(client.add),
+        replace=stored_or_not(client.replace),
+        append=stored_or_not(client.append),
+        prepend=stored_or_not(client.prepend),
         gets=gets,
         cas=lambda key, each, number: done(client.cas(key.encode(), each.encode(), number)),
         incr=lambda key, by: wait(client.increment(key.encode(), by)),
         decr=lambda key, by: wait(client.decrement(key.encode(), by)),
-        touch=told(client.touch),
+        touch=stored_or_not(client.touch),
         gat=lambda key, ttl: value(wait(client.gat(ttl, key.encode()))),
     )
 

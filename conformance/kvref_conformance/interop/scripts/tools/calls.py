@@ -42,9 +42,9 @@ class Tools:
         done = subprocess.run(
             [tool, *self._options, *words], stdin=subprocess.DEVNULL, capture_output=True, check=False
         )
-        said = done.stderr.decode("utf-8", "backslashreplace").strip()
-        if done.returncode and not all(map(MISS.match, said.splitlines())):
-            raise RuntimeError(f"{tool} ends with {done.returncode}: {said}"[:200])
+        output = done.stderr.decode("utf-8", "backslashreplace").strip()
+        if done.returncode and not all(map(MISS.match, output.splitlines())):
+            raise RuntimeError(f"{tool} ends with {done.returncode}: {output}"[:200])
         return done.returncode == 0
 
     def get(self, key: str) -> str | None:
@@ -100,8 +100,8 @@ def result(tools: Tools | None, name: str, given: list[object]) -> dict[str, obj
 
 def main() -> None:
     """Make the calls that standard input lists: arguments --calls PROTOCOL TIMEOUT."""
-    said = subprocess.run(["memcstat", "--version"], capture_output=True, text=True, check=False)
-    version = re.search(r"libmemcached v([\d.]+)", said.stdout + said.stderr)
+    output = subprocess.run(["memcstat", "--version"], capture_output=True, text=True, check=False)
+    version = re.search(r"libmemcached v([\d.]+)", output.stdout + output.stderr)
     head = {"client": "libmemcached tools", "version": version[1] if version else "unknown", "timeout": 5}
     print(json.dumps(head | {"runtime": f"Linux {os.uname().release.partition('-')[0]}"}), flush=True)
     with tempfile.TemporaryDirectory() as folder:
