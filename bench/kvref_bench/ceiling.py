@@ -51,7 +51,7 @@ class Ceilings:
             with null.responder(shape, self._engine.control_host) as address:
                 results = coordinator.measure(address, shape, self._clock, self._engine, self._watch)
                 rate = a_second(results)
-                facts = {**_told(shape), "operations_per_second": rate, "cpu_us_per_operation": _cpu(results)}
+                facts = {**_facts(shape), "operations_per_second": rate, "cpu_us_per_operation": _cpu(results)}
                 if not self.facts and rate:
                     half = replace(self._clock, rate=rate / 2)
                     lagging = coordinator.measure(address, shape, half, self._engine, self._watch)
@@ -84,7 +84,7 @@ def _name(work: Work) -> str:
     return str(asdict(_shape(work)))
 
 
-def _told(shape: Work) -> dict[str, Any]:
+def _facts(shape: Work) -> dict[str, Any]:
     return {
         "sessions": shape.sessions,
         "depth": shape.depth,

@@ -218,7 +218,7 @@ class Experiment:
         if self._scenario.kind != "load":
             return
         self._display.step("the generator's own ceiling, against a null responder")
-        with self._interrupts.kept():
+        with self._interrupts.deferred():
             # A client library cannot use the responder's protocol.
             self._ceilings.measure(self._work(turn) for turn in turns if turn.series.work.driver == "wire")
 
@@ -259,7 +259,7 @@ class Experiment:
         self._clean.discard(turn.server)
         try:
             # Trials take minutes, and an interrupted trial has no result: they end at once.
-            with self._interrupts.kept() if self._scenario.kind == "load" else nullcontext():
+            with self._interrupts.deferred() if self._scenario.kind == "load" else nullcontext():
                 point = self._measure(turn, peer, rate)
                 if point is None:
                     return

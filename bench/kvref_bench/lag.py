@@ -77,13 +77,13 @@ def measure(address: str, dsn: str, table: Table, *, trials: int, interval: int,
         cleaner = stack.enter_context(closing(Rows(dsn, table)))
         cleaner.run("DELETE FROM", cells)
         stack.callback(cleaner.run, "DELETE FROM", cells)
-        lookers = [stack.enter_context(Looker(kind, Rows(dsn, table, ISOLATION[kind]), found)) for kind in kinds]
+        observers = [stack.enter_context(Observer(kind, Rows(dsn, table, ISOLATION[kind]), found)) for kind in kinds]
         over = threading.Event()
         pool = stack.enter_context(ThreadPoolExecutor(trials))
         stack.callback(over.set)
         # One at random in each part of the intervals.
         starts = [(number + generator.random()) * part for number in range(trials)]
-        trying = [pool.submit(_trial, address, dsn, table, *each, lookers, found, over) for each in enumerate(starts)]
+        trying = [pool.submit(_trial, address, dsn, table, *each, observers, found, over) for each in enumerate(starts)]
         for each in trying:
             each.result()
     used = os.times()
@@ -178,7 +178,7 @@ class Rows:
             self._connection.close()
 
 
-class Looker:
+class Observer:
     """One connection that looks for the rows of all trials, in a thread of its own."""
 
     def __init__(self, kind: Kind, rows: Rows, found: Found) -> None:
@@ -187,10 +187,10 @@ class Looker:
         self._found = found
         self._awaited: dict[frozenset[Name], tuple[int, threading.Event]] = {}
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._look)
+        self._thread = threading.Thread(target=self._observe)
         self.error: Exception | None = None
 
-    def __enter__(self) -> Looker:
+    def __enter__(self) -> Observer:
         self._thread.start()
         return self
 
@@ -205,7 +205,7 @@ class Looker:
         self._awaited[frozenset(cells)] = (since, seen)
         return seen
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         try:
             while not self._over.wait(EVERY):
                 awaited = dict(self._awaited)
@@ -221,7 +221,7 @@ class Looker:
 
 
 def _trial(  # noqa: PLR0913, PLR0917 - the parts of a measurement
-    address: str, dsn: str, table: Table, number: int, at: float, lookers: Sequence[Looker], found: Found,
+    address: str, dsn: str, table: Table, number: int, at: float, observers: Sequence[Observer], found: Found,
     over: threading.Event,
 ) -> None:  # fmt: skip
     if over.wait(max(0.0, found.start + at - time.perf_counter())):
@@ -238,12 +238,12 @@ def _trial(  # noqa: PLR0913, PLR0917 - the parts of a measurement
             data = value(table.values, name)
             _ask(session, b"set %s 0 0 %d\r\n%s" % (name, len(data), data), b"STORED")
         since = time.perf_counter_ns()
-        seen = [each.expect(cells, since) for each in lookers]
+        seen = [each.expect(cells, since) for each in observers]
         if locker is not None:
             found.settle(UNLOCKED, since, seen=locker.lock(cells), last=True)
         while not over.is_set() and not all(each.wait(0.05) for each in seen):
             pass
-    for each in lookers:
+    for each in observers:
         if each.error is not None:
             raise each.error
 

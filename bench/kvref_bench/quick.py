@@ -78,7 +78,7 @@ def measure(address: str, display: Screen, sessions: int = SESSIONS, processes: 
                     turn = Turn(Series(f"{mix}, depth {depth}", "memcached", work), known.name, {}, sessions, 0)
                     display.point(turn)
                     watch = Watch(interrupts, display)
-                    with interrupts.kept():
+                    with interrupts.deferred():
                         point = experiment.measured(turn, peer, work, CLOCK, place, watch, expected_hits=1.0)
                     assert point is not None, "the user ended it, which is raised"
                     points.append(_described(mix, point))

@@ -46,7 +46,7 @@ def read(*, allow_destructive: bool = False, **given: Sequence[str]) -> tuple[Pe
         if target not in targets.names():
             raise BenchError(f"unknown target {target!r}{choices(target, targets.names())}")
         specs.append(PeerSpec(endpoint=target, name=name or target))
-    specs = _with_sql(specs, given.get("sql", ()), behind=len(given.get("endpoint", ())))
+    specs = _with_sql(specs, given.get("sql", ()), endpoints=len(given.get("endpoint", ())))
     if not specs:
         raise BenchError("no server to measure: give --endpoint HOST:PORT or unix:PATH, --target NAME or --sql DSN")
     names = [each.name for each in specs if each.name]
@@ -61,15 +61,15 @@ def read(*, allow_destructive: bool = False, **given: Sequence[str]) -> tuple[Pe
     return tuple(replace(each, allow_destructive=allow_destructive) for each in specs)
 
 
-def _with_sql(specs: list[PeerSpec], words: Sequence[str], behind: int) -> list[PeerSpec]:
+def _with_sql(specs: list[PeerSpec], words: Sequence[str], endpoints: int) -> list[PeerSpec]:
     """Add the DSNs; behind: number of endpoints that may have one."""
     specs = list(specs)
     for word in words:
         name, dsn = _split(word)
         here = [number for number, spec in enumerate(specs) if spec.endpoint is not None and spec.name == name]
-        if not name and behind > 1:
+        if not name and endpoints > 1:
             raise BenchError(f"--sql {word!r}: which endpoint is it behind? write NAME={word}, NAME as in --endpoint")
-        if here or (not name and behind):
+        if here or (not name and endpoints):
             number = here[0] if here else 0
             specs[number] = replace(specs[number], sql=dsn)
         else:

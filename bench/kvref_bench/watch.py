@@ -44,7 +44,7 @@ class Interrupts:
             signal.signal(signal.SIGINT, self._before)
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def deferred(self) -> Iterator[None]:
         """Delay the first Ctrl-C until the block ends; code in the block checks `requested`.
 
         Raises:
@@ -65,7 +65,7 @@ class Interrupts:
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
+def blocked() -> Iterator[None]:
     """Block SIGINT in this thread until the block ends, and permanently in processes that are started in it.
 
     Ctrl-C reaches every process of the terminal; only the process that the user started handles it.

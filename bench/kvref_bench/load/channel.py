@@ -73,7 +73,7 @@ class Channel:
         self._say({"ready": True})
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            for message in self._heard(0.5):
+            for message in self._receive(0.5):
                 if "go" in message:
                     return float(message["go"])
             if self._stopped:
@@ -82,7 +82,7 @@ class Channel:
 
     def stopped(self) -> bool:
         """Return whether the coordinator said stop or is gone."""
-        self._heard(0)
+        self._receive(0)
         return self._stopped
 
     def progress(self, what: Progress) -> None:
@@ -94,7 +94,7 @@ class Channel:
         with contextlib.suppress(OSError):
             self._socket.sendall(json.dumps(message).encode() + b"\n")
 
-    def _heard(self, seconds: float) -> list[dict[str, float]]:
+    def _receive(self, seconds: float) -> list[dict[str, float]]:
         messages: list[dict[str, float]] = []
         while not self._stopped and select.select([self._socket], [], [], 0 if messages else seconds)[0]:
             try:

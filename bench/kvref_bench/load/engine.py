@@ -55,7 +55,7 @@ def local(workers: int, cpus: Sequence[int] = ()) -> Iterator[Engine]:
     executor = ProcessPoolExecutor(workers, context)
     facts: dict[str, object] = {"kind": "local", "workers": workers, "pinned": list(cpus)}
     try:
-        with watch.held_back():
+        with watch.blocked():
             # Each of these has a process started, as none is idle yet.
             wait([executor.submit(_load) for _ in range(workers)])
         yield Engine(executor, workers, tuple(cpus), facts=facts)

@@ -39,7 +39,7 @@ def responder(work: Work, host: str = "127.0.0.1") -> Iterator[str]:
     process = multiprocessing.get_context("spawn").Process(
         target=_serve, args=(there, host, request, reply), daemon=True
     )
-    with watch.held_back():
+    with watch.blocked():
         process.start()
     try:
         if not here.poll(_START_SECONDS):

@@ -111,13 +111,13 @@ class Servers:
         options = (*self._options, *recipe.options)
         metrics = f"{LOOPBACK}:{free_port()}" if recipe.scraped else ""
         options += ("--metrics", metrics) if metrics else ()
-        behind = self.get(recipe.over) if recipe.over else None
-        kvref = self._stack.enter_context(kvref_server("kvref", options, behind.dsn if behind else None, python))
+        database = self.get(recipe.over) if recipe.over else None
+        kvref = self._stack.enter_context(kvref_server("kvref", options, database.dsn if database else None, python))
         if not kvref.start():
             raise BenchError("kvref serve refuses its options or its tables: see its log")
         address, pids = "{}:{}".format(*kvref.address), {}
-        if behind is not None:
-            facts, pids = {**behind.facts, **facts}, dict(behind.pids)
+        if database is not None:
+            facts, pids = {**database.facts, **facts}, dict(database.pids)
         else:
             tables = SQLiteTables(f"{SCHEME}{kvref.file}")
             tables.create(self._table)
@@ -129,7 +129,7 @@ class Servers:
         if metrics:
             self._scrape(metrics)
         version = {"version": wire.version(address)}
-        return Server("", address, behind.sql if behind else None, listening(kvref=address) | pids, facts | version)
+        return Server("", address, database.sql if database else None, listening(kvref=address) | pids, facts | version)
 
     def _scrape(self, metrics: str) -> None:
         over = threading.Event()

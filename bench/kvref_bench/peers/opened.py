@@ -70,8 +70,8 @@ class OpenPeer:
         tables, table = self._tables, self._table
         variables = {} if tables is None else tables.variables()
         if self.address is not None:
-            said = wire.stats(self.address, "settings")
-            variables |= {f"stats settings {name}": value for name, value in said.items()}
+            shown = wire.stats(self.address, "settings")
+            variables |= {f"stats settings {name}": value for name, value in shown.items()}
         return replace(
             self._known,
             variables=variables,
@@ -193,9 +193,11 @@ class OpenPeer:
             found[processes.SERVER] = processes.listener(self.address)
         if isinstance(self._tables, MySQLTables):
             login = self._tables.login
-            behind = processes.owner(login.socket) if login.socket else processes.listener(f"{login.host}:{login.port}")
-            if behind not in found.values():
-                found[processes.SERVER if self.address is None else processes.DATABASE] = behind
+            server_pid = (
+                processes.owner(login.socket) if login.socket else processes.listener(f"{login.host}:{login.port}")
+            )
+            if server_pid not in found.values():
+                found[processes.SERVER if self.address is None else processes.DATABASE] = server_pid
         elif self._tables is None and (server := found.get(processes.SERVER)) is not None:
             found[processes.DATABASE] = processes.database(server)
         self._running = {role: pid for role, pid in found.items() if pid is not None}

@@ -67,9 +67,9 @@ def database(server: int) -> int | None:
     there = {each.laddr.port: each.pid for each in known if each.status == psutil.CONN_LISTEN and each.laddr}
     for each in known:
         if each.pid == server and each.status == psutil.CONN_ESTABLISHED and each.raddr and each.raddr.ip in ours:
-            behind = there.get(each.raddr.port)
-            if behind not in (None, server):
-                return behind
+            backend = there.get(each.raddr.port)
+            if backend not in (None, server):
+                return backend
     return None
 
 

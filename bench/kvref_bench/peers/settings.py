@@ -57,11 +57,11 @@ class OfTarget(Starter):
         super().__init__()
         self._private = private
         self._database = database
-        self._plain = True
+        self._is_default = True
 
     def start(self, settings: Settings) -> None:
         """See `Starter`."""
-        if not settings and self._plain:
+        if not settings and self._is_default:
             return
         if self._database is not None:
             for name in settings:
@@ -69,23 +69,23 @@ class OfTarget(Starter):
         words = " ".join(f"{name}={value}" for name, value in settings.items()) or "no settings"
         try:
             self._private.restart(settings)
-            self._plain = not settings
+            self._is_default = not settings
             if self._database is not None:
                 taken(self._database, settings)
         except (TargetError, BenchError) as error:
-            if settings and not self._plain_again():
+            if settings and not self._restore_defaults():
                 raise BenchError(f"{words}: {error}; and it does not start without them either") from error
             # The line of its last output that explains why it did not start.
             lines = [line.strip() for line in str(error).splitlines()]
             reason = next((line for line in lines[1:] if "error" in line.lower()), lines[0])
             raise BenchError(f"{words}: {reason}") from error
 
-    def _plain_again(self) -> bool:
+    def _restore_defaults(self) -> bool:
         try:
             self._private.restart({})
         except TargetError:
             return False
-        self._plain = True
+        self._is_default = True
         return True
 
 

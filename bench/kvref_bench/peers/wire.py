@@ -40,10 +40,10 @@ class Link(NamedTuple):
 
     def line(self) -> bytes:
         """Read one line, without its end."""
-        said = self.lines.readline(_MAX_LINE)
-        if not said.endswith(b"\r\n"):
-            raise BenchError(f"{self.address} closed the connection after {said!r}")
-        return said[:-2]
+        reply = self.lines.readline(_MAX_LINE)
+        if not reply.endswith(b"\r\n"):
+            raise BenchError(f"{self.address} closed the connection after {reply!r}")
+        return reply[:-2]
 
 
 @contextmanager
@@ -66,10 +66,10 @@ def link(address: str) -> Iterator[Link]:
 def version(address: str) -> str:
     """Return the server's version. Raises BenchError if the server does not use the protocol."""
     with link(address) as to:
-        said = to.ask(b"version")
-    if not said.startswith(b"VERSION "):
-        raise BenchError(f"{address} answers `version` with {said!r}: this is not a memcached protocol")
-    return said.decode("latin-1").removeprefix("VERSION ").strip()
+        reply = to.ask(b"version")
+    if not reply.startswith(b"VERSION "):
+        raise BenchError(f"{address} answers `version` with {reply!r}: this is not a memcached protocol")
+    return reply.decode("latin-1").removeprefix("VERSION ").strip()
 
 
 def has_mappings(address: str) -> bool:
@@ -81,12 +81,12 @@ def has_mappings(address: str) -> bool:
 def stats(address: str, about: str = "") -> dict[str, str]:
     """Return the rows of `stats`, or of `stats settings`, by name."""
     with link(address) as to:
-        said = to.ask(f"stats {about}".strip().encode())
+        reply = to.ask(f"stats {about}".strip().encode())
         found = {}
-        while said.startswith(b"STAT "):
-            _, name, *rest = said.decode("latin-1").split(" ", 2)
+        while reply.startswith(b"STAT "):
+            _, name, *rest = reply.decode("latin-1").split(" ", 2)
             found[name] = rest[0] if rest else ""
-            said = to.line()
+            reply = to.line()
     return found
 
 
@@ -128,9 +128,9 @@ def marked(address: str) -> int:
 def flush(address: str) -> None:
     """Throw all items away, and free them: `stats` counts none, unless that takes more than ANSWER_SECONDS."""
     with link(address) as to:
-        said = to.ask(b"flush_all")
-        if said != b"OK":
-            raise BenchError(f"{address} answers `flush_all` with {said!r}: the table cannot be reloaded")
+        reply = to.ask(b"flush_all")
+        if reply != b"OK":
+            raise BenchError(f"{address} answers `flush_all` with {reply!r}: the table cannot be reloaded")
         # memcached frees items of this second alone; others are counted until a command or the crawler finds them.
         until = time.monotonic() + ANSWER_SECONDS
         while items(address) and time.monotonic() < until:
@@ -155,9 +155,9 @@ def _store(to: Link, verb: bytes, batch: Sequence[tuple[bytes, bytes]]) -> list[
     to.socket.sendall(b"".join(b"%b %b 0 0 %d\r\n%b\r\n" % (verb, key, len(value), value) for key, value in batch))
     refused = []
     for key, _ in batch:
-        said = to.line()
-        if said != b"STORED":
-            refused.append((key, f"{to.address} answers `{verb.decode()} {key.decode('latin-1')}` with {said!r}"))
+        reply = to.line()
+        if reply != b"STORED":
+            refused.append((key, f"{to.address} answers `{verb.decode()} {key.decode('latin-1')}` with {reply!r}"))
     return refused
 
 
@@ -196,9 +196,9 @@ def delete(address: str, keys: Sequence[bytes]) -> None:
             batch = keys[at : at + BATCH]
             to.socket.sendall(b"".join(b"delete %b\r\n" % key for key in batch))
             for key in batch:
-                said = to.line()
-                if said not in (b"DELETED", b"NOT_FOUND"):
-                    refused = refused or f"{address} answers `delete {key.decode('latin-1')}` with {said!r}"
+                reply = to.line()
+                if reply not in (b"DELETED", b"NOT_FOUND"):
+                    refused = refused or f"{address} answers `delete {key.decode('latin-1')}` with {reply!r}"
     if refused:
         raise BenchError(refused)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PARTS: Final = "parts"
 ERRORS: Final = "errors.jsonl"
-KEPT: Final = 100  # of the replies that were not allowed, verbatim
+MAX_UNEXPECTED: Final = 100  # of the replies that were not allowed, verbatim
 # What points of one place in the figure share; they differ in `rep`.
 SAME: Final = ("series", "server", "sessions", "processes", "depth", "multiget", "rate")
 
@@ -97,7 +97,7 @@ class RunWriter:
         self.folder = folder
         self._document = header
         self._rows: list[tables.Row] = []
-        self._kept = 0
+        self._recorded = 0
         self._closed = False
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
         document.write(folder, header)
@@ -160,12 +160,12 @@ class RunWriter:
 
     def _keep_unexpected(self, place: Place, point: Point) -> None:
         found = [(result.worker, *exchange) for result in point.results for exchange in result.unexpected]
-        kept = found[: max(KEPT - self._kept, 1)]  # of each point at least one
-        if not kept:
+        recorded = found[: max(MAX_UNEXPECTED - self._recorded, 1)]  # of each point at least one
+        if not recorded:
             return
-        self._kept += len(kept)
+        self._recorded += len(recorded)
         with (self.folder / ERRORS).open("a", encoding="utf-8") as file:
-            for worker, request, reply in kept:
+            for worker, request, reply in recorded:
                 texts = {"request": request.decode("latin-1"), "reply": reply.decode("latin-1")}
                 file.write(json.dumps({"point_id": place.point_id, "worker": worker, **texts}) + "\n")
 

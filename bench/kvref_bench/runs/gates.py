@@ -135,13 +135,13 @@ def counters_disagree(judged: Judged) -> str | None:
     if not theirs:  # a counter that never moves is none
         return None
     point = judged.point
-    limit = COUNTED * ours + 2 * point.sessions * point.depth * point.multiget + _beside(judged)
+    limit = COUNTED * ours + 2 * point.sessions * point.depth * point.multiget + _uncounted(judged)
     if abs(ours - theirs) <= limit:
         return None
     return f"counts disagree: {ours} operations here, {name} of the server moved by {theirs} (limit {limit:.0f})"
 
 
-def _beside(judged: Judged) -> float:
+def _uncounted(judged: Judged) -> float:
     """Return the operations between the start of the measured time and the first reading of the server's counters."""
     # Sessions with a number of operations have no warm-up: the counters are read before the first of them.
     if judged.counted or not judged.merged.seconds:
@@ -263,10 +263,10 @@ def warnings(repetitions: Mapping[tuple[Any, ...], int], busy: float) -> list[st
 
     repetitions: valid ones of each point. busy: cores that were in use when the run began.
     """
-    said = []
+    notes = []
     few = sum(count < REPETITIONS for count in repetitions.values())
     if few:
-        said.append(f"{few} of {len(repetitions)} points have fewer than {REPETITIONS} valid repetitions: no interval")
+        notes.append(f"{few} of {len(repetitions)} points have fewer than {REPETITIONS} valid repetitions: no interval")
     if busy > OTHERS:
-        said.append(f"the machine was busy when the run began: {busy:.2f} cores were in use, limit {OTHERS}")
-    return said
+        notes.append(f"the machine was busy when the run began: {busy:.2f} cores were in use, limit {OTHERS}")
+    return notes

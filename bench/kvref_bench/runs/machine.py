@@ -19,7 +19,7 @@ from kvref_bench.runs.records import Resource
 # An absolute path of two parts and more; the names of folders say nothing that a reader of a run needs.
 PATH: Final = re.compile(r"(?:(?<![\w./])|(?<=sqlite:///))/(?:[\w.@+~%-]+/)+")
 PASSWORD: Final = re.compile(r"(?<=://)(?P<user>[^:/@\s]*):[^/@\s]*(?=@)")
-_LOOK: Final = 0.5  # seconds
+_SAMPLE_SECONDS: Final = 0.5  # seconds
 
 
 def machine() -> dict[str, Any]:
@@ -37,7 +37,7 @@ def machine() -> dict[str, Any]:
         "hostname_hash": hashlib.sha256(platform.node().encode()).hexdigest()[:12],
         "loadavg_before": list(psutil.getloadavg()),
         # The averages remember what ran a minute ago: the run before.
-        "busy_before": psutil.cpu_percent(_LOOK) / 100 * (os.cpu_count() or 1),
+        "busy_before": psutil.cpu_percent(_SAMPLE_SECONDS) / 100 * (os.cpu_count() or 1),
         "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
     }
 

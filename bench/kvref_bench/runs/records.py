@@ -102,7 +102,7 @@ class Point:
 
 ERROR: Final = "error"
 # Of a lag: further looks at the writes whose `visible` is counted.
-BESIDE: Final = frozenset({"uncommitted", "unlocked"})
+NOT_COUNTED: Final = frozenset({"uncommitted", "unlocked"})
 # A point that was meant to last 10 s may report 9.998 s: its last second is a whole one.
 SLACK: Final = 0.02
 
@@ -159,7 +159,7 @@ class Merged:
         good: Counter[int] = Counter()
         bad: Counter[int] = Counter()
         for cell, bins in self.cells.items():
-            if cell.timing == "service" and cell.kind.outcome not in BESIDE:
+            if cell.timing == "service" and cell.kind.outcome not in NOT_COUNTED:
                 (bad if cell.kind.outcome == ERROR else good)[cell.second] += sum(bins.values())
         last = max(max([*good, *bad], default=-1) + 1, self.whole_seconds)
         return [(good[second], bad[second]) for second in range(last)]
@@ -176,4 +176,4 @@ def percentile(bins: Mapping[int, int], share: float) -> float | None:
 
 
 def _is_answer(outcome: str) -> bool:
-    return outcome != ERROR and outcome not in BESIDE
+    return outcome != ERROR and outcome not in NOT_COUNTED

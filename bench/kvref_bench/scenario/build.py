@@ -34,15 +34,15 @@ def build(name: str, document: Document, where: str, folder: Path) -> Scenario:
     if "sessions" not in document:
         raise BenchError(f"{where}: it has no sessions")
     given = {key: value for key, value in document.items() if key not in ("table", "work", "series")}
-    plain: dict[str, Any] = {key: tuple(value) if key in _LISTS else value for key, value in given.items()}
+    fields: dict[str, Any] = {key: tuple(value) if key in _LISTS else value for key, value in given.items()}
     hits = given.get("hits", 1.0)
-    plain |= {"settings": _settings(given.get("settings", {})), "hits": None if hits == "unknown" else hits}
+    fields |= {"settings": _settings(given.get("settings", {})), "hits": None if hits == "unknown" else hits}
     table = _table(document["table"], where, folder)
     made = Scenario(
         name=name,
         table=table,
         series=tuple(_series(each, document, table, where, folder) for each in document["series"]),
-        **plain,
+        **fields,
     )
     problem = _problem(made)
     if problem:

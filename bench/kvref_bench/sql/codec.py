@@ -69,9 +69,9 @@ def _read(to: socket.socket, work: Work, statement: Statement, handle: int) -> F
     (data, there), (missing, nothing) = (
         execute(to, statement.execute(handle, key(work.keys, number), b"")) for number in (0, work.keys.count)
     )
-    for said in (there, nothing):
-        if said.error is not None:
-            raise BenchError(f"the server answers {statement.sql!r} with {said.error[0]} {said.error[1]}")
+    for answered in (there, nothing):
+        if answered.error is not None:
+            raise BenchError(f"the server answers {statement.sql!r} with {answered.error[0]} {answered.error[1]}")
     if not there.rows:
         return Frame(UNKNOWN, missing)  # an empty table, or a row that an earlier point deleted
     if len(there.rows) > 1 or column_value(there.rows[0]) is None:
@@ -87,19 +87,19 @@ def _write(to: socket.socket, work: Work, statement: Statement, handle: int) -> 
     def ask(number: int, *, there: bool) -> bytes:
         name = key(work.keys, number)
         query(to, b"START TRANSACTION")
-        data, said = execute(to, statement.execute(handle, name, value(work.values, name)))
+        data, answered = execute(to, statement.execute(handle, name, value(work.values, name)))
         query(to, b"ROLLBACK")
         # An UPDATE, for one, sets nothing where there is no row, which memcached would: each such reply is read.
-        usual = outcome(statement.verb, said) == expected(statement.verb, there=there)
-        return _committed(data, said) if usual else UNKNOWN
+        usual = outcome(statement.verb, answered) == expected(statement.verb, there=there)
+        return _committed(data, answered) if usual else UNKNOWN
 
     return Frame(there=ask(0, there=True), missing=ask(work.keys.count, there=False))
 
 
-def _committed(data: bytes, said: Reply) -> bytes:
+def _committed(data: bytes, answered: Reply) -> bytes:
     """Return the reply as it is outside of a transaction; UNKNOWN where it names the key or has rows."""
     head = packet(data, 0)
-    if said.error is not None or head is None or head.end != said.end or head.payload[0] != OK:
+    if answered.error is not None or head is None or head.end != answered.end or head.payload[0] != OK:
         return UNKNOWN
     place = HEADER + numbers_end(head.payload)
     return data[:place] + bytes([data[place] & ~IN_TRANSACTION]) + data[place + 1 :]
@@ -142,16 +142,16 @@ class SQLReader:
         verbs = tuple(self._kinds.all[each].verb for each in exchange.kinds)
         kinds, wrong, place = [], [], 0
         for verb, name in zip(verbs, self._keys(exchange.request, verbs), strict=True):
-            said = reply(data, place)
-            if said is None:
+            answered = reply(data, place)
+            if answered is None:
                 return None
-            became = outcome(verb, said)
-            if became == "hit" and not self._right(name, said.rows):
+            became = outcome(verb, answered)
+            if became == "hit" and not self._right(name, answered.rows):
                 became = "error"
             kinds.append(self._kinds.number(verb, became))
             if became == "error":
-                wrong.append(data[place : said.end])
-            place = said.end
+                wrong.append(data[place : answered.end])
+            place = answered.end
         if place < len(data):
             wrong.append(data[place:])
         return Answer(tuple(kinds), tuple(wrong))
@@ -170,15 +170,15 @@ class SQLReader:
         return names
 
 
-def outcome(verb: str, said: Reply) -> str:
+def outcome(verb: str, answered: Reply) -> str:
     """Return the outcome of an operation; the value of a row is not checked.
 
     With CLIENT_FOUND_ROWS, the count is 0 only if there is no row.
     """
-    if said.error is not None:
-        return "not_stored" if verb == "add" and said.error[0] == ER.DUP_ENTRY else "error"
+    if answered.error is not None:
+        return "not_stored" if verb == "add" and answered.error[0] == ER.DUP_ENTRY else "error"
     if verb in GETTING:
-        return "hit" if said.rows else "miss"
-    if said.affected:
+        return "hit" if answered.rows else "miss"
+    if answered.affected:
         return expected(verb, there=verb != "add")
     return next((each for each in ("not_found", "not_stored") if each in OUTCOMES[verb]), "error")

@@ -63,16 +63,16 @@ def execute(to: socket.socket, request: bytes) -> tuple[bytes, Reply]:
     """Execute one statement and give the bytes that came, and what they say."""
     to.sendall(request)
     data = b""
-    while (said := reply(data)) is None:
+    while (answered := reply(data)) is None:
         data += _received(to)
-    return data, said
+    return data, answered
 
 
 def query(to: socket.socket, sql: bytes) -> None:
     """Run a statement without rows that is not prepared. Raises BenchError where it fails."""
-    _, said = execute(to, framed(bytes([QUERY]) + sql))
-    if said.error is not None:
-        raise BenchError(f"the SQL server answers {sql.decode()!r} with {said.error[0]} {said.error[1]}")
+    _, answered = execute(to, framed(bytes([QUERY]) + sql))
+    if answered.error is not None:
+        raise BenchError(f"the SQL server answers {sql.decode()!r} with {answered.error[0]} {answered.error[1]}")
 
 
 def _prepare(to: socket.socket, statement: Statement) -> int:

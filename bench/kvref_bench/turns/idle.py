@@ -94,8 +94,8 @@ def _ask(client: socket.socket, name: str, request: bytes) -> None:
     client.sendall(request)
     answer = client.recv(4096)
     if not answer.startswith(ANSWERS):
-        said = answer.decode(errors="replace").strip() or "it closed the connection"
-        raise BenchError(f"{name} refuses so many connections: {said}")
+        refusal = answer.decode(errors="replace").strip() or "it closed the connection"
+        raise BenchError(f"{name} refuses so many connections: {refusal}")
 
 
 def newcomer(name: str, clients: int, seconds: float) -> Point:
@@ -107,8 +107,8 @@ def newcomer(name: str, clients: int, seconds: float) -> Point:
     """
     with targets.running(name) as target:
         place = (target.host, target.port)
-        greedy = multiprocessing.get_context("spawn").Process(target=be_greedy, args=(*place, clients), daemon=True)
-        greedy.start()
+        busy = multiprocessing.get_context("spawn").Process(target=run_bursts, args=(*place, clients), daemon=True)
+        busy.start()
         try:
             time.sleep(1 + clients / 200)
             until = time.monotonic() + seconds
@@ -117,14 +117,14 @@ def newcomer(name: str, clients: int, seconds: float) -> Point:
                 taken.append(_first_get(socket.AF_INET, place) * 1000)
                 time.sleep(PAUSE)
         finally:
-            greedy.terminate()
-            greedy.join()
+            busy.terminate()
+            busy.join()
     taken.sort()
     figures = {"samples": len(taken), "median": statistics.median(taken), "p99": taken[len(taken) * 99 // 100]}
     return {"target": name, "clients": clients, **figures, "largest": taken[-1]}
 
 
-def be_greedy(host: str, port: int, clients: int) -> None:
+def run_bursts(host: str, port: int, clients: int) -> None:
     """Send gets without end on many connections and drop the replies; runs until its process is ended."""
     selector = selectors.DefaultSelector()
     for _ in range(clients):
@@ -133,13 +133,13 @@ def be_greedy(host: str, port: int, clients: int) -> None:
         selector.register(connection, selectors.EVENT_READ | selectors.EVENT_WRITE, [0])
     while True:
         for key, events in selector.select():
-            greedy, sent = key.fileobj, key.data
-            assert isinstance(greedy, socket.socket)
+            busy, sent = key.fileobj, key.data
+            assert isinstance(busy, socket.socket)
             with suppress(BlockingIOError):  # the kernel has no room, or nothing, after all
                 if events & selectors.EVENT_READ:
-                    greedy.recv(1 << 20)
+                    busy.recv(1 << 20)
                 if events & selectors.EVENT_WRITE:
-                    sent[0] = (sent[0] + greedy.send(BURST[sent[0] :])) % len(BURST)
+                    sent[0] = (sent[0] + busy.send(BURST[sent[0] :])) % len(BURST)
 
 
 def start(times: int) -> list[Point]:

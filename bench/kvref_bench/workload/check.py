@@ -89,9 +89,9 @@ def _of_commands(work: Work, verbs: list[str]) -> str | None:
         return "route bind: bind is a command of the text protocol; choose switch for the binary protocol"
     if work.route != "none" and not work.mapping:
         return f"route = {work.route!r} needs the name of a mapping; set mapping"
-    plain = [verb for verb in verbs if verb in _UNMAPPED]
-    if work.route == "each" and plain:
-        return f"route each: {', '.join(plain)} takes no @@mapping in front of its key; choose switch or bind"
+    unmapped = [verb for verb in verbs if verb in _UNMAPPED]
+    if work.route == "each" and unmapped:
+        return f"route each: {', '.join(unmapped)} takes no @@mapping in front of its key; choose switch or bind"
     if work.keys.file is None:
         longest = len(prefix(work)) + len(key(work.keys, work.keys.count))
         if longest > LONGEST:

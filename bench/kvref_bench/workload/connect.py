@@ -45,12 +45,12 @@ def connect(address: str, work: Work) -> socket.socket:
 def _go_to_mapping(opened: socket.socket, address: str, work: Work) -> None:
     mapping = work.mapping.encode()
     if work.route == "bind":
-        reply = _ask(opened, address, b"bind %b\r\n" % mapping, lambda said: said.endswith(b"\r\n"))
+        reply = _ask(opened, address, b"bind %b\r\n" % mapping, lambda received: received.endswith(b"\r\n"))
         good = reply == b"SUCCEED\r\n"
     elif work.route == "switch" and work.protocol == "text":
         # The value names the table, in 5.6 that of the default mapping: core page, section 1.
         ends = (b"END\r\n", b"ERROR\r\n")
-        reply = _ask(opened, address, b"get @@%b\r\n" % mapping, lambda said: said.endswith(ends))
+        reply = _ask(opened, address, b"get @@%b\r\n" % mapping, lambda received: received.endswith(ends))
         good = reply.startswith(b"VALUE @@%b 0 " % mapping)
     elif work.route == "switch":
         reply = _ask(opened, address, frame(REQUEST, GET, b"@@" + mapping), _is_frame)
@@ -64,8 +64,8 @@ def _go_to_mapping(opened: socket.socket, address: str, work: Work) -> None:
         )
 
 
-def _is_frame(said: bytes) -> bool:
-    return len(said) >= HEADER.size and len(said) >= HEADER.size + HEADER.unpack_from(said)[6]
+def _is_frame(received: bytes) -> bool:
+    return len(received) >= HEADER.size and len(received) >= HEADER.size + HEADER.unpack_from(received)[6]
 
 
 def _ask(opened: socket.socket, address: str, request: bytes, whole: Callable[[bytes], bool]) -> bytes:

@@ -65,8 +65,8 @@ def read_trace(name: str) -> Trace:
             requests = (_request(line, f"trace {name}, line {number}") for number, line in enumerate(file, 1))
             return _trace(name, requests)
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        said = getattr(error, "strerror", None) or error
-        raise BenchError(f"trace {name}: {said}; name a file in Twitter's format, plain or .gz") from error
+        reason = getattr(error, "strerror", None) or error
+        raise BenchError(f"trace {name}: {reason}; name a file in Twitter's format, plain or .gz") from error
 
 
 @lru_cache(maxsize=8)

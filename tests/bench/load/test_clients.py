@@ -42,7 +42,7 @@ MAPPED = replace(WORK, mapping="aaa", operations=20)
 HIT, MISS, ERROR = Kind("get", "hit"), Kind("get", "miss"), Kind("get", "error")
 
 
-class Looker:
+class Observer:
     """Keeps the progress reports."""
 
     def __init__(self) -> None:
@@ -87,9 +87,11 @@ def tables() -> Iterator[str]:
         yield address
 
 
-def measure(address: str, work: Work, engine: Engine, clock: Clock | None = None) -> tuple[list[WorkerResult], Looker]:
-    looker = Looker()
-    return coordinator.measure(address, work, clock or Clock(0.0, 20.0), engine, looker), looker
+def measure(
+    address: str, work: Work, engine: Engine, clock: Clock | None = None
+) -> tuple[list[WorkerResult], Observer]:
+    observer = Observer()
+    return coordinator.measure(address, work, clock or Clock(0.0, 20.0), engine, observer), observer
 
 
 def counts(results: list[WorkerResult]) -> dict[Kind, int]:
@@ -102,10 +104,10 @@ def counts(results: list[WorkerResult]) -> dict[Kind, int]:
 
 @pytest.mark.parametrize("driver", clients.DRIVERS)
 def test_gets_are_counted_and_verified(memcached: str, engine: Engine, driver: str) -> None:
-    results, looker = measure(memcached, replace(WORK, driver=driver), engine)
+    results, observer = measure(memcached, replace(WORK, driver=driver), engine)
     assert counts(results) == {HIT: 300}
     assert [result.worker for result in results] == [0, 1]  # two sessions and one
-    assert sum(each.operations for each in looker.told) == 300
+    assert sum(each.operations for each in observer.told) == 300
     for result in results:
         assert result.stopped is None
         assert result.errors == 0
@@ -192,12 +194,12 @@ def test_what_is_missing_or_differs_is_told(memcached: str, engine: Engine, driv
 
 @pytest.mark.parametrize("driver", ["pymemcache", "kvref-async-stock"])
 def test_seconds_after_the_warm_up(memcached: str, engine: Engine, driver: str) -> None:
-    results, looker = measure(memcached, replace(WORK, driver=driver, operations=None), engine, Clock(0.1, 1.1))
-    assert {each.second for each in looker.told} == {0, 1}
+    results, observer = measure(memcached, replace(WORK, driver=driver, operations=None), engine, Clock(0.1, 1.1))
+    assert {each.second for each in observer.told} == {0, 1}
     for result in results:
         assert {cell.second for cell in result.histograms} == {0, 1}
         assert result.seconds >= 1.1
-    assert sum(each.operations for each in looker.told) == sum(counts(results).values())
+    assert sum(each.operations for each in observer.told) == sum(counts(results).values())
 
 
 def test_depth_is_gets_under_way_at_once(memcached: str, engine: Engine) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WORK = Work(Keys(1000), Values(), {"get": 1.0}, protocol="null", sessions=4)
 
 
-class Looker:
+class Observer:
     """Looks on, and stops after so many seconds of progress."""
 
     def __init__(self, stop_after: int | None = None) -> None:
@@ -51,9 +51,9 @@ def counted(result: WorkerResult, timing: Timing = "service") -> int:
 
 @pytest.mark.long
 def test_both_workers_measure_their_share_of_the_sessions(two: Engine) -> None:
-    looker = Looker()
+    observer = Observer()
     with null.responder(WORK) as address:
-        results = coordinator.measure(address, WORK, Clock(0.1, 1.1), two, looker)
+        results = coordinator.measure(address, WORK, Clock(0.1, 1.1), two, observer)
     assert [each.worker for each in results] == [0, 1]
     assert len({each.pid for each in results}) == 2
     for each in results:
@@ -63,21 +63,21 @@ def test_both_workers_measure_their_share_of_the_sessions(two: Engine) -> None:
         assert (each.errors, each.skipped, each.stopped) == (0, 0, None)
         assert each.seconds >= 1.1
         assert each.usage.user + each.usage.system > 0
-    told = sum(each.operations for each in looker.seen)
+    told = sum(each.operations for each in observer.seen)
     assert told == sum(map(counted, results))
 
 
 def test_depth_and_multiget_count_each_operation(two: Engine) -> None:
     work = replace(WORK, depth=4, multiget=5, sessions=2)
     with null.responder(work) as address:
-        results = coordinator.measure(address, work, Clock(0, 0.3), two, Looker())
+        results = coordinator.measure(address, work, Clock(0, 0.3), two, Observer())
     assert all(counted(each) % 20 == 0 and counted(each) for each in results)
 
 
 @pytest.mark.long
 def test_the_open_loop_sends_what_its_schedule_says(two: Engine) -> None:
     with null.responder(WORK) as address:
-        results = coordinator.measure(address, WORK, Clock(0, 1, rate=1000), two, Looker())
+        results = coordinator.measure(address, WORK, Clock(0, 1, rate=1000), two, Observer())
     for each in results:
         assert 350 < counted(each) + each.skipped + each.open < 650  # a second of half of 1,000, by a Poisson process
         assert counted(each, "intended") == counted(each, "lag") == counted(each)
@@ -87,7 +87,7 @@ def test_the_open_loop_sends_what_its_schedule_says(two: Engine) -> None:
 def test_more_is_scheduled_than_sessions_can_do_and_nothing_is_dropped_in_silence(two: Engine) -> None:
     work = replace(WORK, sessions=2)
     with null.responder(work) as address:
-        results = coordinator.measure(address, work, Clock(0, 0.5, rate=2_000_000), two, Looker())
+        results = coordinator.measure(address, work, Clock(0, 0.5, rate=2_000_000), two, Observer())
     for each in results:
         assert each.skipped > 0
         assert 490_000 < counted(each) + each.skipped + each.open < 510_000
@@ -96,7 +96,7 @@ def test_more_is_scheduled_than_sessions_can_do_and_nothing_is_dropped_in_silenc
 @pytest.mark.long
 def test_a_user_who_stops_keeps_what_was_measured(two: Engine) -> None:
     with null.responder(WORK) as address:
-        results = coordinator.measure(address, WORK, Clock(0, 60), two, Looker(stop_after=1))
+        results = coordinator.measure(address, WORK, Clock(0, 60), two, Observer(stop_after=1))
     for each in results:
         assert each.stopped == "stopped by the user"
         assert counted(each) > 0
@@ -105,11 +105,11 @@ def test_a_user_who_stops_keeps_what_was_measured(two: Engine) -> None:
 
 def test_a_user_who_stops_before_the_start_gets_nothing(two: Engine) -> None:
     with null.responder(WORK) as address:
-        assert coordinator.measure(address, WORK, Clock(0, 60), two, Looker(stop_after=0)) == []
+        assert coordinator.measure(address, WORK, Clock(0, 60), two, Observer(stop_after=0)) == []
 
 
 def test_an_endpoint_that_is_not_there_is_an_error(two: Engine) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises((BenchError, OSError), match="refused"):
-        coordinator.measure(f"127.0.0.1:{port}", WORK, Clock(0, 1), two, Looker())
+        coordinator.measure(f"127.0.0.1:{port}", WORK, Clock(0, 1), two, Observer())
