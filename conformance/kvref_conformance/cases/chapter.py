@@ -83,7 +83,7 @@ class Shared:
         """Return a reader of steps."""
         return StepReader(self.steps, {name: each for name, each in self.texts.items() if "by" in each}, protocol)
 
-    def plain_texts(self) -> dict[str, Any]:
+    def fixed_texts(self) -> dict[str, Any]:
         """Return the texts that do not depend on a fact."""
         return {name: each for name, each in self.texts.items() if isinstance(each, str) or "by" not in each}
 
@@ -151,7 +151,7 @@ def read(name: str, text: str, ids: Collection[str], shared: Shared = NOTHING) -
 
 def _cases(id_: str, requirement: str, given: Any, shared: Shared, reader: StepReader) -> Iterator[Case]:
     conditions, steps = _parts(given)
-    texts = shared.plain_texts() | conditions.pop("texts", {})
+    texts = shared.fixed_texts() | conditions.pop("texts", {})
     for row in rows(conditions.pop("matrix", {})):
         known = {name: joined(text) for name, text in filled(texts, row).items()} | row
         name, one = filled(id_, known), filled(conditions, known)

@@ -27,9 +27,9 @@ AUTHORITY: Final = HERE / "authority.pem"
 # Certificates for 127.0.0.1 and localhost; the client trusts the issuer of all but `unknown`.
 CERTIFICATES: Final = ("server", "unknown", "elsewhere", "expired")
 # What a fault does to the records of a reply.
-GARBLED, PLAIN, HALF = "garbled", "plain", "half"
+GARBLED, UNENCRYPTED, HALF = "garbled", "plain", "half"
 RENEGOTIATE, RENEGOTIATE_AND_CLOSE, KEY_UPDATE = "renegotiate", "renegotiate and close", "key update"
-RECORDS: Final = ("", GARBLED, PLAIN, HALF, RENEGOTIATE, RENEGOTIATE_AND_CLOSE, KEY_UPDATE)
+RECORDS: Final = ("", GARBLED, UNENCRYPTED, HALF, RENEGOTIATE, RENEGOTIATE_AND_CLOSE, KEY_UPDATE)
 OF_LIBRARY: Final = frozenset({RENEGOTIATE, RENEGOTIATE_AND_CLOSE, KEY_UPDATE})
 
 _CHUNK: Final = 1 << 16
@@ -134,7 +134,7 @@ class MemoryTls:
 
     def sendall(self, data: bytes, records: str = "") -> bool:
         """See `Transport`."""
-        if records == PLAIN:
+        if records == UNENCRYPTED:
             self._connection.sendall(data)
             return True
         self._session.write(data)

@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kvref.errors import SuiteError
-from kvref_conformance.corpus.templates import plain
+from kvref_conformance.corpus.templates import without_placeholders
 from kvref_conformance.steps import Send, Sql, StartSql, Watch, innermost
 from kvref_conformance.steps.forms import FORMS, OF_RECORDINGS, Writer, read
 
@@ -55,7 +55,7 @@ class Recorded:
     def statement(self) -> str | None:
         """Return the statement that is sent; None for a step without one."""
         inner = innermost(self.step)
-        return plain(inner.statement) if isinstance(inner, Sql | StartSql | Watch) else None
+        return without_placeholders(inner.statement) if isinstance(inner, Sql | StartSql | Watch) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,8 +125,8 @@ class _Joint:
         ahead = one - self._clocks[0].began
         if one in self._sent_numbers or not self._clocks[1].shows(other, ahead):
             return None
-        said = (number - turn for number in self._sent_numbers if number > SMALL for turn in (0, 1 << 32))
-        meant = [number for number in said if abs(number - ahead) < SNAP_SECONDS]
+        candidates = (number - turn for number in self._sent_numbers if number > SMALL for turn in (0, 1 << 32))
+        meant = [number for number in candidates if abs(number - ahead) < SNAP_SECONDS]
         if meant:
             return min(meant, key=lambda number: abs(number - ahead))
         return round(ahead) if abs(ahead) < NEAR_SECONDS else None

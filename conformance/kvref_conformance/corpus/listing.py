@@ -150,8 +150,8 @@ def _section(rows: Sequence[Row], listed_for: Sequence[str]) -> str:
             citations = [f"{name}:{key}" for key, each in corpus.load(name).items() if version in each.versions()]
             cells = [name, version, str(len(citations))]
             for target in listed_for:
-                kept = _of(rows, target)
-                listed = sum(find(kept, citation, version) is not None for citation in citations)
+                of_target = _of(rows, target)
+                listed = sum(find(of_target, citation, version) is not None for citation in citations)
                 cells += [str(len(citations) - listed), str(listed)]
             lines.append(f"| {' | '.join(cells)} |")
     for cause, meaning in CLASSES.items():

@@ -91,8 +91,8 @@ def _with_answer(step: Recorded, version: str, answer: Json) -> Recorded:
 
 
 def _with(by_version: Mapping[str, T], version: str, value: T | None) -> dict[str, T]:
-    kept = {key: each for key, each in by_version.items() if key != version}
-    return kept if value is None else {**kept, version: value}
+    others = {key: each for key, each in by_version.items() if key != version}
+    return others if value is None else {**others, version: value}
 
 
 def script_of(conversation: Conversation) -> Conversation:

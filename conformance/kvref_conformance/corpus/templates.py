@@ -61,12 +61,12 @@ def sent(step: Send) -> Json:
     """Return what a step sends as the `parts` of `request`."""
     text = "".join(step.packets)
     if step.binary:
-        digits = encode(plain(_CAS.sub(_marked, text))).hex()
+        digits = encode(without_placeholders(_CAS.sub(_marked, text))).hex()
         pieces = _MARKED.split(digits) if _CAS.search(text) else [digits]
         parts: list[Json] = [{"cas": int(each, 16)} if n % 2 else each for n, each in enumerate(pieces)]
     else:
         pieces = _CAS.split(text)
-        parts = [{"cas": int(each)} if n % 2 else plain(each) for n, each in enumerate(pieces)]
+        parts = [{"cas": int(each)} if n % 2 else without_placeholders(each) for n, each in enumerate(pieces)]
     parts = [part for part in parts if part != ""]
     return parts if len(pieces) > 1 else parts[0] if parts else ""
 
@@ -76,7 +76,7 @@ def bytes_of(step: Send | StartRequest) -> bytes:
     return b"".join(packets_of(step, list(map(CasNames().render, step.packets))))
 
 
-def plain(template: str) -> str:
+def without_placeholders(template: str) -> str:
     """Return a template without cas numbers, such as a statement, as text."""
     return template.replace(BRACE, "{")
 
@@ -102,7 +102,7 @@ def _words(parts: list[str | int]) -> str:
     words = escaped(decode_requests(data))
     for number in numbers:
         words = words.replace(f"cas={_MARK + number}", f"cas={{c{number}}}")
-    if len(_CAS.findall(words)) == len(numbers) and encode(plain(_CAS.sub(_marked, words))) == data:
+    if len(_CAS.findall(words)) == len(numbers) and encode(without_placeholders(_CAS.sub(_marked, words))) == data:
         return words
     # Malformed frames that no words have.
     return "raw " + "".join(_escapes(part) if isinstance(part, str) else f"%={{c{part}}}=" for part in parts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvref.errors import SuiteError
 from kvref_conformance.corpus.conversation import Conversation
-from kvref_conformance.corpus.templates import CasNames, bytes_of, plain
+from kvref_conformance.corpus.templates import CasNames, bytes_of, without_placeholders
 from kvref_conformance.differential.compare import Counted, differing_rows, explained, lines, same
 from kvref_conformance.differential.kinds import kind_of_frames, kind_of_rows, kind_of_text
 from kvref_conformance.judging.player import Player
@@ -220,7 +220,7 @@ def _take(step: Step, sides: Sides, patience: float) -> tuple[bytes | None, byte
                 side.player.start(step)
             return sides[0].receive(step, patience), sides[1].receive(step, patience)
         case Sql():
-            statement = plain(step.statement)
+            statement = without_placeholders(step.statement)
             return _result(sides[0], statement), _result(sides[1], statement)
         case _:
             pass  # a pause is for players that cannot see the server close

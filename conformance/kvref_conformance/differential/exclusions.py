@@ -104,8 +104,8 @@ def are_frames_safe(data: bytes, rules: frozenset[str], *, secondary: bool = Fal
             return False
         if VBUCKET_OF_GET in rules and frame.opcode in GETS and frame.status:
             # Where a key names no mapping nothing is looked up, and the number stays.
-            looked_up = following is not None and following.opcode in GETS and not following.key.startswith(b"@@")
-            if not looked_up or following.status or _RANGE.search(frame.key):
+            is_get = following is not None and following.opcode in GETS and not following.key.startswith(b"@@")
+            if not is_get or following.status or _RANGE.search(frame.key):
                 return False
         if SLABS in rules and frame.opcode == OPCODES["stat"] and _may_be(frame, b"slabs"):
             return False

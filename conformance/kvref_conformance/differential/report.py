@@ -12,7 +12,7 @@ from rich.table import Table
 
 from kvref_conformance.corpus.conversation import Conversation, Recorded, to_json
 from kvref_conformance.corpus.holes import cas_number, cas_spans
-from kvref_conformance.corpus.templates import plain, sent
+from kvref_conformance.corpus.templates import sent, without_placeholders
 from kvref_conformance.differential.compare import LARGEST_COUNTED, ended, in_words
 from kvref_conformance.steps import Disconnect, Send, Sql
 
@@ -60,7 +60,7 @@ def _shown(step: Step) -> str:
     if isinstance(step, Send):
         request = step.packets[0] if step.binary else ascii(sent(step))
         return f"{step.on}> {request}{' (in two packets)' if len(step.packets) > 1 or step.cuts else ''}"
-    return f"{step.on}> {plain(step.statement)}" if isinstance(step, Sql) else str(step)
+    return f"{step.on}> {without_placeholders(step.statement)}" if isinstance(step, Sql) else str(step)
 
 
 def _text(answer: bytes, *, binary: bool) -> str:

@@ -92,7 +92,7 @@ def _tables_without_mapping(containers: list[Container]) -> list[Table]:
     """Return the tables that wrong rows name: one without a fault, and one that InnoDB does not know."""
     if not any(each.fault for each in containers):
         return []
-    plain = Table(
+    unmapped = Table(
         "tp",
         (
             Column("k", "VARCHAR", 32, nullable=False),
@@ -106,7 +106,7 @@ def _tables_without_mapping(containers: list[Container]) -> list[Table]:
         frozenset({"iv"}),
         rows=(("k1", "one", None, None, None),),
     )
-    return [plain, replace(plain, name="tm", engine="MYISAM", indexes=(), unique=frozenset())]
+    return [unmapped, replace(unmapped, name="tm", engine="MYISAM", indexes=(), unique=frozenset())]
 
 
 def _second_view(draw: DrawFn, shape: MappedTable, configuration: Configuration) -> MappedTable:

@@ -125,14 +125,14 @@ def probe(address: SocketAddress, sentinel: bytes, *, flushes: bool) -> Features
         try:
             refusals[name] = _refusal(Connection(address, ending, paced=bool(refusals.get("pipelining"))), request)
         except OSError as error:
-            said = (
+            advice = (
                 "the endpoint ended during the probe of this feature, or before: use a profile file without the"
                 " feature that ends it"
             )
-            raise CannotJudge(f"cannot connect to probe {name}: {error.strerror or error}: {said}") from error
+            raise CannotJudge(f"cannot connect to probe {name}: {error.strerror or error}: {advice}") from error
     if refusals.get("flush_all") == "":
         time.sleep(FLUSH_SECONDS)
-    return Features({name: not said for name, said in refusals.items()}, refusals)
+    return Features({name: not refusal for name, refusal in refusals.items()}, refusals)
 
 
 def needed(case: Case, profile: Profile) -> set[str]:

@@ -59,8 +59,8 @@ class Budget:
 
     def refusal(self, chapter: str) -> str:
         """Return why no further case of a chapter is tried; "" where one is."""
-        if said := self.spent():
-            return said
+        if reason := self.spent():
+            return reason
         if not self._most or self._hangs[chapter] < self._most:
             return ""
         return f"{self._most} cases of the chapter {chapter} hung, the rest is not run: --max-hangs 0 runs all"

@@ -168,9 +168,9 @@ class Judge:
                 raise CaseFailed(f"deviates, but not as documented ({row.reason})\n{recorded}\n{failure}") from failure
             return DEVIATES, f"{row.reason} [{', '.join(row.evidence)}]"
         if row is not None and not row.unset:
-            said = render(conversation.exchanges)
+            shown = render(conversation.exchanges)
             raise CaseFailed(
-                f"unexpected pass: a deviation row says {row.reason!r}; remove the row if the endpoint is fixed\n{said}"
+                f"unexpected pass: a deviation row says {row.reason!r}; remove the row if the endpoint is fixed\n{shown}"
             )
         return HOLDS, ""
 

@@ -65,12 +65,12 @@ class Liveness:
         Returns:
             how it came back; where it did not, why not, and `ended` has the reason for all cases behind.
         """
-        said = self.revive()
-        if said is None:
+        reply = self.revive()
+        if reply is None:
             how = self._wait() or "did not come back"
             fix = "; with --restart COMMAND the run would continue"
         else:
-            how, fix = f"could not be started again: {said}" if said else self._wait() or "did not come back", ""
+            how, fix = f"could not be started again: {reply}" if reply else self._wait() or "did not come back", ""
         if how.startswith("came"):
             return how
         self.ended = f"the endpoint ended in case {case} and {how}{fix}"
@@ -92,7 +92,7 @@ class Liveness:
     def _ask(self) -> tuple[str, int] | None:
         """Return process id and uptime; None where the endpoint does not tell."""
         with Connection(self._endpoint.address, self._endpoint.sentinel) as connection:
-            said = connection.ask((b"stats\r\n",), patience=PATIENCE).data.decode("latin-1")
-        found = {name: re.search(rf"^STAT {name} (\d+)\r$", said, re.MULTILINE) for name in ("pid", "uptime")}
+            reply = connection.ask((b"stats\r\n",), patience=PATIENCE).data.decode("latin-1")
+        found = {name: re.search(rf"^STAT {name} (\d+)\r$", reply, re.MULTILINE) for name in ("pid", "uptime")}
         pid, uptime = found["pid"], found["uptime"]
         return (pid[1], int(uptime[1])) if pid and uptime else None

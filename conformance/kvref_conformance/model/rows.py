@@ -79,7 +79,7 @@ class Rows:
         """Return whether another owner than `but` may have locked a row, and none is certain to."""
         return bool(self._holders(place, but)) and self.holder(place, but) is None
 
-    def held_by(self, owner: str) -> set[RowId]:
+    def locked_by(self, owner: str) -> set[RowId]:
         """Return the rows that an owner has locked, or may have."""
         return {place for place, holders in self._locks.items() if owner in holders}
 

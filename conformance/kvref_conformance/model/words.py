@@ -68,18 +68,18 @@ class Mappings:
             switching: the verb reads `@@`.
         """
         found: list[Resolved] = []
-        looked_up = False
+        has_key = False
         for word in words:
             step = Resolved("key", bound, word)
             if switching and _is_word(profile, word):
                 name, _, key = word[2:].partition(self.delimiter)
                 kind: Literal["key", "switch"] = "key" if key else "switch"
-                if looked_up and profile["mapping.words_in_one_get"] == "until-looked-up":
+                if has_key and profile["mapping.words_in_one_get"] == "until-looked-up":
                     # Once a key was looked up the prefix is only cut off, whatever it names (core:mget-002, mget-011).
                     step = Resolved(kind, bound, key)
                 else:
                     step = Resolved(kind, name, key) if name in self.tables else Resolved("unknown", bound, "")
-            looked_up = looked_up or step.kind == "key"
+            has_key = has_key or step.kind == "key"
             bound = step.mapping
             found.append(step)
         return found

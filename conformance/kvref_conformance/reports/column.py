@@ -66,8 +66,8 @@ class Outcome:
     def same(self) -> tuple[tuple[str, str, str, str], ...] | None:
         """Return the conversation without the parts that differ by run; None if it is unknown."""
         compared = [step.same for step in self.steps if not step.opening]
-        kept = tuple(same for same in compared if same is not None)
-        return kept if kept and len(kept) == len(compared) else None
+        common = tuple(same for same in compared if same is not None)
+        return common if common and len(common) == len(compared) else None
 
     def place(self, number: int) -> int:
         """Return the index among all steps of the one that is that many behind the first compared one."""

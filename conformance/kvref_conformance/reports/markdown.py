@@ -201,10 +201,10 @@ def inline(text: str) -> str:
 def fenced(lines: Iterable[str]) -> list[str]:
     """Return lines as a block of text, which no line of it ends."""
     # Tildes: conversations have backquotes in SQL.
-    kept = [printable(line) for line in lines]
-    runs = [len(found[1]) for line in kept if (found := re.match(r" {0,3}(~+)", line))]
+    result = [printable(line) for line in lines]
+    runs = [len(found[1]) for line in result if (found := re.match(r" {0,3}(~+)", line))]
     fence = "~" * max([4, *(run + 1 for run in runs)])
-    return [f"{fence}text", *kept, fence]
+    return [f"{fence}text", *result, fence]
 
 
 def within(blocks: Iterable[str], limit: int) -> str:
@@ -214,13 +214,13 @@ def within(blocks: Iterable[str], limit: int) -> str:
         blocks: each ends with a line end.
         limit: maximum length in characters.
     """
-    kept, left = "", 0
+    result, left = "", 0
     for block in blocks:
-        if left or len(kept) + len(block) > limit - len(_rest(1_000_000)):
+        if left or len(result) + len(block) > limit - len(_rest(1_000_000)):
             left += 1
         else:
-            kept += block
-    return kept + (_rest(left) if left else "")
+            result += block
+    return result + (_rest(left) if left else "")
 
 
 def _rest(left: int) -> str:

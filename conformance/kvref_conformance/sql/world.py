@@ -260,9 +260,9 @@ class World:
         options = [row for row in options if row[0] not in wanted]
         options += [(name, value) for name, value in wanted.items() if value is not None]
         options += setup.others
-        kept = containers if setup.containers is None else []
+        unchanged = containers if setup.containers is None else []
         database = self.database
-        database.replace({database.containers: kept, database.options: options, database.policies: setup.policies})
+        database.replace({database.containers: unchanged, database.options: options, database.policies: setup.policies})
         if setup.containers is None:
             self._map_own()
         for name, table in setup.containers or ():

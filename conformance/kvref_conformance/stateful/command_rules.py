@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Forms = dict[str, float]
 """Forms of words, with weights: `k`, `@@m.k`, `@@m`, and those of a mapping that does not exist."""
-PLAIN: Final[Forms] = {"key": 1}
+UNMAPPED: Final[Forms] = {"key": 1}
 MAPPED: Final[Forms] = {"mapped": 1}
 EITHER: Final[Forms] = {"key": 1, "mapped": 1}
 NAME: Final[Forms] = {"name": 3, "unknown name": 1}
@@ -59,9 +59,9 @@ def swarm_rule(**arguments: SearchStrategy[Any]) -> Callable[[Callable[..., None
     def decorate(method: Callable[..., None]) -> Any:
         name, method.__name__ = method.__name__, _ONE_NAME
         made = rule(**arguments)(method)  # type: ignore[call-overload]  # no argument is a bundle
-        kept: Any = precondition(lambda self: name not in self.left_out)(made)
-        kept.name_of_rule = name
-        return kept
+        guarded: Any = precondition(lambda self: name not in self.left_out)(made)
+        guarded.name_of_rule = name
+        return guarded
 
     return decorate
 
@@ -142,15 +142,15 @@ class CommandRules(RuleBasedStateMachine):
     left_out: Collection[str] = ()
     protocols: Mapping[str, str]
 
-    store = sends(("store", PLAIN))
+    store = sends(("store", UNMAPPED))
     store_mapped = sends(("store", MAPPED))
     # Most conversations need items.
-    set_key = sends(("set", PLAIN))
-    set_and_read = sends(("set", MAPPED), ("get", PLAIN))
+    set_key = sends(("set", UNMAPPED))
+    set_and_read = sends(("set", MAPPED), ("get", UNMAPPED))
     set_and_read_again = set_and_read
-    set_and_count = sends(("number", PLAIN), ("count", PLAIN))
-    set_and_cas = sends(("set", PLAIN), ("cas", PLAIN))
-    get = sends(("get", PLAIN), most=8)
+    set_and_count = sends(("number", UNMAPPED), ("count", UNMAPPED))
+    set_and_cas = sends(("set", UNMAPPED), ("cas", UNMAPPED))
+    get = sends(("get", UNMAPPED), most=8)
     get_again = get
     get_mapped = sends(("get", MAPPED))
     count = sends(("count", EITHER))

@@ -21,9 +21,9 @@ from kvref_conformance.stateful.as_case import as_case
 from kvref_conformance.stateful.command_rules import (
     ANY,
     EITHER,
-    PLAIN,
     PROTOCOLS,
     RARE,
+    UNMAPPED,
     CommandRules,
     missing_in,
     real_names,
@@ -85,7 +85,7 @@ class CommandMachine(CommandRules):
     store_word = sends(("store", ANY))
     get_words = sends(("get", ANY), most=5)
     touch = sends(("touch", EITHER))
-    get_and_touch = sends(("gat", PLAIN), most=4)
+    get_and_touch = sends(("gat", UNMAPPED), most=4)
 
     def __init__(self) -> None:
         self.search.patience.check()

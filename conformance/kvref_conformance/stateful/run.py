@@ -36,7 +36,7 @@ def run_machine(machine: type[RuleBasedStateMachine], examples: settings, start:
     Raises:
         what the machine raises for its smallest failing example, and what hypothesis raises.
     """
-    with _no_folder_left_behind():
+    with _remove_folder_afterwards():
         run_state_machine_as_test(seed(start)(machine), settings=examples)
 
 
@@ -61,7 +61,7 @@ def run_examples(
 
     # An example database knows tests by their source. Hypothesis itself does this for state machines.
     vars(run)["_hypothesis_internal_add_digest"] = name.encode()
-    with _no_folder_left_behind():
+    with _remove_folder_afterwards():
         examples(seed(start)(given(draws)(run)))()  # seed, applied last, would take the database away
 
 
@@ -91,7 +91,7 @@ def example_settings(examples: int, database: Path | ExampleDatabase | None = No
 
 
 @contextmanager
-def _no_folder_left_behind() -> Iterator[None]:
+def _remove_folder_afterwards() -> Iterator[None]:
     """Keep what hypothesis caches of the modules under test out of the user's working directory."""
     with TemporaryDirectory() as folder:
         set_hypothesis_home_dir(folder)

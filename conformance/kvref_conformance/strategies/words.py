@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kvref_conformance.sql.columns import CODECS
 from kvref_conformance.strategies.cells import draw_cell
 from kvref_conformance.strategies.draw import chance, pick, weighted
-from kvref_conformance.strategies.pools import NEIGHBOURS, STORED_KEYS, VALUES
+from kvref_conformance.strategies.pools import SIMILAR, STORED_KEYS, VALUES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def draw_key(draw: DrawFn, table: Table, column: Column, palette: Palette) -> by
         return pick(draw, odd)
     text = {
         "any": lambda: str(draw_cell(draw, column, palette)) if palette.letters else pick(draw, STORED_KEYS),
-        "neighbour": lambda: pick(draw, NEIGHBOURS) + pick(draw, ["", "", "b"]),
+        "neighbour": lambda: pick(draw, SIMILAR) + pick(draw, ["", "", "b"]),
         "width": lambda: _around_width(draw, column, palette.wide_letters),
     }.get(kind, lambda: _row_key(draw, table, column, palette))()
     if kind == "other spelling":

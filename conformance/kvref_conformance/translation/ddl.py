@@ -173,9 +173,9 @@ class TableBuilder:
         """Remove a column, and with it the indexes that are left without columns."""
         columns = tuple(column for column in self.table.columns if column.name.lower() != name.lower())
         indexes = {
-            index: replace(each, columns=kept)
+            index: replace(each, columns=remaining)
             for index, each in self.table.indexes.items()
-            if (kept := tuple(column for column in each.columns if column.lower() != name.lower()))
+            if (remaining := tuple(column for column in each.columns if column.lower() != name.lower()))
         }
         primary = tuple(column for column in self.table.primary if column.lower() != name.lower())
         self.table = replace(self.table, columns=columns, indexes=indexes, primary=primary)
@@ -210,8 +210,8 @@ class TableBuilder:
 
     def drop_index(self, name: str) -> None:
         """Remove a secondary index."""
-        kept = {index: each for index, each in self.table.indexes.items() if index.lower() != name.lower()}
-        self.table = replace(self.table, indexes=kept)
+        remaining = {index: each for index, each in self.table.indexes.items() if index.lower() != name.lower()}
+        self.table = replace(self.table, indexes=remaining)
 
     def rename_index(self, old: str, new: str) -> None:
         """Give a secondary index another name."""
@@ -253,14 +253,14 @@ class TableBuilder:
                 case exp.DefaultColumnConstraint(this=value):
                     column = replace(column, default=to_sqlite(value.copy()))
                 case exp.ComputedColumnConstraint(this=value) as constraint:
-                    kept = "STORED" if constraint.args.get("persisted") else "VIRTUAL"
-                    column = replace(column, generated=f"({to_sqlite(value.copy())}) {kept}")
+                    storage = "STORED" if constraint.args.get("persisted") else "VIRTUAL"
+                    column = replace(column, generated=f"({to_sqlite(value.copy())}) {storage}")
                 case exp.AutoIncrementColumnConstraint():
                     column = replace(column, auto_increment=True, nullable=False)
         if word not in TEXT_TYPES:
             return column
-        says = charset is not None or collation is not None
-        chosen = Defaults.of(self._defaults.version, charset, collation) if says else self._defaults
+        is_explicit = charset is not None or collation is not None
+        chosen = Defaults.of(self._defaults.version, charset, collation) if is_explicit else self._defaults
         return replace(column, charset=chosen.charset, collation=chosen.collation)
 
     def _implied(self, column: Column) -> Column:
@@ -395,8 +395,8 @@ def create_table(schema: Schema, tree: exp.Create, options: TableOptions, descen
     elif isinstance(tree.this, exp.Schema):
         defaults = Defaults.of(schema.version, options.charset, options.collation)
         # 5.6 reads DESC and forgets it (columns:idx-023).
-        kept = frozenset() if schema.version.startswith("5.") else descending
-        empty = Table(source, (), descending=kept, temporary=temporary)
+        marked = frozenset() if schema.version.startswith("5.") else descending
+        empty = Table(source, (), descending=marked, temporary=temporary)
         builder = TableBuilder(empty, defaults, schema.source)
         for part in tree.this.expressions:
             builder.define(part)

@@ -192,7 +192,7 @@ def runs_commands_beside_one_that_waits() -> None:
         made[self] = arguments
         begin(self, *arguments)
 
-    def beside(self: Connection, data: bytes) -> None:
+    def received(self: Connection, data: bytes) -> None:
         waited = self.waited_for()
         if waited is not None and waited[2] and not waited[1].halfway and self not in second:
             second[self] = other = Connection(*made[self])
@@ -205,7 +205,7 @@ def runs_commands_beside_one_that_waits() -> None:
             lose(second.pop(self), cause)
 
     put(Connection, "__init__", init)
-    put(Connection, "data_received", beside)
+    put(Connection, "data_received", received)
     put(Connection, "connection_lost", lost)
 
 

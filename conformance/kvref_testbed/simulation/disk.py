@@ -76,15 +76,15 @@ class Disk:
             error.sqlite_errorcode = sqlite3.SQLITE_FULL
             raise error
 
-    def survive(self, path: Path, kept: float) -> None:
+    def survive(self, path: Path, surviving: float) -> None:
         """Write what a crash leaves to another file.
 
         Args:
             path: of that file.
-            kept: part of what no sync has completed that reached the disk all the same, 0.0 to 1.0.
+            surviving: part of what no sync has completed that reached the disk all the same, 0.0 to 1.0.
         """
         log = self._wal.read_bytes() if self._wal.exists() else b""
-        length = self.durable + int((len(log) - self.durable) * kept)
+        length = self.durable + int((len(log) - self.durable) * surviving)
         path.write_bytes(self.path.read_bytes())
         # A torn page: SQLite finds it by its checksum.
         path.with_name(f"{path.name}-wal").write_bytes(log[:length] + _TORN * min(512, len(log) - length))

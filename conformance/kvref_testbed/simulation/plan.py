@@ -116,14 +116,14 @@ class Crash:
         steps: turns of the event loop later.
         sync: number of a sync; None: the time counts from the start.
         where: `begins` or `completes`.
-        kept: part of the unsynced writes that reaches the disk all the same, 0.0 to 1.0.
+        surviving: part of the unsynced writes that reaches the disk all the same, 0.0 to 1.0.
     """
 
     at: float
     steps: int = 0
     sync: int | None = None
     where: str = "begins"
-    kept: float = 0.0
+    surviving: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,14 +313,14 @@ class _Draw:
 
     def _crash(self, syncs: tuple[tuple[float, float], ...], failed_syncs: tuple[int, ...]) -> Crash:
         chosen = self._random
-        steps, kept = chosen.randint(0, 4), chosen.choice((0.0, 0.0, 0.5, 1.0))
+        steps, surviving = chosen.randint(0, 4), chosen.choice((0.0, 0.0, 0.5, 1.0))
         if self.chance(0.25):
-            return Crash(self.seconds(0.0005, 0.005, 0.05, 1.0), steps, kept=kept)
+            return Crash(self.seconds(0.0005, 0.005, 0.05, 1.0), steps, surviving=surviving)
         where, number = chosen.choice(("begins", "completes")), chosen.randint(0, 6)
         if failed_syncs and self.chance(0.6):
             where, number = "completes", failed_syncs[0]
         latest = syncs[number % len(syncs)][1] if where == "begins" else chosen.choice((0.0, 0.001, 0.01))
-        return Crash(round(latest * chosen.random(), 7), steps, number, where, kept)
+        return Crash(round(latest * chosen.random(), 7), steps, number, where, surviving)
 
     def _writer(self, *, writes: bool) -> Writer:
         key = self._random.choice(("", *KEYS)) if writes else ""

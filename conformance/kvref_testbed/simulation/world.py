@@ -527,7 +527,7 @@ class _World:
             return
         self.log("the machine crashes")
         if self.disk is not None:
-            self.disk.survive(self._path.with_name("after"), self._plan.crash.kept)
+            self.disk.survive(self._path.with_name("after"), self._plan.crash.surviving)
         self._dead = self.outcome.crashed = True
         self._course.cancel()
 

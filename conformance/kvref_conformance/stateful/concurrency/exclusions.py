@@ -87,7 +87,7 @@ def _grows(model: Model, step: s.Locking) -> str:
 
 def _refuses_lock(model: Model, step: s.Locking) -> str:
     places = model.locks(step)
-    waited_for = any(_waited_for(model, place) for place in model.rows.held_by(step.on))
+    waited_for = any(_waited_for(model, place) for place in model.rows.locked_by(step.on))
     # The word binds another mapping, so that what it holds is given back before.
     bound = model.open[step.on].mapping
     if waited_for and any(to.kind == "key" and to.mapping != bound for to in model.resolved(step)):

@@ -17,9 +17,9 @@ from kvref_conformance.model import steps as s
 from kvref_conformance.stateful.command_rules import (
     MAPPING,
     MOSTLY,
-    PLAIN,
     PROTOCOLS,
     RARE,
+    UNMAPPED,
     CommandRules,
     does,
     real_names,
@@ -73,7 +73,7 @@ def reads_around_a_change(draw: DrawFn) -> list[s.Step]:
     """Draw a get, a change of the row over SQL, and the get again; each may be left out."""
     self: HistoryMachine = draw(st.runner())
     on, key, model = draw(CONNECTION), self.key(draw), self.conversation.model
-    get = self.command(draw, on, "get", PLAIN, key)
+    get = self.command(draw, on, "get", UNMAPPED, key)
     steps: list[s.Step] = [get, get]
     if on in model.open:
         place = model.tables[model.open[on].mapping], key
@@ -115,7 +115,7 @@ class HistoryMachine(CommandRules):
             self.do(s.Open(on, self.mappings[mapping], self.protocols[on]))
 
     close = does("close", st.builds(s.Close, CONNECTION, st.booleans()).map(lambda step: [step]))
-    look = does("look", st.builds(s.Read, RARE).map(lambda step: [step]))
+    read = does("read", st.builds(s.Read, RARE).map(lambda step: [step]))
     # May wait for a connection; in a transaction, connections wait for it.
     change = does("change", changes())
     change_in_transaction = does("change_in_transaction", changes(within=True))
