@@ -66,6 +66,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def numbers(markdown: str) -> str:
+    """Return a table of numbers, whose columns are as narrow as the numbers."""
+    return f"::::{{container}} numbers\n{markdown}::::\n"
+
+
 def bullets(items: Iterable[str]) -> str:
     """Return a list of items in Markdown; further lines of an item are indented."""
     return "\n".join("* " + item.replace("\n", "\n  ") for item in items) + "\n"
@@ -90,6 +95,16 @@ def folded(summary: str, html: str) -> str:
         html: what is inside.
     """
     return f"<details><summary>{escape(summary)}</summary>\n{html}\n</details>\n"
+
+
+def folded_markdown(summary: str, text: str) -> str:
+    """Return a part of a page that the reader opens.
+
+    Args:
+        summary: plain text.
+        text: Markdown, what is inside.
+    """
+    return f"<details><summary>{escape(summary)}</summary>\n\n{text.rstrip()}\n\n</details>\n"
 
 
 def pre(text: str) -> str:

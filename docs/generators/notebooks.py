@@ -7,13 +7,14 @@ import hashlib
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import nbformat
 
-from generators.markup import page, prose, table
-from support import execution
+from generators.markup import folded, folded_markdown, page, prose, table
+from support import answer, execution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,9 +26,11 @@ SOURCES: Final = ROOT / "notebooks"
 RUNS: Final = SOURCES / "data" / "laptop"
 CACHE: Final = ROOT / "build" / "docs" / "notebooks"
 FOLDER: Final = "explanation/notebooks"
-SET_UP: Final = """:::{note}
-Server and load generator share two cores in these runs. Compare ratios within this page; rates of other pages have
-[other set-ups](../speed.md#why-figures-differ-between-set-ups).
+# Of a table on the page; a longer one is folded, since on a phone a row takes up to four lines.
+MAX_ROWS: Final = 12
+SET_UP: Final = """:::{{note}}
+These runs measured {setting}. Server and load generator share the cores. Compare ratios within this page; rates of
+other pages have [other set-ups](../speed.md#why-figures-differ-between-set-ups).
 :::"""
 
 
@@ -47,7 +50,8 @@ def pages() -> Mapping[str, str | bytes]:
     made[f"{FOLDER}/index.md"] = page(
         "Notebooks",
         "Each notebook asks a question, draws what committed runs of `kvref bench run` show, and ends with an answer. "
-        "Server and load generator share two cores in these runs: compare ratios, not absolute rates. "
+        f"The runs measured {_setting()}. "
+        "Server and load generator share the cores: compare ratios, not absolute rates. "
         "The sources are in {src}`notebooks`.",
         table(("notebook",), rows),
         "```{toctree}\n:hidden:\n\n" + "\n".join(titles) + "\n```",
@@ -59,7 +63,7 @@ def pages() -> Mapping[str, str | bytes]:
 def computed_table(html: str) -> str:
     """Return a table of pandas as HTML in the style of the site, in a box that scrolls.
 
-    Its index is left out if it only numbers the rows.
+    Its index is left out if it only numbers the rows. The reader opens a table of many rows.
     """
     html = re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)
     numbers = re.findall(r"<tr[^>]*>\s*<th[^>]*>([^<]*)</th>", html)
@@ -67,7 +71,9 @@ def computed_table(html: str) -> str:
         html = re.sub(r"(<tr[^>]*>)\s*<th[^>]*>[^<]*</th>", r"\1", html)
     html = re.sub(r"\n\s*\n", "\n", html).replace(' style="text-align: right;"', "")
     table = html.replace('<table border="1" class="dataframe">', '<table class="docutils computed">')
-    return f'<div class="table-wrapper container">\n{table}\n</div>'
+    whole = f'<div class="table-wrapper container">\n{table}\n</div>'
+    rows = table.count("<tr") - table.count("<thead")
+    return folded(f"Table of {rows} rows", whole) if rows > MAX_ROWS else whole
 
 
 def _executed() -> dict[str, NotebookNode]:
@@ -101,11 +107,17 @@ def _page(name: str, notebook: NotebookNode) -> tuple[str, dict[str, bytes]]:
             parts.append(cell.source)
             continue
         # A reader of results opens the code where it is needed.
-        parts.append(f"<details><summary>Code</summary>\n\n```python\n{cell.source}\n```\n\n</details>")
+        parts.append(folded_markdown("Code", f"```python\n{cell.source}\n```"))
         for output in cell.get("outputs", ()):
             parts += _output(name, output, charts)
     first = re.sub(r"^# \d+ ", "# ", parts[0])
-    return "\n\n".join([first, SET_UP, *parts[1:]]) + "\n", charts
+    return "\n\n".join([first, SET_UP.format(setting=_setting()), *parts[1:]]) + "\n", charts
+
+
+@cache
+def _setting() -> str:
+    """Return version, days and machine of the runs."""
+    return answer.setting([json.loads(path.read_text(encoding="utf-8")) for path in sorted(RUNS.glob("*/run.json"))])
 
 
 def _output(name: str, output: NotebookNode, charts: dict[str, bytes]) -> Iterator[str]:

@@ -90,16 +90,28 @@ def percent(share: float, *, sign: bool = False) -> str:
 
 
 def source(info: Mapping[str, object] | Sequence[Mapping[str, object]]) -> str:
-    """Write the source line of a chart from the records (`run.json`) that it shows."""
+    """Write the source line of a chart from the records (`run.json`) that it shows.
+
+    Returns: the version of kvref, the days and the machine, then each run with its scenario and scale.
+    """
     records: Sequence[Mapping[str, object]] = [info] if hasattr(info, "keys") else info  # type: ignore[list-item]
-    parts = []
-    for record in records:
-        scenario, machine = _part(record, "scenario"), _part(record, "machine")
-        parts.append(
-            f"run {record.get('run_id', '?')} ({scenario.get('name', '?')}, {scenario.get('scale', '?')} scale, "
-            f"{machine.get('cpu_model', 'unknown CPU')}, {machine.get('cores', '?')} cores)"
-        )
-    return "Source: " + "; ".join(parts) + "."
+    runs = ", ".join(
+        f"run {record.get('run_id', '?')} of {_part(record, 'scenario').get('name', '?')} "
+        f"at {_part(record, 'scenario').get('scale', '?')} scale"
+        for record in records
+    )
+    return f"Source: {setting(records)}; {runs}."
+
+
+def setting(records: Sequence[Mapping[str, object]]) -> str:
+    """Return what the runs of records have in common: `kvref 0.3.0, 2026-12-01, AMD EPYC, 2 cores`."""
+    versions = {f"kvref {_part(record, 'tool').get('version', '?')}" for record in records}
+    days = sorted({str(record.get("began", "?"))[:10] for record in records})
+    machines = {
+        f"{machine.get('cpu_model', 'unknown CPU')}, {machine.get('cores', '?')} cores"
+        for machine in (_part(record, "machine") for record in records)
+    }
+    return ", ".join([*sorted(versions), " to ".join(dict.fromkeys((days[0], days[-1]))), *sorted(machines)])
 
 
 def _part(record: Mapping[str, object], name: str) -> Mapping[str, object]:

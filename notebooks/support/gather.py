@@ -161,10 +161,7 @@ def points(runs: Sequence[Run]) -> pd.DataFrame:
 
 def foot(runs: Sequence[Run]) -> str:
     """Write the line at the foot of a chart that all runs are in."""
-    days = sorted(str(run.info["began"])[:10] for run in runs)
-    machines = {f"{run.info['machine']['cpu_model']}, {run.info['machine']['cores']} cores" for run in runs}
-    where = ", ".join(sorted(machines))
-    return f"Source: {len(runs)} runs, {days[0]} to {days[-1]} ({where})." if runs else "Source: none."
+    return f"Source: {len(runs)} runs, {answer.setting([run.info for run in runs])}." if runs else "Source: none."
 
 
 def places(scenario: str, runs: Path | None = None) -> dict[str, Data]:

@@ -77,7 +77,7 @@ def test_every_setting_metric_and_fact_is_in_its_table() -> None:
     )
     assert all(f"| `{name}` |" in metrics_table for name in ROWS)
     assert all(f"| `{row.name}` |" in memcached_table for row in MEMCACHED_ROWS.values())
-    assert all(f"| `{name}` |" in facts_page for name in vocabulary())
+    assert all(f"* `{name}`: " in facts_page for name in vocabulary())
 
 
 def test_every_verb_and_opcode_is_in_the_table_of_the_protocol_and_the_page_explains_each_verb() -> None:
@@ -226,6 +226,13 @@ def test_a_computed_table_has_the_style_of_the_site_and_no_row_numbers() -> None
     named = numbered.set_index("server")
     assert "<th>a</th>" in notebooks.computed_table(named.to_html())
     assert "<th>1</th>" in notebooks.computed_table(numbered.set_index(pd.Index([1, 2])).to_html())
+
+
+def test_a_long_computed_table_is_folded() -> None:
+    rows = pd.DataFrame({"rate": range(notebooks.MAX_ROWS)})
+    assert "<details>" not in notebooks.computed_table(rows.to_html())
+    longer = notebooks.computed_table(pd.concat([rows, rows]).to_html())
+    assert longer.startswith(f"<details><summary>Table of {2 * notebooks.MAX_ROWS} rows</summary>")
 
 
 @pytest.mark.parametrize(
