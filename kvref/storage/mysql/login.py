@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 import pymysql
 from pymysql.connections import Connection
@@ -203,7 +203,7 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
     Raises:
         ConfigError: not of that form, a password in it, or a file that cannot be read.
     """
-    parts = urlsplit(dsn)
+    parts, hosts = _split(dsn)
     # An @ behind the path ends a password with a slash, which is not shown.
     if dsn.startswith(MYSQL) and parts.username and parts.path.strip("/") and "@" not in parts.path:
         raise ConfigError(
@@ -224,7 +224,7 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
     socket = given.get("unix_socket", "")
     if not parts.username:
         raise ConfigError(f"store {shown!r}: {_FORM}")
-    nodes = _nodes(shown, parts.netloc.rpartition("@")[2])
+    nodes = _nodes(shown, hosts)
     (host, port), *others = nodes
     if not (all(name for name, _ in nodes) or (socket and not others)):
         raise ConfigError(f"store {shown!r}: {_FORM}")
@@ -241,6 +241,18 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
     )  # fmt: skip
 
 
+def _split(dsn: str) -> tuple[SplitResult, str]:
+    """Return the parts of a DSN without its servers, and the servers.
+
+    `urlsplit` raises ValueError for brackets in a list of servers, since the fix of CVE-2025-0938 also for valid ones.
+    """
+    scheme, mark, rest = dsn.partition("://")
+    end = next((place for place, letter in enumerate(rest) if letter in "/?#"), len(rest))
+    user, at, hosts = rest[:end].rpartition("@")
+    user = user.replace("[", "%5B").replace("]", "%5D")
+    return urlsplit(f"{scheme}{mark}{user}{at}{rest[end:]}"), hosts
+
+
 def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
     nodes = []
     for each in hosts.split(","):
@@ -248,7 +260,7 @@ def _nodes(shown: str, hosts: str) -> list[tuple[str, int]]:
             part = urlsplit(f"//{each}")
             nodes.append((part.hostname or "", part.port or PORT))
         except ValueError as error:
-            raise ConfigError(f"store {shown!r}: {each!r} has no valid port: {_FORM}") from error
+            raise ConfigError(f"store {shown!r}: {each!r} is not a valid HOST:PORT: {_FORM}") from error
     if len(set(nodes)) < len(nodes):
         raise ConfigError(f"store {shown!r}: a server is named twice")
     return nodes
