@@ -46,8 +46,8 @@ Details of expiry times and meta commands, such as marks that a restart removes,
 | `watch` | unknown command: `ERROR`; metrics and log are outside the protocol | sends log lines to the connection |
 | `refresh_certs` with TLS | `CLIENT_ERROR refresh_certs not allowed: SIGHUP reads certificates again` | reads certificates again, `OK` |
 | `shutdown` | `ERROR: shutdown not enabled`; there is no option to allow it | the same without `-A`; with it, the server stops |
-| `stats sizes`, `sizes_enable`, `sizes_disable`, `extstore`, `proxy` | no rows: there are no slabs; the last two are unknown: `ERROR` | states and rows of their own |
-| `stats` | without rows of memory, slabs, LRU, hash table, log watchers, read buffers and response objects; with further rows of its own | all rows |
+| `stats sizes`, `sizes_enable`, `sizes_disable`, `extstore`, `proxy` | no rows: there are no slabs; the last two are unknown: `ERROR` | states and rows |
+| `stats` | without rows of memory, slabs, LRU, hash table, log watchers, read buffers and response objects; with further rows | all rows |
 | `stats settings` | rows of settings that kvref has; those of TLS only if a listener has TLS, without `ssl_wbuf_size` | all rows |
 | `flush_enabled`, `dump_enabled` of `stats settings` | what the requesting connection may do | options of the server |
 | `l` and `la` of an item that was read twice | every later read sets the time; of an item of which the server knows no access they count from its start | an active item keeps its time until the LRU moves it |

@@ -18,7 +18,7 @@ MAX_STATEMENTS: Final = 500  # a profile that reads rows of containers again and
 
 # Tables of a row cache, for the same reason.
 MAX_CACHED_TABLES: Final = 500
-# Most rows that leave a full row cache at once. A dict passes the slots of all removed rows to find its oldest one,
+# Most rows that leave a full row cache at once. A dict must skip the slots of all removed rows to find its oldest one,
 # which takes longer than a write if each new row does that.
 MAX_EVICTED: Final = 1024
 

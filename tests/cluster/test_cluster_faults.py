@@ -21,7 +21,7 @@ from helpers.waiting import until, until_equal
 from kvref_testbed.targets import GaleraCluster
 from kvref_testbed.targets.galera import GaleraNode
 
-NONE_SERVES = b"none of 3 servers serves"
+NONE_AVAILABLE = b"none of the 3 servers is available"
 CYCLES = 10 if os.environ.get("KVREF_FAULT_LENGTH") == "full" else 1
 
 pytestmark = [pytest.mark.live, pytest.mark.nightly, pytest.mark.timeout(120 + 60 * CYCLES)]
@@ -49,29 +49,30 @@ FAULTS = [
         "galera-kill",
         GaleraNode.kill,
         GaleraNode.start,
-        "Commands in their COMMIT get the reply that it is not known whether they were written; all others are carried out"
-        " on another node as soon as the cluster goes on, evs.suspect_timeout (2 s) later.",
+        "Commands in their COMMIT get the reply that it is not known whether they were written; all others run on another"
+        " node as soon as the cluster continues, evs.suspect_timeout (2 s) later.",
     ),
     Fault(
         "galera-sigstop",
         GaleraNode.pause,
         GaleraNode.resume,
-        "The node is left timeout= (3 s) after it fell silent; meanwhile commands wait, and those in their COMMIT get"
-        " the reply that it is not known whether they were written.",
+        "kvref leaves the node timeout= (3 s) after its last reply; until then commands wait, and those in their COMMIT"
+        " get the reply that it is not known whether they were written.",
     ),
     Fault(
         "galera-cut-off",
         GaleraNode.cut_off,
         GaleraNode.reunite,
-        "The node stops to serve when it misses the others (2 to 4 s), and is left; what it was committing is"
-        " reported as unknown, and repeated on another node if it reports that it did nothing; if the others have not agreed"
-        " yet on their members, commands get the reply that none serves.",
+        "The node stops serving after it has lost contact with the others (2 to 4 s), and kvref leaves it; the outcome of"
+        " a COMMIT in progress is reported as unknown, or the command is repeated on another node if the node reports that"
+        " it did nothing; while the others have not agreed on their members, commands get the reply that no server is"
+        " available.",
     ),
     Fault(
         "galera-kill-other",
         GaleraNode.kill,
         GaleraNode.start,
-        "kvref keeps its node; writes wait until the cluster goes on without the other one (2 s), and none fails.",
+        "kvref keeps its node; writes wait until the cluster continues without the other one (2 s), and none fails.",
         of_used=False,
     ),
 ]
@@ -108,7 +109,7 @@ def test_nothing_acknowledged_is_lost(fault: Fault, galera: GaleraCluster, serve
         gaps.append(without_service(writers))
         refusals = [reply for each in writers for reply in each.refusals]
         # A write that was not in its COMMIT runs again without an error, if there is a node for it.
-        assert all(UNKNOWN in reply or NONE_SERVES in reply for reply in refusals), set(refusals)
+        assert all(UNKNOWN in reply or NONE_AVAILABLE in reply for reply in refusals), set(refusals)
         assert fault.of_used or refusals == []
     tell(fault, time.monotonic() - began, acknowledged, len(lost), max(gaps))
     assert lost == []
@@ -148,7 +149,7 @@ def test_the_whole_cluster_is_killed_and_comes_back(galera: GaleraCluster, serve
     with writing(served, "all") as writers:
         for node in galera.nodes:
             node.kill()
-        until(lambda: all(any(NONE_SERVES in each for each in writer.refusals) for writer in writers))
+        until(lambda: all(any(NONE_AVAILABLE in each for each in writer.refusals) for writer in writers))
         galera.bootstrap()
         for each in writers:
             each.wait_for_an_acknowledgement()

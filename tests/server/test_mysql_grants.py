@@ -123,7 +123,7 @@ def test_columns_that_the_account_does_not_see(database: SQLServer, dsn: str) ->
             (row,) = [row for row in reported(dsn)["rows"] if row["name"] == "part"]
             assert row["state"] == "cannot tell"
             assert (
-                f"container 'part': this account may not look at the column {hidden} of `test`.`part`, if"
+                f"container 'part': the account lacks SELECT on the column {hidden} of `test`.`part`, or"
                 in row["fault"]
             )
             sql(database, f"GRANT SELECT ON {TABLE} TO {USER}")
@@ -169,12 +169,16 @@ def test_a_reload_sees_what_was_granted_and_created_since(database: SQLServer, d
                 ("", "ALTER TABLE late.late MODIFY v VARCHAR(9), ADD f INT", b"STORED\r\n"),
                 ("", f"REVOKE ALL ON late.* FROM {USER}", b"NOT_FOUND\r\n"),
                 ("", f"GRANT {seen}, DELETE ON late.late TO {USER}", b"NOT_FOUND\r\n"),
-                ("not look at the column f", f"GRANT SELECT (f) ON late.late TO {USER}", b"SERVER_ERROR 1143 UPDATE"),
+                (
+                    "lacks SELECT on the column f",
+                    f"GRANT SELECT (f) ON late.late TO {USER}",
+                    b"SERVER_ERROR 1143 UPDATE",
+                ),
                 ("may not INSERT, UPDATE", f"GRANT INSERT (f), UPDATE (f) ON late.late TO {USER}", b"STORED\r\n"),
                 ("", f"REVOKE SELECT (f), INSERT (f), UPDATE (f) ON late.late FROM {USER}", b"NOT_FOUND\r\n"),
-                ("not look at the column f", f"GRANT {every} ON *.* TO {USER}", b"STORED\r\n"),
+                ("lacks SELECT on the column f", f"GRANT {every} ON *.* TO {USER}", b"STORED\r\n"),
                 ("", f"REVOKE {every} ON *.* FROM {USER}", b"NOT_FOUND\r\n"),
-                ("not look at the column f", late, b"STORED\r\n"),
+                ("lacks SELECT on the column f", late, b"STORED\r\n"),
                 ("", none, b"NOT_FOUND\r\n"),
             ):
                 assert not missing or any(missing in line for line in served.log), (options, then)
@@ -231,7 +235,7 @@ def test_what_may_not_be_read_is_named_with_its_grant(database: SQLServer, dsn: 
         return result.stderr.strip()
 
     text = refused()
-    assert "this account may not look at od_d`db.ta'b le" in text
+    assert "the account lacks SELECT on od_d`db.ta'b le" in text
     sql(database, f"REVOKE SELECT ON innodb_memcache.* FROM {USER}")
     text_of_configuration = refused()
     granted(database, text_of_configuration)

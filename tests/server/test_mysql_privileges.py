@@ -96,5 +96,7 @@ def test_those_on_the_configuration_or_a_whole_table_are_missing(database: SQLSe
             assert said in refused(command, code)
         sql(database, f"REVOKE SELECT ON innodb_memcache.{granted} FROM {USER}")
     sql(database, f"GRANT SELECT ON innodb_memcache.* TO {USER}", f"REVOKE ALL ON test.demo_test FROM {USER}")
-    assert "this account may not look at test.demo_test, if it is there (1142 SELECT command denied" in refused("serve")
+    assert "the account lacks SELECT on test.demo_test, or it does not exist (1142 SELECT command denied" in refused(
+        "serve"
+    )
     assert f"GRANT SELECT ON `test`.`demo_test` TO {USER}" in refused("serve")

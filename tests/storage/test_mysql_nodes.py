@@ -209,7 +209,7 @@ def test_where_none_serves_each_is_named() -> None:
     with nodes_of(one, two) as nodes, pytest.raises(StoreError) as raised:
         nodes.connect(LOCK_WAIT)
     said = str(raised.value)
-    assert said.startswith("none of 2 servers serves: ")
+    assert said.startswith("none of the 2 servers is available: ")
     assert all(f"mysql://root@127.0.0.1:{port}/: 2003 Can't connect" in said for port in (one, two))
 
 

@@ -23,7 +23,7 @@ ENDS: Final = "the server ends"
 LOST: Final = frozenset({2003, 2013})
 GARBAGE: Final = {"number": "garbage"}
 # In place of uncommitted rows, if SQL cannot show them: such a step is not compared.
-NOT_TO_SEE: Final = {"rows": "not to be seen"}
+NOT_TO_SEE: Final = {"rows": "not visible"}
 
 
 class ServerKind(Enum):

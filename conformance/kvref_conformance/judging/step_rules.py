@@ -20,7 +20,7 @@ MOST: Final = 6
 QUOTED: Final = re.compile(r"`([^`]+)`")
 STORES: Final = frozenset({"set", "add", "replace", "append", "prepend", "cas"})
 # Requirements that combine others, which a failure names already.
-COMBINED: Final = "adds no demand of its own"
+COMBINED: Final = "adds no obligation"
 
 
 def rules_of(request: str, allowed: Iterable[str], profile: Profile) -> tuple[str, ...]:

@@ -301,7 +301,7 @@ class Run:
                 group, keys = keys[:together], keys[together:]
                 connection.ask((b"".join(f"delete {key}\r\n".encode() for key in group),))
         if keys:
-            self._notes.append(f"up to {len(keys)} items of the suite are left: deleting them takes too long")
+            self._notes.append(f"up to {len(keys)} test items were left behind (clean-up would take too long)")
 
 
 def _reconnect(world: World, liveness: Liveness) -> None:

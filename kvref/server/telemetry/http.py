@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             line = printable(" ".join((trouble or "ok").split()))
             self._reply(status, f"{line}\n".encode(), _TEXT)
         else:
-            self._reply(HTTPStatus.NOT_FOUND, b"there are /metrics and /healthz\n", _TEXT)
+            self._reply(HTTPStatus.NOT_FOUND, b"not found; try /metrics or /healthz\n", _TEXT)
 
     do_HEAD = do_GET  # noqa: N815 - the library's
 

@@ -259,7 +259,7 @@ def _refuse_unseen(where: str, table: Table, row: Container, values: list[str]) 
     options = [each for each in (row.flags, row.cas_column, row.expire_time_column) if each not in (None, "", "0")]
     unseen = [name for name in (row.key_columns, *values, *options) if name not in table.order]
     if table.hides and unseen:
-        text = f"{where}: this account may not look at the column {unseen[0]} of {table.source}, if it is there"
+        text = f"{where}: the account lacks SELECT on the column {unseen[0]} of {table.source}, or it does not exist"
         raise RowError(f"{text} {table.hides}", "unseen")
 
 

@@ -112,7 +112,7 @@ class Nodes:
         """Open a connection to the server in use, or to another where that one does not serve.
 
         Raises:
-            StoreError: none of them serves, or the one in use refuses; the text has each one's cause.
+            StoreError: none of them is available, or the one in use refuses; the text has each one's cause.
         """
         if len(self._each) == 1:
             connection = self._each[0].connect(lock_wait)
@@ -244,7 +244,7 @@ class Nodes:
             else:
                 found[number] = look.state
         if not found:
-            raise StoreError(f"none of {len(numbers)} servers serves: {'; '.join(causes)}")
+            raise StoreError(f"none of the {len(numbers)} servers is available: {'; '.join(causes)}")
         number = min(found, key=lambda number: (found[number], number))
         return number, found[number]
 

@@ -274,7 +274,7 @@ class MySQLCatalog:
             return  # no table is called so
         source = f"{quote(schema)}.{quote(name)}"
         if denial := self._denial(f"SELECT 1 FROM {source} LIMIT 0", source):  # noqa: S608 - quoted
-            raise RowError(f"this account may not look at {schema}.{name}, if it is there {denial}", "unseen")
+            raise RowError(f"the account lacks SELECT on {schema}.{name}, or it does not exist {denial}", "unseen")
 
     def _denial(self, statement: str, source: str) -> str:
         """Return why the account may not read a table by a statement, in parentheses, and the GRANT; "" if it may."""
