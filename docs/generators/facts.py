@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from generators.markup import code, page, prose, table
+from generators.markup import bullets, code, folded_markdown, page, prose
 from kvref import profiles
 from kvref.profiles import vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kvref.profiles import Profile
 
@@ -24,25 +24,30 @@ ABOUT = (
 def pages() -> Mapping[str, str]:
     """Return the page of all facts."""
     loaded = {name: profiles.load(name) for name in ORDER}
-    head = ("fact", "meaning", *(code(name) for name in ORDER))
-    groups: dict[str, list[tuple[str, ...]]] = {}
+    groups: dict[str, list[str]] = {}
     for key, row in vocabulary().items():
-        values = tuple(code(loaded[name][key]) for name in ORDER)
-        groups.setdefault(key.partition(".")[0], []).append((f"`{key}`", prose(row["means"]), *values))
+        values = "; ".join(f"{code(name)}: {code(loaded[name][key])}" for name in ORDER)
+        groups.setdefault(key.partition(".")[0], []).append(f"`{key}`: {prose(row['means'])}\\\n{values}")
+    # A list, because a phone shows two of six columns; folded, because the page has several hundred facts.
     parts = [
-        part for group, rows in sorted(groups.items()) for part in (f"(facts-{group})=\n## {group}", table(head, rows))
+        part
+        for group, items in sorted(groups.items())
+        for part in (f"(facts-{group})=\n## {group}", folded_markdown(_counted(items), bullets(items)))
     ]
-    reasons = [
+    reasons = [f"`{key}`: {reason}" for key, reason in _reasons(loaded["kvref"])]
+    parts += [
         "## Why the default profile differs from MySQL 8.0",
-        table(("fact", "reason"), _reasons(loaded["kvref"])),
+        folded_markdown(_counted(reasons), bullets(reasons)),
     ]
-    made = page("Facts of the profiles", ABOUT, *parts, *reasons, anchor="facts")
+    made = page("Facts of the profiles", ABOUT, *parts, anchor="facts")
     return {"reference/generated/facts.md": made}
+
+
+def _counted(items: Sequence[str]) -> str:
+    return f"{len(items)} facts" if len(items) > 1 else "1 fact"
 
 
 def _reasons(profile: Profile) -> list[tuple[str, str]]:
     return [
-        (f"`{fact.key}`", prose(fact.reason))
-        for fact in profile.facts.values()
-        if fact.origin == profile.name and fact.reason
+        (fact.key, prose(fact.reason)) for fact in profile.facts.values() if fact.origin == profile.name and fact.reason
     ]

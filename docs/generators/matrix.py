@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from generators.markup import bullets, code, page, prose, table
+from generators.markup import bullets, code, numbers, page, prose, table
 from kvref.specification import requirements
 from kvref_conformance.judging.verdict import ABOUT
 from kvref_conformance.reports import matrix_pages
@@ -38,7 +38,7 @@ def pages() -> Mapping[str, str]:
         bullets([f"{code(column.name)}: {prose(column.about())}" for column in grid.columns]),
         "## Requirements by verdict",
         "The verdict on a requirement is the worst verdict on its cases.",
-        table(("endpoint", *(f"*{verdict}*" for verdict in verdicts)), _totals(grid, verdicts)),
+        numbers(table(("endpoint", *(f"*{verdict}*" for verdict in verdicts)), _totals(grid, verdicts))),
         bullets([f"*{verdict}*: {prose(ABOUT[verdict])}" for verdict in verdicts]),
         "## Kept requirements by chapter",
         "A requirement is kept if its verdict is *holds* or *quirk*. Each cell shows the share of kept requirements, "
