@@ -84,6 +84,12 @@ def test_a_command_within_a_sentence_has_its_options(page: str, span: str) -> No
     assert {word.partition("=")[0] for word in words if word.startswith("--")} <= {*known, "--help", "--version"}
 
 
+# Remove it, and the sentences that it requires, when kvref is on an index.
+@pytest.mark.parametrize("page", sorted({page for page, line in LINES if "pip install 'kvref" in line}))
+def test_a_page_that_installs_kvref_says_how_to_do_it_without_an_index(page: str) -> None:
+    assert "not on a package index yet" in TEXTS[page]
+
+
 def test_every_command_has_help_and_is_on_a_page() -> None:
     context = click.Context(main)
     shown = "\n".join(line for _, line in KVREF)
