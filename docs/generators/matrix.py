@@ -91,7 +91,7 @@ def _shares(grid: Grid) -> str:
 def _line(title: str, rows: Sequence[Row], grid: Grid) -> str:
     shares = [(grid.share(column.name, rows), column.name) for column in grid.columns]
     cells = "".join(
-        f"<td style='--share: {each.part:.3f}' title='{each.kept} of {each.judged} on {escape(name)}'>"
+        f"<td style='--share: {each.part:.3f}' title='{each.passed} of {each.judged} on {escape(name)}'>"
         f"{each.percent}</td>"
         for each, name in shares
     )

@@ -13,7 +13,7 @@ from kvref.specification.requirements import LEVELS
 from kvref.specification.terminal import DEVIATES, OTHERWISE
 from kvref_conformance.spec import normative
 from kvref_conformance.spec.entry import sections
-from kvref_conformance.spec.page import held, introduction
+from kvref_conformance.spec.page import introduction, status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -204,7 +204,7 @@ def _notes(entry: Entry) -> Iterator[tuple[str, str]]:
         yield "Contradicts", "; ".join(requirement.contradicts)
     yield "Sources", "; ".join(requirement.sources)
     yield "Evidence", ", ".join(requirement.evidence)
-    yield "Judged by", held(entry)
+    yield "Judged by", status(entry)
 
 
 def _lines(example: Example) -> Iterator[str]:
