@@ -76,7 +76,7 @@ def update(folder: Path, reports: Sequence[str], *, judge: bool) -> int:
 
 def _keep(folder: Path, reports: Sequence[str]) -> None:
     for path, new in archive.keep(folder, reports):
-        click.echo(f"{path}: {'kept' if new else 'is passed already'}")
+        click.echo(f"{path}: {'kept' if new else 'is kept already'}")
 
 
 def _judge_all(folder: Path) -> int:

@@ -7,13 +7,13 @@ from html import escape
 from textwrap import dedent
 from typing import TYPE_CHECKING, Final
 
-from generators.markup import bullets, code, folded, folded_markdown, indexed, link, page, pre, prose, table
+from generators.markup import bullets, code, folded, indexed, link, page, pre, prose, table
 from kvref.specification import conformance_levels, requirements
 from kvref.specification.requirements import LEVELS
 from kvref.specification.terminal import DEVIATES, OTHERWISE
 from kvref_conformance.spec import normative
 from kvref_conformance.spec.entry import sections
-from kvref_conformance.spec.page import introduction, status
+from kvref_conformance.spec.page import introduction, tested_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -133,22 +133,20 @@ def _title(chapters: tuple[Section, ...], name: str) -> str:
 
 
 def _contradictions(chapters: tuple[Section, ...]) -> str:
-    found = {
-        chapter.title: [
-            f"{link(entry.requirement.id)} {prose(entry.requirement.statement)}\\\n"
-            f"*Otherwise in:* {'; '.join(map(prose, entry.requirement.contradicts))}"
-            for entry in chapter.entries
-            if entry.requirement.contradicts
-        ]
-        for chapter in chapters
-    }
+    entries = [entry for chapter in chapters for entry in chapter.entries if entry.requirement.contradicts]
+    rows = [
+        (
+            link(entry.requirement.id),
+            prose(entry.requirement.statement),
+            "; ".join(map(prose, entry.requirement.contradicts)),
+        )
+        for entry in entries
+    ]
     return page(
         "What contradicts the texts",
-        f"{sum(map(len, found.values()))} requirements state observed behavior that a text contradicts: "
-        "the MySQL manual, an article, memcached's `protocol.txt`, the plugin's own source, or a promise of SQL. "
-        "The observed behavior counts. "
-        "Each chapter opens as a list of observations, each with the text that says otherwise.",
-        *(folded_markdown(f"{title} ({len(items)})", bullets(items)) for title, items in found.items() if items),
+        f"{len(rows)} requirements state observed behavior that a text contradicts: the MySQL manual, an article, "
+        "memcached's `protocol.txt`, the plugin's own source, or a promise of SQL. The observed behavior counts.",
+        table(("requirement", "observed", "text that says otherwise"), rows),
     )
 
 
@@ -204,7 +202,7 @@ def _notes(entry: Entry) -> Iterator[tuple[str, str]]:
         yield "Contradicts", "; ".join(requirement.contradicts)
     yield "Sources", "; ".join(requirement.sources)
     yield "Evidence", ", ".join(requirement.evidence)
-    yield "Judged by", status(entry)
+    yield "Judged by", tested_by(entry)
 
 
 def _lines(example: Example) -> Iterator[str]:

@@ -45,7 +45,7 @@ def history(folder: Path, *words: str) -> Result:
     return CliRunner().invoke(main, ["matrix", *words, "--history", str(folder)])
 
 
-def passed(folder: Path) -> list[Path]:
+def kept_reports(folder: Path) -> list[Path]:
     return sorted(each for each in (folder / "reports").rglob("*") if each.is_file())
 
 
@@ -161,26 +161,26 @@ def test_a_lost_feature_is_a_change(tmp_path: Path) -> None:
 
 
 def test_the_same_report_is_kept_once(three_days: Path, tmp_path: Path) -> None:
-    before = {path: path.read_bytes() for path in passed(three_days)}
+    before = {path: path.read_bytes() for path in kept_reports(three_days)}
     again = history(three_days, f"one={tmp_path / 'r1'}")
     assert again.exit_code == 0
     assert "is kept already" in again.output
-    assert {path: path.read_bytes() for path in passed(three_days)} == before
+    assert {path: path.read_bytes() for path in kept_reports(three_days)} == before
 
 
 def test_another_report_of_the_same_second_replaces_nothing(three_days: Path, tmp_path: Path) -> None:
-    before = {path: path.read_bytes() for path in passed(three_days)}
+    before = {path: path.read_bytes() for path in kept_reports(three_days)}
     other = report(tmp_path / "other", 1, verdict("a", "KV-CAS-001", CRASH))
     refused = history(three_days, f"one={other}")
     assert refused.exit_code == 2
     assert f"{other / 'report.jsonl'}: another report of one from the same second is kept" in refused.output
     assert "give it another NAME" in refused.output
-    assert {path: path.read_bytes() for path in passed(three_days)} == before
+    assert {path: path.read_bytes() for path in kept_reports(three_days)} == before
     assert history(three_days, f"two={other}").exit_code == 0
 
 
 def test_nothing_is_kept_if_one_of_the_reports_is_half_written(three_days: Path, tmp_path: Path) -> None:
-    before = passed(three_days)
+    before = kept_reports(three_days)
     whole = report(tmp_path / "whole", 5, verdict("a", "KV-CAS-001", HOLDS))
     half = report(tmp_path / "half", 6, verdict("a", "KV-CAS-001", HOLDS)) / "report.jsonl"
     half.write_bytes(half.read_bytes()[:-30])
@@ -188,12 +188,12 @@ def test_nothing_is_kept_if_one_of_the_reports_is_half_written(three_days: Path,
     assert refused.exit_code == 2
     assert f"{half}: not a whole report" in refused.output
     assert "run `kvref conform --report DIR` again" in refused.output
-    assert passed(three_days) == before
+    assert kept_reports(three_days) == before
 
 
 def test_every_bad_report_of_the_folder_is_named_and_the_page_stays(three_days: Path, tmp_path: Path) -> None:
     page_before = (three_days / "index.html").read_bytes()
-    first, second, third = passed(three_days)
+    first, second, third = kept_reports(three_days)
     first.write_bytes(first.read_bytes()[:-9])
     (second.parent / "note.txt").write_text("mine")
     third.with_name("twice.jsonl.gz").write_bytes(gzip.compress(gzip.decompress(third.read_bytes()), 1))
@@ -205,7 +205,7 @@ def test_every_bad_report_of_the_folder_is_named_and_the_page_stays(three_days: 
     assert f"the same report as {third.name}: remove one of the two" in refused.output
     assert (three_days / "index.html").read_bytes() == page_before
     # What was given is kept, and nothing else is touched.
-    assert len(passed(three_days)) == 6
+    assert len(kept_reports(three_days)) == 6
     first.unlink()
     (second.parent / "note.txt").unlink()
     third.with_name("twice.jsonl.gz").unlink()
@@ -228,7 +228,7 @@ def test_reports_are_read_once(three_days: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_damaged_cache_changes_nothing(three_days: Path, content: str) -> None:
     page_before, cache = (three_days / "index.html").read_bytes(), three_days / "cache.json"
     release = json.dumps(json.loads(cache.read_text())["release"])
-    path = json.dumps(passed(three_days)[0].relative_to(three_days).as_posix())
+    path = json.dumps(kept_reports(three_days)[0].relative_to(three_days).as_posix())
     cache.write_text(content.replace("RELEASE", release).replace("PATH", path))
     assert history(three_days).exit_code == 0
     assert (three_days / "index.html").read_bytes() == page_before
@@ -236,7 +236,7 @@ def test_a_damaged_cache_changes_nothing(three_days: Path, content: str) -> None
 
 
 def test_what_an_interrupted_run_left_is_no_report(three_days: Path) -> None:
-    (passed(three_days)[0].parent / ".keep-x").write_bytes(b"half")
+    (kept_reports(three_days)[0].parent / ".keep-x").write_bytes(b"half")
     assert history(three_days).exit_code == 0
 
 

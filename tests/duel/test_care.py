@@ -98,7 +98,7 @@ def test_every_byte_of_the_delimiter_ends_a_name() -> None:
 
 
 def test_flush_all_waits_for_the_other_connections() -> None:
-    rule = frozenset({exclusions.FLUSH_BESIDE_READERS})
+    rule = frozenset({exclusions.FLUSH_DURING_READS})
     read, flush, close = (
         request("b", "get a\r\n"),
         request("a", "flush_all\r\n"),

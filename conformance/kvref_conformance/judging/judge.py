@@ -170,7 +170,7 @@ class Judge:
         if row is not None and not row.unset:
             shown = render(conversation.exchanges)
             raise CaseFailed(
-                f"unexpected pass: a deviation row says {row.reason!r}; remove the row if the endpoint is fixed\n{shown}"
+                f"unexpected pass: a deviation row says {row.reason!r}; remove it if the endpoint is fixed\n{shown}"
             )
         return HOLDS, ""
 

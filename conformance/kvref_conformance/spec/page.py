@@ -48,12 +48,12 @@ def _context(sections: Sequence[Section]) -> dict[str, Any]:
         "profiles": list(VERSIONS),
         "versions": VERSIONS,
         "register": [entry for entry in entries if entry.requirement.contradicts],
-        "held": status,
+        "tested_by": tested_by,
     }
 
 
-def status(entry: Entry) -> str:
-    """Say in a few words what holds a requirement: cases, tests, or why nothing can."""
+def tested_by(entry: Entry) -> str:
+    """Return what tests a requirement: cases, tests, or why nothing can."""
     parts = []
     if entry.cases:
         parts.append(f"{len(entry.cases)} case{'s' if len(entry.cases) > 1 else ''}: {', '.join(entry.cases)}")
