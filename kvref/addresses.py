@@ -57,12 +57,6 @@ def parse_address(text: str) -> Address:
     return Address(host.strip("[]"), int(port))
 
 
-def is_address(text: str) -> bool:
-    """Return whether a word of a command line is an address, not the name of a file."""
-    host, colon, port = text.rpartition(":")
-    return text.startswith(UNIX) or bool(colon and host and port.isascii() and port.isdigit())
-
-
 def shown(address: SocketAddress) -> str:
     """Return an address as a command line writes it."""
     if isinstance(address, str):

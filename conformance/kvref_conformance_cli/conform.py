@@ -16,11 +16,10 @@ import click
 import pytest
 
 from kvref import profiles
-from kvref.addresses import is_address
 from kvref.cli import completion
 from kvref.errors import KvrefError, choices
 from kvref.specification import requirements
-from kvref_conformance_cli.options import suite_options
+from kvref_conformance_cli.options import is_address, suite_options
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 from kvref_testbed.targets.kvref_server import reload_command

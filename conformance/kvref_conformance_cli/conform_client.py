@@ -27,7 +27,7 @@ from kvref_conformance.clients.requirements import PROTOCOLS, Requirement, load
 from kvref_conformance.clients.rows import OWN, judged_clients
 from kvref_conformance.interop import kits
 from kvref_conformance_cli.interop import install, matching
-from kvref_conformance_cli.options import write_option
+from kvref_conformance_cli.options import json_option, write_option
 from kvref_testbed import targets
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ COMMAND: Final = "command"
 )
 @click.option("--conversations", is_flag=True, help="Show the conversation of each failure.")
 @click.option("--list", "listed", is_flag=True, help="List clients and requirements, without judging.")
-@output.json_option
+@json_option
 @write_option
 @click.pass_context
 def command(  # noqa: PLR0913, PLR0917 - an argument for each option

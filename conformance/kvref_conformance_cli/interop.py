@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kvref.cli import output
 from kvref.errors import KvrefError, SuiteError, choices
 from kvref_conformance import sql
 from kvref_conformance.errors import CannotJudge
@@ -23,7 +22,7 @@ from kvref_conformance.interop import kits, matrix, world
 from kvref_conformance.interop.matrix import ENDPOINTS, Matrix
 from kvref_conformance.interop.play import NOT_RUN, WRONG, Played, not_run, play
 from kvref_conformance.interop.rows import Client, clients, features
-from kvref_conformance_cli.options import write_option
+from kvref_conformance_cli.options import json_option, write_option
 from kvref_testbed import targets
 from kvref_testbed.targets.folders import build_once, cache_root
 from kvref_testbed.targets.memcached import Running, Twemproxy, twemproxy_version
@@ -43,7 +42,7 @@ LAZY: Final = ("--innodb_flush_log_at_trx_commit=0",)
 @click.option(
     "--target", "names", multiple=True, type=click.Choice(list(ENDPOINTS)), help="Only this target. Repeatable."
 )
-@output.json_option
+@json_option
 @write_option
 @click.pass_context
 def command(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from kvref.addresses import UNIX
 from kvref.cli import completion
 from kvref_conformance.running.options import OPTIONS, Option
 
@@ -23,6 +24,13 @@ COMPLETION: Final = {
 NAMES: Final = {"last-broken": "last-failed"}
 DEFAULTS: Final = {"level": "must", "report": "kvref-report"}
 
+json_option: Final = click.option(
+    "--json",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the results as JSON.",
+)
 # `file_option("--out", help="...")`: the path of a file, or of a directory, that is written.
 file_option: Final = partial(click.option, metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
 folder_option: Final = partial(click.option, metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
@@ -36,6 +44,12 @@ write_option: Final = click.option(
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="Save a full run as the record, and update the table in this page.",
 )
+
+
+def is_address(text: str) -> bool:
+    """Return whether a word of a command line is an address, not the name of a file."""
+    host, colon, port = text.rpartition(":")
+    return text.startswith(UNIX) or bool(colon and host and port.isascii() and port.isdigit())
 
 
 def suite_options(function: Callable[..., Any]) -> Callable[..., Any]:

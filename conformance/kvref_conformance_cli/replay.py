@@ -17,8 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from kvref import profiles
-from kvref.addresses import is_address, parse_address
-from kvref.cli import output
+from kvref.addresses import parse_address
 from kvref.cli.output import print_results
 from kvref.errors import KvrefError, SuiteError
 from kvref.storage.base import without_password
@@ -37,7 +36,7 @@ from kvref_conformance.traffic.replay import is_traffic
 from kvref_conformance.triage import replay_file
 from kvref_conformance_cli import traffic
 from kvref_conformance_cli.conform import judge
-from kvref_conformance_cli.options import only_conversations
+from kvref_conformance_cli.options import is_address, json_option, only_conversations
 from kvref_testbed import targets
 from kvref_testbed.targets import catalogue
 
@@ -117,7 +116,7 @@ def open_kvref(name: str, profile: str, version: str, stack: ExitStack) -> Repla
 @click.option("--timed", is_flag=True, help="For recorded traffic: send each command no earlier than it was recorded.")
 @click.option("--reload", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
 @click.option("--restart", metavar="COMMAND", help="For FAILURE.json: see `kvref conform`.")
-@output.json_option
+@json_option
 @click.pass_context
 def command(context: click.Context, /, what: tuple[str, ...], file: Path | None, **options: Any) -> None:
     """Replay recorded conversations and compare every reply. Default: all of them, on kvref over SQLite.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from kvref import profiles
-from kvref.addresses import connect, is_address, parse_address
+from kvref.addresses import connect, parse_address
 from kvref.errors import KvrefError, SuiteError
 from kvref_conformance.traffic import show
 from kvref_conformance.traffic.mask import MIN_SECRET, Mask
@@ -18,6 +18,7 @@ from kvref_conformance.traffic.modelled import ModelServer
 from kvref_conformance.traffic.proxy import Proxy, run
 from kvref_conformance.traffic.recorder import Recorder, Source
 from kvref_conformance.traffic.replay import duration, read, replay
+from kvref_conformance_cli.options import is_address
 
 if TYPE_CHECKING:
     from pathlib import Path

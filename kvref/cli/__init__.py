@@ -1,7 +1,7 @@
 """The command line: one module for each command, loaded when it is called.
 
-A command translates options into calls of the rooms below and errors into exit codes; it holds no rule of its own.
-`registry` has the commands, also those of other distributions.
+A command translates options into calls of the packages below and errors into exit codes; it defines no rule. `registry`
+has the commands, also those of other distributions.
 """
 
 from __future__ import annotations
@@ -65,18 +65,14 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         """Write each command in its group, with its whole summary and the extra that it needs."""
         width = max(map(len, commands()))
-        for title in GROUPS:
-            rows = [
-                (f"{name:{width}}", f"{entry.summary}{_needed(entry)}")
-                for name, entry in commands().items()
-                if entry.group == title
-            ]
+        groups: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
+        for name, entry in commands().items():
+            groups[entry.group].append((f"{name:{width}}", f"{entry.summary}{_needed(entry)}"))
+        groups["Not installed"] = [(install(extra), ", ".join(names)) for extra, names in missing().items()]
+        for title, rows in groups.items():
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
-        if missing():
-            with formatter.section("Not installed"):
-                formatter.write_dl([(install(extra), ", ".join(names)) for extra, names in missing().items()])
         with formatter.section("Extras"):
             formatter.write_text("Install an extra with pip install 'kvref[NAME]'.")
 
@@ -90,19 +86,15 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands and options that begin so, without loading the commands."""
-        found = [
-            CompletionItem(name, help=entry.summary)
-            for name, entry in commands().items()
-            if name.startswith(incomplete)
-        ]
+        """Return the commands and options that begin as typed, without loading the commands."""
+        names = [name for name in commands() if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=commands()[name].summary) for name in names]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
-        """Parse the arguments; a command that cannot be found for a reason is an error as in `invoke`."""
         try:
             return super().make_context(*args, **extra)
-        except KvrefError as error:
+        except KvrefError as error:  # of an entry point
             raise _CouldNotError(printable(str(error), keep="\n")) from error
 
     def invoke(self, ctx: click.Context) -> object:

@@ -1,46 +1,26 @@
-"""Names that the shell completes: profiles, requirements, chapters and settings.
-
-A function loads the module with the names only when the shell completes one.
-"""
+"""Names that the shell completes: profiles, requirements, chapters and settings, loaded when the shell asks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+import click
 
-    import click
-
-
-def profile(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
-    """Return the profiles that begin so."""
-    from kvref import profiles  # noqa: PLC0415
-
-    return beginning_with(profiles.names(), incomplete)
+Completion: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def requirement(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
-    """Return the IDs of requirements that begin so."""
-    from kvref.specification import requirements  # noqa: PLC0415
+def _beginning_with(module: str, names: Callable[[Any], Iterable[str]]) -> Completion:
+    """Return a completion for click: the names of a module that begin as typed, in upper or lower case."""
 
-    return beginning_with(requirements.load(), incomplete.upper())
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in names(import_module(module)) if name.casefold().startswith(incomplete.casefold())]
 
-
-def chapter(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
-    """Return the chapters that begin so."""
-    from kvref.specification import requirements  # noqa: PLC0415
-
-    return beginning_with(requirements.CHAPTERS, incomplete)
+    return complete
 
 
-def setting(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001 - click's
-    """Return the settings that begin so, each with the sign in front of its value."""
-    from kvref.server.settings import SETTINGS  # noqa: PLC0415
-
-    return beginning_with([f"{name}=" for name in SETTINGS], incomplete)
-
-
-def beginning_with(names: Iterable[str], incomplete: str) -> list[str]:
-    """Return the names that begin so."""
-    return [name for name in names if name.startswith(incomplete)]
+profile = _beginning_with("kvref.profiles", lambda profiles: profiles.names())
+requirement = _beginning_with("kvref.specification.requirements", lambda requirements: requirements.load())
+chapter = _beginning_with("kvref.specification.requirements", lambda requirements: requirements.CHAPTERS)
+setting = _beginning_with("kvref.server.settings", lambda settings: [f"{name}=" for name in settings.SETTINGS])

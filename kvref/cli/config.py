@@ -25,15 +25,12 @@ _ORIGINS: Final[dict[ParameterSource | None, str]] = {
     ParameterSource.ENVIRONMENT: "environment",
     ParameterSource.DEFAULT_MAP: "file",
 }
-_LISTENERS: Final = "listener"
 
 
 class _Value(NamedTuple):
-    """One value and where it comes from: option, environment, file or default."""
-
     name: str
     value: Any
-    origin: str
+    origin: str  # option, environment, file or default
 
 
 @click.group(name="config")
@@ -50,7 +47,7 @@ def _show(**given: Any) -> None:
     as_json = given.pop("as_json")
     values = _values(context)
     if as_json:
-        click.echo(json.dumps({each.name: {"value": each.value, "origin": each.origin} for each in values}, indent=2))
+        click.echo(json.dumps({name: {"value": value, "origin": origin} for name, value, origin in values}, indent=2))
         return
     width = max(len(each.name) for each in values)
     for each in values:
@@ -59,11 +56,7 @@ def _show(**given: Any) -> None:
 
 
 def _values(context: click.Context) -> list[_Value]:
-    """Return the values of `kvref serve` with these parameters.
-
-    Raises:
-        ConfigError: one of them is invalid.
-    """
+    """Return the values of `kvref serve` with these parameters. Raises ConfigError if one is invalid."""
 
     def origin(parameter: str) -> str:
         return _ORIGINS.get(context.get_parameter_source(parameter), "default")
@@ -87,14 +80,10 @@ def _values(context: click.Context) -> list[_Value]:
     came = origins(pairs, config)
     for name, number in parse(pairs, config, facts).items():
         found.append(_Value(f"settings.{name}", number, origin("pairs") if came[name] == "option" else came[name]))
-    address = given["address"] or DEFAULT_ADDRESS
-    tables = read_file(config).listeners
     listeners({"address": given["address"]} if given["address"] else {}, config, [])
-    if tables:
-        found.append(_Value(_LISTENERS, tables, "file"))
-    else:
-        found.append(_Value("listen", address, origin("address")))
-    return found
+    if tables := read_file(config).listeners:
+        return [*found, _Value("listener", tables, "file")]
+    return [*found, _Value("listen", given["address"] or DEFAULT_ADDRESS, origin("address"))]
 
 
 command.add_command(

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
 from kvref import profiles
-from kvref.cli import completion
-from kvref.cli.output import print_results
+from kvref.cli import completion, output
 from kvref.doctor.examine import examine
 from kvref.doctor.report import as_record, report_view
 from kvref.doctor.source import open_source
 from kvref.errors import KvrefError, SuiteError, choices
-
-if TYPE_CHECKING:
-    from kvref.doctor.dump.source import DumpSource
-    from kvref.doctor.examine import Report
-    from kvref.profiles import Profile
-
 
 WIDTH: Final = 120  # columns, where the output is not a terminal
 
@@ -65,40 +58,22 @@ def command(
     """
     if (dump is None) == (dsn is None):
         raise click.UsageError("name a database with --store DSN, or a dump file")
-    facts = _facts(profile)
-    try:
-        with ExitStack() as stack:
-            source = stack.enter_context(_dump(dump) if dump is not None else open_source(dsn or ""))
-            report = examine(source, facts)
-    except SuiteError as error:
-        raise KvrefError(str(error)) from error
-    _tell(report, record, verbose=verbose)
-    context.exit(report.exit_code)
-
-
-def _dump(path: Path) -> AbstractContextManager[DumpSource]:
-    from kvref.doctor.dump.source import open_dump  # noqa: PLC0415 - needs the extra
-
-    return open_dump(path)
-
-
-def _facts(profile: str) -> Profile:
     able = profiles.with_mappings()
     if profile not in able:
         raise KvrefError(f"no profile {profile!r} with mappings{choices(profile, able)}")
-    return profiles.load(profile)
-
-
-def _tell(report: Report, record: str | None, *, verbose: bool) -> None:
-    if record != "-":
-        print_results(*report_view(report, verbose=verbose), width=WIDTH)
-    if record is None:
-        return
-    text = json.dumps(as_record(report), indent=2)
-    if record == "-":
-        click.echo(text)
-        return
     try:
-        Path(record).write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise KvrefError(f"cannot write {record}: {error.strerror or error}") from error
+        with ExitStack() as stack:
+            if dump is None:
+                source = stack.enter_context(open_source(dsn or ""))
+            else:
+                from kvref.doctor.dump.source import open_dump  # noqa: PLC0415 - needs the extra
+
+                source = stack.enter_context(open_dump(dump))
+            report = examine(source, profiles.load(profile))
+    except SuiteError as error:
+        raise KvrefError(str(error)) from error
+    if record != "-":
+        output.print_results(*report_view(report, verbose=verbose), width=WIDTH)
+    if record is not None:
+        output.write(record, json.dumps(as_record(report), indent=2) + "\n")
+    context.exit(report.exit_code)

@@ -16,22 +16,13 @@ if TYPE_CHECKING:
 
 _UNWRAPPED: Final = 4096  # columns
 
-json_option = click.option(
-    "--json",
-    "file",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the results as JSON.",
-)
-
 
 def write(file: str, text: str, *, parents: bool = False) -> None:
     """Write a text.
 
     Args:
         file: path, or `-` for standard output.
-        text: whole.
-        parents: make the folders that are missing above the file.
+        parents: create missing folders.
 
     Raises:
         KvrefError: the file cannot be written.
@@ -53,8 +44,7 @@ def print_results(*parts: RenderableType, width: int = _UNWRAPPED) -> None:
     The environment variable COLUMNS sets a width for both.
 
     Args:
-        parts: what rich renders.
-        width: of lines in a file or a pipe, in columns.
+        width: columns of a line in a file or a pipe.
     """
     from rich.console import Console  # noqa: PLC0415 - commands without results need not import it
 

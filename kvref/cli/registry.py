@@ -47,7 +47,7 @@ class Entry(NamedTuple):
         return command
 
 
-OWN: Final[Mapping[str, Entry]] = {
+OWN: Final[dict[str, Entry]] = {
     "serve": Entry(
         "kvref.cli.serve", OPERATE, "Serve mapped tables over the memcached protocols, text and binary.",
         "mysql, metrics", "mysql:// stores and --metrics",
@@ -87,7 +87,7 @@ def commands() -> Mapping[str, Entry]:
     """
     points = sorted(entry_points(group=COMMANDS), key=lambda point: point.name)
     found = {name: entry for point in points for name, entry in _loaded(point).items()}
-    return {**OWN, **{name: entry for name, entry in found.items() if name not in OWN}}
+    return OWN | found | OWN
 
 
 def missing() -> Mapping[str, tuple[str, ...]]:
@@ -97,11 +97,7 @@ def missing() -> Mapping[str, tuple[str, ...]]:
 
 
 def provided(group: str) -> Any:
-    """Return what another distribution provides for a group of entry points, None if none is installed.
-
-    Raises:
-        KvrefError: the entry point cannot be loaded.
-    """
+    """Return what another distribution provides for a group of entry points, None if none is installed."""
     return next((_loaded(point) for point in entry_points(group=group)), None)
 
 

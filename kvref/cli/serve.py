@@ -9,7 +9,7 @@ import socket
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -42,30 +42,23 @@ from kvref.storage.stores import open_store, scheme_of
 OTHER = "Other options"
 
 
-class GroupedCommand(click.Command):
-    """A command that lists its options in groups; each option has an environment variable.
+class _ServeCommand(click.Command):
+    """A command that lists its options by _GROUPS; each has an environment variable: KVREF_TLS_CERT is `--tls-cert`."""
 
-    Args:
-        groups: titles, each with the names of its parameters; options of no group are in the last one.
-        prefix: of the names of the environment variables: `--tls-cert` is PREFIX_TLS_CERT.
-    """
-
-    def __init__(self, *args: Any, groups: dict[str, tuple[str, ...]], prefix: str, **options: Any) -> None:
+    def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         for parameter in self.params:
             if isinstance(parameter, click.Option):
-                parameter.envvar = f"{prefix}_{parameter.opts[0].strip('-').replace('-', '_').upper()}"
+                parameter.envvar = f"KVREF_{parameter.opts[0].strip('-').replace('-', '_').upper()}"
                 parameter.show_envvar = True
-        self._group_of = {name: title for title, names in groups.items() for name in names}
-        self._titles = [*groups, OTHER]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of each group below its title."""
-        records: dict[str, list[tuple[str, str]]] = {title: [] for title in self._titles}
+        group_of = {name: title for title, names in _GROUPS.items() for name in names}
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in (*_GROUPS, OTHER)}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None:
-                records[self._group_of.get(parameter.name or "", OTHER)].append(record)
+                records[group_of.get(parameter.name or "", OTHER)].append(record)
         for title, rows in records.items():
             if rows:
                 with formatter.section(title):
@@ -76,83 +69,31 @@ DEFAULT_ADDRESS: Final = "127.0.0.1:11211"
 DEFAULT_PROFILE: Final = "kvref"
 MAX_LISTENERS: Final = 256  # a worker receives the number of a connection's listener in one byte
 _PATH: Final = click.Path(path_type=str)
-_OPTIONS: Final = (
-    click.option(
-        "--listen",
-        "address",
-        metavar="HOST:PORT|unix:PATH",
-        help=f"Address or unix socket to listen on. Port 0 selects any free port.  [default: {DEFAULT_ADDRESS}]",
-    ),
-    click.option(
-        "--socket-mode",
-        metavar="MODE",
-        help="Permissions of the unix socket, in octal. Clients need write permission.  [default: 0700]",
-    ),
-    click.option(
-        "--socket-owner", metavar="USER[:GROUP]", help="Owner and group of the unix socket. :GROUP sets only the group."
-    ),
-    click.option(
-        "--auth-file",
-        type=_PATH,
-        metavar="FILE",
-        help="File of `user:password` lines. Text clients authenticate with `set`, binary clients with SASL PLAIN.",
-    ),
-    click.option("--tls-cert", type=_PATH, metavar="FILE", help="PEM file of the server certificate. Enables TLS."),
-    click.option(
-        "--tls-key",
-        type=_PATH,
-        metavar="FILE",
-        help="PEM file of the private key, if it is not in the --tls-cert file.",
-    ),
-    click.option(
-        "--tls-client-ca",
-        type=_PATH,
-        metavar="FILE",
-        help="PEM file of CA certificates. Clients must present a certificate that one of them signed.",
-    ),
-    click.option("--mapping", "mappings", multiple=True, metavar="NAME", help="Serve only this mapping. Repeatable."),
-    click.option("--read-only", is_flag=True, help="Reject every command that writes."),
-    click.option("--no-flush", is_flag=True, help="Reject flush_all."),
-    click.option(
-        "--metadump/--no-metadump",
-        default=None,
-        help="Allow or reject `lru_crawler metadump`, which lists all keys.  [default: rejected with --mapping,"
-        " --read-only or --no-flush]",
-    ),
-    click.option("--open", is_flag=True, help="Allow listening on non-loopback addresses without authentication."),
-)
 LISTENER_PARAMETERS: Final = (
     "address", "socket_mode", "socket_owner",
     "auth_file", "tls_cert", "tls_key", "tls_client_ca", "mappings", "read_only", "no_flush", "metadump", "open",
 )  # fmt: skip
 
 
-def listener_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command these options; it gets them as `listen`, a table as `listener` takes it."""
-
-    @wraps(command)
-    def wrapper(**options: Any) -> None:
-        given = {name: options.pop(name) for name in LISTENER_PARAMETERS}
-        table = {name: value for name, value in given.items() if value or (name == "metadump" and value is not None)}
-        if "mappings" in table:
-            table["mappings"] = list(table["mappings"])
-        if table.pop("no_flush", False):
-            table["flush_all"] = False
-        command(listen=table, **options)
-
-    decorated: Callable[..., None] = wrapper
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+def _table(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the listener's options that are given as a table that `listener` accepts."""
+    table = {
+        name: list(given[name]) if name == "mappings" else given[name]
+        for name in LISTENER_PARAMETERS
+        if given[name] or (name == "metadump" and given[name] is not None)
+    }
+    if table.pop("no_flush", False):
+        table["flush_all"] = False
+    return table
 
 
 def listeners(listen: dict[str, Any], config: Path | None, passed: list[socket.socket]) -> list[Listener]:
     """Return the listeners of the options or of the file.
 
     Args:
-        listen: what the options say.
-        config: TOML, None: there is none.
-        passed: sockets from the service manager, in the place of an address; all other options hold for them.
+        listen: the options as a table of a listener.
+        config: TOML file.
+        passed: sockets from the service manager, in place of an address.
 
     Raises:
         ConfigError: both configure listeners, or one is invalid.
@@ -213,8 +154,50 @@ _GROUPS = {
 }
 
 
-@click.command(cls=GroupedCommand, groups=_GROUPS, prefix="KVREF", help=_HELP)
-@listener_options
+@click.command(cls=_ServeCommand, help=_HELP)
+@click.option(
+    "--listen",
+    "address",
+    metavar="HOST:PORT|unix:PATH",
+    help=f"Address or unix socket to listen on. Port 0 selects any free port.  [default: {DEFAULT_ADDRESS}]",
+)
+@click.option(
+    "--socket-mode",
+    metavar="MODE",
+    help="Permissions of the unix socket, in octal. Clients need write permission.  [default: 0700]",
+)
+@click.option(
+    "--socket-owner", metavar="USER[:GROUP]", help="Owner and group of the unix socket. :GROUP sets only the group."
+)
+@click.option(
+    "--auth-file",
+    type=_PATH,
+    metavar="FILE",
+    help="File of `user:password` lines. Text clients authenticate with `set`, binary clients with SASL PLAIN.",
+)
+@click.option("--tls-cert", type=_PATH, metavar="FILE", help="PEM file of the server certificate. Enables TLS.")
+@click.option(
+    "--tls-key",
+    type=_PATH,
+    metavar="FILE",
+    help="PEM file of the private key, if it is not in the --tls-cert file.",
+)
+@click.option(
+    "--tls-client-ca",
+    type=_PATH,
+    metavar="FILE",
+    help="PEM file of CA certificates. Clients must present a certificate that one of them signed.",
+)
+@click.option("--mapping", "mappings", multiple=True, metavar="NAME", help="Serve only this mapping. Repeatable.")
+@click.option("--read-only", is_flag=True, help="Reject every command that writes.")
+@click.option("--no-flush", is_flag=True, help="Reject flush_all.")
+@click.option(
+    "--metadump/--no-metadump",
+    default=None,
+    help="Allow or reject `lru_crawler metadump`, which lists all keys.  [default: rejected with --mapping,"
+    " --read-only or --no-flush]",
+)
+@click.option("--open", is_flag=True, help="Allow listening on non-loopback addresses without authentication.")
 @click.option(
     "--store",
     "dsn",
@@ -290,14 +273,14 @@ _GROUPS = {
     help="Minimum level to log.",
 )
 def command(  # noqa: PLR0913 - one for each option
-    listen: dict[str, Any], dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, *, create: bool,
-    demo: bool, workers: int, metrics: str | None, metrics_hosts: tuple[str, ...], log_format: str, log_level: str,
+    dsn: str | None, profile: str, pairs: tuple[str, ...], config: Path | None, *, create: bool, demo: bool,
+    workers: int, metrics: str | None, metrics_hosts: tuple[str, ...], log_format: str, log_level: str, **listen: Any,
 ) -> None:  # fmt: skip
     """Start the server; options are checked before anything is opened."""
     logs.set_up(log_format, log_level)
     try:
         passed = sockets.take()
-        where = listeners(listen, config, passed.clients)
+        where = listeners(_table(listen), config, passed.clients)
         exporter = _exporter(metrics, passed.metrics, metrics_hosts)
         new = _NewStore(create, demo)
         _serve(where, stores_of(dsn, config), profile, partial(parse, list(pairs), config), workers, exporter, new)
@@ -312,12 +295,7 @@ class _StoreRefusesError(click.ClickException):
 
 
 class _NewStore(NamedTuple):
-    """What to do with a SQLite file that is not a store yet.
-
-    Args:
-        create: make it if it does not exist.
-        demo: give it the plugin's demo table instead of a cache table.
-    """
+    """The options for a SQLite file that is not a store yet."""
 
     create: bool
     demo: bool

@@ -7,14 +7,13 @@ installed, by the entry point `kvref.specification`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.text import Text
 
 from kvref import profiles
 from kvref.cli import completion, output
-from kvref.cli.output import print_results
 from kvref.cli.registry import not_installed, provided
 from kvref.errors import KvrefError, SuiteError, choices, install, suggestion
 from kvref.specification import requirements, terminal
@@ -117,15 +116,14 @@ def command(  # noqa: PLR0913 - one option a way of showing
         elif as_list:
             click.echo("\n".join(terminal.listing(wanted.values())))
         else:
-            print_results(*_shown(wanted, contradictions=contradictions))
+            output.print_results(*_shown(wanted, contradictions=contradictions))
     except SuiteError as error:
         raise KvrefError(str(error)) from error
 
 
 def _write_edition(profile: str, folder: str | None, file: str | None, old: str | None, other: str | None) -> None:
     """Write a folder, a file, a changelog and a comparison, each if its option is given."""
-    if other is not None and other not in profiles.names():
-        raise KvrefError(f"no profile {other!r}{choices(other, profiles.names())}")
+    _check_profile(other)
     if folder is not None:
         for name, text in _views("--edition").pages(profile).items():
             output.write(str(Path(folder) / name), text, parents=True)
@@ -137,44 +135,21 @@ def _write_edition(profile: str, folder: str | None, file: str | None, old: str 
         click.echo(_views("--compare").differences(profile, other), nl=False)
 
 
-class _Views(Protocol):
-    """What the suite provides, which has cases and recordings."""
-
-    def seen(self, requirement: Requirement) -> terminal.Seen:
-        """Return what it adds to a requirement."""
-
-    def coverage(self) -> str:
-        """Return the cases and recordings of each requirement, one line a requirement."""
-
-    def cases(self, wanted: Mapping[str, Requirement], profile: str) -> str:
-        """Return the literal cases of requirements as JSON."""
-
-    def html(self, wanted: Mapping[str, Requirement]) -> str:
-        """Return a page of requirements."""
-
-    def markdown(self, wanted: Mapping[str, Requirement]) -> str:
-        """Return requirements as Markdown."""
-
-    def pages(self, profile: str) -> Mapping[str, str]:
-        """Return the Markdown pages of a profile's specification by file name."""
-
-    def as_json(self, profile: str) -> str:
-        """Return a profile's specification as JSON."""
-
-    def changelog(self, old: Path) -> str:
-        """Return what has changed since a file of `as_json`."""
-
-    def differences(self, profile: str, other: str) -> str:
-        """Return what differs between two profiles, as Markdown."""
+def _check_profile(name: str | None) -> None:
+    if name is not None and name not in profiles.names():
+        raise KvrefError(f"no profile {name!r}{choices(name, profiles.names())}")
 
 
-def _views(option: str) -> _Views:
-    """Return what the suite provides; raises KvrefError, which names the option, if it is not installed."""
+def _views(option: str) -> Any:
+    """Return the suite's views (`kvref_conformance/spec/views.py`).
+
+    Raises:
+        KvrefError: the suite, which the option needs, is not installed.
+    """
     views = provided(VIEWS)
     if views is None:
         raise KvrefError(f"`kvref spec {option}` {not_installed('conformance')}")
-    found: _Views = views
-    return found
+    return views
 
 
 def _shown(wanted: Mapping[str, Requirement], *, contradictions: bool) -> Iterator[RenderableType]:
@@ -184,18 +159,11 @@ def _shown(wanted: Mapping[str, Requirement], *, contradictions: bool) -> Iterat
         yield terminal.overview()
         yield "kvref spec KV-MAP-001 shows one, --chapter mapping a chapter, --html FILE all of them."
     else:
-        views: _Views | None = provided(VIEWS)
+        views = provided(VIEWS)
         for each in wanted.values():
             yield terminal.requirement_view(each, terminal.Seen() if views is None else views.seen(each))
         if views is None:
             yield Text(f"Cases and recorded conversations: {install('conformance')}")
-
-
-def _near(identifier: str, catalogue: Mapping[str, Requirement]) -> str:
-    chapters = {each.chapter for each in catalogue.values()}
-    if identifier in chapters:
-        return f", did you mean --chapter {identifier}"
-    return suggestion(identifier, catalogue) or suggestion(identifier, sorted(chapters))
 
 
 def _selected(
@@ -204,11 +172,11 @@ def _selected(
     catalogue = requirements.load()
     for identifier in identifiers:
         if identifier.upper() not in catalogue:
-            raise KvrefError(
-                f"no requirement {identifier!r}{_near(identifier, catalogue)}: `kvref spec --list` lists all"
-            )
-    if profile is not None and profile not in profiles.names():
-        raise KvrefError(f"no profile {profile!r}{choices(profile, profiles.names())}")
+            near = suggestion(identifier, catalogue) or suggestion(identifier, requirements.CHAPTERS)
+            if identifier in requirements.CHAPTERS:
+                near = f", did you mean --chapter {identifier}"
+            raise KvrefError(f"no requirement {identifier!r}{near}: `kvref spec --list` lists all")
+    _check_profile(profile)
     for chapter in chapters:
         if not any(chapter in {each.chapter, each.area} for each in catalogue.values()):
             areas = dict.fromkeys(each.area for each in catalogue.values())
