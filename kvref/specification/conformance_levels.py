@@ -27,12 +27,9 @@ class ConformanceLevel:
     """One level.
 
     Args:
-        name: one of NAMES.
-        title: heading.
         about: what it covers, in one sentence.
         builds_on: names of the levels that it needs directly.
         defined_by: those of its chapters without which it does not apply to an endpoint.
-        chapters: names of its chapters of requirements.
     """
 
     name: str
@@ -45,11 +42,7 @@ class ConformanceLevel:
 
 @cache
 def load() -> Mapping[str, ConformanceLevel]:
-    """Load the levels by name, in the order of NAMES.
-
-    Raises:
-        SuiteError: as `parse`.
-    """
+    """Return the levels by name, in the order of NAMES; raises as `parse`."""
     return parse(files(__package__).joinpath("conformance_levels.toml").read_text(encoding="utf-8"))
 
 
@@ -73,9 +66,8 @@ def parse(text: str) -> Mapping[str, ConformanceLevel]:
         if unknown := set(level.builds_on) - set(NAMES[: NAMES.index(name)]):
             raise SuiteError(f"conformance_levels.toml: {name} builds on {', '.join(sorted(unknown))}, not before it")
     counts = Counter(chapter for level in levels.values() for chapter in level.chapters)
-    if odd := {chapter for chapter in {*counts, *requirements.CHAPTERS} if counts[chapter] != 1} | (
-        counts.keys() - set(requirements.CHAPTERS)
-    ):
+    once = dict.fromkeys(requirements.CHAPTERS, 1)
+    if odd := {name for name, _ in counts.items() ^ once.items()}:
         raise SuiteError(f"conformance_levels.toml: {', '.join(sorted(odd))} must be in exactly one level")
     for name, level in levels.items():
         if not level.defined_by or not set(level.defined_by) <= set(level.chapters):
@@ -93,21 +85,13 @@ def closure(name: str) -> tuple[str, ...]:
     return tuple(each for each in NAMES if each in found)
 
 
+@cache
 def of_chapter(chapter: str) -> str:
     """Return the name of the level of a chapter of requirements."""
-    return _by_chapter()[chapter]
+    return next(name for name, level in load().items() if chapter in level.chapters)
 
 
 def of_requirements(identifiers: Iterable[str]) -> str:
-    """Return the name of the level of a case: the last one in the order of NAMES among those of its requirements.
-
-    Args:
-        identifiers: IDs of requirements; at least one.
-    """
+    """Return the name of the level of a case: the last one in the order of NAMES among those of its requirements."""
     catalogue = requirements.load()
     return max((of_chapter(catalogue[each].chapter) for each in identifiers), key=NAMES.index)
-
-
-@cache
-def _by_chapter() -> Mapping[str, str]:
-    return {chapter: name for name, level in load().items() for chapter in level.chapters}

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import ValidationError
 
 NAME: Final = "report.jsonl"
 FORMAT: Final = 1
@@ -45,11 +44,8 @@ class Report:
     """A report that fits `report.schema.json`, with the verdicts named as in this release.
 
     Args:
-        path: of the file.
-        header: its first line.
-        verdicts: its lines between header and footer, one for each case or finding.
-        footer: its last line.
-        sha256: of its content, after decompression, in hex.
+        verdicts: the lines between header and footer, one for each case or finding.
+        sha256: of the content, after decompression, in hex.
     """
 
     path: Path
@@ -137,22 +133,18 @@ def _fault(line: Any, kind: str) -> str:
     return ""
 
 
-def fault_of(validator: Draft202012Validator, value: object) -> str:
+def fault_of(validator: Draft202012Validator, value: Any) -> str:
     """Return where decoded JSON does not fit a schema, with the value; "" where it fits."""
-    if validator.is_valid(value):
+    if validator.is_valid(value):  # faster than the search for the best match
         return ""
     from jsonschema.exceptions import best_match  # noqa: PLC0415 - the package is of an extra
 
     error = best_match(validator.iter_errors(value))
-    assert error is not None, "what is not valid has an error"
-    return _text(error)
-
-
-def _text(error: ValidationError) -> str:
+    assert error is not None, "an invalid value has an error"
     place = error.json_path.removeprefix("$").removeprefix(".")
     where = f"{place}: " if place else ""
     wanted: Any = error.validator_value
-    value: Any = error.instance
+    value = error.instance
     match error.validator:
         case "required":
             return f"{where}no {next(name for name in wanted if name not in value)}"

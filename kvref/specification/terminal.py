@@ -36,10 +36,8 @@ class Seen:
     """What the suite adds to a requirement.
 
     Args:
-        cases: ids of the cases that judge it.
         recordings: its evidence among the recordings, each with the versions it was recorded with.
         answers: pairs (sent, answered) that were recorded of a profile's deviation.
-        example: a recorded conversation.
     """
 
     cases: tuple[str, ...] = ()
@@ -102,7 +100,7 @@ def _state(requirement: Requirement, profile: str, answers: Iterable[tuple[str, 
 
 
 def listing(wanted: Iterable[Requirement]) -> Iterator[str]:
-    """Yield `KV-… LEVEL title`, one line a requirement."""
+    """Yield `KV-… LEVEL title` for each requirement."""
     return (f"{each.id} {each.level} {each.title}" for each in wanted)
 
 

@@ -31,8 +31,6 @@ def test_a_row_is_found_by_case_and_by_requirement() -> None:
     assert rows.of("set-new", ("KV-CORE-001",)) is rows.rows["set-new"]
     assert rows.of("add-new", ("KV-CORE-001", "KV-CORE-002")) is rows.rows["KV-CORE-002"]
     assert rows.of("other", ("KV-CORE-001",)) is None
-    assert rows.documents("KV-CORE-002")
-    assert not rows.documents("KV-CORE-001")
 
 
 @pytest.mark.parametrize(

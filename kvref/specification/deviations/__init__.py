@@ -3,7 +3,7 @@
 One file a profile; PROFILE-over-DATABASE.toml is about an endpoint that reaches its tables through SQL, and
 PROFILE-VERSION.toml about releases from that one on, where the profile states an earlier one. `extends` takes
 the rows of another file over, `without` drops some of them by case or requirement. A row names a case (or a
-requirement, for every case of it) and holds the recorded exchanges in the template language of the cases; a case that
+requirement, for every case of it) and has the recorded exchanges in the template language of the cases; a case that
 passes, or breaks in another way than recorded, fails the run. What must never be sent, and what a case shows as a
 quirk, is in `defects.toml` (`defects.py`).
 """
@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from kvref.errors import SuiteError
-from kvref.specification.requirements import EVIDENCE
+from kvref.specification.requirements import check_evidence, toml_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +35,6 @@ class Deviation:
     Args:
         subject: case id or requirement id.
         reason: what the endpoint does instead.
-        evidence: recordings that show it.
         conversation: pairs (sent, got), templates; a failing exchange must be one of them.
         unset: the answer is memory that was never set, or depends on which shards have the rows; an endpoint of the
             profile may keep the requirement instead.
@@ -60,32 +59,20 @@ class Deviations:
         """Return the row of a case, else of one of its requirements, else None."""
         return next((self.rows[name] for name in (case, *requirements) if name in self.rows), None)
 
-    def documents(self, requirement: str) -> bool:
-        """Return whether a row names the requirement itself (the machine widens what it allows by that)."""
-        return requirement in self.rows
-
     def without_case(self, cases: Iterable[tuple[str, tuple[str, ...]]]) -> list[str]:
-        """Return the subjects that no case bears as its id or requirement: rows that can never fail.
-
-        Args:
-            cases: pairs of case id and requirement ids, of the whole suite.
-        """
+        """Return the subjects that no case of the suite, given by id and requirements, has: rows that never fail."""
         known = {name for case, requirements in cases for name in (case, *requirements)}
         return sorted(self.rows.keys() - known)
 
 
 @cache
 def load(profile: str, over_sql: str = "", version: str = "") -> Deviations:
-    """Load the rows of a profile; a profile without a file has none.
+    """Return the rows of a profile; a profile without a file has none.
 
     Args:
-        profile: name of the profile.
         over_sql: the database that the endpoint reaches through SQL, where the plugin acts behind SQL's back:
             mysql, mariadb, galera or vitess. A profile without a file for it has its usual rows.
         version: of the endpoint, for example 1.6.45; the rows of the newest release that is not newer than it count.
-
-    Raises:
-        SuiteError: as `parse`.
     """
     over = f"{profile}-over-{over_sql}"
     return of_file(over if over in names() else _release(profile, version))
@@ -123,16 +110,13 @@ def parse(profile: str, text_of: Callable[[str], str]) -> Deviations:
 
     Args:
         profile: name of the profile, or of another file here.
-        text_of: gives the TOML text of a profile's file, empty where there is none.
+        text_of: returns the TOML text of a profile's file, empty if there is none.
 
     Raises:
         SuiteError: a row without a subject or with two, a field missing, unknown or empty, a subject twice,
             an entry of `without` that drops nothing.
     """
-    try:
-        table = tomllib.loads(text_of(profile))
-    except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"deviations/{profile}.toml: {error}") from error
+    table = toml_of(f"deviations/{profile}.toml", text_of(profile))
     if unknown := table.keys() - {"extends", "without", "deviation"}:
         raise SuiteError(f"deviations/{profile}.toml: unknown {', '.join(sorted(unknown))}")
     rows = dict(parse(table["extends"], text_of).rows) if "extends" in table else {}
@@ -186,9 +170,7 @@ def _row(where: str, entry: Mapping[str, Any]) -> Deviation:
             raise SuiteError(f"{where}: `{flag}` is true or is not there")
     if not all(entry[name] for name in ROW_FIELDS):
         raise SuiteError(f"{where}: a row needs a reason, evidence and the recorded conversation")
-    for evidence in entry["evidence"]:
-        if not EVIDENCE.fullmatch(evidence):
-            raise SuiteError(f"{where}: evidence {evidence!r} names no recording")
+    check_evidence(where, entry["evidence"])
     pairs = entry["conversation"]
     if any(len(pair) != 2 for pair in pairs):
         raise SuiteError(f"{where}: a conversation is a list of [sent, got]")

@@ -6,7 +6,6 @@ server. Any other defect names the case that shows it, or holds such a conversat
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -40,9 +39,7 @@ class Defect:
     Args:
         kind: one of KINDS.
         requirement: id of the requirement that states it.
-        profiles: whose it is.
         reason: what happens, in a sentence.
-        evidence: recordings that show it.
         case: the case that shows it; empty where a conversation does.
         conversation: steps (connection or `sql`, what is sent); the last one shows it.
     """
@@ -58,11 +55,7 @@ class Defect:
 
 @cache
 def load() -> tuple[Defect, ...]:
-    """Load the rows.
-
-    Raises:
-        SuiteError: as `parse`.
-    """
+    """Return the rows of all profiles; raises as `parse`."""
     return parse(files(__package__).joinpath("defects.toml").read_text(encoding="utf-8"))
 
 
@@ -79,10 +72,7 @@ def parse(text: str) -> tuple[Defect, ...]:
         SuiteError: a field that is missing, unknown or empty, an unknown kind, profile or requirement, a requirement
             that does not apply to a profile of the row, evidence that names no recording, a crash that names a case.
     """
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SuiteError(f"deviations/defects.toml: {error}") from error
+    table = requirements.toml_of("deviations/defects.toml", text)
     if unknown := table.keys() - {CRASH, "defect"}:
         raise SuiteError(f"deviations/defects.toml: unknown {', '.join(sorted(unknown))}")
     rows = [_row({"kind": CRASH, **entry}, shown_by={"conversation"}) for entry in table.get(CRASH, [])]
@@ -106,19 +96,9 @@ def _row(entry: Mapping[str, Any], shown_by: set[str]) -> Defect:
     for profile in entry["profiles"]:
         if profile not in profiles.names() or not requirement.applies_to(profile):
             raise SuiteError(f"{where}: the requirement does not apply to profile {profile}")
-    for evidence in entry["evidence"]:
-        if not requirements.EVIDENCE.fullmatch(evidence):
-            raise SuiteError(f"{where}: evidence {evidence!r} names no recording")
+    requirements.check_evidence(where, entry["evidence"])
     steps = entry.get("conversation", [])
     if any(len(step) != 2 for step in steps):
         raise SuiteError(f"{where}: a conversation is a list of [connection or sql, what is sent]")
-    lists = {name: tuple(entry[name]) for name in ("profiles", "evidence")}
-    conversation = tuple((on, sent) for on, sent in steps)
-    return Defect(
-        entry["kind"],
-        entry["requirement"],
-        reason=entry["reason"],
-        case=entry.get("case", ""),
-        conversation=conversation,
-        **lists,
-    )
+    lists = {"profiles": tuple(entry["profiles"]), "evidence": tuple(entry["evidence"])}
+    return Defect(**{**entry, **lists, "conversation": tuple((on, sent) for on, sent in steps)})

@@ -38,18 +38,13 @@ def of_profile(name: str, profile: str) -> dict[str, Any]:
     return found
 
 
-def is_by_profile(value: object) -> bool:
-    """Return whether a value of a chapter is a table with one value for each profile."""
-    return isinstance(value, dict) and bool(value) and value.keys() <= {OTHERS, *profiles.names()}
-
-
 def _of_profile(value: Any, profile: str) -> Any:
-    """Return a value for one profile; None if the profile does not have it. TOML has no null of its own."""
+    """Return a value for one profile; None, which TOML lacks, if the profile does not have it."""
     if isinstance(value, list):
         return [each for each in (_of_profile(each, profile) for each in value) if each is not None]
     if not isinstance(value, dict):
         return value
-    if is_by_profile(value):
+    if value and value.keys() <= {OTHERS, *profiles.names()}:
         return value.get(profile, value.get(OTHERS))
     if profile not in value.get("profiles", (profile,)):
         return None

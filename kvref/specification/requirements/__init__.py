@@ -18,7 +18,7 @@ from kvref import profiles
 from kvref.errors import SuiteError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 LEVELS: Final = ("MUST", "SHOULD", "MAY", "QUIRK")
 # How a terminal shows a level (rich).
@@ -98,9 +98,7 @@ class Requirement:
 
     Args:
         id: KV-AREA-NNN.
-        chapter: its file.
-        title: a few words for tables.
-        statement: the sentence; one obligation.
+        chapter: name of its file.
         level: one of LEVELS.
         profiles: names of the profiles it applies to; ("*",) is all of them.
         sources: manual sections, articles, functions, bug numbers that state it.
@@ -144,14 +142,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """One file of the catalogue.
-
-    Args:
-        name: of the file.
-        title: heading.
-        about: one or two sentences for a reader who begins here.
-        requirements: in the order of the file.
-    """
+    """One file of the catalogue; `about` is one or two sentences for a reader who begins there."""
 
     name: str
     title: str
@@ -161,21 +152,13 @@ class Chapter:
 
 @cache
 def load() -> Mapping[str, Requirement]:
-    """Load the catalogue by id.
-
-    Raises:
-        SuiteError: as `parse`.
-    """
+    """Return the catalogue by id; raises as `parse`."""
     return {requirement.id: requirement for chapter in chapters() for requirement in chapter.requirements}
 
 
 @cache
 def chapters() -> tuple[Chapter, ...]:
-    """Load the catalogue by chapter, in the order of CHAPTERS.
-
-    Raises:
-        SuiteError: as `parse`.
-    """
+    """Return the catalogue by chapter, in the order of CHAPTERS; raises as `parse`."""
     folder = files(__package__)
     found = {entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")}
     if found != set(CHAPTERS):
@@ -185,7 +168,7 @@ def chapters() -> tuple[Chapter, ...]:
 
 @cache
 def digest() -> str:
-    """Return the SHA-256 of the catalogue: of what is demanded, in the order of CHAPTERS."""
+    """Return the SHA-256 of the catalogue's files, in the order of CHAPTERS."""
     folder = files(__package__)
     texts = (folder.joinpath(f"{name}.toml").read_bytes() for name in CHAPTERS)
     return hashlib.sha256(b"".join(texts)).hexdigest()
@@ -202,10 +185,7 @@ def parse(texts: Mapping[str, str]) -> tuple[Chapter, ...]:
     home: dict[str, str] = {}
     read = []
     for name, text in texts.items():
-        try:
-            table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise SuiteError(f"requirements/{name}.toml: {error}") from error
+        table = toml_of(f"requirements/{name}.toml", text)
         heading = {key: table.pop(key, None) for key in ("title", "about")}
         if not all(isinstance(value, str) and value for value in heading.values()):
             raise SuiteError(f"requirements/{name}.toml: begins with `title` and `about`")
@@ -216,6 +196,21 @@ def parse(texts: Mapping[str, str]) -> tuple[Chapter, ...]:
         rows = tuple(_requirement(name, identifier, row) for identifier, row in table.items())
         read.append(Chapter(name, heading["title"], heading["about"], rows))
     return tuple(read)
+
+
+def toml_of(where: str, text: str) -> dict[str, Any]:
+    """Return the table of a TOML text; raises SuiteError, which names the file."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SuiteError(f"{where}: {error}") from error
+
+
+def check_evidence(where: str, evidence: Iterable[str]) -> None:
+    """Raise SuiteError for evidence that does not name a recording."""
+    for each in evidence:
+        if not EVIDENCE.fullmatch(each):
+            raise SuiteError(f"{where}: evidence {each!r} names no recording (core:map-001, live:memcached-1.6.18)")
 
 
 def _requirement(chapter: str, identifier: str, row: dict[str, Any]) -> Requirement:
@@ -238,9 +233,7 @@ def _requirement(chapter: str, identifier: str, row: dict[str, Any]) -> Requirem
         raise SuiteError(f"{where}: no profile {', '.join(sorted(unknown))}")
     if (row["level"] == "QUIRK") != ("contradicts" in row):
         raise SuiteError(f"{where}: a QUIRK, and nothing else, names the text that it `contradicts`")
-    for evidence in row["evidence"]:
-        if not EVIDENCE.fullmatch(evidence):
-            raise SuiteError(f"{where}: evidence {evidence!r} names no recording (core:map-001, live:memcached-1.6.18)")
+    check_evidence(where, row["evidence"])
     given: dict[str, Any] = {name: tuple(row.get(name, ())) for name in (*LISTS, *OPTIONAL_LISTS)}
     given |= {name: row.get(name, "") for name in (*TEXTS, "untestable")}
     return Requirement(identifier, chapter, instead=instead, **given)
