@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from kvref import profiles
-from kvref.doctor import features
+from kvref.doctor import features, predicates
 from kvref.doctor.predicates import Subject
 from kvref.engine.cache.memory import Policies, Policy
 from kvref.engine.mapping import MAX_OPTION, default_name
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kvref.doctor.source import Source
     from kvref.engine.mapping import Mapping
     from kvref.profiles import Profile
-    from kvref.storage.config.containers import Catalog, Container
+    from kvref.storage.config.containers import Container
 
 SEPARATOR: Final = "separator"
 DELIMITER: Final = "table_map_delimiter"
@@ -31,11 +31,11 @@ class Options:
     """The configuration outside the rows of `containers`.
 
     Args:
-        rows: of `config_options`; None where the table is missing.
-        policies: in force by the first row of `cache_policies`; None where it has none.
+        rows: of `config_options`; None if the table is missing.
+        policies: of the first row of `cache_policies`; None if it has none.
         candidates: names of containers in the order in which they may be the default mapping.
-        chosen: the default mapping's, None where no row is usable or that is not known.
-        certain: every row that counts for this could be looked at.
+        chosen: the default mapping's; None if no row is usable, or that is not known.
+        certain: every row that decides on the default mapping could be read.
     """
 
     rows: dict[str, bytes | None] | None
@@ -45,45 +45,24 @@ class Options:
     certain: bool
 
     def value(self, name: str) -> bytes:
-        """Return what counts of an option."""
+        """Return an option's effective value."""
         return ((self.rows or {}).get(name) or BUILT_IN[name])[:MAX_OPTION]
 
-    @property
-    def delimiter(self) -> bytes:
-        """Return the delimiter between mapping and key."""
-        return self.value(DELIMITER)
 
-    @property
-    def separator(self) -> bytes:
-        """Return the separator between two value columns."""
-        return self.value(SEPARATOR)
+def _of_option(word: str, name: str) -> dict[str, Callable[[Options], list[str]]]:
+    """Return the predicates of one option; the names of their features begin with a word."""
 
+    def when(test: Callable[[bytes | None], object]) -> Callable[[Options], list[str]]:
+        return lambda o: [name] if o.rows and name in o.rows and test(o.rows[name]) else []
 
-def read(catalog: Catalog, policies: Policies, candidates: list[str], chosen: str | None, *, certain: bool) -> Options:
-    """Read the options as they stand there."""
-    try:
-        rows: dict[str, bytes | None] | None = catalog.options()
-    except ConfigError:  # a missing table is a finding here; `read_options` says so in words
-        rows = None
-    there = policies if catalog.policies() is not None else None
-    return Options(rows, there, tuple(candidates), chosen, certain)
-
-
-def findings(options: Options, profile: str) -> tuple[Finding, ...]:
-    """Return the features of the configuration, in the order of `features.toml`."""
-    return features.found("configuration", lambda name: PREDICATES[name](options), profile)
-
-
-def _option(name: str, test: Callable[[bytes | None], object]) -> Callable[[Options], list[str]]:
-    return lambda o: [name] if o.rows and name in o.rows and test(o.rows[name]) else []
-
-
-def _missing(name: str) -> Callable[[Options], list[str]]:
-    return lambda o: [name] if o.rows and name not in o.rows else []
-
-
-def _capitals(name: str) -> Callable[[Options], list[str]]:
-    return lambda o: [each for each in o.rows or {} if each != name and each.lower() == name]
+    return {
+        f"{word}-of-several-bytes": when(lambda value: len(value or b"") > 1),
+        f"{word}-too-long": when(lambda value: len(value or b"") > MAX_OPTION),
+        f"{word}-empty": when(lambda value: value == b""),
+        f"{word}-null": when(lambda value: value is None),
+        f"{word}-missing": lambda o: [name] if o.rows and name not in o.rows else [],
+        f"{word}-in-capitals": lambda o: [each for each in o.rows or {} if each != name and each.lower() == name],
+    }
 
 
 def _unknown(options: Options) -> dict[str, bytes | None]:
@@ -93,14 +72,6 @@ def _unknown(options: Options) -> dict[str, bytes | None]:
 
 def _policy(policy: Policy) -> Callable[[Options], list[str]]:
     return lambda o: [f"{kind}_policy" for kind in POLICY_KINDS if o.policies and getattr(o.policies, kind) is policy]
-
-
-def _of_several_bytes(value: bytes | None) -> bool:
-    return value is not None and len(value) > 1
-
-
-def _too_long(value: bytes | None) -> bool:
-    return value is not None and len(value) > MAX_OPTION
 
 
 def _passed_over(options: Options) -> list[str]:
@@ -116,18 +87,8 @@ PREDICATES: Final[dict[str, Callable[[Options], list[str]]]] = {
     "policies-cache-only": _policy(Policy.CACHE),
     "policies-caching": _policy(Policy.BOTH),
     "policies-disabled": _policy(Policy.OFF),
-    "separator-of-several-bytes": _option(SEPARATOR, _of_several_bytes),
-    "separator-too-long": _option(SEPARATOR, _too_long),
-    "separator-empty": _option(SEPARATOR, lambda value: value == b""),
-    "separator-null": _option(SEPARATOR, lambda value: value is None),
-    "separator-missing": _missing(SEPARATOR),
-    "separator-in-capitals": _capitals(SEPARATOR),
-    "delimiter-of-several-bytes": _option(DELIMITER, _of_several_bytes),
-    "delimiter-too-long": _option(DELIMITER, _too_long),
-    "delimiter-empty": _option(DELIMITER, lambda value: value == b""),
-    "delimiter-null": _option(DELIMITER, lambda value: value is None),
-    "delimiter-missing": _missing(DELIMITER),
-    "delimiter-in-capitals": _capitals(DELIMITER),
+    **_of_option("separator", SEPARATOR),
+    **_of_option("delimiter", DELIMITER),
     "unknown-option": lambda o: list(_unknown(o)),
     "unknown-option-null": lambda o: [name for name, value in _unknown(o).items() if value is None],
     "default-by-name": lambda o: ["default"] if o.chosen == "default" else [],
@@ -152,13 +113,13 @@ NEWEST: Final = "mysql-8.0"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a profile makes of a row.
+    """A profile's verdict on a row.
 
     Args:
         state: USABLE, UNUSABLE or UNSEEN.
         fault: what is wrong and how to fix it; empty if usable.
         rule: the short name of the fault, see `RowError`.
-        mapping: what the row makes, None where it is not usable.
+        mapping: what the row defines; None if it is not usable.
     """
 
     state: str
@@ -172,14 +133,12 @@ class RowReport:
     """One row of `containers`.
 
     Args:
-        row: as it is in the table.
         verdict: of the requested profile.
         default: the row is the default mapping.
-        kvref: the verdict of profile `kvref` where it is another one, else None.
-        findings: what the mapping depends on, or what refuses the row.
-        subject: what the findings are of, None where no profile takes the row.
-        not_cached: see `Source`.
-        not_granted: see `Source`.
+        kvref: the verdict of profile `kvref` if it differs, else None.
+        findings: what the mapping depends on, or why the row is rejected.
+        subject: what the findings are about; None if no profile accepts the row.
+        not_cached, not_granted: see `Source`.
     """
 
     row: Container
@@ -197,19 +156,17 @@ class Report:
     """A configuration.
 
     Args:
-        source: what was looked at.
-        profile: whose start-up.
-        refused: why the endpoint opens no port with it, empty where it does.
+        source: name of what was read.
+        refused: why the endpoint does not start with it; empty if it starts.
         kvref_refused: the same of profile `kvref`.
-        problems: of options that are missing and whose built-in value is used.
+        problems: of options that are missing, so that the built-in value is used.
         default: which row is the default mapping, and why; or why none is.
         findings: what the configuration as a whole depends on.
         rows: in the order of their names' collation.
-        notes: what could not be looked at.
+        notes: what could not be read.
         log_refusal: see `Source`.
-        level: `innodb_api_trx_level` that the profile starts with where none is set.
-        plugin: the report for the profile of the plugin, where `profile` is kvref and the server is one of MySQL; else
-            None.
+        level: the profile's default of `innodb_api_trx_level`.
+        plugin: the report for the plugin's profile, if `profile` is kvref and the server is MySQL.
     """
 
     source: str
@@ -227,7 +184,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """Return 0 when every row is usable, 1 when one is not, 2 when one could not be looked at and none is bad."""
+        """Return 0 if every row is usable, 1 if one is not, 2 if one could not be read and none is unusable."""
         states = {each.verdict.state for each in self.rows}
         if self.refused or UNUSABLE in states or not self.rows:
             return 1
@@ -235,11 +192,7 @@ class Report:
 
 
 def examine(source: Source, profile: Profile) -> Report:
-    """Judge every row.
-
-    Raises:
-        ConfigError: there is no table `containers` to look at.
-    """
+    """Judge every row. Raises ConfigError if the table `containers` is missing."""
     report = _judged(source, profile)
     if profile.name != KVREF or not source.of_mysql:
         return report
@@ -253,11 +206,12 @@ def _series(version: str) -> str:
 def _judged(source: Source, profile: Profile) -> Report:
     seen = _Seen(source, profile)
     own = seen if profile.name == KVREF else _Seen(source, profiles.load(KVREF))
-    options = read(seen.catalog, seen.policies, seen.candidates, seen.chosen, certain=seen.certain)
+    options = seen.options()
+    findings = features.found("configuration", lambda name: PREDICATES[name](options), profile.name)
     rows = sorted(seen.rows, key=lambda each: seen.candidates.index(each.name))
     return Report(
         source.name, profile.name, seen.refused, own.refused, tuple(seen.problems), seen.why(),
-        findings(options, profile.name), tuple(_report(row, seen, own, options) for row in rows),
+        findings, tuple(_report(row, seen, own, options) for row in rows),
         (*source.notes, *_of_another_version(source.version, profile.name)), source.log_refusal,
         profile.number("isolation.default_level"),
     )  # fmt: skip
@@ -301,18 +255,26 @@ class _Seen:
         """Return schema and name of the table that a row names."""
         return None if row.db_schema is None or row.db_table is None else table_name(row, self.profile)
 
+    def options(self) -> Options:
+        try:
+            rows: dict[str, bytes | None] | None = self.catalog.options()
+        except ConfigError:  # here a missing table is a finding; `read_options` reports it as an error
+            rows = None
+        policies = self.policies if self.catalog.policies() is not None else None
+        return Options(rows, policies, tuple(self.candidates), self.chosen, self.certain)
+
     def subject(self, row: Container, options: Options) -> Subject | None:
-        """Return a row's mapping with what is known of it, None where it makes none."""
+        """Return a row's mapping with what is known of it; None if the row defines none."""
         mapping, named = self.verdicts[row.name].mapping, self.named(row)
         table = None if mapping is None or named is None else self.catalog.table(*named)
         if mapping is None or named is None or table is None:
             return None
         others = tuple(each for each in self.rows if each is not row and self.named(each) == named)
         details = self.source.details(*named)
-        return Subject(row, mapping, table, details, options.delimiter, options.separator, others)
+        return Subject(row, mapping, table, details, options.value(DELIMITER), options.value(SEPARATOR), others)
 
     def why(self) -> str:
-        """Say which row is the default mapping and why."""
+        """Return which row is the default mapping and why."""
         unseen = [name for name in self.passed if self.verdicts[name].state == UNSEEN]
         if self.chosen is None and unseen:
             return f"not known: {unseen[0]!r} is the first row that may be usable, and cannot be looked at"
@@ -341,7 +303,8 @@ def _report(row: Container, seen: _Seen, own: _Seen, options: Options) -> RowRep
     if verdict.state == UNUSABLE:
         findings = features.refusal(verdict.rule, seen.profile.name)
     elif subject is not None:
-        findings = features.of_mapping(subject, seen.profile.name)
+        of_mapping = predicates.PREDICATES
+        findings = features.found("mapping", lambda name: dict.fromkeys(of_mapping[name](subject)), seen.profile.name)
     differs = theirs if (theirs.state, theirs.fault) != (verdict.state, verdict.fault) else None
     not_cached = "" if verdict.mapping is None else seen.source.not_cached(verdict.mapping)
     not_granted = "" if verdict.mapping is None else seen.source.not_granted(verdict.mapping, seen.profile)

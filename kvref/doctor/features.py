@@ -11,7 +11,6 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from kvref.doctor.predicates import KEYS, TABLES, VALUES
 from kvref.errors import ConfigError
 from kvref.specification import deviations, requirements
 from kvref.specification.deviations import defects
@@ -19,13 +18,10 @@ from kvref.specification.deviations import defects
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from kvref.doctor.predicates import Subject
     from kvref.specification.requirements import Requirement
 
 SCOPES: Final = ("mapping", "configuration", "refusal")
 OWN: Final = "kvref"
-# A feature's name -> the columns, tables or names in which a mapping has it; none where it has not.
-PREDICATES: Final = {**KEYS, **VALUES, **TABLES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +31,8 @@ class Feature:
     Args:
         scope: one of SCOPES.
         name: of the predicate, or the rule of a `RowError`.
-        title: in plain words.
         requirements: ids.
-        warning: the summary warns of it whatever the profile.
+        warning: the summary has a warning about it with every profile.
     """
 
     scope: str
@@ -49,11 +44,10 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A requirement as it counts for a profile.
+    """A requirement as it applies to a profile.
 
     Args:
-        requirement: of the catalogue.
-        defects: kinds of the defects that the profile has there, such as "lost write".
+        defects: kinds of the profile's defects, such as "lost write".
         deviations: what the profile is known to do instead.
     """
 
@@ -69,13 +63,12 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A feature that is there.
+    """A feature that a mapping or the configuration has.
 
     Args:
-        feature: which.
         where: names of columns, tables, options or rows that have it.
         citations: requirements of the profile.
-        instead: requirements that only profile `kvref` has there; none where that is the profile.
+        instead: requirements that only profile `kvref` has; empty if that is the profile.
     """
 
     feature: Feature
@@ -107,18 +100,11 @@ def load() -> Mapping[tuple[str, str], Feature]:
     return found
 
 
-def of_mapping(subject: Subject, profile: str) -> tuple[Finding, ...]:
-    """Return the features of a mapping, in the order of `features.toml`."""
-    return found("mapping", lambda name: dict.fromkeys(PREDICATES[name](subject)), profile)
-
-
 def found(scope: str, where_of: Callable[[str], Iterable[str]], profile: str) -> tuple[Finding, ...]:
-    """Return the features of a scope that are there and mean something to a profile, in the order of `features.toml`.
+    """Return the features of a scope for which a profile has requirements, in the order of `features.toml`.
 
     Args:
-        scope: one of SCOPES.
-        where_of: returns the names that have the feature with a name, none if it is not there.
-        profile: name of the profile.
+        where_of: returns the names that have a feature, by the feature's name; empty if it is missing.
     """
     features = {feature: tuple(where_of(name)) for (of, name), feature in load().items() if of == scope}
     findings = (finding(feature, where, profile) for feature, where in features.items() if where)
@@ -132,26 +118,19 @@ def refusal(rule: str, profile: str) -> tuple[Finding, ...]:
 
 
 def finding(feature: Feature, where: tuple[str, ...], profile: str) -> Finding:
-    """Choose what a profile has of a feature's requirements."""
+    """Return a feature with those of its requirements that apply to a profile."""
     rows = [requirements.load()[identifier] for identifier in feature.requirements]
-    own = [row for row in rows if profile != OWN and row.applies_to(OWN) and not row.applies_to(profile)]
-    return Finding(
-        feature,
-        where,
-        tuple(
-            Citation(row, _kinds(profile).get(row.id, ()), _deviations(row.id, profile))
-            for row in rows
-            if row.applies_to(profile)
-        ),
-        tuple(Citation(row) for row in own),
-    )
+    own = [row for row in rows if row.applies_to(OWN) and not row.applies_to(profile)]
+    kinds = _kinds(profile)
+    citations = [
+        Citation(row, kinds.get(row.id, ()), _deviations(row.id, profile)) for row in rows if row.applies_to(profile)
+    ]
+    return Finding(feature, where, tuple(citations), tuple(map(Citation, own)))
 
 
 @cache
 def _deviations(requirement: str, profile: str) -> tuple[str, ...]:
-    known = deviations.load(profile).rows
-    subjects = (requirement, *deviations.cases_of(requirement))
-    return tuple(dict.fromkeys(known[each].reason for each in subjects if each in known))
+    return tuple(dict.fromkeys(row.reason for row in deviations.of_requirement(requirement, profile)))
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -66,8 +66,7 @@ class Source(ABC):
         return ""
 
 
-@contextmanager
-def open_source(dsn: str) -> Iterator[Source]:
+def open_source(dsn: str) -> AbstractContextManager[Source]:
     """Open a store for examination.
 
     Args:
@@ -78,22 +77,14 @@ def open_source(dsn: str) -> Iterator[Source]:
         StoreError: the file or server cannot be read; also for what fails within the block.
     """
     if dsn.startswith(MYSQL):
-        with _mysql(dsn) as server:
-            yield server
-    elif dsn.startswith(SCHEME):
-        with read_file(path_of(dsn)) as file:
-            yield file
-    else:
-        raise ConfigError(f"store {without_password(dsn)!r}: write sqlite:///PATH or mysql://USER@HOST/")
+        return _mysql(dsn)
+    if dsn.startswith(SCHEME):
+        return _file(path_of(dsn))
+    raise ConfigError(f"store {without_password(dsn)!r}: write sqlite:///PATH or mysql://USER@HOST/")
 
 
 @contextmanager
-def read_file(path: Path) -> Iterator[SQLiteSource]:
-    """Open a SQLite file for reading.
-
-    Raises:
-        StoreError: there is none, or it cannot be read; also for what fails within the block.
-    """
+def _file(path: Path) -> Iterator[SQLiteSource]:
     if path.is_dir():
         raise StoreError(f"store {path}: it is a directory: name a file")
     if not path.is_file():
@@ -115,8 +106,6 @@ def read_file(path: Path) -> Iterator[SQLiteSource]:
 
 
 class SQLiteSource(Source):
-    """A SQLite file."""
-
     def __init__(self, name: str, connection: sqlite3.Connection) -> None:
         self.name = name
         self.notes = []
@@ -124,12 +113,10 @@ class SQLiteSource(Source):
         self._names: SQLiteCatalog | None = None
 
     def catalog(self, profile: Profile) -> SQLiteCatalog:
-        """See `Source`."""
         self._names = SQLiteCatalog(self._connection, profile)
         return self._names
 
     def details(self, schema: str, name: str) -> TableDetails:
-        """See `Source`."""
         source = None if self._names is None else self._names.source_of(schema, name)
         if self._names is None or source is None:
             return TableDetails()
@@ -166,9 +153,9 @@ class _MySQLSource(Source):
         self.notes = [*vitess.LIMITS] if of_vitess else []
         self._connection = connection
         self._rows = partial(fetch_all, connection)
-        said = "".join(str(row[0]) for row in self._rows("SELECT VERSION()"))
-        self.of_mysql = "MariaDB" not in said and not of_vitess
-        self.version = said if self.of_mysql else ""
+        version = "".join(str(row[0]) for row in self._rows("SELECT VERSION()"))
+        self.of_mysql = "MariaDB" not in version and not of_vitess
+        self.version = version if self.of_mysql else ""
 
     def catalog(self, profile: Profile) -> Catalog:
         from kvref.storage.mysql.schema import MySQLCatalog  # noqa: PLC0415 - an extra

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 ERRORS: Final = "errors"
 WARNINGS: Final = "warnings"
 NOTICES: Final = "notices"
+_MAX_NAMES: Final = 3
 CHANGES: Final = "what changes for these tables with profile kvref"
 
 
@@ -23,10 +24,9 @@ class Summary:
     """A report in lines.
 
     Args:
-        errors: why the configuration cannot be used, or nothing can be said of it; the command does not exit with 0.
-        warnings: what ends mysqld, what loses or changes data, and rows that kvref refuses.
-        notices: what else is to be known.
-        changes: what kvref does differently, where a mapping depends on it.
+        errors: why the configuration cannot be used or judged; the command does not exit with 0.
+        warnings: what crashes mysqld, loses or changes data, and rows that kvref rejects.
+        changes: what kvref does differently, if a mapping depends on it.
     """
 
     errors: tuple[str, ...]
@@ -36,7 +36,7 @@ class Summary:
 
     @property
     def by_weight(self) -> dict[str, tuple[str, ...]]:
-        """The lines but for the changes, by their weight."""
+        """Return the lines without the changes, by their weight."""
         return {ERRORS: self.errors, WARNINGS: self.warnings, NOTICES: self.notices}
 
 
@@ -62,9 +62,9 @@ def _warnings(report: Report) -> Iterator[str]:
             if finding.feature.warning:
                 yield f"{row.row.name!r}: {finding.feature.title}: {', '.join(finding.where)}"
     cited = _cited(report, lambda finding: finding.citations)
-    crashes = [each for each in cited if each[0].ends_the_server]
-    for citation, names in crashes:
-        yield f"ENDS mysqld, {names}: {citation.requirement.statement} ({citation.requirement.id})"
+    for citation, names in cited:
+        if citation.ends_the_server:
+            yield f"ENDS mysqld, {names}: {citation.requirement.statement} ({citation.requirement.id})"
     for citation, names in cited:
         if citation.defects and not citation.ends_the_server:
             kinds = ", ".join(citation.defects)
@@ -114,20 +114,13 @@ def _changes(report: Report) -> Iterator[str]:
 
 def _cited(report: Report, of: Callable[[Finding], tuple[Citation, ...]]) -> list[tuple[Citation, str]]:
     """Return the requirements that findings cite, each once with the names of the rows; those of most rows first."""
-    found: dict[str, Citation] = {}
-    names: dict[str, list[str]] = {}
+    found: dict[str, tuple[Citation, dict[str, None]]] = {}
     of_rows = ((repr(row.row.name), row.findings) for row in report.rows)
     for name, findings in (("the configuration", report.findings), *of_rows):
-        for finding in findings:
-            for citation in of(finding):
-                found.setdefault(citation.requirement.id, citation)
-                rows = names.setdefault(citation.requirement.id, [])
-                rows += [] if name in rows else [name]
-    ordered = sorted(found, key=lambda each: -len(names[each]))
-    return [(found[each], _shortened(names[each])) for each in ordered]
-
-
-_MAX_NAMES: Final = 3
+        for citation in (each for finding in findings for each in of(finding)):
+            found.setdefault(citation.requirement.id, (citation, {}))[1][name] = None
+    ordered = sorted(found.values(), key=lambda each: -len(each[1]))
+    return [(citation, _shortened(list(names))) for citation, names in ordered]
 
 
 def _shortened(names: list[str]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kvref import profiles
-from kvref.doctor import examine, features
+from kvref.doctor import examine, features, predicates
 from kvref.specification import requirements
 from kvref.specification.deviations import defects
 
@@ -25,7 +25,7 @@ def names(scope: str) -> set[str]:
 
 
 def test_every_feature_has_a_predicate_and_every_predicate_a_row() -> None:
-    assert names("mapping") == set(features.PREDICATES)
+    assert names("mapping") == set(predicates.PREDICATES)
     assert names("configuration") == set(examine.PREDICATES)
 
 

@@ -121,7 +121,7 @@ def test_a_statement_has_a_limit(tmp_path: Path) -> None:
         ("CREATE TABLE t (`a` NOT NULL)", "line 2: .*a column without a type"),
         ("CREATE TABLE t (a int, FOREIGN KEY (a))", "line 2: .*a foreign key that refers to no table"),
         ("INSERT INTO containers VALUES ('a', 'b')", "line 2: .*2 values for 9 columns"),
-        ("INSERT INTO cache_policies VALUES ('\udcff')", "line 2: .*it has bytes that are no UTF-8"),
+        ("INSERT INTO cache_policies VALUES ('\udcff')", "line 2: .*it has bytes that are not UTF-8"),
         ("CREATE TABLE t (a int, KEY ())", "line 2: .*an index without columns"),
         ("CREATE TABLE t (a varchar(" + "9" * 5000 + "))", ""),
     ],

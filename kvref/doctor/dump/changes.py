@@ -118,7 +118,7 @@ class Changes:
                 table.doubt = table.doubt or reason
 
     def finish(self) -> None:
-        """Note what the end of the script leaves open."""
+        """Note rows that the script did not commit."""
         if self._uncommitted:
             for key in self.rows:
                 self.tables[key].doubt = "its rows are not committed"
@@ -210,24 +210,9 @@ class Changes:
         self.finish()
         self._uncommitted = False
 
-    def _database_text(self, name: str, text: str) -> None:
-        """Take a database's character set from the options of CREATE or ALTER DATABASE."""
-        made = self._tree(f"CREATE DATABASE x {text}")
-        options = made.args["properties"].expressions if made.args.get("properties") else []
-        table = Table(self._texts.get(name) or text_of(self.server, "", ""))
-        set_options(table, options, self.server)
-        self._texts[name] = table.text
-
-    def _drop_database(self, name: str) -> None:
-        for key in [key for key in self.tables if key[0] == name]:
-            self._remove(key)
-        self.views = {key for key in self.views if key[0] != name}
-        self._texts.pop(name, None)
-
     # Tables.
 
     def _define(self, text: str) -> None:
-        """Follow CREATE, ALTER or DROP."""
         head = _HEAD.match(text)
         if head is None:
             raise NotUnderstood("what it does is not known")
@@ -254,12 +239,18 @@ class Changes:
 
     def _define_database(self, verb: str, written: str | None, rest: str) -> None:
         name = unquoted(written or self._database)
-        if verb == "DROP":
-            self._drop_database(name)
-        else:
-            self._database_text(name, rest)
         if verb != "ALTER":
             self.whole.add(name)
+        if verb == "DROP":
+            for key in [key for key in self.tables if key[0] == name]:
+                self._remove(key)
+            self.views = {key for key in self.views if key[0] != name}
+            self._texts.pop(name, None)
+            return
+        made = self._tree(f"CREATE DATABASE x {rest}").args.get("properties")
+        table = Table(self._texts.get(name) or text_of(self.server, "", ""))
+        set_options(table, made.expressions if made else [], self.server)
+        self._texts[name] = table.text
 
     def _define_table(self, verb: str, modifiers: frozenset[str], head: re.Match[str], text: str) -> None:
         key = self._key(head["name"] or "")
@@ -285,7 +276,6 @@ class Changes:
             self.rows[key] = []
 
     def _defined(self, key: Key, text: str) -> Table:
-        """Return a table that CREATE TABLE makes."""
         partitions = _PARTITIONS.match(text)
         tree = self._tree(text if partitions is None else partitions[1])
         if tree.args.get("expression"):
@@ -310,7 +300,6 @@ class Changes:
         return table
 
     def _alter_table(self, key: Key, head: str, text: str) -> None:
-        """Follow ALTER TABLE."""
         if re.fullmatch(r"(?:DIS|EN)ABLE\s+KEYS\s*", text, re.IGNORECASE):
             return
         table = self._needed(key)

@@ -38,7 +38,7 @@ _OPTIONS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a table is made: on which server, under which name, and to which tables it may refer, None for all."""
+    """Where a table is created: the server, the name, and the tables that it may refer to (None: all)."""
 
     server: Server
     key: Key
@@ -46,12 +46,12 @@ class Place:
 
     @property
     def has_checks(self) -> bool:
-        """Return whether the server does not just pass over CHECK."""
+        """Return whether the server supports CHECK, which older ones ignore."""
         return self.server.version >= ((10, 2, 1) if self.server.mariadb else (8, 0, 16))
 
     @property
     def implicit_timestamp(self) -> bool:
-        """Return whether a TIMESTAMP that does not say otherwise is NOT NULL and has a default."""
+        """Return whether a TIMESTAMP is by default NOT NULL and has a default value."""
         return self.server.version < ((10, 10, 0) if self.server.mariadb else (8, 0, 0))
 
     def check_name(self, table: Table, column: str) -> str:
@@ -63,7 +63,7 @@ class Place:
 
 
 def set_options(table: Table, options: Iterable[exp.Expr], server: Server) -> None:
-    """Change engine and character set of a table; raises NotUnderstood for an option that is not known."""
+    """Change engine and character set of a table; raises NotUnderstood for an unknown option."""
     charset = collation = ""
     for option in options:
         match option:
@@ -81,16 +81,7 @@ def set_options(table: Table, options: Iterable[exp.Expr], server: Server) -> No
 
 
 def define(table: Table, elements: Iterable[exp.Expr], place: Place) -> None:
-    """Add columns, indexes and constraints.
-
-    Args:
-        table: gains them.
-        elements: of CREATE TABLE, or what ADD of ALTER TABLE adds.
-        place: of the table.
-
-    Raises:
-        NotUnderstood: the effect of one is not known.
-    """
+    """Add the columns, indexes and constraints of CREATE TABLE or ALTER TABLE … ADD; raises NotUnderstood."""
     for element in sorted(elements, key=lambda each: not isinstance(each, exp.ColumnDef)):
         _define(table, element, place, "")
 
@@ -132,7 +123,7 @@ def _part(written: exp.Expr) -> Part:
             return Part(column.name, None, descending)
         case exp.Paren():
             return Part("", None, descending)
-    raise NotUnderstood("an index on something that is no column")
+    raise NotUnderstood("an index on something other than a column")
 
 
 def _check(table: Table, condition: exp.Expr, place: Place, symbol: str, column: str = "") -> None:
@@ -142,7 +133,6 @@ def _check(table: Table, condition: exp.Expr, place: Place, symbol: str, column:
 
 
 def _free(name: str) -> str:
-    """Return the name of an index that is not the primary key."""
     if name.upper() == PRIMARY:
         raise NotUnderstood(f"an index cannot be called {name}")
     return name
@@ -221,7 +211,6 @@ def _column(name: str, written: exp.DataType, attributes: list[exp.Expr], text: 
 
 
 def _text(attributes: list[exp.Expr], otherwise: Text, server: Server) -> Text:
-    """Return the character set and collation that a column's attributes say."""
     charset = collation = ""
     binary = False
     for attribute in attributes:
@@ -270,7 +259,6 @@ def alter(table: Table, action: exp.Expr, place: Place) -> None:
 
 
 def _drop(table: Table, kind: str, name: str, *, exists: bool) -> None:
-    """Remove a column, an index or a constraint."""
     if kind == "COLUMN":
         if table.has(name) or not exists:
             table.drop(name)

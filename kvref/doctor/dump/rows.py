@@ -28,7 +28,6 @@ def members(column: Column) -> list[str]:
 
 
 def _folded(column: Column, text: str) -> str:
-    """Return what equal texts of a column have in common."""
     return text if column.text is None else naming_of(None, column.text.collation).fold(text)
 
 
@@ -51,11 +50,7 @@ def _text(literal: exp.Expr) -> Cell:
 
 
 def stored(column: Column, literal: exp.Expr) -> Cell:
-    """Return what a column stores of a literal in strict SQL mode.
-
-    Raises:
-        NotUnderstood: it is not a literal, or the server refuses it.
-    """
+    """Return what a column stores of a literal in strict SQL mode; raises NotUnderstood for anything else."""
     if isinstance(literal, exp.Var | exp.Column) and literal.name.upper() == "DEFAULT":
         return default_of(column)
     text = _text(literal)
@@ -64,7 +59,7 @@ def stored(column: Column, literal: exp.Expr) -> Cell:
             raise NotUnderstood(f"NULL in the column {column.name}, which is NOT NULL")
         return None
     if any("\ud800" <= each <= "\udfff" for each in text):
-        raise NotUnderstood("it has bytes that are no UTF-8")
+        raise NotUnderstood("it has bytes that are not UTF-8")
     if column.type.word == "enum":
         return _member(column, text)
     if column.type.word == "char":
@@ -83,7 +78,7 @@ def _member(column: Column, text: str) -> str:
 
 
 def default_of(column: Column) -> Cell:
-    """Return what a column gets where an INSERT does not name it; raises NotUnderstood where that is not known."""
+    """Return the value of a column that an INSERT does not name; raises NotUnderstood if it is not known."""
     if column.value is not None:
         return stored(column, column.value)
     if column.default or not column.nullable or column.generated:
@@ -99,7 +94,7 @@ class Rows:
         self.rows = rows
 
     def insert(self, tree: exp.Insert, *, replacing: bool) -> None:
-        """Run an INSERT, or a REPLACE that was parsed as one; raises NotUnderstood where its effect is not known."""
+        """Run an INSERT, or a REPLACE that was parsed as one; raises NotUnderstood if its effect is not known."""
         if not isinstance(tree.expression, exp.Values) or tree.args.get("conflict"):
             raise NotUnderstood("rows of a query" if tree.expression else "an INSERT of another form")
         columns = self._listed(tree)
@@ -143,7 +138,7 @@ class Rows:
         return [each for each in self.rows if keys.intersection(self._keys(each))]
 
     def update(self, tree: exp.Update) -> None:
-        """Run an UPDATE of this table; raises NotUnderstood where its effect is not known."""
+        """Run an UPDATE of this table; raises NotUnderstood if its effect is not known."""
         for row in self._chosen(tree):
             for assignment in tree.expressions:
                 if not isinstance(assignment, exp.EQ) or not isinstance(assignment.this, exp.Column):
@@ -154,7 +149,7 @@ class Rows:
             raise NotUnderstood("two rows have the same key")
 
     def delete(self, tree: exp.Delete) -> None:
-        """Run a DELETE from this table; raises NotUnderstood where its effect is not known."""
+        """Run a DELETE from this table; raises NotUnderstood if its effect is not known."""
         gone = self._chosen(tree)
         self.rows = [row for row in self.rows if not any(row is each for each in gone)]
 

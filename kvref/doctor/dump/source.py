@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kvref.profiles import Profile
     from kvref.storage.config.containers import Table
 
+_FIX: Final = "create the tables with `kvref init`"
 _SERVER: Final = "look at the server itself (--store)"
 
 
@@ -74,11 +75,9 @@ class DumpSource(Source):
         self.notes += [f"table {'.'.join(key)} cannot be read from the dump: {doubt}" for key, doubt in doubts.items()]
 
     def catalog(self, profile: Profile) -> DumpCatalog:
-        """Return the tables of the dump as a profile reads them."""
         return DumpCatalog(self._changes, profile)
 
     def details(self, schema: str, name: str) -> TableDetails:
-        """Return what else the dump says of a table that the catalog has."""
         key = (schema, name)
         table = self._changes.tables.get(key)
         if table is None:
@@ -100,7 +99,6 @@ class DumpSource(Source):
         )
 
     def unseen(self, schema: str, name: str) -> str:
-        """Return why the server may have a table that the dump lacks; "" when it is missing."""
         key = (schema, name)
         if reason := self._changes.doubts.get(key):
             return f"table {schema}.{name} cannot be read from the dump: {reason}: {_SERVER}"
@@ -112,14 +110,14 @@ class DumpSource(Source):
 
 
 class DumpCatalog:
-    """The catalog of a dump."""
+    """The catalog of a dump (`kvref.storage.config.containers.Catalog`)."""
 
     def __init__(self, changes: Changes, profile: Profile) -> None:
         self._changes = changes
         self._profile = profile
 
     def containers(self) -> list[Container]:
-        """Return all rows; raises ConfigError where the table is missing, or the dump has no rows at all."""
+        """Return all rows; raises ConfigError if the table is missing, or the dump has no rows at all."""
         if self._configuration("containers") is None:
             doubt = f" ({self._changes.doubt})" if self._changes.doubt else ""
             fix = f"mysqldump --databases {CONFIGURATION} … has it"
@@ -131,17 +129,13 @@ class DumpCatalog:
         return [Container(name, *others) for name, *others in rows if name is not None]
 
     def options(self) -> dict[str, bytes | None]:
-        """Return the rows of `config_options`; raises ConfigError where the table is missing."""
-        table = self._there("config_options")
-        if table is None:
-            raise ConfigError(_missing("config_options"))
+        table = self._required("config_options")
         text = next((column.text for column in table.columns if column.name.lower() == "value"), None)
         charset = UTF8MB4 if text is None else CHARSETS.get(text.charset, UTF8MB4)
         rows = self._rows("config_options", ("name", "value"))
         return {name: None if value is None else charset.encode(value) for name, value in rows if name is not None}
 
     def policies(self) -> list[PolicyCell] | None:
-        """Return the cells of the first row of `cache_policies`, None without the table or a row."""
         table = self._there("cache_policies")
         rows = self._changes.rows.get((CONFIGURATION, "cache_policies"))
         if table is None or not rows:
@@ -155,10 +149,7 @@ class DumpCatalog:
         return cells
 
     def naming(self) -> Naming:
-        """Return how names of containers are read and compared; raises ConfigError if the table is not usable."""
-        table = self._there("containers")
-        if table is None:
-            raise ConfigError(_missing("containers"))
+        table = self._required("containers")
         if table.engine.lower() != "innodb":
             where = f"configuration table {CONFIGURATION}.containers"
             raise ConfigError(f"{where} is of engine {table.engine}: make it an InnoDB table")
@@ -169,7 +160,7 @@ class DumpCatalog:
         return naming_of(column, name.text.collation)
 
     def table(self, schema: str, name: str) -> Table | None:
-        """See `Catalog`; a table of which something is not known raises RowError, as one that cannot be seen."""
+        """Return a table; raises RowError if something of it is not known, as of one that cannot be read."""
         key, source = (schema, name), full((schema, name))
         if key in self._changes.views:
             refuse_unmappable(source, "VIEW", "", bool)
@@ -184,7 +175,6 @@ class DumpCatalog:
         return table_of(source, described, table.shown_indexes(), self._profile)
 
     def to_64_bits(self, schema: str, name: str, column: str) -> str:
-        """See `Catalog`: the statement for the server that the dump is of."""
         table = self._changes.tables[schema, name]
         found = table.column(column)
         default = None if found.value is None else found.value.sql(dialect="mysql")
@@ -192,7 +182,7 @@ class DumpCatalog:
         return f"ALTER TABLE {full((schema, name))} MODIFY {quoted(found.name)} {definition}"
 
     def _check(self, name: str) -> None:
-        """Raise ConfigError where something of a configuration table is not known."""
+        """Raise StoreError if something of a configuration table is not known."""
         key = (CONFIGURATION, name)
         table = self._changes.tables.get(key)
         reason = self._changes.doubt or self._changes.doubts.get(key) or ("" if table is None else table.doubt)
@@ -203,13 +193,19 @@ class DumpCatalog:
         return self._changes.tables.get((CONFIGURATION, name))
 
     def _there(self, name: str) -> DumpTable | None:
-        """Return a configuration table, None where it is certain that there is none."""
+        """Return a configuration table; None if the server certainly has none."""
         self._check(name)
         table = self._configuration(name)
         key = (CONFIGURATION, name)
         if table is None and CONFIGURATION not in self._changes.whole and key not in self._changes.gone:
             fix = f"mysqldump --databases {CONFIGURATION} … has it"
             raise StoreError(f"the dump has no table {CONFIGURATION}.{name}: {fix}")
+        return table
+
+    def _required(self, name: str) -> DumpTable:
+        table = self._there(name)
+        if table is None:
+            raise ConfigError(f"the dump has no configuration table {CONFIGURATION}.{name}: {_FIX}")
         return table
 
     def _rows(self, name: str, columns: tuple[str, ...]) -> list[list[str | None]]:
@@ -219,13 +215,6 @@ class DumpCatalog:
             if not table.has(column):
                 raise ConfigError(f"configuration table {CONFIGURATION}.{name} has no column {column!r}: {_FIX}")
         return [[row[column] for column in columns] for row in rows]
-
-
-_FIX: Final = "create the tables with `kvref init`"
-
-
-def _missing(name: str) -> str:
-    return f"the dump has no configuration table {CONFIGURATION}.{name}: {_FIX}"
 
 
 def _first(table: DumpTable, rows: list[Row]) -> Row:

@@ -48,13 +48,9 @@ class _Dialect(MySQL):
     """MySQL's, with names of types that sqlglot does not know or takes for others."""
 
     class Tokenizer(MySQL.Tokenizer):
-        """See `_Dialect`."""
-
         KEYWORDS: ClassVar[dict[str, TokenType]] = _WORDS
 
     class Parser(MySQLParser):
-        """See `_Dialect`."""
-
         SIGNED_TO_UNSIGNED_TYPE_TOKEN: ClassVar[dict[TokenType, TokenType]] = {
             **MySQLParser.SIGNED_TO_UNSIGNED_TYPE_TOKEN,
             TokenType.FLOAT: TokenType.UDOUBLE,
@@ -65,21 +61,15 @@ class _Ansi(_Dialect):
     """Double quotes are around names, as with sql_mode ANSI_QUOTES."""
 
     class Tokenizer(_Dialect.Tokenizer):
-        """See `_Ansi`."""
-
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ["`", '"']
         QUOTES: ClassVar[list[str | tuple[str, str]]] = ["'"]
 
 
 def tree_of(statement: str, *, ansi: bool) -> exp.Expr:
-    """Return a statement as a tree.
+    """Return a statement, which has no comments, as a tree; raises NotUnderstood if sqlglot does not parse it.
 
     Args:
-        statement: without comments.
         ansi: double quotes are around names, not texts.
-
-    Raises:
-        NotUnderstood: sqlglot does not parse it.
     """
     known = _PASSED_OVER.sub(lambda found: found["text"] or "", statement)
     try:
@@ -99,15 +89,7 @@ def tree_of(statement: str, *, ansi: bool) -> exp.Expr:
 
 
 def key_of(written: str, database: str) -> Key:
-    """Return a table's schema and name.
-
-    Args:
-        written: what matches FULL_NAME.
-        database: in use.
-
-    Raises:
-        NotUnderstood: there is no name.
-    """
+    """Return schema and name of a table as a text that matches FULL_NAME has them; raises NotUnderstood for no name."""
     names = [unquoted(name) for name in _ONE_NAME.findall(written)]
     if not names:
         raise NotUnderstood("a name is missing")
@@ -126,5 +108,5 @@ def quoted(name: str) -> str:
 
 
 def full(key: Key) -> str:
-    """Return a table's full name for a statement of MySQL's."""
+    """Return a table's full name in backticks."""
     return ".".join(map(quoted, key))

@@ -23,14 +23,10 @@ class Column:
     """One column.
 
     Args:
-        name: as written.
-        type: of its values.
-        text: character set and collation, None for types without characters.
-        nullable: NULL is allowed.
+        text: character set and collation; None for types without characters.
         default: it has a DEFAULT that is not NULL.
-        value: what its DEFAULT is; None for an expression, or without one.
         generated: `virtual`, `stored`, or empty for an ordinary column.
-        auto_increment: SQL fills in the next number.
+        value: its DEFAULT; None for an expression, or without one.
     """
 
     name: str
@@ -49,7 +45,6 @@ class Column:
         return self.name, self.type.declared, charset, "YES" if self.nullable else "NO", extra, collation
 
     def details(self) -> ColumnDetails:
-        """Return what is known of the column."""
         charset, collation = ("", "") if self.text is None else (self.text.charset, self.text.collation)
         return ColumnDetails(
             self.name, self.type.declared, charset, collation, self.nullable, self.default, self.auto_increment,
@@ -85,15 +80,11 @@ class Table:
     """One table.
 
     Args:
-        text: character set and collation of columns that do not say.
-        engine: as written.
-        partitioned: it has partitions.
-        columns: in order.
+        text: default character set and collation of columns.
         indexes: by name, in the order of their definition.
         foreign: foreign keys by name.
-        checks: CHECK constraints by name, each with the names of columns in it, in lower case.
-        triggers: their names.
-        doubt: why what is known of it may be wrong; empty if it is certain.
+        checks: CHECK constraints by name, each with the names of its columns in lower case.
+        doubt: why what is known of the table may be wrong; empty if it is certain.
     """
 
     text: Text
@@ -112,18 +103,16 @@ class Table:
         return replace(self, columns=columns, indexes=indexes, checks=checks, foreign={}, triggers=[])
 
     def place(self, name: str) -> int:
-        """Return the position of a column; raises NotUnderstood where there is none."""
+        """Return the position of a column; raises NotUnderstood if it does not exist."""
         for position, column in enumerate(self.columns):
             if column.name.lower() == name.lower():
                 return position
         raise NotUnderstood(f"there is no column {name}")
 
     def column(self, name: str) -> Column:
-        """Return a column; raises NotUnderstood where there is none."""
         return self.columns[self.place(name)]
 
     def has(self, name: str) -> bool:
-        """Return whether there is a column with a name."""
         return any(column.name.lower() == name.lower() for column in self.columns)
 
     def change(self, name: str, /, **changes: Any) -> None:
@@ -132,25 +121,14 @@ class Table:
         self.columns[place] = replace(self.columns[place], **changes)
 
     def insert(self, column: Column, after: str | None) -> None:
-        """Add a column.
-
-        Args:
-            column: to add.
-            after: the column in front of it, empty for the first place, None for the last.
-        """
+        """Add a column after another one; `after` is empty for the first position, None for the last."""
         if self.has(column.name):
             raise NotUnderstood(f"there is a column {column.name} already")
         place = len(self.columns) if after is None else 0 if not after else self.place(after) + 1
         self.columns.insert(place, column)
 
     def replace(self, name: str, column: Column, after: str | None) -> None:
-        """Put a column in place of another one, whose indexes get it.
-
-        Args:
-            name: of the other one.
-            column: the new one.
-            after: see `insert`; None for the other one's place.
-        """
+        """Replace a column, in indexes too; `after` is as in `insert`, but None for the old position."""
         place = self.place(name)
         del self.columns[place]
         if after is None:
@@ -199,17 +177,14 @@ class Table:
                 self.change(part.column, nullable=False)
 
     def find_index(self, name: str) -> str:
-        """Return an index's name as the table spells it; raises NotUnderstood where there is none."""
+        """Return an index's name as the table has it; raises NotUnderstood if it does not exist."""
         for each in self.indexes:
             if each.lower() == name.lower():
                 return each
         raise NotUnderstood(f"there is no index {name}")
 
     def shown_indexes(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of SHOW INDEX.
-
-        The primary key comes first, then unique indexes without NULL, of whole columns before those of beginnings.
-        """
+        """Yield the rows of SHOW INDEX: the primary key, unique indexes without NULL (prefixes last), the others."""
         for name, index in sorted(self.indexes.items(), key=lambda each: self._rank(*each)):
             for number, part in enumerate(index.parts, 1):
                 yield {

@@ -9,6 +9,7 @@ import lzma
 import subprocess
 import sys
 import zlib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
@@ -31,17 +32,18 @@ _BROKEN: Final = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, OSErro
 
 
 def read_dump(path: Path) -> str:
-    """Return the text of a dump; bytes that are not UTF-8 are kept as surrogates.
+    """Return the text of a dump; bytes that are not UTF-8 become surrogates.
 
     Args:
         path: of the file; `-` is standard input.
 
     Raises:
-        StoreError: it cannot be read, is not what its first bytes say, or exceeds a limit.
+        StoreError: it cannot be read, its content does not match its first bytes, or it exceeds a limit.
     """
     name = "dump of standard input" if str(path) == STANDARD_INPUT else f"dump {path}"
     try:
-        packed = sys.stdin.buffer.read(MAX_BYTES + 1) if str(path) == STANDARD_INPUT else _content(path)
+        with nullcontext(sys.stdin.buffer) if str(path) == STANDARD_INPUT else path.open("rb") as file:
+            packed = file.read(MAX_BYTES + 1)
     except ValueError as error:  # a path with NUL
         raise StoreError(f"{name}: {error}") from error
     except OSError as error:
@@ -53,13 +55,8 @@ def read_dump(path: Path) -> str:
     return _decoded(data, name)
 
 
-def _content(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(MAX_BYTES + 1)
-
-
 def _unpacked(packed: bytes, name: str) -> bytes:
-    """Return what is compressed in bytes, by their first ones; at most one byte more than the limit."""
+    """Return bytes decompressed as their first ones say; at most one byte more than the limit."""
     for mark, (form, unpack) in _FORMS.items():
         if packed.startswith(mark):
             try:

@@ -46,16 +46,12 @@ class Text:
 
 
 def text_of(server: Server, charset: str, collation: str, otherwise: Text | None = None) -> Text:
-    """Return character set and collation as given.
+    """Return the character set and collation of a text; raises NotUnderstood for unknown ones.
 
     Args:
-        server: whose defaults count.
-        charset: "" where none is given.
-        collation: "" where none is given.
-        otherwise: where neither is given; None for the server's.
-
-    Raises:
-        NotUnderstood: a collation or a character set that is not known here.
+        server: whose defaults apply.
+        charset, collation: "" if not given.
+        otherwise: if neither is given; None for the server's default.
     """
     charset, collation = charset.lower(), collation.lower()
     if not charset and not collation and otherwise is not None:
@@ -97,13 +93,7 @@ def _default_collation(server: Server, charset: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A column's type.
-
-    Args:
-        word: its name as information_schema shows it.
-        arguments: what is in its parentheses, "" without.
-        unsigned: it has no sign.
-    """
+    """A column's type: its name and what is in its parentheses, as information_schema shows them."""
 
     word: str
     arguments: str = ""
@@ -116,12 +106,12 @@ class Type:
 
     @property
     def declared(self) -> str:
-        """Return it as information_schema shows it, but for ZEROFILL."""
+        """Return the type as information_schema shows it, without ZEROFILL."""
         arguments = f"({self.arguments})" if self.arguments else ""
         return f"{self.word}{arguments}{' unsigned' if self.unsigned else ''}"
 
     def with_text(self, text: Text) -> Type:
-        """Return the type of a column with this character set: without characters, its counterpart of bytes."""
+        """Return the type of a column with this character set: for `binary`, the type of bytes."""
         if text.charset == BYTES and self.word in _OF_BYTES:
             return Type(_OF_BYTES[self.word], self.arguments)
         return self
