@@ -16,13 +16,7 @@ SocketAddress: TypeAlias = tuple[str, int] | str
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Host and port, or the path of a unix socket; for a listener port 0 is any free one.
-
-    Args:
-        host: empty for a unix socket.
-        port: 0 to 65535; 0 for a unix socket.
-        path: of a unix socket; empty for host and port.
-    """
+    """Host and port, or the path of a unix socket (host empty, port 0); port 0 of a listener is any free one."""
 
     host: str
     port: int
@@ -66,11 +60,10 @@ def shown(address: SocketAddress) -> str:
 
 
 def connect(address: SocketAddress, seconds: float) -> socket.socket:
-    """Connect to an address, over TCP without delay of small packets.
+    """Connect to an address, over TCP with TCP_NODELAY.
 
     Args:
-        address: host and port, or the path of a unix socket.
-        seconds: limit for the connection, and the timeout of what is returned.
+        seconds: limit for the connection, and the timeout of the socket that is returned.
 
     Raises:
         OSError: nothing listens there, or it cannot be reached in time.

@@ -1,4 +1,4 @@
-"""Read JSON and TOML that others wrote: size, depth and digits are bounded, and what is wrong is one kind of error.
+"""Read JSON and TOML that others wrote: size, depth and digits are limited, and every fault is one kind of error.
 
 `json` and `tomllib` end in RecursionError for deep nesting, in ValueError for an integer of more than 4,300 digits, and
 accept what later fails elsewhere: text that cannot be encoded, integers that no column and no float can store.
@@ -31,14 +31,13 @@ _CHUNK: Final = 1 << 20
 
 
 class DocumentError(ValueError):
-    """What was read is not a document of the form, or exceeds a limit; the text does not name the file."""
+    """A document is malformed, or exceeds a limit; the text does not name the file."""
 
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """Return the content of a file; of one whose name ends in `.gz`, what was compressed.
+    """Return the content of a file, decompressed if its name ends in `.gz`.
 
     Args:
-        path: of the file.
         limit: of the content, in bytes.
 
     Raises:
@@ -46,16 +45,12 @@ def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
         DocumentError: its path has a NUL, its content exceeds the limit, or is not gzip.
     """
     try:
-        with path.open("rb") as raw:
-            if path.suffix != ".gz":
-                content = raw.read(limit + 1)
-            else:
-                with gzip.GzipFile(fileobj=raw) as unpacked:
-                    content = unpacked.read(limit + 1)
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            content = file.read(limit + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DocumentError(f"no whole gzip: {error}") from error
+        raise DocumentError(f"incomplete or invalid gzip: {error}") from error
     except ValueError as error:
-        raise DocumentError(f"no path: {error}") from error
+        raise DocumentError(f"invalid path: {error}") from error
     if len(content) > limit:
         raise DocumentError(f"larger than {limit} bytes")
     return content
@@ -70,11 +65,11 @@ def _decoded(content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise DocumentError(f"no UTF-8: {error}") from error
+        raise DocumentError(f"not UTF-8: {error}") from error
 
 
 def json_of(text: str | bytes) -> Any:
-    """Return what JSON says.
+    """Return the value of a JSON text.
 
     Raises:
         DocumentError: it is not JSON, or exceeds MAX_DEPTH or MAX_BITS, or has text that is not Unicode.
@@ -83,17 +78,17 @@ def json_of(text: str | bytes) -> Any:
 
 
 def toml_of(text: str) -> dict[str, Any]:
-    """Return what TOML says; raises as `json_of`."""
+    """Return the table of a TOML text; raises as `json_of`."""
     return _parsed(tomllib.loads, text)
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file says; raises as `read_text` and `json_of`."""
+    """Return the value of a JSON file; raises as `read_text` and `json_of`."""
     return json_of(read_text(path))
 
 
 def json_lines_of(content: bytes) -> list[Any]:
-    """Return what each line says; raises as `json_of`, with the number of the line, and DocumentError without UTF-8."""
+    """Return the value of each line of UTF-8; raises as `json_of`, with the number of the line."""
     found = []
     # Not splitlines: a text may hold characters that Unicode counts as ends of lines.
     for number, line in enumerate(_decoded(content).removesuffix("\n").split("\n"), 1):
@@ -105,7 +100,7 @@ def json_lines_of(content: bytes) -> list[Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return what a TOML file says; raises as `read_text`, with MAX_TOML_BYTES, and `toml_of`."""
+    """Return the table of a TOML file; raises as `read_text`, with MAX_TOML_BYTES, and `toml_of`."""
     return toml_of(read_text(path, MAX_TOML_BYTES))
 
 

@@ -30,12 +30,7 @@ class ConfigError(KvrefError):
 
 
 class RowError(ConfigError):
-    """A containers row cannot be used.
-
-    Args:
-        text: what is wrong and how to fix it.
-        rule: a short name of what it breaks, such as `no-table`.
-    """
+    """A containers row cannot be used; `rule` is a short name of what it breaks, such as `no-table`."""
 
     def __init__(self, text: str, rule: str) -> None:
         super().__init__(text)
@@ -51,11 +46,7 @@ class TargetError(KvrefError):
 
 
 class Collected:
-    """The errors of a check that goes on after one.
-
-    Attributes:
-        errors: in the order in which they were found.
-    """
+    """The errors of a check that continues after one, in the order in which they were found."""
 
     def __init__(self) -> None:
         self.errors: list[KvrefError] = []
@@ -74,11 +65,10 @@ class SuiteError(Exception):
 
 
 def printable(text: str, *, keep: str = "") -> str:
-    r"""Return text whose characters are all printable: others, such as ESC, C1 and line ends, are escaped as \xNN.
+    r"""Return text of an endpoint, a client or a file with all characters printable: others, such as ESC, become \xNN.
 
     Args:
-        text: from an endpoint, a client or a file.
-        keep: characters that stay as they are, for example a line end where the text has several lines.
+        keep: characters that are not escaped, for example a line end if the text has several lines.
     """
     if text.isprintable():
         return text

@@ -6,12 +6,7 @@ import time
 
 
 class LogThrottle:
-    """Decide when a message is logged.
-
-    Args:
-        seconds: length of a period, which begins with a logged message.
-        burst: maximum number of messages in a period.
-    """
+    """Log at most `burst` messages in a period of some seconds, which begins with a logged message."""
 
     def __init__(self, seconds: float, burst: int = 1) -> None:
         self._seconds = seconds

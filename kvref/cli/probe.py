@@ -8,7 +8,7 @@ from contextlib import suppress
 import click
 
 from kvref.addresses import parse_address
-from kvref.client.converse import MAX_BYTES, MAX_SECONDS, Conversation, Limits, shown, typed
+from kvref.client.converse import MAX_BYTES, MAX_SECONDS, Conversation, shown, typed
 from kvref.errors import TargetError
 
 _HELP = """Send lines to an endpoint and show the exact bytes of its replies.
@@ -43,8 +43,7 @@ def command(address: str, silence: float, max_bytes: int, time_limit: float) -> 
     """Hold the conversation; see `_HELP`."""
     where = parse_address(address)
     prompt = sys.stdin.isatty()
-    limits = Limits(max_bytes, time_limit)
-    with Conversation(where.socket_address, silence, limits=limits) as conversation:
+    with Conversation(where.socket_address, silence, max_bytes=max_bytes, max_seconds=time_limit) as conversation:
         while (line := _next_line(prompt=prompt)) is not None:
             sent = typed(line)
             for part in shown(sent) if not prompt else []:

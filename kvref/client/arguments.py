@@ -26,7 +26,7 @@ _DECIMAL: Final = re.compile(r"0|-?[1-9][0-9]*")
 
 
 def shown(argument: object) -> str:
-    """Return an argument as the text of an error has it: its `repr`, shortened."""
+    """Return the `repr` of an argument for an error text, shortened."""
     try:
         text = repr(argument)
     except Exception:  # noqa: BLE001 - the caller's class, or a number of more digits than Python writes
@@ -35,11 +35,10 @@ def shown(argument: object) -> str:
 
 
 def utf8(name: str, text: str) -> bytes:
-    """Return a text as UTF-8. Raises CallError for half of a surrogate pair.
+    """Return a text as UTF-8; a key that was read as text may have other bytes, by `surrogateescape`.
 
-    Args:
-        name: of the argument, for the error.
-        text: a key that was read as text may have bytes that are not UTF-8, as `surrogateescape` shows them.
+    Raises:
+        CallError: half of a surrogate pair; the error has the argument's name.
     """
     try:
         return text.encode("utf-8", "surrogateescape")
@@ -76,11 +75,11 @@ def as_bytes(key: object) -> bytes:
 
 
 def split_word(word: object, delimiter: str, *, ascii_only: bool = False) -> tuple[str | None, str | bytes]:
-    """Split `@@mapping.key` into the mapping's name and the key; a plain key has no name.
+    """Split `@@mapping.key` into the mapping's name and the key; a bare key has no name.
 
     Args:
-        word: text, sent as UTF-8, bytes, or a whole number, sent in decimal. Bytes that are UTF-8 come back as text:
-            one key must not be two.
+        word: text, sent as UTF-8, bytes, or a whole number, sent in decimal. Bytes that are UTF-8 are returned as
+            text: one key must not be two.
         delimiter: `table_map_delimiter` of the server's `config_options`.
         ascii_only: reject other characters, as pymemcache does with `allow_unicode_keys=False`.
 
@@ -110,11 +109,7 @@ def split_word(word: object, delimiter: str, *, ascii_only: bool = False) -> tup
 
 
 def check_keys(keys: Iterable[K]) -> list[K]:
-    """Return several keys as a list.
-
-    Raises:
-        CallError: one key instead of several, what is not iterable, or a key that cannot be in the dict of results.
-    """
+    """Return several keys as a list. Raises CallError for one key, for what is not iterable, and unhashable keys."""
     if isinstance(keys, str | bytes | bytearray | memoryview):
         raise CallError(f"keys={shown(keys)}: several keys, such as a list, and not one")
     try:
@@ -131,7 +126,7 @@ def check_keys(keys: Iterable[K]) -> list[K]:
 
 
 def check_mapping(name: str, argument: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return what an argument maps as a dict. Raises CallError for what is not a mapping, such as a list of pairs."""
+    """Return a mapping as a dict. Raises CallError for any other type, such as a list of pairs."""
     if not isinstance(argument, Mapping):
         raise CallError(f"{name}={shown(argument)}: a dict")
     return dict(argument)
@@ -148,11 +143,7 @@ def check_name(name: object) -> str:
 
 
 def range_word(gt: Key | None, ge: Key | None, lt: Key | None, le: Key | None) -> bytes:
-    """Return the word that requests a range of keys.
-
-    Args:
-        gt: the key the range begins behind; ge: the key it begins with. Of the two at most one.
-        lt: the key it ends before; le: the key it ends with. Of the two at most one.
+    """Return the word that requests a range of keys; `ge` and `le` are part of the range.
 
     Raises:
         CallError: no bound, two for one end, one that is not a key, or one that cannot be distinguished from the rest
@@ -198,16 +189,7 @@ def key_of_range(raw: bytes, *bounds: Key | None) -> Any:
 
 
 def check_whole(name: str, argument: object, bits: int) -> int:
-    """Return a whole number.
-
-    Args:
-        name: of the argument, for the error.
-        argument: an integer of any class, but not a bool.
-        bits: its limit: 0 to 2^bits - 1.
-
-    Raises:
-        CallError: another type, or out of range.
-    """
+    """Return an integer of any class, but not a bool, from 0 to 2^bits - 1. Raises CallError for anything else."""
     number = whole_number(argument)
     if number is None or not 0 <= number < 1 << bits:
         raise CallError(f"{name}={shown(argument)}: a whole number from 0 to 2^{bits} - 1")

@@ -12,7 +12,7 @@ import re
 import select
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -24,22 +24,14 @@ from kvref.client.errors import (
     LinkError,
     MappedError,
     ServerError,
-    UnknownMappingError,
     UnsupportedError,
-    unreadable,
 )
 from kvref.client.options import Server
-from kvref.client.protocol import AUTHENTICATE, Greeting, check_ranges
+from kvref.client.protocol import Greeting, check_ranges
 
 
 class LimitedSocket:
-    """A connected socket whose answers are limited in bytes.
-
-    Args:
-        connected: the socket, or one with TLS.
-        name: of the server, for errors.
-        max_answer: maximum number of bytes received between two requests.
-    """
+    """A connected socket, also with TLS, that receives at most `max_answer` bytes between two requests."""
 
     def __init__(self, connected: socket.socket, name: str, max_answer: int) -> None:
         self._connected = connected
@@ -48,17 +40,11 @@ class LimitedSocket:
         self._received = 0
 
     def sendall(self, data: bytes) -> None:
-        """Send a request; raises OSError."""
         self._received = 0
         self._connected.sendall(data)
 
     def recv(self, size: int) -> bytes:
-        """Return bytes of the answer, b"" at the end of the connection.
-
-        Raises:
-            InvalidReplyError: the answer exceeds the limit.
-            OSError: nothing came in time, or the connection is broken.
-        """
+        """Return bytes of the answer, b"" at the end of the connection; raises InvalidReplyError beyond the limit."""
         data = self._connected.recv(size)
         self._received += len(data)
         self.expect(0)
@@ -92,7 +78,6 @@ class LimitedSocket:
         return True
 
     def close(self) -> None:
-        """Close the socket."""
         self._connected.close()
 
 
@@ -126,7 +111,6 @@ class BoundClient(Client):  # type: ignore[misc]
         server: as for pymemcache: (host, port), HOST:PORT or the path of a socket.
         greeting: requests sent before all others.
         max_answer: limit of the answers to one request, in bytes.
-        options: of pymemcache's `Client`.
     """
 
     sock: Any  # pymemcache's socket, within a LimitedSocket.
@@ -139,11 +123,7 @@ class BoundClient(Client):  # type: ignore[misc]
         self._in_range = False
 
     def get_range(self, word: bytes) -> dict[bytes, Any]:
-        """Return the rows of a range under their own keys.
-
-        Raises:
-            UnsupportedError: the server has no ranges.
-        """
+        """Return the rows of a range under their own keys; raises UnsupportedError if the server has no ranges."""
         if self.sock is None or self._version is None:
             self._version = self.version().decode()
         check_ranges(self._version)
@@ -167,24 +147,14 @@ class BoundClient(Client):  # type: ignore[misc]
         super()._connect()
         self.sock = LimitedSocket(self.sock, self._name(), self._max_answer)
         self._version = None
-        authentication, binding = self._greeting.authentication, self._greeting.binding
-        try:
-            if authentication is not None:
-                answer = self._misc_cmd([authentication], AUTHENTICATE.encode(), noreply=False)[0]
-                if answer != b"STORED":
-                    raise unreadable(answer, AUTHENTICATE)
-        except MappedError:
-            self.close()
-            raise
-        if binding is None:
-            return
-        try:
-            answer = self._misc_cmd([binding], b"bind", noreply=False)[0]
-        except UnsupportedError as error:
-            raise UnsupportedError(f"{self._name()} has no mappings") from error
-        if answer != b"SUCCEED":
-            self.close()
-            raise UnknownMappingError(f"{self._name()} has no usable mapping {self._greeting.mapping!r} in containers")
+        for verb, request in self._greeting.requests():
+            try:
+                answer = self._misc_cmd([request], verb.encode(), noreply=False)[0]
+            except UnsupportedError:
+                answer = b"ERROR"
+            if error := self._greeting.refusal(verb, answer, self._name()):
+                self.close()
+                raise error
 
     def _fetch_cmd(self, name: bytes, *arguments: Any, **named: Any) -> Any:
         with self._faults(name):
@@ -249,11 +219,18 @@ class BoundClient(Client):  # type: ignore[misc]
         return self.server if isinstance(self.server, str) else "{}:{}".format(*self.server)
 
 
-class BoundPool(PooledClient):  # type: ignore[misc]
-    """Several connections to one server, for threads.
+def _of_pool(name: str) -> Callable[..., Any]:
+    """Return a method of a pool that calls one of `BoundClient` on a free connection."""
 
-    The arguments are those of `BoundClient`, and the options those of pymemcache's `PooledClient`.
-    """
+    def call(pool: BoundPool, *arguments: Any) -> Any:
+        with pool.client_pool.get_and_release(destroy_on_fail=True) as client:
+            return getattr(client, name)(*arguments)
+
+    return call
+
+
+class BoundPool(PooledClient):  # type: ignore[misc]
+    """Several connections to one server, for threads; the arguments are those of `BoundClient`."""
 
     def __init__(self, server: Server, *, greeting: Greeting, max_answer: int, **options: Any) -> None:
         super().__init__(server, **options)
@@ -262,26 +239,7 @@ class BoundPool(PooledClient):  # type: ignore[misc]
             self._create_client, after_remove=lambda client: client.close(), max_size=options["max_pool_size"]
         )
 
-    def gat(self, key: Key, expire: int, default: Any) -> Any:
-        """Return the value of a key and set when its row expires; the default without a row."""
-        with self.client_pool.get_and_release(destroy_on_fail=True) as client:
-            return client.gat(key, expire, default)
-
-    def gats(self, key: Key, expire: int) -> tuple[Any, Any]:
-        """Return value and cas number of a key and set when its row expires; (None, None) without a row."""
-        with self.client_pool.get_and_release(destroy_on_fail=True) as client:
-            found: tuple[Any, Any] = client.gats(key, expire)
-            return found
-
-    def get_range(self, word: bytes) -> dict[bytes, Any]:
-        """Return the rows of a range under their own keys.
-
-        Raises:
-            UnsupportedError: the server has no ranges.
-        """
-        with self.client_pool.get_and_release(destroy_on_fail=True) as client:
-            rows: dict[bytes, Any] = client.get_range(word)
-            return rows
+    gat, gats, get_range = map(_of_pool, ("gat", "gats", "get_range"))
 
 
 class _Pool(ObjectPool):  # type: ignore[misc]
@@ -293,13 +251,7 @@ class _Pool(ObjectPool):  # type: ignore[misc]
 
 
 def opened(server: Server, pool_size: int | None, **options: Any) -> BoundClient | BoundPool:
-    """Return the client of a server.
-
-    Args:
-        server: see `BoundClient`.
-        pool_size: connections at most, for threads; None: one, for one thread.
-        options: see `BoundClient`.
-    """
+    """Return the client of a server: a pool of at most `pool_size` connections, or one connection for one thread."""
     if pool_size is None:
         return BoundClient(server, **options)
     return BoundPool(server, max_pool_size=pool_size, **options)

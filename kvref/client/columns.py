@@ -198,11 +198,7 @@ ColumnsSpec = Columns[R] | type[R] | tuple[str, ...] | list[str] | Mapping[str, 
 
 
 def as_columns(given: Any) -> Columns[Any] | None:
-    """Return `Columns` for names, or for names with types; what is `Columns` or None already stays.
-
-    Raises:
-        CallError: names that are one text, or another type; see `Columns`.
-    """
+    """Return `Columns` of names, or of names with types. Raises CallError for one text or another type."""
     if given is None:
         return None
     if isinstance(given, Columns):
@@ -216,7 +212,7 @@ def as_columns(given: Any) -> Columns[Any] | None:
 
 
 def shown_mapping(mapping: str | None, columns: Columns[Any] | None) -> str:
-    """Return the arguments for a mapping and its columns as a client's `repr` has them, each with a comma in front."""
+    """Return the arguments for a mapping and its columns in a client's `repr`, each after a comma."""
     shown = "" if mapping is None else f", mapping={mapping!r}"
     if columns is None:
         return shown
@@ -271,12 +267,7 @@ def check_single(verb: str, columns: Columns[Any] | None) -> None:
 
 
 def check_update(columns: Columns[Any] | None, changes: object) -> dict[str, Any]:
-    """Return the changes of `update`.
-
-    Raises:
-        CallError: the columns have no names, so that `update` cannot name those that it changes; or the changes are not
-            a dict of columns with values.
-    """
+    """Return the changes of `update`. Raises CallError for columns without names, or for invalid changes."""
     if columns is None or not columns.names:
         raise CallError("update: give the client the names of the columns")
     if not isinstance(changes, Mapping):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from typing import Final, Self
 
 from kvref import addresses
 from kvref.addresses import SocketAddress
-from kvref.errors import TargetError
+from kvref.errors import TargetError, cause_of
 
 CHUNK: Final = 1 << 16
 # Limits of one answer. An item has 1 MiB.
@@ -17,19 +16,6 @@ MAX_BYTES: Final = 4 << 20
 MAX_SECONDS: Final = 60.0
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([\\rnt0]))")
 _NAMED: Final = {"\\": b"\\", "r": b"\r", "n": b"\n", "t": b"\t", "0": b"\0"}
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of one answer.
-
-    Args:
-        max_bytes: size, in bytes.
-        max_seconds: time from the request to the last byte, in seconds.
-    """
-
-    max_bytes: int = MAX_BYTES
-    max_seconds: float = MAX_SECONDS
 
 
 class Conversation:
@@ -43,25 +29,30 @@ class Conversation:
         address: host and port, or the path of a unix socket.
         silence: an answer is over when nothing came for this many seconds.
         patience: limit for the connection, in seconds.
-        limits: of one answer.
+        max_bytes: of one answer.
+        max_seconds: from a request to the last byte of its answer.
 
     Raises:
         TargetError: nothing listens there, or it cannot be reached.
     """
 
     def __init__(
-        self, address: SocketAddress, silence: float = 0.2, patience: float = 5.0, limits: Limits | None = None
+        self,
+        address: SocketAddress,
+        silence: float = 0.2,
+        patience: float = 5.0,
+        *,
+        max_bytes: int = MAX_BYTES,
+        max_seconds: float = MAX_SECONDS,
     ) -> None:
         self.closed = False
         self.stopped = ""
-        self._limits = limits or Limits()
+        self._max_bytes, self._max_seconds = max_bytes, max_seconds
         try:
             self._socket = addresses.connect(address, patience)
         except (OSError, UnicodeError) as error:
-            cause = getattr(error, "strerror", None) or str(error)
-            raise TargetError(
-                f"cannot reach {addresses.shown(address)}: {cause}: is a server running there?"
-            ) from error
+            where = addresses.shown(address)
+            raise TargetError(f"cannot reach {where}: {cause_of(error)}: is a server running there?") from error
         self._socket.settimeout(silence)
 
     def __enter__(self) -> Self:
@@ -76,16 +67,16 @@ class Conversation:
         Sets `closed` at the end of the connection, and `stopped` with it where a limit ended it.
         """
         answer = bytearray()
-        deadline = time.monotonic() + self._limits.max_seconds
+        deadline = time.monotonic() + self._max_seconds
         try:
             self._socket.sendall(data)
             while chunk := self._socket.recv(CHUNK):
                 answer += chunk
-                if len(answer) > self._limits.max_bytes:
-                    self._stop(f"more than {self._limits.max_bytes} bytes came")
-                    return bytes(answer[: self._limits.max_bytes])
+                if len(answer) > self._max_bytes:
+                    self._stop(f"more than {self._max_bytes} bytes came")
+                    return bytes(answer[: self._max_bytes])
                 if time.monotonic() > deadline:
-                    self._stop(f"the answer did not end within {self._limits.max_seconds:g} s")
+                    self._stop(f"the answer did not end within {self._max_seconds:g} s")
                     return bytes(answer)
             self.closed = True
         except TimeoutError:

@@ -47,26 +47,19 @@ if not TYPE_CHECKING:  # pymemcache has no types
 
 if not _installed:
 
-    class MemcacheError(Exception):
-        """Any error of a client of memcached."""
+    class MemcacheError(Exception): ...
 
-    class MemcacheClientError(MemcacheError):
-        """The call is invalid."""
+    class MemcacheClientError(MemcacheError): ...
 
-    class MemcacheIllegalInputError(MemcacheClientError):
-        """The key, the value or an argument is invalid."""
+    class MemcacheIllegalInputError(MemcacheClientError): ...
 
-    class MemcacheUnknownCommandError(MemcacheClientError):
-        """The server does not have the command."""
+    class MemcacheUnknownCommandError(MemcacheClientError): ...
 
-    class MemcacheServerError(MemcacheError):
-        """The server failed."""
+    class MemcacheServerError(MemcacheError): ...
 
-    class MemcacheUnexpectedCloseError(MemcacheServerError):
-        """The connection ended before the reply."""
+    class MemcacheUnexpectedCloseError(MemcacheServerError): ...
 
-    class MemcacheUnknownError(MemcacheError):
-        """The reply is invalid."""
+    class MemcacheUnknownError(MemcacheError): ...
 
 
 class MappedError(KvrefError, MemcacheError):

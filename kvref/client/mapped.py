@@ -9,7 +9,7 @@ how they read is in `view.py`, for the asyncio client too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Self, TypeVar, Unpack, overload
 
 from kvref.client.arguments import (
@@ -20,7 +20,6 @@ from kvref.client.arguments import (
     check_delta,
     check_expire,
     check_flags,
-    check_keys,
     check_name,
     check_noreply,
     check_raw,
@@ -28,7 +27,7 @@ from kvref.client.arguments import (
     key_of_range,
     range_word,
 )
-from kvref.client.bound import BoundClient, BoundPool, opened
+from kvref.client.bound import opened
 from kvref.client.columns import MAX_ATTEMPTS, Columns, ColumnsSpec, R, as_columns, check_update, update_lost
 from kvref.client.errors import CallError, MappedError
 from kvref.client.options import (
@@ -44,16 +43,13 @@ from kvref.client.options import (
 )
 from kvref.client.protocol import greeting
 from kvref.client.values import Part, Value
-from kvref.client.view import Rules, Serialized, View
+from kvref.client.view import NONE, C, D, Serialized, View
 
-D = TypeVar("D")
-C = TypeVar("C")
 Row = TypeVar("Row")
-Clients = Connections[BoundClient | BoundPool]
 _MISSING: Final = object()
 
 
-class MappedView(View[R]):
+class MappedView(View[R, Any]):
     """The calls on the keys of one mapping; made by `MappedClient.at`. `R` is the type of a row for type checkers.
 
     A key is text, bytes or a whole number: 1 to 250 bytes without blanks. A value is bytes, text or a number, or with
@@ -62,80 +58,32 @@ class MappedView(View[R]):
     network or the server becomes what the call returns for a key without a row, or for what was not stored.
     """
 
-    def __init__(self, clients: Clients, rules: Rules, mapping: str | None, columns: Any) -> None:
-        super().__init__(rules, mapping, columns)
-        self._clients = clients
-
-    @overload
-    def get(self, key: Key) -> R | None: ...
-
-    @overload
-    def get(self, key: Key, default: D) -> R | D: ...
-
-    def get(self, key: Key, default: Any = None) -> Any:
+    def get(self, key: Key, default: D = NONE) -> R | D:
         """Return the value of a key, or the default."""
-        client, bare = self._place(key)
-        with self._ignored("get"):
-            value = client.get(bare, _MISSING)  # a serde may store None
-            return default if value is _MISSING else self._read(value)
-        return default
+        value: R | D = self._value("get", key, default)
+        return value
 
-    @overload
-    def gets(self, key: Key) -> tuple[R, int] | tuple[None, None]: ...
-
-    @overload
-    def gets(self, key: Key, default: D) -> tuple[R, int] | tuple[D, None]: ...
-
-    @overload
-    def gets(self, key: Key, default: D, cas_default: C) -> tuple[R, int] | tuple[D, C]: ...
-
-    def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
+    def gets(self, key: Key, default: D = NONE, cas_default: C = NONE) -> tuple[R, int] | tuple[D, C]:
         """Return the value and its number for `cas`, or the defaults."""
-        client, bare = self._place(key)
-        with self._ignored("gets"):
-            return self._with_number(client.gets(bare), default, cas_default)
-        return default, cas_default
+        return self._value_and_number("gets", key, (default, cas_default))
 
-    @overload
-    def gat(self, key: Key, expire: int = 0) -> R | None: ...
-
-    @overload
-    def gat(self, key: Key, expire: int, default: D) -> R | D: ...
-
-    def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
+    def gat(self, key: Key, expire: int = 0, default: D = NONE) -> R | D:
         """Return the value of a key, or the default, and set when its row expires.
 
         Raises:
             UnsupportedError: the plugins do not have this command.
         """
-        seconds = check_expire(expire)
-        client, bare = self._place(key)
-        with self._ignored("gat"):
-            value = client.gat(bare, seconds, _MISSING)
-            return default if value is _MISSING else self._read(value)
-        return default
+        value: R | D = self._value("gat", key, default, check_expire(expire))
+        return value
 
-    @overload
-    def gats(self, key: Key, expire: int = 0) -> tuple[R, int] | tuple[None, None]: ...
-
-    @overload
-    def gats(self, key: Key, expire: int, default: D) -> tuple[R, int] | tuple[D, None]: ...
-
-    @overload
-    def gats(self, key: Key, expire: int, default: D, cas_default: C) -> tuple[R, int] | tuple[D, C]: ...
-
-    def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
+    def gats(self, key: Key, expire: int = 0, default: D = NONE, cas_default: C = NONE) -> tuple[R, int] | tuple[D, C]:
         """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
-        seconds = check_expire(expire)
-        client, bare = self._place(key)
-        with self._ignored("gats"):
-            return self._with_number(client.gats(bare, seconds), default, cas_default)
-        return default, cas_default
+        return self._value_and_number("gats", key, (default, cas_default), check_expire(expire))
 
     def get_many(self, keys: Iterable[K]) -> dict[K, R]:
         """Return the values of the keys that exist; one request for each mapping and server."""
         found: dict[K, R] = {}
-        for client, named in self._places(keys):
+        for client, named in self._places(keys).items():
             with self._ignored("get_many"):
                 for bare, value in client.get_many(list(named)).items():
                     found |= dict.fromkeys(named[bare], self._read(value))
@@ -144,7 +92,7 @@ class MappedView(View[R]):
     def gets_many(self, keys: Iterable[K]) -> dict[K, tuple[R, int]]:
         """Return the values with their numbers of the keys that exist."""
         found: dict[K, tuple[R, int]] = {}
-        for client, named in self._places(keys):
+        for client, named in self._places(keys).items():
             with self._ignored("gets_many"):
                 for bare, (value, number) in client.gets_many(list(named)).items():
                     found |= dict.fromkeys(named[bare], (self._read(value), int(number)))
@@ -169,7 +117,7 @@ class MappedView(View[R]):
         """
         word = range_word(gt, ge, lt, le)
         rows: dict[B, R] = {}
-        for client in self._clients.each(self._mapping):
+        for client in self._connections.each(self._mapping):
             with self._ignored("get_range"):
                 for key, value in client.get_range(word).items():
                     rows[key_of_range(key, gt, ge, lt, le)] = self._read(value)
@@ -189,15 +137,12 @@ class MappedView(View[R]):
         self, values: Mapping[K, Value | R], expire: int = 0, noreply: bool = False, flags: int | None = None
     ) -> list[K]:
         """Store values, all on their way before the first answer is read; return the keys that were not stored."""
-        named_numbers = _numbers(expire, noreply, flags)
+        numbers = _numbers(expire, noreply, flags)
         written = self._all_written(values)
         failed: list[K] = []
-        for client, named in self._places(written):
+        for client, named in self._places(written).items():
             stored = {bare: written[words[-1]] for bare, words in named.items()}
-            lost = list(stored)
-            with self._ignored("set_many"):
-                lost = client.set_many(stored, **named_numbers)
-            for bare in lost:
+            for bare in self._tried("set_many", client.set_many, stored, otherwise=list(stored), **numbers):
                 failed += named[bare]
         return failed
 
@@ -234,11 +179,8 @@ class MappedView(View[R]):
         """
         numbers, number = _numbers(expire, noreply, flags), check_cas(cas)
         client, bare = self._place(key)
-        written = self._written(value)
-        with self._ignored("cas"):
-            stored: bool | None = client.cas(bare, written, number, **numbers)
-            return stored
-        return False
+        stored: bool | None = self._tried("cas", client.cas, bare, self._written(value), number, **numbers)
+        return stored
 
     def update(self, key: Key, changes: Mapping[str, Part], expire: int = 0, flags: int | None = None) -> bool:
         """Change some value columns of a row and keep the others; False where there is no row.
@@ -260,10 +202,11 @@ class MappedView(View[R]):
         client, bare = self._place(key)
         with self._ignored("update"):
             for _ in range(MAX_ATTEMPTS):
-                row, number = self._with_number(client.gets(bare))
+                row, number = client.gets(bare)
                 if number is None:
                     return False
-                stored = client.cas(bare, self._written({**row, **checked_changes}), number, **numbers)
+                written = self._written({**self._read(row), **checked_changes})
+                stored = client.cas(bare, written, int(number), **numbers)
                 if stored is not False:
                     return stored is True
             raise update_lost(key)
@@ -285,20 +228,14 @@ class MappedView(View[R]):
         """Delete a row; False where there was none."""
         check_noreply(noreply)
         client, bare = self._place(key)
-        with self._ignored("delete"):
-            return bool(client.delete(bare, noreply=noreply))
-        return False
+        return bool(self._tried("delete", client.delete, bare, noreply=noreply))
 
     def delete_many(self, keys: Iterable[Key], noreply: bool = False) -> bool:
         """Delete rows; True, whether they were there or not."""
         check_noreply(noreply)
-        done = True
-        for client, named in self._places(keys):
-            sent = False
-            with self._ignored("delete_many"):
-                sent = bool(client.delete_many(list(named), noreply=noreply))
-            done = done and sent
-        return done
+        places = self._places(keys).items()
+        sent = [self._tried("delete_many", each.delete_many, list(named), noreply=noreply) for each, named in places]
+        return all(sent)
 
     def touch(self, key: Key, expire: int = 0, noreply: bool = False) -> bool:
         """Set when a row expires; False without a row. Raises UnsupportedError at the plugins.
@@ -310,10 +247,8 @@ class MappedView(View[R]):
         check_noreply(noreply)
         seconds = check_expire(expire)
         client, bare = self._place(key)
-        with self._ignored("touch"):
-            # Without `noreply`: a server that lacks the verb answers ERROR all the same.
-            return bool(client.touch(bare, expire=seconds, noreply=False))
-        return False
+        # Without `noreply`: a server that lacks the verb answers ERROR all the same.
+        return bool(self._tried("touch", client.touch, bare, expire=seconds, noreply=False))
 
     def flush_all(self, delay: int = 0, noreply: bool = False) -> bool:
         """Delete every row of the mapping's table, at once, on every server.
@@ -324,13 +259,9 @@ class MappedView(View[R]):
         """
         check_noreply(noreply)
         seconds = check_expire(delay)
-        done = True
-        for client in self._clients.each(self._mapping):
-            flushed = False
-            with self._ignored("flush_all"):
-                flushed = client.flush_all(seconds, noreply=False)
-            done = done and flushed
-        return done
+        clients = self._connections.each(self._mapping)
+        flushed = [self._tried("flush_all", each.flush_all, seconds, noreply=False) for each in clients]
+        return all(flushed)
 
     def stats(self, *arguments: str) -> dict[bytes, Any]:
         """Return the rows of `stats`, as pymemcache does: names in bytes, numbers where it knows the type.
@@ -341,12 +272,16 @@ class MappedView(View[R]):
         Raises:
             CallError: there are several servers.
         """
-        return self._stats(self._only("stats", "stats_of_each"), check_stats(arguments))
+        client = self._only("stats", "stats_of_each")
+        rows: dict[bytes, Any] = self._tried("stats", client.stats, *check_stats(arguments), otherwise={})
+        return rows
 
     def stats_of_each(self, *arguments: str) -> list[dict[bytes, Any]]:
         """Return what `stats` returns, of each server in the order of the constructor."""
         words = check_stats(arguments)
-        return [self._stats(client, words) for client in self._clients.each(self._mapping)]
+        return [
+            self._tried("stats", client.stats, *words, otherwise={}) for client in self._connections.each(self._mapping)
+        ]
 
     def version(self) -> bytes:
         """Return the server's version, as pymemcache does. Raises CallError if there are several servers."""
@@ -355,7 +290,7 @@ class MappedView(View[R]):
 
     def versions(self) -> tuple[str, ...]:
         """Return the version of each server in the order of the constructor."""
-        return tuple(client.version().decode() for client in self._clients.each(self._mapping))
+        return tuple(client.version().decode() for client in self._connections.each(self._mapping))
 
     def raw_command(self, command: str | bytes, end_tokens: str | bytes = "\r\n") -> bytes:
         """Send a command as it is and return the reply up to a token, without the token.
@@ -390,47 +325,37 @@ class MappedView(View[R]):
     def __delitem__(self, key: Key) -> None:
         self.delete(key)
 
-    def _only(self, call: str, instead: str) -> Any:
-        return self._clients.only(self._mapping, call, instead)
+    def _tried(self, verb: str, call: Callable[..., Any], *arguments: Any, otherwise: Any = False, **named: Any) -> Any:
+        """Return what a call of pymemcache returns, `otherwise` if it fails and the client ignores that."""
+        with self._ignored(verb):
+            return call(*arguments, **named)
+        return otherwise
 
-    def _place(self, key: object) -> tuple[Any, str | bytes]:
-        name, bare = self._split(key)
-        return self._clients.of(name, bare), bare
+    def _value(self, verb: str, key: object, default: Any, *expire: int) -> Any:
+        client, bare = self._place(key)
+        with self._ignored(verb):
+            value = getattr(client, verb)(bare, *expire, _MISSING)  # a serde may store None
+            return default if value is _MISSING else self._read(value)
+        return default
 
-    def _places(self, keys: Iterable[K]) -> list[tuple[Any, dict[str | bytes, list[K]]]]:
-        """Return each client of a server with its bare keys and all that the caller calls them."""
-        places: dict[int, tuple[Any, dict[str | bytes, list[K]]]] = {}
-        for key in check_keys(keys):
-            client, bare = self._place(key)
-            places.setdefault(id(client), (client, {}))[1].setdefault(bare, []).append(key)
-        return list(places.values())
+    def _value_and_number(self, verb: str, key: object, defaults: tuple[Any, Any], *expire: int) -> tuple[Any, Any]:
+        client, bare = self._place(key)
+        with self._ignored(verb):
+            value, number = getattr(client, verb)(bare, *expire)
+            return defaults if number is None else (self._read(value), int(number))
+        return defaults
 
     def _stored(self, verb: str, key: object, value: Any, expire: object, noreply: object, flags: object) -> bool:
         numbers = _numbers(expire, noreply, flags)
         client, bare = self._place(key)
-        written = self._written(value)
-        with self._ignored(verb):
-            return bool(getattr(client, verb)(bare, written, **numbers))
-        return False
+        return bool(self._tried(verb, getattr(client, verb), bare, self._written(value), **numbers))
 
     def _count(self, verb: str, key: object, value: object, noreply: bool) -> int | None:
         delta = check_delta(value)
         check_noreply(noreply)
         client, bare = self._place(key)
-        with self._ignored(verb):
-            number: int | None = getattr(client, verb)(bare, delta, noreply=noreply)
-            return number
-        return None
-
-    def _stats(self, client: Any, words: list[bytes]) -> dict[bytes, Any]:
-        with self._ignored("stats"):
-            rows: dict[bytes, Any] = client.stats(*words)
-            return rows
-        return {}
-
-    def _with_number(self, found: tuple[Any, Any], default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
-        value, number = found
-        return (default, cas_default) if number is None else (self._read(value), int(number))
+        number: int | None = self._tried(verb, getattr(client, verb), bare, delta, noreply=noreply, otherwise=None)
+        return number
 
 
 def _numbers(expire: object, noreply: object, flags: object) -> dict[str, Any]:
@@ -529,7 +454,7 @@ class MappedClient(MappedView[R]):
         # Keys are checked before pymemcache sees them.
         used = {name: value for name, value in given.items() if name not in OWN} | {"allow_unicode_keys": True}
         first = greeting(given["credentials"])
-        clients = Clients(
+        clients = Connections(
             lambda address, name: opened(
                 address.socket_address,
                 given["pool_size"],
@@ -566,7 +491,7 @@ class MappedClient(MappedView[R]):
             UnknownMappingError: a server has no such mapping; what was bound stays.
         """
         bound = check_name(name), as_columns(columns)
-        for client in self._clients.each(name):
+        for client in self._connections.each(name):
             client.version()
         self._mapping, self._columns = bound
 
@@ -595,11 +520,11 @@ class MappedClient(MappedView[R]):
             name: of a row of `containers`; an unknown one is an error of the first call.
             columns: of that mapping, as for the constructor.
         """
-        return MappedView(self._clients, self._rules, check_name(name), columns)
+        return MappedView(self._connections, self._rules, check_name(name), columns)
 
     def close(self) -> None:
         """Close every connection; a later call opens them again."""
-        for client in self._clients.all():
+        for client in self._connections.all():
             client.close()
 
     disconnect_all = close

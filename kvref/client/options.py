@@ -10,6 +10,7 @@ from __future__ import annotations
 import ssl
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypedDict, TypeVar
@@ -18,12 +19,11 @@ from kvref.addresses import UNIX, Address
 from kvref.client.arguments import check_name, shown, utf8, whole_number
 from kvref.client.errors import CallError
 from kvref.client.protocol import MAX_ANSWER_BYTES, greeting
-from kvref.client.view import Rules
 from kvref.errors import suggestion
 
 
 class Serde(Protocol):
-    """A serializer of values, in the form of pymemcache."""
+    """A serializer of values, as pymemcache defines it."""
 
     def serialize(self, key: Any, value: Any, /) -> tuple[Any, int]:
         """Return what is stored, bytes or a text, and flags."""
@@ -164,10 +164,9 @@ def checked(names: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         names: the TypedDict of the client's options.
-        given: by name.
 
     Raises:
-        CallError: an unknown name, one that makes no sense for tables, or a value that it does not allow.
+        CallError: an unknown name, one that makes no sense for tables, or an invalid value.
     """
     known = names.__annotations__.keys()
     for name, value in given.items():
@@ -185,13 +184,19 @@ def checked(names: type, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _OPTIONS[name].default for name in known if name not in _WITHOUT_DEFAULT} | dict(given)
 
 
-def rules(servers: object, options: Mapping[str, Any]) -> Rules:
-    """Return what the views of a client have in common.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The options that all views of a client share; `servers` is for `repr`."""
 
-    Args:
-        servers: as the client was given them.
-        options: checked.
-    """
+    servers: str
+    delimiter: str = "."
+    ascii_only: bool = False
+    has_serde: bool = False
+    ignore_exc: bool = False
+
+
+def rules(servers: object, options: Mapping[str, Any]) -> Rules:
+    """Return the rules of a client's checked options."""
     return Rules(
         repr(servers),
         options["delimiter"],
@@ -205,20 +210,17 @@ Server = str | tuple[str, int]
 DEFAULT_PORT: Final = 11211
 _MASK: Final = 0xFFFFFFFF
 _C1, _C2 = 0xCC9E2D51, 0x1B873593
-
-
 Made = TypeVar("Made")
 
 
 class Connections(Generic[Made]):
-    """The connections of a client, one for each server and mapping, made at their first use; any thread may use it.
+    """The connections of a client, one for each server and mapping, made at their first use. It is thread-safe.
 
-    A key never moves to another server. Behind this protocol are tables: where a server is down, a row would be written
-    where no client looks for it.
+    A key never moves to another server: the servers store tables, and a row that is written to another server when the
+    first is down would not be found later.
 
     Args:
-        make: makes what a client has for a server and a mapping; None is the server's default mapping.
-        addresses: of the servers.
+        make: makes a connection for a server and a mapping; None is the server's default mapping.
     """
 
     def __init__(self, make: Callable[[Address, str | None], Made], addresses: Sequence[Address]) -> None:
@@ -229,21 +231,21 @@ class Connections(Generic[Made]):
         self._lock = threading.Lock()
 
     def of(self, mapping: str | None, key: str | bytes) -> Made:
-        """Return what there is for the server that has a key of a mapping."""
+        """Return the connection to the server that has a key of a mapping."""
         return self._on(server_of(key, self._names), mapping)
 
     def each(self, mapping: str | None) -> list[Made]:
-        """Return what there is for a mapping on each server, in the order of the addresses."""
+        """Return the connections for a mapping to each server, in the order of the addresses."""
         return [self._on(server, mapping) for server in self._names]
 
     def only(self, mapping: str | None, call: str, instead: str) -> Made:
-        """Return what there is for a mapping on the only server. Raises CallError if there are several."""
+        """Return the connection for a mapping to the only server. Raises CallError if there are several."""
         if len(self._names) > 1:
             raise CallError(f"{call}: there are {len(self._names)} servers: use {instead}")
         return self.each(mapping)[0]
 
     def all(self) -> list[Made]:
-        """Return all that was made."""
+        """Return all connections that were made."""
         with self._lock:
             return list(self._made.values())
 
@@ -256,11 +258,7 @@ class Connections(Generic[Made]):
 
 
 def server_addresses(servers: Server | Sequence[Server]) -> list[Address]:
-    """Return the address of each server.
-
-    Args:
-        servers: one server or a list of them: (host, port), HOST:PORT, HOST with port 11211, unix:PATH or an absolute
-            path.
+    """Return the address of each server: (host, port), HOST:PORT, HOST with port 11211, unix:PATH or an absolute path.
 
     Raises:
         CallError: no server, one that is not an address, or one that is named twice.
@@ -281,12 +279,7 @@ def server_name(address: Address) -> str:
 
 
 def server_of(key: str | bytes, names: Sequence[str]) -> str:
-    """Return the name of the server that has a key.
-
-    Args:
-        key: without its mapping; text if it is UTF-8.
-        names: of all servers, one or more.
-    """
+    """Return the name of the server that has a key, which is without its mapping and text if it is UTF-8."""
     return max(names, key=lambda name: (murmur3(f"{name}-{key!s}"), name)) if len(names) > 1 else names[0]
 
 

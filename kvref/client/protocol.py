@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from kvref.client.errors import CallError, UnsupportedError
+from kvref.client.errors import (
+    CallError,
+    MappedError,
+    UnknownMappingError,
+    UnsupportedError,
+    refusal,
+    unreadable,
+)
 
 _OWN_VERSION: Final = "-kvref"
 
 
 def check_ranges(version: str) -> None:
-    """Raise UnsupportedError for a server that takes a range for a key.
+    """Raise UnsupportedError for a server that reads a range as a key.
 
-    The plugin has ranges from MySQL 5.7.3 on. kvref says `-kvref`, or the version whose profile it has.
+    The plugin has ranges from MySQL 5.7.3 on. kvref's version ends in `-kvref`, or is that of its profile.
     """
     if version.endswith(_OWN_VERSION):
         return
@@ -24,16 +32,12 @@ def check_ranges(version: str) -> None:
 
 
 _MAX_CREDENTIALS: Final = 2048  # bytes of both, as servers take them
-AUTHENTICATE: Final = "authenticate"
+_AUTHENTICATE: Final = "authenticate"
+_BIND: Final = "bind"
 
 
 class Greeting(NamedTuple):
-    """The first words of a connection.
-
-    Args:
-        mapping: bound before all other requests; None: the server's default mapping.
-        user, password: as memcached's file of users has them; no user: the server requires no authentication.
-    """
+    """The first requests of a connection: authentication if there is a user, and `bind` if there is a mapping."""
 
     mapping: str | None = None
     user: str = ""
@@ -42,30 +46,33 @@ class Greeting(NamedTuple):
     def __repr__(self) -> str:
         return f"Greeting(mapping={self.mapping!r}, user={self.user!r})"
 
-    @property
-    def authentication(self) -> bytes | None:
-        """Return the authentication request, which is answered STORED; None: there is no user."""
-        if not self.user:
-            return None
-        token = f"{self.user} {self.password}".encode("utf-8", "surrogateescape")
-        return b"set auth 0 0 %d\r\n%s\r\n" % (len(token), token)
+    def requests(self) -> Iterator[tuple[str, bytes]]:
+        """Yield verb and bytes of each request."""
+        if self.user:
+            token = f"{self.user} {self.password}".encode("utf-8", "surrogateescape")
+            yield _AUTHENTICATE, b"set auth 0 0 %d\r\n%s\r\n" % (len(token), token)
+        if self.mapping is not None:
+            yield _BIND, b"bind %s\r\n" % self.mapping.encode("utf-8", "surrogateescape")
 
-    @property
-    def binding(self) -> bytes | None:
-        """Return the request that binds the mapping, which is answered SUCCEED; None: there is none."""
-        if self.mapping is None:
+    def refusal(self, verb: str, line: bytes, server: str) -> MappedError | None:
+        """Return the error of the reply to a request; None if the server accepted the request."""
+        if line == {_AUTHENTICATE: b"STORED", _BIND: b"SUCCEED"}[verb]:
             return None
-        return b"bind %s\r\n" % self.mapping.encode("utf-8", "surrogateescape")
+        if verb == _BIND and line == b"NOT_FOUND":
+            return UnknownMappingError(f"{server} has no usable mapping {self.mapping!r} in containers")
+        if verb == _BIND and line == b"ERROR":
+            return UnsupportedError(f"{server} has no mappings")
+        return refusal(line, verb, server) or unreadable(line, verb)
 
 
 def greeting(credentials: tuple[str, str] | None) -> Greeting:
-    """Return the first words of connections to no mapping.
+    """Return the first requests of connections without a mapping.
 
     Args:
         credentials: user and password; None: the server requires no authentication.
 
     Raises:
-        CallError: no server takes such credentials; the text does not tell the password.
+        CallError: credentials that no server accepts; the text does not show the password.
     """
     if credentials is None:
         return Greeting()
@@ -107,13 +114,7 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class Answer:
-    """The last line of an answer without its line end, and what is in front of it.
-
-    Args:
-        line: for a `Shape` with another end, everything in front of that end.
-        items: the rows of a get.
-        lines: of `stats`, without their line ends.
-    """
+    """The last line of an answer (or all before another end of its `Shape`), rows of a get, and lines of `stats`."""
 
     line: bytes
     items: list[Item] = field(default_factory=list)
@@ -121,12 +122,9 @@ class Answer:
 
 
 class Shape(NamedTuple):
-    """The parts of an expected reply.
+    """The parts of an expected reply: whether rows or lines of `stats` precede its last line, and its end.
 
-    Args:
-        rows: rows of a get may stand in front of its last line.
-        lines: lines of `stats` may stand in front of its last line.
-        end: of the answer. An error line ends it too.
+    An error line ends it too.
     """
 
     rows: bool = False
@@ -140,15 +138,11 @@ STATS: Final = Shape(lines=True)
 
 
 class GarbledError(Exception):
-    """The bytes are not reply, and the start of the next reply is unknown."""
+    """The bytes are not a reply, and the start of the next reply is unknown."""
 
 
 class Replies:
-    """Cut answers out of the bytes of one connection.
-
-    Args:
-        max_answer: limit of one answer with all its rows, in bytes.
-    """
+    """Split the bytes of one connection into answers of at most `max_answer` bytes with all their rows."""
 
     def __init__(self, max_answer: int = MAX_ANSWER_BYTES) -> None:
         self._max_answer = max_answer
@@ -160,20 +154,16 @@ class Replies:
 
     @property
     def rest(self) -> bytes:
-        """Return what came and was not taken."""
+        """Return the bytes that are not part of an answer yet."""
         return bytes(self._buffer[self._at :])
 
     def feed(self, data: bytes) -> None:
-        """Add bytes behind what is there."""
         del self._buffer[: self._at]
         self._at = 0
         self._buffer += data
 
     def take(self, shape: Shape = LINE) -> Answer | None:
         """Return the next answer, None while it is not complete.
-
-        Args:
-            shape: of the answer.
 
         Raises:
             GarbledError: a row without its end, a line longer than any answer, or an answer beyond the limit.

@@ -46,11 +46,7 @@ def scalar(value: object) -> bytes | None:
 
 
 def part(value: object) -> bytes:
-    """Return the value of one column: None is NULL, True is 1.
-
-    Raises:
-        CallError: not a value of one column, or as `scalar`.
-    """
+    """Return the value of one column: None is NULL, True is 1. Raises CallError for other types, and as `scalar`."""
     if value is None:
         return b""
     raw = scalar(int(value) if isinstance(value, bool) else value)

@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Self
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from kvref.client.arguments import check_mapping, split_word
+from kvref.client.arguments import K, check_keys, check_mapping, split_word
 from kvref.client.columns import Columns, R, as_columns, check_single, shown_mapping
 from kvref.client.errors import LinkError, ServerError
+from kvref.client.options import Connections, Rules
 from kvref.client.values import scalar
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    Made = TypeVarWithDefault("Made", default=Any)
+    # The defaults of a call without a row: its value and its number.
+    D = TypeVarWithDefault("D", default=None)
+    C = TypeVarWithDefault("C", default=None)
+else:
+    Made, D, C = map(TypeVar, ("Made", "D", "C"))
+
+NONE: Any = None  # as the default of a parameter whose type is a type variable
 _log = logging.getLogger("kvref.client")
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The settings that all views of a client share.
-
-    Args:
-        servers: for `repr`.
-        delimiter: between mapping and key.
-        ascii_only: keys have ASCII characters alone.
-        has_serde: values without columns are turned to bytes by pymemcache's serde.
-        ignore_exc: a call that the network or the server fails returns what it returns without a row.
-    """
-
-    servers: str
-    delimiter: str = "."
-    ascii_only: bool = False
-    has_serde: bool = False
-    ignore_exc: bool = False
 
 
 class Serialized:
     """For type checkers: the row type of a client with a serde, which is not known, matches it."""
 
 
-class View(Generic[R]):
-    """The keys and values of one mapping."""
+class View(Generic[R, Made]):
+    """The keys and values of one mapping, and its connections, one for each server."""
 
-    def __init__(self, rules: Rules, mapping: str | None, columns: Any) -> None:
+    def __init__(self, connections: Connections[Made], rules: Rules, mapping: str | None, columns: Any) -> None:
+        self._connections = connections
         self._rules = rules
         self._mapping = mapping
         self._columns: Columns[Any] | None = as_columns(columns)
@@ -49,10 +42,21 @@ class View(Generic[R]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._rules.servers}{shown_mapping(self._mapping, self._columns)})"
 
-    def _split(self, key: object) -> tuple[str | None, str | bytes]:
-        """Return the mapping of a key and the key in it."""
+    def _only(self, call: str, instead: str) -> Made:
+        return self._connections.only(self._mapping, call, instead)
+
+    def _place(self, key: object) -> tuple[Made, str | bytes]:
+        """Return the connection to the server of a key, and the key without its mapping."""
         name, bare = split_word(key, self._rules.delimiter, ascii_only=self._rules.ascii_only)
-        return (self._mapping if name is None else name), bare
+        return self._connections.of(self._mapping if name is None else name, bare), bare
+
+    def _places(self, keys: Iterable[K]) -> dict[Made, dict[str | bytes, list[K]]]:
+        """Return the connections with the keys of each: the keys as given, by those without the mapping."""
+        places: dict[Made, dict[str | bytes, list[K]]] = {}
+        for key in check_keys(keys):
+            connection, bare = self._place(key)
+            places.setdefault(connection, {}).setdefault(bare, []).append(key)
+        return places
 
     def _single(self, verb: str) -> Self:
         check_single(verb, self._columns)

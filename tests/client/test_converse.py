@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from kvref.cli import main
-from kvref.client.converse import Conversation, Limits, shown, typed
+from kvref.client.converse import Conversation, shown, typed
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def endless() -> Iterator[int]:
 
 
 def test_an_answer_has_a_limit_in_bytes(endless: int) -> None:
-    with Conversation(("127.0.0.1", endless), limits=Limits(max_bytes=10_000)) as conversation:
+    with Conversation(("127.0.0.1", endless), max_bytes=10_000) as conversation:
         assert conversation.say(b"get a\r\n") == b"x" * 10_000
         assert (conversation.closed, conversation.stopped) == (True, "more than 10000 bytes came")
 
 
 def test_an_answer_has_a_limit_in_seconds(endless: int) -> None:
-    with Conversation(("127.0.0.1", endless), limits=Limits(1 << 30, 0.05)) as conversation:
+    with Conversation(("127.0.0.1", endless), max_bytes=1 << 30, max_seconds=0.05) as conversation:
         conversation.say(b"get a\r\n")
         assert conversation.stopped == "the answer did not end within 0.05 s"
 

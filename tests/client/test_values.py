@@ -18,7 +18,8 @@ import pytest
 from pymemcache.client.base import Client  # type: ignore[import-untyped]
 
 from kvref.client import CallError, Columns, MappedClient
-from kvref.client.view import Rules, View
+from kvref.client.options import Connections, Rules
+from kvref.client.view import View
 
 Connect = Callable[..., Any]
 
@@ -69,7 +70,7 @@ def stored_by_pymemcache(value: object) -> bytes:
 
 def stored(value: object, columns: Any = None) -> Any:
     """Return what both clients send."""
-    return View(Rules("h"), None, columns)._written(value)
+    return View(Connections(lambda *_: None, []), Rules("h"), None, columns)._written(value)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ class AsyncMappedClient(AsyncMappedView[R]):
             UnknownMappingError: the server has no such mapping; what was bound stays.
         """
         bound = check_name(name), as_columns(columns)
-        await asyncio.gather(*[line.version() for line in self._lines.each(name)])
+        await asyncio.gather(*[line.version() for line in self._connections.each(name)])
         self._mapping, self._columns = bound
 
     @overload
@@ -155,11 +155,11 @@ class AsyncMappedClient(AsyncMappedView[R]):
             name: of a row of `containers`; an unknown one is an error of the first call.
             columns: of that mapping, as for the constructor.
         """
-        return AsyncMappedView(self._lines, self._rules, check_name(name), columns)
+        return AsyncMappedView(self._connections, self._rules, check_name(name), columns)
 
     async def close(self) -> None:
         """Close every connection after the answers that are outstanding; a later call opens them again."""
-        await asyncio.gather(*[line.close() for line in self._lines.all()])
+        await asyncio.gather(*[line.close() for line in self._connections.all()])
 
     disconnect_all = close
     # The server needs no command to end a connection.

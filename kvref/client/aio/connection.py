@@ -9,26 +9,8 @@ from collections import deque
 from typing import NamedTuple, cast
 
 from kvref.addresses import Address
-from kvref.client.errors import (
-    InvalidReplyError,
-    LinkError,
-    MappedError,
-    UnknownMappingError,
-    UnsupportedError,
-    refusal,
-    unreadable,
-)
-from kvref.client.protocol import (
-    AUTHENTICATE,
-    LINE,
-    MAX_ANSWER_BYTES,
-    Answer,
-    GarbledError,
-    Greeting,
-    Replies,
-    Shape,
-    check_ranges,
-)
+from kvref.client.errors import InvalidReplyError, LinkError, MappedError, UnsupportedError, refusal, unreadable
+from kvref.client.protocol import LINE, Answer, GarbledError, Greeting, Replies, Shape, check_ranges
 
 
 class _Call(NamedTuple):
@@ -40,15 +22,15 @@ class Connection(asyncio.Protocol):
     """Send requests at once, give each its answer in order.
 
     A request keeps its place in the order even if its caller ends: the reply to a request that was canceled, timed
-    out or did not want any is read and dropped. So nothing but unreadable bytes can bring answers and requests apart,
-    and those end the connection.
+    out or did not want any is read and dropped. So only unreadable bytes can mix up answers and requests, and those end
+    the connection.
 
     Args:
         name: HOST:PORT or unix:PATH, for errors.
         max_answer: limit of one answer with all its rows, in bytes.
     """
 
-    def __init__(self, name: str, max_answer: int = MAX_ANSWER_BYTES) -> None:
+    def __init__(self, name: str, max_answer: int) -> None:
         self.error: MappedError | None = None
         self.heard = 0.0
         self._name = name
@@ -85,15 +67,14 @@ class Connection(asyncio.Protocol):
         await self._writable.wait()
 
     def ask(self, data: bytes, shape: Shape = LINE, *, wanted: bool = True) -> asyncio.Future[Answer] | None:
-        """Queue one request; requests of one turn of the loop leave in one packet.
+        """Queue one request; requests of one iteration of the loop are sent together.
 
         Args:
-            data: the whole request; nothing of it is sent if the connection ended.
-            shape: of the answer.
-            wanted: whether the caller waits for the answer; without, nothing is returned.
+            data: the whole request.
+            wanted: whether the caller waits for the answer; if not, None is returned.
 
         Raises:
-            MappedError: the connection has ended.
+            MappedError: the connection has ended; nothing is sent.
         """
         if self.error is not None:
             raise type(self.error)(*self.error.args)
@@ -133,12 +114,10 @@ class Connection(asyncio.Protocol):
         await self._gone.wait()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport; called by asyncio."""
         # uvloop's transports are none of asyncio's classes.
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Pass replies to the calls that wait for them; called by asyncio."""
         self.heard = self._loop.time()
         self._replies.feed(data)
         try:
@@ -152,16 +131,13 @@ class Connection(asyncio.Protocol):
             self.end(InvalidReplyError(f"{self._name}: {self._replies.rest[:60]!r} is a reply without a request"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail pending calls; called by asyncio."""
         self.end(LinkError(f"{self._name}: the connection ended{f': {exc}' if exc else ''}"))
         self._gone.set()
 
     def pause_writing(self) -> None:
-        """Let new requests wait; called by asyncio."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Let them go on; called by asyncio."""
         self._writable.set()
 
     def _send(self) -> None:
@@ -174,9 +150,8 @@ class Line:
     """Requests to one server about one mapping.
 
     Args:
-        address: of the server; port: 1 to 65535.
         greeting: requests sent before all others.
-        tls: how the server proves who it is; None: without TLS.
+        tls: None: without TLS.
         connect_timeout: for connection and greeting, in seconds; None: no limit.
         timeout: for each answer, in seconds; None: no limit.
         max_answer: limit of one answer with all its rows, in bytes.
@@ -189,7 +164,7 @@ class Line:
         tls: ssl.SSLContext | None,
         connect_timeout: float | None,
         timeout: float | None,
-        max_answer: int = MAX_ANSWER_BYTES,
+        max_answer: int,
     ) -> None:
         self._address = address
         self._name = str(address)
@@ -288,10 +263,9 @@ class Line:
             raise
 
     async def _open(self) -> Connection:
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_timeout):
-                connection = await self._connect(loop)
+                connection = await self._connect()
                 await self._greet(connection)
         except TimeoutError as error:
             raise LinkError(f"{self._name}: no connection within {self._connect_timeout} s") from error
@@ -302,11 +276,11 @@ class Line:
         self._connection = connection
         return connection
 
-    async def _connect(self, loop: asyncio.AbstractEventLoop) -> Connection:
+    async def _connect(self) -> Connection:
         def make() -> Connection:
             return Connection(self._name, self._max_answer)
 
-        where = self._address
+        loop, where = asyncio.get_running_loop(), self._address
         if where.path:
             # The certificate names a host, which a path has not.
             name = None if self._tls is None else "localhost"
@@ -316,29 +290,14 @@ class Line:
         return connection
 
     async def _greet(self, connection: Connection) -> None:
-        authentication, binding = self._greeting.authentication, self._greeting.binding
-        if authentication is not None:
-            line = await self._say(connection, authentication)
-            if line != b"STORED":
-                connection.end(LinkError(f"{self._name}: not known there"))
-                raise refusal(line, AUTHENTICATE, self._name) or unreadable(line, AUTHENTICATE)
-        if binding is None:
-            return
-        line = await self._say(connection, binding)
-        if line == b"SUCCEED":
-            return
-        connection.end(LinkError(f"{self._name}: not bound"))
-        if line == b"NOT_FOUND":
-            raise UnknownMappingError(f"{self._name} has no usable mapping {self._greeting.mapping!r} in containers")
-        if line == b"ERROR":
-            raise UnsupportedError(f"{self._name} has no mappings")
-        raise refusal(line, "bind", self._name) or unreadable(line, "bind")
-
-    async def _say(self, connection: Connection, request: bytes) -> bytes:
-        future = connection.ask(request)
-        assert future is not None
-        try:
-            return (await future).line
-        except BaseException:
-            connection.end(LinkError(f"{self._name}: given up before it was bound"))
-            raise
+        for verb, request in self._greeting.requests():
+            future = connection.ask(request)
+            assert future is not None
+            error: BaseException | None
+            try:
+                error = self._greeting.refusal(verb, (await future).line, self._name)
+            except BaseException as raised:  # noqa: BLE001 - also a cancellation ends the connection
+                error = raised
+            if error is not None:
+                connection.end(LinkError(f"{self._name}: closed before it was bound"))
+                raise error

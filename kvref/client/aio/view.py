@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar
 
 from kvref.client.aio.connection import Line
 from kvref.client.arguments import (
@@ -25,14 +25,11 @@ from kvref.client.arguments import (
 )
 from kvref.client.columns import MAX_ATTEMPTS, R, check_update, update_lost
 from kvref.client.errors import unreadable
-from kvref.client.options import Connections
 from kvref.client.protocol import ROWS, STATS, Item, Shape
 from kvref.client.values import Part, Value
-from kvref.client.view import Rules, View
+from kvref.client.view import NONE, C, D, View
 
 T = TypeVar("T")
-D = TypeVar("D")
-C = TypeVar("C")
 _STORED = {b"STORED": True, b"NOT_STORED": False, b"EXISTS": False, b"NOT_FOUND": None}
 _DONE = {b"DELETED": True, b"TOUCHED": True, b"NOT_FOUND": False}
 
@@ -46,80 +43,32 @@ class _Write(NamedTuple):
     noreply: bool
 
 
-class AsyncMappedView(View[R]):
+class AsyncMappedView(View[R, Line]):
     """The calls on the keys of one mapping; made by `AsyncMappedClient.at`.
 
     Keys, values, results and errors are those of `kvref.client.MappedView`. Calls that run at the same time share a
     connection and do not wait for each other's answers; the server carries them out in the order in which they began.
     """
 
-    def __init__(self, lines: Connections[Line], rules: Rules, mapping: str | None, columns: Any) -> None:
-        super().__init__(rules, mapping, columns)
-        self._lines = lines
-
-    @overload
-    async def get(self, key: Key) -> R | None: ...
-
-    @overload
-    async def get(self, key: Key, default: D) -> R | D: ...
-
-    async def get(self, key: Key, default: Any = None) -> Any:
+    async def get(self, key: Key, default: D = NONE) -> R | D:
         """Return the value of a key, or the default."""
-        line, bare = self._place(key)
-        with self._ignored("get"):
-            item = await _one(line, b"get", bare)
-            return default if item is None else self._read(item.value)
-        return default
+        found = await self._found(b"get", key)
+        return default if found is None else found[0]
 
-    @overload
-    async def gets(self, key: Key) -> tuple[R, int] | tuple[None, None]: ...
-
-    @overload
-    async def gets(self, key: Key, default: D) -> tuple[R, int] | tuple[D, None]: ...
-
-    @overload
-    async def gets(self, key: Key, default: D, cas_default: C) -> tuple[R, int] | tuple[D, C]: ...
-
-    async def gets(self, key: Key, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
+    async def gets(self, key: Key, default: D = NONE, cas_default: C = NONE) -> tuple[R, int] | tuple[D, C]:
         """Return the value and its number for `cas`, or the defaults."""
-        line, bare = self._place(key)
-        with self._ignored("gets"):
-            item = await _one(line, b"gets", bare)
-            return (default, cas_default) if item is None else (self._read(item.value), item.cas)
-        return default, cas_default
+        return await self._found(b"gets", key) or (default, cas_default)
 
-    @overload
-    async def gat(self, key: Key, expire: int = 0) -> R | None: ...
-
-    @overload
-    async def gat(self, key: Key, expire: int, default: D) -> R | D: ...
-
-    async def gat(self, key: Key, expire: int = 0, default: Any = None) -> Any:
+    async def gat(self, key: Key, expire: int = 0, default: D = NONE) -> R | D:
         """Return the value of a key, or the default, and set when its row expires, as `MappedView.gat` does."""
-        seconds = check_expire(expire)
-        line, bare = self._place(key)
-        with self._ignored("gat"):
-            item = await _one(line, b"gat %d" % seconds, bare)
-            return default if item is None else self._read(item.value)
-        return default
+        found = await self._found(b"gat %d" % check_expire(expire), key)
+        return default if found is None else found[0]
 
-    @overload
-    async def gats(self, key: Key, expire: int = 0) -> tuple[R, int] | tuple[None, None]: ...
-
-    @overload
-    async def gats(self, key: Key, expire: int, default: D) -> tuple[R, int] | tuple[D, None]: ...
-
-    @overload
-    async def gats(self, key: Key, expire: int, default: D, cas_default: C) -> tuple[R, int] | tuple[D, C]: ...
-
-    async def gats(self, key: Key, expire: int = 0, default: Any = None, cas_default: Any = None) -> tuple[Any, Any]:
+    async def gats(
+        self, key: Key, expire: int = 0, default: D = NONE, cas_default: C = NONE
+    ) -> tuple[R, int] | tuple[D, C]:
         """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
-        seconds = check_expire(expire)
-        line, bare = self._place(key)
-        with self._ignored("gats"):
-            item = await _one(line, b"gats %d" % seconds, bare)
-            return (default, cas_default) if item is None else (self._read(item.value), item.cas)
-        return default, cas_default
+        return await self._found(b"gats %d" % check_expire(expire), key) or (default, cas_default)
 
     async def get_many(self, keys: Iterable[K]) -> dict[K, R]:
         """Return the values of the keys that exist; one request for each mapping and server."""
@@ -135,7 +84,7 @@ class AsyncMappedView(View[R]):
         """Return the rows whose keys lie between the bounds, as `MappedView.get_range` does."""
         word = range_word(gt, ge, lt, le)
         rows: dict[B, R] = {}
-        for line in self._lines.each(self._mapping):
+        for line in self._connections.each(self._mapping):
             with self._ignored("get_range"):
                 await line.need_ranges()
                 for item in await _rows(line, b"get", [word]):
@@ -251,7 +200,7 @@ class AsyncMappedView(View[R]):
         check_noreply(noreply)
         seconds = check_expire(delay)
         request = b"flush_all %d\r\n" % seconds if seconds else b"flush_all\r\n"
-        writes = [_Write(line, "flush_all", request, noreply=False) for line in self._lines.each(self._mapping)]
+        writes = [_Write(line, "flush_all", request, noreply=False) for line in self._connections.each(self._mapping)]
         return all(await asyncio.gather(*[self._sent(write, {b"OK": True}) for write in writes]))
 
     async def stats(self, *arguments: str) -> dict[bytes, bytes]:
@@ -268,7 +217,7 @@ class AsyncMappedView(View[R]):
     async def stats_of_each(self, *arguments: str) -> list[dict[bytes, bytes]]:
         """Return what `stats` returns, of each server in the order of the constructor."""
         words = check_stats(arguments)
-        return list(await asyncio.gather(*[self._stats(line, words) for line in self._lines.each(self._mapping)]))
+        return list(await asyncio.gather(*[self._stats(line, words) for line in self._connections.each(self._mapping)]))
 
     async def version(self) -> bytes:
         """Return the server's version, as pymemcache does. Raises CallError if there are several servers."""
@@ -276,7 +225,7 @@ class AsyncMappedView(View[R]):
 
     async def versions(self) -> tuple[str, ...]:
         """Return the version of each server in the order of the constructor."""
-        return tuple(await asyncio.gather(*[line.version() for line in self._lines.each(self._mapping)]))
+        return tuple(await asyncio.gather(*[line.version() for line in self._connections.each(self._mapping)]))
 
     async def raw_command(self, command: str | bytes, end_tokens: str | bytes = "\r\n") -> bytes:
         """Send a command as it is and return the reply up to a token, without the token.
@@ -300,28 +249,25 @@ class AsyncMappedView(View[R]):
     set_multi = set_many
     delete_multi = delete_many
 
-    def _only(self, call: str, instead: str) -> Line:
-        return self._lines.only(self._mapping, call, instead)
-
-    def _place(self, key: object) -> tuple[Line, str | bytes]:
-        name, bare = self._split(key)
-        return self._lines.of(name, bare), bare
+    async def _found(self, verb: bytes, key: object) -> tuple[Any, Any] | None:
+        """Return value and number of a key; None without a row."""
+        line, bare = self._place(key)
+        with self._ignored(verb.split()[0].decode()):
+            item = await _one(line, verb, bare)
+            return None if item is None else (self._read(item.value), item.cas)
+        return None
 
     async def _many(self, call: str, verb: bytes, keys: Iterable[K]) -> list[tuple[K, Any, int | None]]:
-        places: dict[Line, dict[bytes, list[K]]] = {}
-        for key in check_keys(keys):
-            line, bare = self._place(key)
-            places.setdefault(line, {}).setdefault(as_bytes(bare), []).append(key)
-
-        async def found(line: Line, named: dict[bytes, list[K]]) -> list[tuple[K, Any, int | None]]:
+        async def found(line: Line, words: dict[str | bytes, list[K]]) -> list[tuple[K, Any, int | None]]:
             rows: list[tuple[K, Any, int | None]] = []
+            named = {as_bytes(bare): keys for bare, keys in words.items()}
             with self._ignored(call):
                 for item in await _rows(line, verb, list(named)):
                     value = self._read(item.value)
                     rows += [(key, value, item.cas) for key in named[item.key]]
             return rows
 
-        answers = await asyncio.gather(*[found(line, named) for line, named in places.items()])
+        answers = await asyncio.gather(*[found(line, words) for line, words in self._places(keys).items()])
         return [row for rows in answers for row in rows]
 
     def _write(
@@ -373,16 +319,12 @@ class AsyncMappedView(View[R]):
 
     async def _stats(self, line: Line, words: Sequence[bytes]) -> dict[bytes, bytes]:
         with self._ignored("stats"):
-            return await _stats(line, words)
+            answer = await line.ask("stats", b" ".join([b"stats", *words]) + b"\r\n", STATS)
+            if answer.line not in (b"END", b"RESET", b"OK"):
+                raise unreadable(answer.line, "stats")
+            rows = [each.split(b" ", 2) for each in answer.lines]
+            return {row[1]: row[2] if len(row) > 2 else b"" for row in rows}
         return {}
-
-
-async def _stats(line: Line, words: Sequence[bytes]) -> dict[bytes, bytes]:
-    answer = await line.ask("stats", b" ".join([b"stats", *words]) + b"\r\n", STATS)
-    if answer.line not in (b"END", b"RESET", b"OK"):
-        raise unreadable(answer.line, "stats")
-    rows = [each.split(b" ", 2) for each in answer.lines]
-    return {row[1]: row[2] if len(row) > 2 else b"" for row in rows}
 
 
 async def _rows(line: Line, verb: bytes, sent: Sequence[bytes]) -> list[Item]:
@@ -407,10 +349,7 @@ async def _answered(write: _Write, known: Mapping[bytes, T]) -> T | bool:
     if write.noreply:
         await write.line.tell(write.request)
         return True
-    return _meaning(known, (await write.line.ask(write.verb, write.request)).line, write.verb)
-
-
-def _meaning(known: Mapping[bytes, T], line: bytes, verb: str) -> T:
+    line = (await write.line.ask(write.verb, write.request)).line
     if line not in known:
-        raise unreadable(line, verb)
+        raise unreadable(line, write.verb)
     return known[line]
