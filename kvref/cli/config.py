@@ -142,7 +142,6 @@ def _check(file: Path, part: Part) -> None:
 
 
 def _converted(given: dict[str, Any], part: Part) -> dict[str, Any]:
-    """Return the values that the options of `kvref serve` accept."""
     context, found = click.Context(serve, info_name="serve"), {}
     for each in serve.params:
         if each.name in given:

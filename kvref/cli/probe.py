@@ -40,7 +40,6 @@ file or a pipe to standard input.
     help="Maximum duration of a reply. A longer one closes the connection.",
 )  # fmt: skip
 def command(address: str, silence: float, max_bytes: int, time_limit: float) -> None:
-    """Hold the conversation; see `_HELP`."""
     where = parse_address(address)
     prompt = sys.stdin.isatty()
     with Conversation(where.socket_address, silence, max_bytes=max_bytes, max_seconds=time_limit) as conversation:

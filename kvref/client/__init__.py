@@ -5,7 +5,7 @@
     with MappedClient("127.0.0.1:11211", mapping="aaa") as client:
         client.at("shop", columns=("name", "price")).get("1")          # {"name": "pen", "price": "120"}
 
-Reading path: `errors.py` (whose fault it is), `arguments.py`, `values.py` and `columns.py` (what may be sent),
+Reading path: `errors.py` (whose fault it is), `arguments.py` and `columns.py` (what may be sent),
 `view.py` (what both share), then `mapped.py` and `bound.py` (on pymemcache, extra `client`), and `aio` (asyncio, which
 needs no extra). `converse.py` sends bytes and shows what comes back. Names are loaded when they are first used: `kvref
 probe` wants none of them, and must work without pymemcache.

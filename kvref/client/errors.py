@@ -14,23 +14,35 @@ pymemcache works. What a normal answer says (a miss, NOT_STORED, EXISTS) is a re
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kvref.errors import KvrefError
 
-__all__ = [
-    "MemcacheClientError",
-    "MemcacheError",
-    "MemcacheIllegalInputError",
-    "MemcacheServerError",
-    "MemcacheUnexpectedCloseError",
-    "MemcacheUnknownCommandError",
-    "MemcacheUnknownError",
-]
 
-_installed = False
+class MemcacheError(Exception): ...
+
+
+class MemcacheClientError(MemcacheError): ...
+
+
+class MemcacheIllegalInputError(MemcacheClientError): ...
+
+
+class MemcacheUnknownCommandError(MemcacheClientError): ...
+
+
+class MemcacheServerError(MemcacheError): ...
+
+
+class MemcacheUnexpectedCloseError(MemcacheServerError): ...
+
+
+class MemcacheUnknownError(MemcacheError): ...
+
+
 if not TYPE_CHECKING:  # pymemcache has no types
-    try:
+    with suppress(ModuleNotFoundError):
         from pymemcache.exceptions import (
             MemcacheClientError,
             MemcacheError,
@@ -40,26 +52,6 @@ if not TYPE_CHECKING:  # pymemcache has no types
             MemcacheUnknownCommandError,
             MemcacheUnknownError,
         )
-
-        _installed = True
-    except ModuleNotFoundError:
-        pass
-
-if not _installed:
-
-    class MemcacheError(Exception): ...
-
-    class MemcacheClientError(MemcacheError): ...
-
-    class MemcacheIllegalInputError(MemcacheClientError): ...
-
-    class MemcacheUnknownCommandError(MemcacheClientError): ...
-
-    class MemcacheServerError(MemcacheError): ...
-
-    class MemcacheUnexpectedCloseError(MemcacheServerError): ...
-
-    class MemcacheUnknownError(MemcacheError): ...
 
 
 class MappedError(KvrefError, MemcacheError):

@@ -28,7 +28,17 @@ from kvref.client.arguments import (
     range_word,
 )
 from kvref.client.bound import opened
-from kvref.client.columns import MAX_ATTEMPTS, Columns, ColumnsSpec, R, as_columns, check_update, update_lost
+from kvref.client.columns import (
+    MAX_ATTEMPTS,
+    Columns,
+    ColumnsSpec,
+    Part,
+    R,
+    Value,
+    as_columns,
+    check_update,
+    update_lost,
+)
 from kvref.client.errors import CallError, MappedError
 from kvref.client.options import (
     OWN,
@@ -36,13 +46,12 @@ from kvref.client.options import (
     Connections,
     MappedOptions,
     Serde,
-    Server,
+    Servers,
     checked,
     rules,
     server_addresses,
 )
 from kvref.client.protocol import greeting
-from kvref.client.values import Part, Value
 from kvref.client.view import NONE, C, D, Serialized, View
 
 Row = TypeVar("Row")
@@ -397,7 +406,7 @@ class MappedClient(MappedView[R]):
     @overload
     def __init__(
         self: MappedClient[Any],
-        servers: Server | list[Server],
+        servers: Servers,
         *,
         serde: Serde | None,
         columns: None = None,
@@ -406,17 +415,13 @@ class MappedClient(MappedView[R]):
 
     @overload
     def __init__(
-        self: MappedClient[bytes],
-        servers: Server | list[Server],
-        *,
-        columns: None = None,
-        **options: Unpack[BytesOptions],
+        self: MappedClient[bytes], servers: Servers, *, columns: None = None, **options: Unpack[BytesOptions]
     ) -> None: ...
 
     @overload
     def __init__(
         self: MappedClient[Row],
-        servers: Server | list[Server],
+        servers: Servers,
         *,
         columns: Columns[Row] | type[Row],
         **options: Unpack[MappedOptions],
@@ -424,17 +429,13 @@ class MappedClient(MappedView[R]):
 
     @overload
     def __init__(
-        self: MappedClient[tuple[str, ...]],
-        servers: Server | list[Server],
-        *,
-        columns: tuple[()],
-        **options: Unpack[MappedOptions],
+        self: MappedClient[tuple[str, ...]], servers: Servers, *, columns: tuple[()], **options: Unpack[MappedOptions]
     ) -> None: ...
 
     @overload
     def __init__(
         self: MappedClient[dict[str, str]],
-        servers: Server | list[Server],
+        servers: Servers,
         *,
         columns: tuple[str, ...] | list[str],
         **options: Unpack[MappedOptions],
@@ -443,13 +444,13 @@ class MappedClient(MappedView[R]):
     @overload
     def __init__(
         self: MappedClient[dict[str, Any]],
-        servers: Server | list[Server],
+        servers: Servers,
         *,
         columns: Mapping[str, Any] | None,
         **options: Unpack[MappedOptions],
     ) -> None: ...
 
-    def __init__(self, servers: Server | list[Server], *, columns: Any = None, **options: Any) -> None:
+    def __init__(self, servers: Servers, *, columns: Any = None, **options: Any) -> None:
         given = checked(MappedOptions, options)
         # Keys are checked before pymemcache sees them.
         used = {name: value for name, value in given.items() if name not in OWN} | {"allow_unicode_keys": True}

@@ -96,17 +96,8 @@ class _Option(NamedTuple):
     wanted: str
 
 
-def _is_bool(given: object) -> bool:
-    return isinstance(given, bool)
-
-
-def _is_count(given: object) -> bool:
-    number = whole_number(given)
-    return number is not None and number >= 1
-
-
 def _is_time(given: object) -> bool:
-    return isinstance(given, int | float) and not _is_bool(given) and 0 < given <= _MAX_SECONDS
+    return isinstance(given, int | float) and not isinstance(given, bool) and 0 < given <= _MAX_SECONDS
 
 
 def _is_delimiter(given: object) -> bool:
@@ -121,18 +112,13 @@ def _is_encoding(given: object) -> bool:
         return False
 
 
-def _is_serde(given: object) -> bool:
-    return all(callable(getattr(given, name, None)) for name in ("serialize", "deserialize"))
-
-
 def _or_none(allows: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda given: given is None or allows(given)
 
 
-def _flag(*, default: bool) -> _Option:
-    return _Option(default, _is_bool, "True or False")
-
-
+_TRUE: Final = _Option(default=True, allows=lambda given: isinstance(given, bool), wanted="True or False")
+_FALSE: Final = _TRUE._replace(default=False)
+_COUNT: Final = "a whole number from 1 on"
 _A_TIME: Final = f"a number of seconds above 0, up to {_MAX_SECONDS}"
 _CONTEXT: Final = _Option(None, _or_none(lambda given: isinstance(given, ssl.SSLContext)), "an ssl.SSLContext")
 # `mapping` and `credentials` have checks of their own.
@@ -144,16 +130,22 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "timeout": _Option(60.0, _or_none(_is_time), _A_TIME),
     "tls_context": _CONTEXT,
     "tls": _CONTEXT,
-    "max_answer_bytes": _Option(MAX_ANSWER_BYTES, _is_count, "a whole number from 1 on"),
-    "ignore_exc": _flag(default=False),
-    "pool_size": _Option(None, _or_none(_is_count), "a whole number from 1 on"),
-    "allow_unicode_keys": _flag(default=True),
-    "default_noreply": _flag(default=False),
+    "max_answer_bytes": _Option(MAX_ANSWER_BYTES, lambda given: (whole_number(given) or 0) > 0, _COUNT),
+    "ignore_exc": _FALSE,
+    "pool_size": _Option(None, _or_none(lambda given: (whole_number(given) or 0) > 0), _COUNT),
+    "allow_unicode_keys": _TRUE,
+    "default_noreply": _FALSE,
     "encoding": _Option("ascii", _is_encoding, "the name of an encoding that has ASCII"),
-    "no_delay": _flag(default=True),
+    "no_delay": _TRUE,
     "socket_keepalive": _Option(None, lambda _: True, ""),
     "socket_module": _Option(None, lambda given: callable(getattr(given, "socket", None)), "a module such as socket"),
-    "serde": _Option(None, _or_none(_is_serde), "an object with serialize and deserialize"),
+    "serde": _Option(
+        None,
+        _or_none(
+            lambda given: callable(getattr(given, "serialize", None)) and callable(getattr(given, "deserialize", None))
+        ),
+        "an object with serialize and deserialize",
+    ),
     "serializer": _Option(None, _or_none(callable), "a function"),
     "deserializer": _Option(None, _or_none(callable), "a function"),
 }
@@ -207,6 +199,7 @@ def rules(servers: object, options: Mapping[str, Any]) -> Rules:
 
 
 Server = str | tuple[str, int]
+Servers = Server | list[Server]
 DEFAULT_PORT: Final = 11211
 _MASK: Final = 0xFFFFFFFF
 _C1, _C2 = 0xCC9E2D51, 0x1B873593
@@ -245,7 +238,6 @@ class Connections(Generic[Made]):
         return self.each(mapping)[0]
 
     def all(self) -> list[Made]:
-        """Return all connections that were made."""
         with self._lock:
             return list(self._made.values())
 
@@ -257,7 +249,7 @@ class Connections(Generic[Made]):
             return self._made[place]
 
 
-def server_addresses(servers: Server | Sequence[Server]) -> list[Address]:
+def server_addresses(servers: Servers) -> list[Address]:
     """Return the address of each server: (host, port), HOST:PORT, HOST with port 11211, unix:PATH or an absolute path.
 
     Raises:

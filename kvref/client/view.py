@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from kvref.client.arguments import K, check_keys, check_mapping, split_word
-from kvref.client.columns import Columns, R, as_columns, check_single, shown_mapping
+from kvref.client.columns import Columns, R, as_columns, check_single, scalar, shown_mapping
 from kvref.client.errors import LinkError, ServerError
 from kvref.client.options import Connections, Rules
-from kvref.client.values import scalar
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault

@@ -45,7 +45,6 @@ class Options:
     certain: bool
 
     def value(self, name: str) -> bytes:
-        """Return an option's effective value."""
         return ((self.rows or {}).get(name) or BUILT_IN[name])[:MAX_OPTION]
 
 
@@ -252,7 +251,6 @@ class _Seen:
             self.refused = "no row of containers can be used"
 
     def named(self, row: Container) -> tuple[str, str] | None:
-        """Return schema and name of the table that a row names."""
         return None if row.db_schema is None or row.db_table is None else table_name(row, self.profile)
 
     def options(self) -> Options:

@@ -79,11 +79,7 @@ class Finding:
 
 @cache
 def load() -> Mapping[tuple[str, str], Feature]:
-    """Load the table by scope and name.
-
-    Raises:
-        ConfigError: an unknown scope, a field that is missing, or an id that no requirement has.
-    """
+    """Return `features.toml` by scope and name. Raises ConfigError for the first fault."""
     tables: dict[str, Any] = tomllib.loads(files(__package__).joinpath("features.toml").read_text(encoding="utf-8"))
     found = {}
     for scope, rows in tables.items():
@@ -112,7 +108,6 @@ def found(scope: str, where_of: Callable[[str], Iterable[str]], profile: str) ->
 
 
 def refusal(rule: str, profile: str) -> tuple[Finding, ...]:
-    """Return why a profile refuses a row, by the rule of its fault."""
     feature = load().get(("refusal", rule))
     return () if feature is None else (finding(feature, (), profile),)
 

@@ -79,7 +79,6 @@ class Subject:
         return f"{self.row.db_schema}.{self.row.db_table}".lower()
 
     def of(self, column: Column) -> ColumnDetails:
-        """Return what is known of a mapped column."""
         return self.details.columns.get(column.name) or ColumnDetails(column.name, "")
 
 
@@ -146,7 +145,6 @@ def ignores_case(subject: Subject) -> bool:
 
 
 def pads(subject: Subject) -> bool:
-    """Return whether the key's collation ignores trailing blanks."""
     known = collations.COLLATIONS.get(subject.key.collation.lower())
     return known is not None and known.pads
 

@@ -1,4 +1,4 @@
-"""What `kvref doctor` looks at: the tables of a SQLite file, of a server, or of a dump; nothing is ever written."""
+"""Sources of `kvref doctor`: the tables of a SQLite file, of a server, or of a dump, opened read-only."""
 
 from __future__ import annotations
 
@@ -51,30 +51,27 @@ class Source(ABC):
 
     @abstractmethod
     def details(self, schema: str, name: str) -> TableDetails:
-        """Return what else is known of a table that the catalog has."""
+        """Return triggers, constraints and columns of a table that the catalog has."""
 
     def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - a default
-        """Return why a table that the catalog lacks may be there all the same; "" when it is missing."""
+        """Return why a table that the catalog lacks may exist; "" if it does not exist."""
         return ""
 
     def not_granted(self, mapping: Mapping, profile: Profile) -> str:  # noqa: ARG002 - a default
-        """Return what the account may not do to a mapping's table, and the GRANT; "" if nothing, or not for a store."""
+        """Return the privileges that the account lacks on a mapping's table, with the GRANT; "" if none."""
         return ""
 
     def not_cached(self, mapping: Mapping) -> str:  # noqa: ARG002 - a default
-        """Return why `row_cache_binlog=1` does not cache a mapping's rows; "" if it does, or is not for this store."""
+        """Return why `row_cache_binlog=1` does not cache a mapping's rows; "" if it does, or does not apply."""
         return ""
 
 
 def open_source(dsn: str) -> AbstractContextManager[Source]:
-    """Open a store for examination.
-
-    Args:
-        dsn: sqlite:///PATH or mysql://USER@HOST/.
+    """Open sqlite:///PATH or mysql://USER@HOST/ for reading.
 
     Raises:
-        ConfigError: no such DSN.
-        StoreError: the file or server cannot be read; also for what fails within the block.
+        ConfigError: another DSN.
+        StoreError: the file or server cannot be read; also for errors within the block.
     """
     if dsn.startswith(MYSQL):
         return _mysql(dsn)

@@ -47,12 +47,7 @@ def load() -> Mapping[str, ConformanceLevel]:
 
 
 def parse(text: str) -> Mapping[str, ConformanceLevel]:
-    """Read levels from TOML.
-
-    Raises:
-        SuiteError: the levels are not those of NAMES in this order, a level builds on a later one or is not
-            defined by chapters of its own, or a chapter of requirements is in no level or in two.
-    """
+    """Return the levels of a TOML text. Raises SuiteError unless each chapter is in one of NAMES."""
     rows = tomllib.loads(text)
     if tuple(rows) != NAMES:
         raise SuiteError(f"conformance_levels.toml: the levels must be {', '.join(NAMES)} in this order")

@@ -55,7 +55,7 @@ def test_what_is_not_understood_gives_no_verdict(tmp_path: Path, text: str) -> N
     found = examined(tmp_path, dump.text)
     assert {row["name"]: row["state"] for row in found["rows"]} == dump.states
     assert found["exit_code"] == 2
-    assert "look at the server itself (--store)" in found["rows"][0]["fault"]
+    assert "check the server itself (--store)" in found["rows"][0]["fault"]
 
 
 @pytest.mark.parametrize("text", [*CONFIGURATION_NOT_UNDERSTOOD, *NOTHING_UNDERSTOOD])

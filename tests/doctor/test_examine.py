@@ -18,8 +18,8 @@ from kvref import collations, profiles
 from kvref.cli import main
 from kvref.doctor.dump.source import open_dump
 from kvref.doctor.examine import examine
+from kvref.doctor.report import Summary, summarize
 from kvref.doctor.source import open_source
-from kvref.doctor.summary import Summary, summarize
 from kvref.storage.sqlite.store import SQLiteStore
 
 

@@ -11,7 +11,7 @@ from kvref.client.aio.view import AsyncMappedView
 from kvref.client.arguments import check_name
 from kvref.client.columns import Columns, ColumnsSpec, R, as_columns
 from kvref.client.errors import CallError
-from kvref.client.options import AsyncOptions, Connections, Server, checked, rules, server_addresses
+from kvref.client.options import AsyncOptions, Connections, Servers, checked, rules, server_addresses
 from kvref.client.protocol import greeting
 
 Row = TypeVar("Row")
@@ -49,17 +49,13 @@ class AsyncMappedClient(AsyncMappedView[R]):
 
     @overload
     def __init__(
-        self: AsyncMappedClient[bytes],
-        servers: Server | list[Server],
-        *,
-        columns: None = None,
-        **options: Unpack[AsyncOptions],
+        self: AsyncMappedClient[bytes], servers: Servers, *, columns: None = None, **options: Unpack[AsyncOptions]
     ) -> None: ...
 
     @overload
     def __init__(
         self: AsyncMappedClient[Row],
-        servers: Server | list[Server],
+        servers: Servers,
         *,
         columns: Columns[Row] | type[Row],
         **options: Unpack[AsyncOptions],
@@ -68,7 +64,7 @@ class AsyncMappedClient(AsyncMappedView[R]):
     @overload
     def __init__(
         self: AsyncMappedClient[tuple[str, ...]],
-        servers: Server | list[Server],
+        servers: Servers,
         *,
         columns: tuple[()],
         **options: Unpack[AsyncOptions],
@@ -77,7 +73,7 @@ class AsyncMappedClient(AsyncMappedView[R]):
     @overload
     def __init__(
         self: AsyncMappedClient[dict[str, str]],
-        servers: Server | list[Server],
+        servers: Servers,
         *,
         columns: tuple[str, ...] | list[str],
         **options: Unpack[AsyncOptions],
@@ -86,13 +82,13 @@ class AsyncMappedClient(AsyncMappedView[R]):
     @overload
     def __init__(
         self: AsyncMappedClient[dict[str, Any]],
-        servers: Server | list[Server],
+        servers: Servers,
         *,
         columns: Mapping[str, Any] | None,
         **options: Unpack[AsyncOptions],
     ) -> None: ...
 
-    def __init__(self, servers: Server | list[Server], *, columns: Any = None, **options: Any) -> None:
+    def __init__(self, servers: Servers, *, columns: Any = None, **options: Any) -> None:
         addresses = server_addresses(servers)
         given = checked(AsyncOptions, options)
         if given["tls"] is not None and given["tls_context"] is not None:

@@ -6,16 +6,11 @@ import asyncio
 import select
 import ssl
 from collections import deque
-from typing import NamedTuple, cast
+from typing import cast
 
 from kvref.addresses import Address
 from kvref.client.errors import InvalidReplyError, LinkError, MappedError, UnsupportedError, refusal, unreadable
 from kvref.client.protocol import LINE, Answer, GarbledError, Greeting, Replies, Shape, check_ranges
-
-
-class _Call(NamedTuple):
-    future: asyncio.Future[Answer] | None
-    shape: Shape
 
 
 class Connection(asyncio.Protocol):
@@ -36,7 +31,7 @@ class Connection(asyncio.Protocol):
         self._name = name
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._pending: deque[_Call] = deque()
+        self._pending: deque[tuple[asyncio.Future[Answer] | None, Shape]] = deque()
         self._replies = Replies(max_answer)
         self._out: list[bytes] = []
         self._gone = asyncio.Event()
@@ -63,7 +58,6 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(0)
 
     async def writable(self) -> None:
-        """Wait while the server reads more slowly than this client sends."""
         await self._writable.wait()
 
     def ask(self, data: bytes, shape: Shape = LINE, *, wanted: bool = True) -> asyncio.Future[Answer] | None:
@@ -81,7 +75,7 @@ class Connection(asyncio.Protocol):
         future = self._loop.create_future() if wanted else None
         if not self._pending:
             self.heard = self._loop.time()
-        self._pending.append(_Call(future, shape))
+        self._pending.append((future, shape))
         if not self._out:
             self._loop.call_soon(self._send)
         self._out.append(data)
@@ -96,9 +90,9 @@ class Connection(asyncio.Protocol):
         self._out.clear()
         if self._transport is not None:
             self._transport.abort()
-        for call in self._pending:
-            if call.future is not None and not call.future.done():
-                call.future.set_exception(type(error)(*error.args))
+        for future, _ in self._pending:
+            if future is not None and not future.done():
+                future.set_exception(type(error)(*error.args))
         self._pending.clear()
 
     async def leave(self, patience: float | None) -> None:
@@ -121,8 +115,8 @@ class Connection(asyncio.Protocol):
         self.heard = self._loop.time()
         self._replies.feed(data)
         try:
-            while self._pending and (answer := self._replies.take(self._pending[0].shape)) is not None:
-                future = self._pending.popleft().future
+            while self._pending and (answer := self._replies.take(self._pending[0][1])) is not None:
+                future, _ = self._pending.popleft()
                 if future is not None and not future.done():
                     future.set_result(answer)
         except GarbledError as error:

@@ -23,10 +23,9 @@ from kvref.client.arguments import (
     key_of_range,
     range_word,
 )
-from kvref.client.columns import MAX_ATTEMPTS, R, check_update, update_lost
+from kvref.client.columns import MAX_ATTEMPTS, Part, R, Value, check_update, update_lost
 from kvref.client.errors import unreadable
 from kvref.client.protocol import ROWS, STATS, Item, Shape
-from kvref.client.values import Part, Value
 from kvref.client.view import NONE, C, D, View
 
 T = TypeVar("T")

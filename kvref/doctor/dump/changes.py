@@ -11,8 +11,7 @@ from kvref.doctor.dump.define import Place, alter, define, set_options
 from kvref.doctor.dump.rows import Row, Rows
 from kvref.doctor.dump.script import NAME, TEXT
 from kvref.doctor.dump.statements import FULL_NAME, Key, NotUnderstood, full, key_of, tree_of, unquoted
-from kvref.doctor.dump.tables import Table
-from kvref.doctor.dump.types import Text, text_of
+from kvref.doctor.dump.tables import Table, Text, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlglot import exp
 
 from kvref.doctor.dump.statements import Key, NotUnderstood, quoted
-from kvref.doctor.dump.tables import PRIMARY, Column, Foreign, Index, Part, Table
-from kvref.doctor.dump.types import Text, text_of, type_of
+from kvref.doctor.dump.tables import PRIMARY, Column, Foreign, Index, Part, Table, Text, text_of, type_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -23,7 +23,6 @@ _NOT_LITERAL: Final = "its rows are not literals as mysqldump writes them"
 
 
 def members(column: Column) -> list[str]:
-    """Return the members of an ENUM."""
     return [each.replace("''", "'") for each in _MEMBER.findall(column.type.arguments)]
 
 

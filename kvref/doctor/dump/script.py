@@ -76,7 +76,7 @@ class Server:
 
     @property
     def name(self) -> str:
-        """Return its version as in `8.0.33`."""
+        """Return the version as in `8.0.33`."""
         return ".".join(map(str, self.version))
 
     def runs(self, condition: str) -> bool:
@@ -115,7 +115,7 @@ class Statement:
     Args:
         text: without comments and delimiter.
         line: where it begins, from 1.
-        database: what a comment in front of it says of the database, where there is one; else "".
+        database: name in a comment in front of it, else "".
         ended: a delimiter, or the end of the script outside a quoted text, ends it.
     """
 
@@ -126,13 +126,11 @@ class Statement:
 
 
 class Script:
-    """A script.
+    """A script of SQL as mysqldump and others write it.
 
     Args:
-        text: SQL as mysqldump and others write it.
-        server: that runs it.
-        wanted: returns whether the rows of the table that is written so are needed; INSERTs of others are skipped. It
-            is called when all statements before were yielded.
+        wanted: returns whether the rows of a table, as written, are needed; INSERTs of others are skipped. It is called
+            after all statements before were yielded.
     """
 
     def __init__(self, text: str, server: Server, wanted: Callable[[str], bool]) -> None:
@@ -145,7 +143,7 @@ class Script:
         self._delimiter = ";"
         self._database = ""
         self._open = True
-        self._lines = _Lines(text)
+        self._line, self._counted = 1, 0  # of the text up to a position
 
     def __iter__(self) -> Iterator[Statement]:
         """Yield the statements; raises DocumentError where one exceeds MAX_STATEMENT."""
@@ -158,31 +156,33 @@ class Script:
                 if passed:
                     pending = _Pending()
                     continue
-            if self._text.startswith(self._delimiter, self._position):
-                self._position += len(self._delimiter)
-                yield self._taken(pending)
-                pending = _Pending()
-                continue
             token = _token(self._delimiter).match(self._text, self._position)
             assert token is not None, "any character is a token"
-            self._position = token.end()
-            if token["go"]:
+            at_delimiter = self._text.startswith(self._delimiter, self._position)
+            self._position = self._position + len(self._delimiter) if at_delimiter else token.end()
+            if at_delimiter or token["go"]:
                 yield self._taken(pending)
                 pending = _Pending()
                 continue
             if pending.add(token, self._spoken(token)) > MAX_STATEMENT:
                 fix = "only definitions of tables and the rows of innodb_memcache are read: leave the statement out"
                 text = f"a statement of more than {MAX_STATEMENT} characters: {fix}"
-                raise DocumentError(f"line {self._lines.at(pending.begin)}: {text}")
+                raise DocumentError(f"line {self._line_at(pending.begin)}: {text}")
         if not pending.blank:
             yield self._taken(pending)
+
+    def _line_at(self, position: int) -> int:
+        """Return the number of a position's line, from 1; positions never decrease."""
+        self._line += self._text.count("\n", self._counted, position)
+        self._counted = max(self._counted, position)
+        return self._line
 
     def _taken(self, pending: _Pending) -> Statement:
         if pending.text().lower() in _QUIT:
             self._position = len(self._text)
-            return Statement("", self._lines.at(pending.begin))
+            return Statement("", self._line_at(pending.begin))
         database, self._database = self._database, ""
-        return Statement(pending.text(), self._lines.at(pending.begin), database, pending.ended)
+        return Statement(pending.text(), self._line_at(pending.begin), database, pending.ended)
 
     def _between(self) -> tuple[Statement | None, bool]:
         """Read what is not part of a statement; return what a client's command means, and whether anything was read."""
@@ -207,7 +207,7 @@ class Script:
         if end is not None:
             self._position = end.end()
             return None, True
-        line = self._lines.at(self._position)
+        line = self._line_at(self._position)
         self._position = len(text)
         return (None if _closed(text, rows.end()) else Statement("", line, ended=False)), True
 
@@ -224,7 +224,7 @@ class Script:
                 return None
         elif word not in {*_USE, *_QUIT, *_PASSED_OVER} or self._delimiter in rest or "\\g" in rest.lower():
             return None
-        line = self._lines.at(self._position)
+        line = self._line_at(self._position)
         self._position = len(self._text) if word in _QUIT else found.end()
         return Statement(f"{_USE[word]} {rest}" if word in _USE else "", line)
 
@@ -284,17 +284,3 @@ class _Pending:
     def text(self) -> str:
         """Return the statement."""
         return "".join(self._parts).strip()
-
-
-class _Lines:
-    """The numbers of a text's lines, for positions in rising order."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._line, self._position = 1, 0
-
-    def at(self, position: int) -> int:
-        """Return the number of the line that a position is in, from 1."""
-        self._line += self._text.count("\n", self._position, position)
-        self._position = max(self._position, position)
-        return self._line

@@ -29,15 +29,12 @@ if TYPE_CHECKING:
     from kvref.storage.config.containers import Table
 
 _FIX: Final = "create the tables with `kvref init`"
-_SERVER: Final = "look at the server itself (--store)"
+_SERVER: Final = "check the server itself (--store)"
 
 
 @contextmanager
 def open_dump(path: Path) -> Iterator[DumpSource]:
-    """Read a dump.
-
-    Args:
-        path: of SQL as mysqldump and others write it, also compressed; `-` is standard input.
+    """Read a dump, also compressed; `-` is standard input.
 
     Raises:
         StoreError: the file cannot be read, or it or a statement exceeds a limit.

@@ -97,16 +97,13 @@ def key_of(written: str, database: str) -> Key:
 
 
 def unquoted(name: str) -> str:
-    """Return a name without its quotes."""
     mark = name[0]
     return name[1:-1].replace(mark * 2, mark) if mark in '`"' else name
 
 
 def quoted(name: str) -> str:
-    """Return a name in backticks."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def full(key: Key) -> str:
-    """Return a table's full name in backticks."""
     return ".".join(map(quoted, key))

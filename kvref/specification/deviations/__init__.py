@@ -106,15 +106,10 @@ def _text(profile: str) -> str:
 
 
 def parse(profile: str, text_of: Callable[[str], str]) -> Deviations:
-    """Read the deviation file of a profile.
+    """Return the rows of a profile's file. Raises SuiteError for the first fault.
 
     Args:
-        profile: name of the profile, or of another file here.
         text_of: returns the TOML text of a profile's file, empty if there is none.
-
-    Raises:
-        SuiteError: a row without a subject or with two, a field missing, unknown or empty, a subject twice,
-            an entry of `without` that drops nothing.
     """
     table = toml_of(f"deviations/{profile}.toml", text_of(profile))
     if unknown := table.keys() - {"extends", "without", "deviation"}:

@@ -66,12 +66,7 @@ def of(profile: str) -> tuple[Defect, ...]:
 
 
 def parse(text: str) -> tuple[Defect, ...]:
-    """Read rows of `[[crash]]` and `[[defect]]`.
-
-    Raises:
-        SuiteError: a field that is missing, unknown or empty, an unknown kind, profile or requirement, a requirement
-            that does not apply to a profile of the row, evidence that names no recording, a crash that names a case.
-    """
+    """Return the rows `[[crash]]` and `[[defect]]` of a TOML text. Raises SuiteError for the first fault."""
     table = requirements.toml_of("deviations/defects.toml", text)
     if unknown := table.keys() - {CRASH, "defect"}:
         raise SuiteError(f"deviations/defects.toml: unknown {', '.join(sorted(unknown))}")

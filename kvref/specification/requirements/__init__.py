@@ -133,7 +133,6 @@ class Requirement:
         return self.id.split("-")[1]
 
     def applies_to(self, profile: str) -> bool:
-        """Return whether the requirement applies to the profile of that name."""
         return self.profiles == ("*",) or profile in self.profiles
 
     def __str__(self) -> str:
@@ -175,13 +174,7 @@ def digest() -> str:
 
 
 def parse(texts: Mapping[str, str]) -> tuple[Chapter, ...]:
-    """Read requirement files.
-
-    Raises:
-        SuiteError: a chapter without title or introduction, an id that is in two files or is malformed, a field
-            that is missing, unknown or empty, an unknown level or profile, evidence that names no recording, a QUIRK
-            that contradicts nothing. (The same id twice in one file is not TOML.)
-    """
+    """Return the chapters of TOML texts by name. Raises SuiteError for the first fault."""
     home: dict[str, str] = {}
     read = []
     for name, text in texts.items():
