@@ -8,7 +8,7 @@ from contextlib import suppress
 import click
 
 from kvref.addresses import parse_address
-from kvref.client.converse import MAX_BYTES, MAX_SECONDS, Conversation, shown, typed
+from kvref.client.converse import MAX_BYTES, MAX_SECONDS, Conversation, escaped, unescaped
 from kvref.errors import TargetError
 
 _HELP = """Send lines to an endpoint and show the exact bytes of its replies.
@@ -44,10 +44,10 @@ def command(address: str, silence: float, max_bytes: int, time_limit: float) -> 
     prompt = sys.stdin.isatty()
     with Conversation(where.socket_address, silence, max_bytes=max_bytes, max_seconds=time_limit) as conversation:
         while (line := _next_line(prompt=prompt)) is not None:
-            sent = typed(line)
-            for part in shown(sent) if not prompt else []:
+            sent = unescaped(line)
+            for part in escaped(sent) if not prompt else []:
                 click.echo(f"> {part}")
-            for part in shown(conversation.say(sent)):
+            for part in escaped(conversation.exchange(sent)):
                 click.echo(f"< {part}")
             if conversation.stopped:
                 raise TargetError(f"{address}: {conversation.stopped}: kvref closed the connection")

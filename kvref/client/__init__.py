@@ -46,14 +46,14 @@ __all__ = [
     "UnsupportedError",
 ]
 
-_ROOMS = {"Async": "aio", "Mapped": "mapped", "Columns": "columns"}
+_MODULES = {"Async": "aio", "Mapped": "mapped", "Columns": "columns"}
 
 
 def __getattr__(name: str) -> object:
     """Load a public name. Raises ImportError naming the extra where pymemcache is missing."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    room = "errors"
+    module = "errors"
     if not name.endswith("Error"):
-        room = next(room for start, room in _ROOMS.items() if name.startswith(start))
-    return getattr(import_module(f"{__name__}.{room}"), name)
+        module = next(module for start, module in _MODULES.items() if name.startswith(start))
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -27,7 +27,7 @@ from kvref.client.errors import (
     UnsupportedError,
 )
 from kvref.client.options import Server
-from kvref.client.protocol import Greeting, check_ranges
+from kvref.client.protocol import Handshake, check_ranges
 
 
 class LimitedSocket:
@@ -57,7 +57,7 @@ class LimitedSocket:
                 f"{self._name}: the answer cannot be read: it has more than {self._max_answer} bytes"
             )
 
-    def has_stray(self) -> bool:
+    def has_unsolicited(self) -> bool:
         """Return whether bytes, or the end of the connection, arrived without a request."""
         tls = self._connected
         if not isinstance(tls, ssl.SSLSocket):
@@ -65,7 +65,7 @@ class LimitedSocket:
         if not tls.pending() and not _readable(tls):
             return False
         # Records of TLS itself, such as tickets, are not stray bytes: reading decides.
-        patience = tls.gettimeout()
+        timeout = tls.gettimeout()
         tls.settimeout(0)
         try:
             tls.recv(1)
@@ -74,7 +74,7 @@ class LimitedSocket:
         except OSError:
             return True
         finally:
-            tls.settimeout(patience)
+            tls.settimeout(timeout)
         return True
 
     def close(self) -> None:
@@ -115,9 +115,9 @@ class BoundClient(Client):  # type: ignore[misc]
 
     sock: Any  # pymemcache's socket, within a LimitedSocket.
 
-    def __init__(self, server: Server, *, greeting: Greeting, max_answer: int, **options: Any) -> None:
+    def __init__(self, server: Server, *, handshake: Handshake, max_answer: int, **options: Any) -> None:
         super().__init__(server, **options)
-        self._greeting = greeting
+        self._handshake = handshake
         self._max_answer = max_answer
         self._version: str | None = None
         self._in_range = False
@@ -147,12 +147,12 @@ class BoundClient(Client):  # type: ignore[misc]
         super()._connect()
         self.sock = LimitedSocket(self.sock, self._name(), self._max_answer)
         self._version = None
-        for verb, request in self._greeting.requests():
+        for verb, request in self._handshake.requests():
             try:
                 answer = self._misc_cmd([request], verb.encode(), noreply=False)[0]
             except UnsupportedError:
                 answer = b"ERROR"
-            if error := self._greeting.refusal(verb, answer, self._name()):
+            if error := self._handshake.reply_error(verb, answer, self._name()):
                 self.close()
                 raise error
 
@@ -191,7 +191,7 @@ class BoundClient(Client):  # type: ignore[misc]
     @contextmanager
     def _faults(self, name: bytes) -> Iterator[None]:
         # Bytes before the request are the connection's end or the error of a `noreply`: no reply to this call.
-        if self.sock is not None and self.sock.has_stray():
+        if self.sock is not None and self.sock.has_unsolicited():
             self.close()
         verb = name.decode("utf-8", "replace").partition(" ")[0]
         try:
@@ -205,11 +205,11 @@ class BoundClient(Client):  # type: ignore[misc]
         except theirs.MemcacheClientError as error:
             raise CallError(f"{verb}: {self._name()} refused it: {_text(error)}") from error
         except theirs.MemcacheServerError as error:
-            raise ServerError(f"{verb}: {self._name()} could not: {_text(error)}") from error
+            raise ServerError(f"{verb}: {self._name()} failed: {_text(error)}") from error
         except OSError as error:
             raise LinkError(f"{verb}: {self._name()}: {error.strerror or error or 'no answer in time'}") from error
         except theirs.MemcacheUnknownError as error:
-            raise InvalidReplyError(f"{verb}: {self._name()}: {error.args[0]!r} is not an answer to it") from error
+            raise InvalidReplyError(f"{verb}: {self._name()}: {error.args[0]!r} is not a valid reply") from error
         except BaseException:
             # An interrupt, or a serde's own error: the answer that is still to come would be the next call's.
             self.close()
@@ -219,7 +219,7 @@ class BoundClient(Client):  # type: ignore[misc]
         return self.server if isinstance(self.server, str) else "{}:{}".format(*self.server)
 
 
-def _of_pool(name: str) -> Callable[..., Any]:
+def _pool_method(name: str) -> Callable[..., Any]:
     """Return a method of a pool that calls one of `BoundClient` on a free connection."""
 
     def call(pool: BoundPool, *arguments: Any) -> Any:
@@ -232,14 +232,14 @@ def _of_pool(name: str) -> Callable[..., Any]:
 class BoundPool(PooledClient):  # type: ignore[misc]
     """Several connections to one server, for threads; the arguments are those of `BoundClient`."""
 
-    def __init__(self, server: Server, *, greeting: Greeting, max_answer: int, **options: Any) -> None:
+    def __init__(self, server: Server, *, handshake: Handshake, max_answer: int, **options: Any) -> None:
         super().__init__(server, **options)
-        self.client_class = partial(BoundClient, greeting=greeting, max_answer=max_answer)
+        self.client_class = partial(BoundClient, handshake=handshake, max_answer=max_answer)
         self.client_pool = _Pool(
             self._create_client, after_remove=lambda client: client.close(), max_size=options["max_pool_size"]
         )
 
-    gat, gats, get_range = map(_of_pool, ("gat", "gats", "get_range"))
+    gat, gats, get_range = map(_pool_method, ("gat", "gats", "get_range"))
 
 
 class _Pool(ObjectPool):  # type: ignore[misc]
@@ -250,7 +250,7 @@ class _Pool(ObjectPool):  # type: ignore[misc]
             raise CallError(f"pool_size={self.max_size}: that many threads are in calls already") from error
 
 
-def opened(server: Server, pool_size: int | None, **options: Any) -> BoundClient | BoundPool:
+def open_client(server: Server, pool_size: int | None, **options: Any) -> BoundClient | BoundPool:
     """Return the client of a server: a pool of at most `pool_size` connections, or one connection for one thread."""
     if pool_size is None:
         return BoundClient(server, **options)

@@ -9,7 +9,7 @@ from numbers import Number
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, get_args, get_type_hints, is_typeddict, overload
 
-from kvref.client.arguments import shown, utf8
+from kvref.client.arguments import repr_of, utf8
 from kvref.client.errors import CallError, InvalidReplyError, ServerError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def scalar(value: object) -> bytes | None:
             return str(value).encode()
         return _bytes_of(value)
     except (ValueError, BufferError) as error:
-        raise CallError(f"{shown(value)}: the value cannot be written: {error}") from error
+        raise CallError(f"{repr_of(value)}: the value cannot be written: {error}") from error
 
 
 def part(value: object) -> bytes:
@@ -58,13 +58,13 @@ def part(value: object) -> bytes:
         return b""
     raw = scalar(int(value) if isinstance(value, bool) else value)
     if raw is None:
-        raise refused(value, "the value of a column is text, bytes, a number or None")
+        raise invalid_value(value, "the value of a column is text, bytes, a number or None")
     return raw
 
 
-def refused(value: object, allowed: str) -> CallError:
+def invalid_value(value: object, allowed: str) -> CallError:
     """Return the error of a value that no server may get, with what is allowed."""
-    return CallError(f"value {shown(value)} of type {type(value).__name__}: {allowed}")
+    return CallError(f"value {repr_of(value)} of type {type(value).__name__}: {allowed}")
 
 
 def _bytes_of(value: object) -> bytes | None:
@@ -108,22 +108,22 @@ class Columns(Generic[R]):
 
     def __post_init__(self) -> None:
         if not isinstance(self.names, list | tuple) or not all(isinstance(name, str) and name for name in self.names):
-            raise CallError(f"columns={shown(self.names)}: a tuple of names, or a dict of names with types")
+            raise CallError(f"columns={repr_of(self.names)}: a tuple of names, or a dict of names with types")
         if len(set(self.names)) < len(self.names):
-            raise CallError(f"columns={shown(self.names)}: a name is given twice")
+            raise CallError(f"columns={repr_of(self.names)}: a name is given twice")
         for name in self.names:
             utf8("columns", name)
         if not isinstance(self.separator, str) or not utf8("separator", self.separator):
-            raise CallError(f"separator={shown(self.separator)}: a text that is not empty")
+            raise CallError(f"separator={repr_of(self.separator)}: a text that is not empty")
         if not isinstance(self.empty_in_the_middle, bool):
-            raise CallError(f"empty_in_the_middle={shown(self.empty_in_the_middle)}: True or False")
+            raise CallError(f"empty_in_the_middle={repr_of(self.empty_in_the_middle)}: True or False")
         if not isinstance(self.types, list | tuple) or len(self.types) not in (0, len(self.names)):
-            raise CallError(f"types={shown(self.types)}: one type for each of {len(self.names)} columns")
+            raise CallError(f"types={repr_of(self.types)}: one type for each of {len(self.names)} columns")
         for name, kind in zip(self.names, self.types, strict=False):
-            if not any(_plain(kind) is each for each in _TYPES):
+            if not any(_without_none(kind) is each for each in _TYPES):
                 raise CallError(
-                    f"columns: column {name!r}: {shown(kind)} is not a type of a column: use int, str or bytes, or one"
-                    " | None"
+                    f"columns: column {name!r}: {repr_of(kind)} is not a supported column type: use int, str or bytes,"
+                    " or one | None"
                 )
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "types", tuple(self.types))
@@ -156,7 +156,7 @@ class Columns(Generic[R]):
         if is_typeddict(columns):
             columns = _hints(columns)
         if not isinstance(columns, Mapping):
-            raise CallError(f"columns={shown(columns)}: a dict of names with types, or a TypedDict")
+            raise CallError(f"columns={repr_of(columns)}: a dict of names with types, or a TypedDict")
         return cls(tuple(columns), separator, empty_in_the_middle, tuple(columns.values()))
 
     @property
@@ -184,8 +184,8 @@ class Columns(Generic[R]):
                 raise CallError(f"value {value!r}: a row has one value column or more")
             return self._joined(value)
         if value is None or scalar(value) is None:
-            raise refused(value, "a value is text, bytes, a number, or a list, tuple or dict of columns")
-        return self._whole(part(value))
+            raise invalid_value(value, "a value is text, bytes, a number, or a list, tuple or dict of columns")
+        return self._check_joined(part(value))
 
     def decode(self, data: bytes) -> Any:
         """Return the parts of what was read; NULL and an empty text are both empty (columns:col-001).
@@ -195,7 +195,7 @@ class Columns(Generic[R]):
                 mapping has other columns. Or bytes that are not UTF-8, or not a number for `int`.
         """
         if not isinstance(data, bytes):
-            raise InvalidReplyError(f"{shown(data)}: a serde returned it, and columns are read from bytes")
+            raise InvalidReplyError(f"{repr_of(data)}: a serde returned it, and columns are read from bytes")
         parts = [data] if self.is_single else data.split(self.separator.encode())
         if not self.names:
             return tuple(map(_text, parts))
@@ -218,7 +218,7 @@ class Columns(Generic[R]):
         for name in given:
             if name not in self.names:
                 known = ", ".join(self.names) or "not named"
-                raise CallError(f"no value column {shown(name)}: the columns are {known}")
+                raise CallError(f"no value column {repr_of(name)}: the columns are {known}")
 
     def _in_order(self, value: Mapping[Any, Any]) -> list[Any]:
         self.check_names(value)
@@ -237,7 +237,7 @@ class Columns(Generic[R]):
         self._check(parts)
         return self.separator.encode().join(parts)
 
-    def _whole(self, data: bytes) -> bytes:
+    def _check_joined(self, data: bytes) -> bytes:
         """Return a value that the caller has joined. Raises CallError if it has not one part for each column."""
         parts = data.count(self.separator.encode()) + 1
         if len(self.names) > 1 and parts != len(self.names):
@@ -245,14 +245,14 @@ class Columns(Generic[R]):
         return data
 
     def _check(self, parts: list[bytes]) -> None:
-        for place, raw in enumerate(parts):
-            self._check_part(place, raw, len(parts))
-            if not raw and place > 0 and not self.empty_in_the_middle:
-                raise CallError(f"part {place + 1} is empty and a later one is not: a plugin would store that one here")
+        for index, raw in enumerate(parts):
+            self._check_part(index, raw, len(parts))
+            if not raw and index > 0 and not self.empty_in_the_middle:
+                raise CallError(f"part {index + 1} is empty and a later one is not: a plugin would store that one here")
 
-    def _check_part(self, place: int, raw: bytes, count: int) -> None:
+    def _check_part(self, index: int, raw: bytes, count: int) -> None:
         if count > 1 and (self.separator.encode() in raw or b"\0" in raw):
-            raise CallError(f"part {place + 1}, {raw[:60]!r}, holds {self.separator!r}, the separator, or NUL")
+            raise CallError(f"part {index + 1}, {raw[:60]!r}, holds {self.separator!r}, the separator, or NUL")
 
 
 ColumnsSpec = Columns[R] | type[R] | tuple[str, ...] | list[str] | Mapping[str, Any] | None
@@ -268,37 +268,37 @@ def as_columns(given: Any) -> Columns[Any] | None:
         typed: Columns[Any] = Columns.typed(given)
         return typed
     if isinstance(given, str):
-        raise CallError(f"columns={shown(given)}: write columns=({shown(given)},) for one column")
+        raise CallError(f"columns={repr_of(given)}: write columns=({repr_of(given)},) for one column")
     return Columns(given)
 
 
-def shown_mapping(mapping: str | None, columns: Columns[Any] | None) -> str:
+def repr_of_mapping(mapping: str | None, columns: Columns[Any] | None) -> str:
     """Return the arguments for a mapping and its columns in a client's `repr`, each after a comma."""
-    shown = "" if mapping is None else f", mapping={mapping!r}"
+    text = "" if mapping is None else f", mapping={mapping!r}"
     if columns is None:
-        return shown
+        return text
     if not columns.types:
-        return f"{shown}, columns={columns.names!r}"
+        return f"{text}, columns={columns.names!r}"
     types = ", ".join(
         f"{name!r}: {kind.__name__ if isinstance(kind, type) else kind}"
         for name, kind in zip(columns.names, columns.types, strict=True)
     )
-    return f"{shown}, columns={{{types}}}"
+    return f"{text}, columns={{{types}}}"
 
 
-def _plain(kind: Any) -> Any:
+def _without_none(kind: Any) -> Any:
     """Return a type without its `| None`."""
     kinds = [each for each in get_args(kind) if each is not NoneType] or [kind]
     return kinds[0] if len(kinds) == 1 else None
 
 
 def _read(name: str, kind: Any, part: bytes) -> int | str | bytes | None:
-    if not part and (kind is not _plain(kind) or kind is int):
+    if not part and (kind is not _without_none(kind) or kind is int):
         return None
-    plain = _plain(kind)
-    if plain is bytes:
+    base = _without_none(kind)
+    if base is bytes:
         return part
-    if plain is str:
+    if base is str:
         return _text(part)
     try:
         return int(part)
@@ -318,7 +318,7 @@ def _hints(row: type) -> dict[str, Any]:
     try:
         return get_type_hints(row)
     except Exception as error:
-        raise CallError(f"columns={shown(row)}: a type of its columns is not known: {error}") from error
+        raise CallError(f"columns={repr_of(row)}: a type of its columns is not known: {error}") from error
 
 
 def check_single(verb: str, columns: Columns[Any] | None) -> None:
@@ -332,7 +332,7 @@ def check_update(columns: Columns[Any] | None, changes: object) -> dict[str, Any
     if columns is None or not columns.names:
         raise CallError("update: give the client the names of the columns")
     if not isinstance(changes, Mapping):
-        raise CallError(f"changes={shown(changes)}: a dict of columns")
+        raise CallError(f"changes={repr_of(changes)}: a dict of columns")
     columns.check_changes(changes)
     return dict(changes)
 

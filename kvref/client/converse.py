@@ -15,7 +15,7 @@ CHUNK: Final = 1 << 16
 MAX_BYTES: Final = 4 << 20
 MAX_SECONDS: Final = 60.0
 _ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([\\rnt0]))")
-_NAMED: Final = {"\\": b"\\", "r": b"\r", "n": b"\n", "t": b"\t", "0": b"\0"}
+_LETTERS: Final = {"\\": b"\\", "r": b"\r", "n": b"\n", "t": b"\t", "0": b"\0"}
 
 
 class Conversation:
@@ -27,8 +27,8 @@ class Conversation:
 
     Args:
         address: host and port, or the path of a unix socket.
-        silence: an answer is over when nothing came for this many seconds.
-        patience: limit for the connection, in seconds.
+        idle_timeout: seconds without data after which an answer is complete.
+        connect_timeout: limit for the connection, in seconds.
         max_bytes: of one answer.
         max_seconds: from a request to the last byte of its answer.
 
@@ -39,8 +39,8 @@ class Conversation:
     def __init__(
         self,
         address: SocketAddress,
-        silence: float = 0.2,
-        patience: float = 5.0,
+        idle_timeout: float = 0.2,
+        connect_timeout: float = 5.0,
         *,
         max_bytes: int = MAX_BYTES,
         max_seconds: float = MAX_SECONDS,
@@ -49,11 +49,11 @@ class Conversation:
         self.stopped = ""
         self._max_bytes, self._max_seconds = max_bytes, max_seconds
         try:
-            self._socket = addresses.connect(address, patience)
+            self._socket = addresses.connect(address, connect_timeout)
         except (OSError, UnicodeError) as error:
             where = addresses.shown(address)
             raise TargetError(f"cannot reach {where}: {cause_of(error)}: is a server running there?") from error
-        self._socket.settimeout(silence)
+        self._socket.settimeout(idle_timeout)
 
     def __enter__(self) -> Self:
         return self
@@ -61,7 +61,7 @@ class Conversation:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def say(self, data: bytes) -> bytes:
+    def exchange(self, data: bytes) -> bytes:
         """Return what comes in answer to bytes until the endpoint is silent, or a limit is reached.
 
         Sets `closed` at the end of the connection, and `stopped` with it where a limit ended it.
@@ -90,11 +90,11 @@ class Conversation:
         self.stopped, self.closed = reason, True
 
 
-def typed(line: str) -> bytes:
+def unescaped(line: str) -> bytes:
     r"""Return the bytes of a typed line: \r \n \t \0 \\ and \xHH are escapes, CR LF is added at the end."""
 
     def byte(match: re.Match[str]) -> str:
-        raw = bytes.fromhex(match[1]) if match[1] else _NAMED[match[2]]
+        raw = bytes.fromhex(match[1]) if match[1] else _LETTERS[match[2]]
         return raw.decode("latin-1")
 
     # latin-1 carries every byte through the substitution; other characters go out as the UTF-8 they were typed in.
@@ -102,7 +102,7 @@ def typed(line: str) -> bytes:
     return _ESCAPE.sub(byte, as_bytes).encode("latin-1") + b"\r\n"
 
 
-def shown(data: bytes) -> list[str]:
+def escaped(data: bytes) -> list[str]:
     r"""Return bytes as lines of text, each with its own end visible; what is not printable ASCII becomes \xHH."""
     lines = re.findall(rb"[^\n]*\n|[^\n]+", data)
     return [line.decode("latin-1").encode("unicode_escape").decode("ascii") for line in lines]

@@ -85,7 +85,7 @@ class LinkError(MappedError, MemcacheUnexpectedCloseError, ConnectionError):
     """
 
 
-def refusal(line: bytes, verb: str, server: str) -> MappedError | None:
+def reply_error(line: bytes, verb: str, server: str) -> MappedError | None:
     """Return the error of a reply line, None for any other line.
 
     Args:
@@ -93,16 +93,16 @@ def refusal(line: bytes, verb: str, server: str) -> MappedError | None:
         verb: the verb of the request.
         server: HOST:PORT or unix:PATH.
     """
-    words = line.decode("utf-8", "backslashreplace")
-    if words == "ERROR":
+    text = line.decode("utf-8", "backslashreplace")
+    if text == "ERROR":
         return UnsupportedError(f"{server} does not know {verb!r}")
-    if words.startswith("CLIENT_ERROR"):
-        return CallError(f"{verb}: {server} refused it: {words[13:]}")
-    if words.startswith("SERVER_ERROR"):
-        return ServerError(f"{verb}: {server} could not: {words[13:]}")
+    if text.startswith("CLIENT_ERROR"):
+        return CallError(f"{verb}: {server} refused it: {text[13:]}")
+    if text.startswith("SERVER_ERROR"):
+        return ServerError(f"{verb}: {server} failed: {text[13:]}")
     return None
 
 
-def unreadable(line: bytes, verb: str) -> InvalidReplyError:
+def invalid_reply(line: bytes, verb: str) -> InvalidReplyError:
     """Return the error for a line that is not a reply to the request."""
-    return InvalidReplyError(f"{verb}: {line[:60]!r} is not an answer to it")
+    return InvalidReplyError(f"{verb}: {line[:60]!r} is not a valid reply")

@@ -27,7 +27,7 @@ from kvref.client.arguments import (
     key_of_range,
     range_word,
 )
-from kvref.client.bound import opened
+from kvref.client.bound import open_client
 from kvref.client.columns import (
     MAX_ATTEMPTS,
     Columns,
@@ -51,7 +51,7 @@ from kvref.client.options import (
     rules,
     server_addresses,
 )
-from kvref.client.protocol import greeting
+from kvref.client.protocol import handshake
 from kvref.client.view import NONE, C, D, Serialized, View
 
 Row = TypeVar("Row")
@@ -92,7 +92,7 @@ class MappedView(View[R, Any]):
     def get_many(self, keys: Iterable[K]) -> dict[K, R]:
         """Return the values of the keys that exist; one request for each mapping and server."""
         found: dict[K, R] = {}
-        for client, named in self._places(keys).items():
+        for client, named in self._connections_of(keys).items():
             with self._ignored("get_many"):
                 for bare, value in client.get_many(list(named)).items():
                     found |= dict.fromkeys(named[bare], self._read(value))
@@ -101,7 +101,7 @@ class MappedView(View[R, Any]):
     def gets_many(self, keys: Iterable[K]) -> dict[K, tuple[R, int]]:
         """Return the values with their numbers of the keys that exist."""
         found: dict[K, tuple[R, int]] = {}
-        for client, named in self._places(keys).items():
+        for client, named in self._connections_of(keys).items():
             with self._ignored("gets_many"):
                 for bare, (value, number) in client.gets_many(list(named)).items():
                     found |= dict.fromkeys(named[bare], (self._read(value), int(number)))
@@ -149,9 +149,9 @@ class MappedView(View[R, Any]):
         numbers = _numbers(expire, noreply, flags)
         written = self._all_written(values)
         failed: list[K] = []
-        for client, named in self._places(written).items():
+        for client, named in self._connections_of(written).items():
             stored = {bare: written[words[-1]] for bare, words in named.items()}
-            for bare in self._tried("set_many", client.set_many, stored, otherwise=list(stored), **numbers):
+            for bare in self._call("set_many", client.set_many, stored, otherwise=list(stored), **numbers):
                 failed += named[bare]
         return failed
 
@@ -187,8 +187,8 @@ class MappedView(View[R, Any]):
             noreply: do not wait; the result is True.
         """
         numbers, number = _numbers(expire, noreply, flags), check_cas(cas)
-        client, bare = self._place(key)
-        stored: bool | None = self._tried("cas", client.cas, bare, self._written(value), number, **numbers)
+        client, bare = self._connection_of(key)
+        stored: bool | None = self._call("cas", client.cas, bare, self._written(value), number, **numbers)
         return stored
 
     def update(self, key: Key, changes: Mapping[str, Part], expire: int = 0, flags: int | None = None) -> bool:
@@ -208,7 +208,7 @@ class MappedView(View[R, Any]):
         """
         checked_changes = check_update(self._columns, changes)
         numbers = _numbers(expire, None, flags)
-        client, bare = self._place(key)
+        client, bare = self._connection_of(key)
         with self._ignored("update"):
             for _ in range(MAX_ATTEMPTS):
                 row, number = client.gets(bare)
@@ -236,14 +236,14 @@ class MappedView(View[R, Any]):
     def delete(self, key: Key, noreply: bool = False) -> bool:
         """Delete a row; False where there was none."""
         check_noreply(noreply)
-        client, bare = self._place(key)
-        return bool(self._tried("delete", client.delete, bare, noreply=noreply))
+        client, bare = self._connection_of(key)
+        return bool(self._call("delete", client.delete, bare, noreply=noreply))
 
     def delete_many(self, keys: Iterable[Key], noreply: bool = False) -> bool:
         """Delete rows; True, whether they were there or not."""
         check_noreply(noreply)
-        places = self._places(keys).items()
-        sent = [self._tried("delete_many", each.delete_many, list(named), noreply=noreply) for each, named in places]
+        keys_of = self._connections_of(keys).items()
+        sent = [self._call("delete_many", each.delete_many, list(named), noreply=noreply) for each, named in keys_of]
         return all(sent)
 
     def touch(self, key: Key, expire: int = 0, noreply: bool = False) -> bool:
@@ -255,9 +255,9 @@ class MappedView(View[R, Any]):
         """
         check_noreply(noreply)
         seconds = check_expire(expire)
-        client, bare = self._place(key)
+        client, bare = self._connection_of(key)
         # Without `noreply`: a server that lacks the verb answers ERROR all the same.
-        return bool(self._tried("touch", client.touch, bare, expire=seconds, noreply=False))
+        return bool(self._call("touch", client.touch, bare, expire=seconds, noreply=False))
 
     def flush_all(self, delay: int = 0, noreply: bool = False) -> bool:
         """Delete every row of the mapping's table, at once, on every server.
@@ -269,7 +269,7 @@ class MappedView(View[R, Any]):
         check_noreply(noreply)
         seconds = check_expire(delay)
         clients = self._connections.each(self._mapping)
-        flushed = [self._tried("flush_all", each.flush_all, seconds, noreply=False) for each in clients]
+        flushed = [self._call("flush_all", each.flush_all, seconds, noreply=False) for each in clients]
         return all(flushed)
 
     def stats(self, *arguments: str) -> dict[bytes, Any]:
@@ -282,14 +282,14 @@ class MappedView(View[R, Any]):
             CallError: there are several servers.
         """
         client = self._only("stats", "stats_of_each")
-        rows: dict[bytes, Any] = self._tried("stats", client.stats, *check_stats(arguments), otherwise={})
+        rows: dict[bytes, Any] = self._call("stats", client.stats, *check_stats(arguments), otherwise={})
         return rows
 
     def stats_of_each(self, *arguments: str) -> list[dict[bytes, Any]]:
         """Return what `stats` returns, of each server in the order of the constructor."""
         words = check_stats(arguments)
         return [
-            self._tried("stats", client.stats, *words, otherwise={}) for client in self._connections.each(self._mapping)
+            self._call("stats", client.stats, *words, otherwise={}) for client in self._connections.each(self._mapping)
         ]
 
     def version(self) -> bytes:
@@ -334,21 +334,21 @@ class MappedView(View[R, Any]):
     def __delitem__(self, key: Key) -> None:
         self.delete(key)
 
-    def _tried(self, verb: str, call: Callable[..., Any], *arguments: Any, otherwise: Any = False, **named: Any) -> Any:
+    def _call(self, verb: str, call: Callable[..., Any], *arguments: Any, otherwise: Any = False, **named: Any) -> Any:
         """Return what a call of pymemcache returns, `otherwise` if it fails and the client ignores that."""
         with self._ignored(verb):
             return call(*arguments, **named)
         return otherwise
 
     def _value(self, verb: str, key: object, default: Any, *expire: int) -> Any:
-        client, bare = self._place(key)
+        client, bare = self._connection_of(key)
         with self._ignored(verb):
             value = getattr(client, verb)(bare, *expire, _MISSING)  # a serde may store None
             return default if value is _MISSING else self._read(value)
         return default
 
     def _value_and_number(self, verb: str, key: object, defaults: tuple[Any, Any], *expire: int) -> tuple[Any, Any]:
-        client, bare = self._place(key)
+        client, bare = self._connection_of(key)
         with self._ignored(verb):
             value, number = getattr(client, verb)(bare, *expire)
             return defaults if number is None else (self._read(value), int(number))
@@ -356,14 +356,14 @@ class MappedView(View[R, Any]):
 
     def _stored(self, verb: str, key: object, value: Any, expire: object, noreply: object, flags: object) -> bool:
         numbers = _numbers(expire, noreply, flags)
-        client, bare = self._place(key)
-        return bool(self._tried(verb, getattr(client, verb), bare, self._written(value), **numbers))
+        client, bare = self._connection_of(key)
+        return bool(self._call(verb, getattr(client, verb), bare, self._written(value), **numbers))
 
     def _count(self, verb: str, key: object, value: object, noreply: bool) -> int | None:
         delta = check_delta(value)
         check_noreply(noreply)
-        client, bare = self._place(key)
-        number: int | None = self._tried(verb, getattr(client, verb), bare, delta, noreply=noreply, otherwise=None)
+        client, bare = self._connection_of(key)
+        number: int | None = self._call(verb, getattr(client, verb), bare, delta, noreply=noreply, otherwise=None)
         return number
 
 
@@ -454,12 +454,12 @@ class MappedClient(MappedView[R]):
         given = checked(MappedOptions, options)
         # Keys are checked before pymemcache sees them.
         used = {name: value for name, value in given.items() if name not in OWN} | {"allow_unicode_keys": True}
-        first = greeting(given["credentials"])
+        first = handshake(given["credentials"])
         clients = Connections(
-            lambda address, name: opened(
+            lambda address, name: open_client(
                 address.socket_address,
                 given["pool_size"],
-                greeting=first._replace(mapping=name),
+                handshake=first._replace(mapping=name),
                 max_answer=given["max_answer_bytes"],
                 **used,
             ),
@@ -491,10 +491,10 @@ class MappedClient(MappedView[R]):
         Raises:
             UnknownMappingError: a server has no such mapping; what was bound stays.
         """
-        bound = check_name(name), as_columns(columns)
+        new = check_name(name), as_columns(columns)
         for client in self._connections.each(name):
             client.version()
-        self._mapping, self._columns = bound
+        self._mapping, self._columns = new
 
     @overload
     def at(self: MappedClient[Serialized], name: str, columns: None = None) -> MappedView[Any]: ...

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypedDict, TypeVar
 
 from kvref.addresses import UNIX, Address
-from kvref.client.arguments import check_name, shown, utf8, whole_number
+from kvref.client.arguments import as_integer, check_name, repr_of, utf8
 from kvref.client.errors import CallError
-from kvref.client.protocol import MAX_ANSWER_BYTES, greeting
+from kvref.client.protocol import MAX_ANSWER_BYTES, handshake
 from kvref.errors import suggestion
 
 
@@ -71,7 +71,7 @@ class AsyncOptions(ClientOptions, total=False):
     tls: ssl.SSLContext | None
 
 
-_REFUSED: Final = {
+_REJECTED: Final = {
     "key_prefix": "the keys of a table are whole; use a mapping of its own",
     "max_pool_size": "use pool_size",
     "use_pooling": "use pool_size",
@@ -130,9 +130,9 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "timeout": _Option(60.0, _or_none(_is_time), _A_TIME),
     "tls_context": _CONTEXT,
     "tls": _CONTEXT,
-    "max_answer_bytes": _Option(MAX_ANSWER_BYTES, lambda given: (whole_number(given) or 0) > 0, _COUNT),
+    "max_answer_bytes": _Option(MAX_ANSWER_BYTES, lambda given: (as_integer(given) or 0) > 0, _COUNT),
     "ignore_exc": _FALSE,
-    "pool_size": _Option(None, _or_none(lambda given: (whole_number(given) or 0) > 0), _COUNT),
+    "pool_size": _Option(None, _or_none(lambda given: (as_integer(given) or 0) > 0), _COUNT),
     "allow_unicode_keys": _TRUE,
     "default_noreply": _FALSE,
     "encoding": _Option("ascii", _is_encoding, "the name of an encoding that has ASCII"),
@@ -162,17 +162,17 @@ def checked(names: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     known = names.__annotations__.keys()
     for name, value in given.items():
-        if name in _REFUSED:
-            raise CallError(f"option {name}: {_REFUSED[name]}")
+        if name in _REJECTED:
+            raise CallError(f"option {name}: {_REJECTED[name]}")
         if name not in known:
             raise CallError(
                 f"unknown option {name!r}{suggestion(name, known)}: the options are {', '.join(sorted(known))}"
             )
         if not _OPTIONS[name].allows(value):
-            raise CallError(f"{name}={shown(value)}: {_OPTIONS[name].wanted}")
+            raise CallError(f"{name}={repr_of(value)}: {_OPTIONS[name].wanted}")
     if given.get("mapping") is not None:
         check_name(given["mapping"])
-    greeting(given.get("credentials"))
+    handshake(given.get("credentials"))
     return {name: _OPTIONS[name].default for name in known if name not in _WITHOUT_DEFAULT} | dict(given)
 
 
@@ -203,10 +203,10 @@ Servers = Server | list[Server]
 DEFAULT_PORT: Final = 11211
 _MASK: Final = 0xFFFFFFFF
 _C1, _C2 = 0xCC9E2D51, 0x1B873593
-Made = TypeVar("Made")
+ConnectionT = TypeVar("ConnectionT")
 
 
-class Connections(Generic[Made]):
+class Connections(Generic[ConnectionT]):
     """The connections of a client, one for each server and mapping, made at their first use. It is thread-safe.
 
     A key never moves to another server: the servers store tables, and a row that is written to another server when the
@@ -216,37 +216,37 @@ class Connections(Generic[Made]):
         make: makes a connection for a server and a mapping; None is the server's default mapping.
     """
 
-    def __init__(self, make: Callable[[Address, str | None], Made], addresses: Sequence[Address]) -> None:
-        self._make = make
+    def __init__(self, connect: Callable[[Address, str | None], ConnectionT], addresses: Sequence[Address]) -> None:
+        self._connect = connect
         self._servers = {server_name(address): address for address in addresses}
         self._names = list(self._servers)
-        self._made: dict[tuple[str, str | None], Made] = {}
+        self._connections: dict[tuple[str, str | None], ConnectionT] = {}
         self._lock = threading.Lock()
 
-    def of(self, mapping: str | None, key: str | bytes) -> Made:
+    def of(self, mapping: str | None, key: str | bytes) -> ConnectionT:
         """Return the connection to the server that has a key of a mapping."""
         return self._on(server_of(key, self._names), mapping)
 
-    def each(self, mapping: str | None) -> list[Made]:
+    def each(self, mapping: str | None) -> list[ConnectionT]:
         """Return the connections for a mapping to each server, in the order of the addresses."""
         return [self._on(server, mapping) for server in self._names]
 
-    def only(self, mapping: str | None, call: str, instead: str) -> Made:
+    def only(self, mapping: str | None, call: str, instead: str) -> ConnectionT:
         """Return the connection for a mapping to the only server. Raises CallError if there are several."""
         if len(self._names) > 1:
             raise CallError(f"{call}: there are {len(self._names)} servers: use {instead}")
         return self.each(mapping)[0]
 
-    def all(self) -> list[Made]:
+    def all(self) -> list[ConnectionT]:
         with self._lock:
-            return list(self._made.values())
+            return list(self._connections.values())
 
-    def _on(self, server: str, mapping: str | None) -> Made:
-        place = (server, mapping)
+    def _on(self, server: str, mapping: str | None) -> ConnectionT:
+        server_and_mapping = (server, mapping)
         with self._lock:
-            if place not in self._made:
-                self._made[place] = self._make(self._servers[server], mapping)
-            return self._made[place]
+            if server_and_mapping not in self._connections:
+                self._connections[server_and_mapping] = self._connect(self._servers[server], mapping)
+            return self._connections[server_and_mapping]
 
 
 def server_addresses(servers: Servers) -> list[Address]:
@@ -278,13 +278,13 @@ def server_of(key: str | bytes, names: Sequence[str]) -> str:
 def murmur3(text: str) -> int:
     """Return MurmurHash3, 32 bits, seed 0, of the low bytes of the characters of a text, as pymemcache computes it."""
     data = bytes(ord(each) & 0xFF for each in text)
-    whole = len(data) & ~3
+    aligned = len(data) & ~3
     found = 0
-    for at in range(0, whole, 4):
+    for at in range(0, aligned, 4):
         found ^= _mixed(int.from_bytes(data[at : at + 4], "little"))
         found = (_rotated(found, 13) * 5 + 0xE6546B64) & _MASK
-    if whole < len(data):
-        found ^= _mixed(int.from_bytes(data[whole:], "little"))
+    if aligned < len(data):
+        found ^= _mixed(int.from_bytes(data[aligned:], "little"))
     found ^= len(data)
     found = (found ^ found >> 16) * 0x85EBCA6B & _MASK
     found = (found ^ found >> 13) * 0xC2B2AE35 & _MASK
@@ -308,32 +308,32 @@ def _is_ipv6(host: str) -> bool:
 
 
 def _address(server: object) -> Address:
-    refused = CallError(f"server {shown(server)}: write HOST:PORT, HOST, (host, port), unix:PATH or an absolute path")
+    error = CallError(f"server {repr_of(server)}: write HOST:PORT, HOST, (host, port), unix:PATH or an absolute path")
     if isinstance(server, tuple) and len(server) == 2:
         host, port = server
         if not isinstance(host, str) or isinstance(port, bool) or not isinstance(port, int):
-            raise refused
+            raise error
     elif isinstance(server, str):
         path = server.removeprefix(UNIX) if server.startswith((UNIX, "/")) else ""
         if path and "\0" not in path:
             path = str(Path(path).absolute())
             if len(utf8("server", path)) > _MAX_PATH:
-                raise CallError(f"server {shown(server)}: the path of a socket has at most {_MAX_PATH} bytes")
+                raise CallError(f"server {repr_of(server)}: the path of a socket has at most {_MAX_PATH} bytes")
             return Address("", 0, path)
         host, colon, digits = server.rpartition(":")
         if not colon or server.endswith("]") or (":" in host and not host.startswith("[")):
             host, digits = server, str(DEFAULT_PORT)  # a host alone, or an IPv6 address without brackets
         if server.startswith(UNIX) or not (digits.isascii() and digits.isdigit()):
-            raise refused
+            raise error
         port = int(digits)
     else:
-        raise refused
+        raise error
     host = host.strip("[]")
     named = host and host.isprintable() and not {" ", "/"} & {*host} and (":" not in host or _is_ipv6(host))
     if not named or not 0 < port < 1 << 16:
-        raise refused
+        raise error
     try:
         host.encode("idna")  # as the resolver does
     except UnicodeError:
-        raise refused from None
+        raise error from None
     return Address(host, port)

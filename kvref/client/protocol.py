@@ -12,11 +12,11 @@ from kvref.client.errors import (
     MappedError,
     UnknownMappingError,
     UnsupportedError,
-    refusal,
-    unreadable,
+    invalid_reply,
+    reply_error,
 )
 
-_OWN_VERSION: Final = "-kvref"
+_KVREF_SUFFIX: Final = "-kvref"
 
 
 def check_ranges(version: str) -> None:
@@ -24,7 +24,7 @@ def check_ranges(version: str) -> None:
 
     The plugin has ranges from MySQL 5.7.3 on. kvref's version ends in `-kvref`, or is that of its profile.
     """
-    if version.endswith(_OWN_VERSION):
+    if version.endswith(_KVREF_SUFFIX):
         return
     numbers = tuple(int(each) for each in re.findall(r"\d+", version)[:3])
     if numbers < (5, 7, 3):
@@ -36,7 +36,7 @@ _AUTHENTICATE: Final = "authenticate"
 _BIND: Final = "bind"
 
 
-class Greeting(NamedTuple):
+class Handshake(NamedTuple):
     """The first requests of a connection: authentication if there is a user, and `bind` if there is a mapping."""
 
     mapping: str | None = None
@@ -54,7 +54,7 @@ class Greeting(NamedTuple):
         if self.mapping is not None:
             yield _BIND, b"bind %s\r\n" % self.mapping.encode("utf-8", "surrogateescape")
 
-    def refusal(self, verb: str, line: bytes, server: str) -> MappedError | None:
+    def reply_error(self, verb: str, line: bytes, server: str) -> MappedError | None:
         """Return the error of the reply to a request; None if the server accepted the request."""
         if line == {_AUTHENTICATE: b"STORED", _BIND: b"SUCCEED"}[verb]:
             return None
@@ -62,10 +62,10 @@ class Greeting(NamedTuple):
             return UnknownMappingError(f"{server} has no usable mapping {self.mapping!r} in containers")
         if verb == _BIND and line == b"ERROR":
             return UnsupportedError(f"{server} has no mappings")
-        return refusal(line, verb, server) or unreadable(line, verb)
+        return reply_error(line, verb, server) or invalid_reply(line, verb)
 
 
-def greeting(credentials: tuple[str, str] | None) -> Greeting:
+def handshake(credentials: tuple[str, str] | None) -> Handshake:
     """Return the first requests of connections without a mapping.
 
     Args:
@@ -75,7 +75,7 @@ def greeting(credentials: tuple[str, str] | None) -> Greeting:
         CallError: credentials that no server accepts; the text does not show the password.
     """
     if credentials is None:
-        return Greeting()
+        return Handshake()
     if not (
         isinstance(credentials, tuple | list)
         and len(credentials) == 2
@@ -84,19 +84,19 @@ def greeting(credentials: tuple[str, str] | None) -> Greeting:
         raise CallError("credentials: a user and a password, both text")
     user, password = credentials
     try:
-        whole = f"{user} {password}".encode("utf-8", "surrogateescape")
+        both = f"{user} {password}".encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         raise CallError("credentials: a text that cannot be written in UTF-8") from None
-    if not (user and password) or " " in user or "\n" in user or len(whole) > _MAX_CREDENTIALS:
+    if not (user and password) or " " in user or "\n" in user or len(both) > _MAX_CREDENTIALS:
         raise CallError(
             f"credentials of {user!r}: a user without blanks and a password, {_MAX_CREDENTIALS} bytes at most"
         )
-    return Greeting(None, user, password)
+    return Handshake(None, user, password)
 
 
 # A key of a range may be storage bytes, line ends included (text core page, section 5); flags and size end its line.
 _HEAD: Final = re.compile(rb"VALUE (.{1,300}?) (\d{1,10}) (\d{1,20})(?: (\d{1,20}))?\r\n", re.DOTALL)
-_LONGEST_LINE: Final = 8192
+_MAX_LINE: Final = 8192
 _OF_STATS: Final = (b"STAT ", b"ITEM ", b"PREFIX ")
 _ERROR: Final = re.compile(rb"(?:ERROR|CLIENT_ERROR [^\n]*|SERVER_ERROR [^\n]*)\r\n")
 # Limit of one answer with all its rows, in bytes.
@@ -162,29 +162,29 @@ class Replies:
         self._at = 0
         self._buffer += data
 
-    def take(self, shape: Shape = LINE) -> Answer | None:
+    def next_answer(self, shape: Shape = LINE) -> Answer | None:
         """Return the next answer, None while it is not complete.
 
         Raises:
             GarbledError: a row without its end, a line longer than any answer, or an answer beyond the limit.
         """
         while shape.rows and self._buffer.startswith(b"VALUE ", self._at):
-            if not self._take_row():
+            if not self._read_row():
                 return None
         while shape.lines and self._buffer.startswith(_OF_STATS, self._at):
-            if not self._take_line():
+            if not self._read_line():
                 return None
         token = b"\r\n" if shape.end != b"\r\n" and _ERROR.match(self._buffer, self._at) else shape.end
         end = self._buffer.find(token, self._at)
         if end < 0:
-            self._check_length(_LONGEST_LINE if token == b"\r\n" else self._max_answer)
+            self._check_length(_MAX_LINE if token == b"\r\n" else self._max_answer)
             return None
         answer = Answer(bytes(self._buffer[self._at : end]), self._items, self._lines)
         self._at = end + len(token)
         self._items, self._lines, self._size = [], [], 0
         return answer
 
-    def _take_line(self) -> bool:
+    def _read_line(self) -> bool:
         end = self._buffer.find(b"\r\n", self._at)
         if end < 0:
             self._check_length()
@@ -196,7 +196,7 @@ class Replies:
         self._at = end + 2
         return True
 
-    def _take_row(self) -> bool:
+    def _read_row(self) -> bool:
         head = _HEAD.match(self._buffer, self._at)
         if head is None:
             self._check_length()
@@ -214,6 +214,6 @@ class Replies:
         self._at = end + 2
         return True
 
-    def _check_length(self, most: int = _LONGEST_LINE) -> None:
-        if len(self._buffer) - self._at > most:
-            raise GarbledError(f"{self.rest[:60]!r}: no end of the line in {most} bytes")
+    def _check_length(self, limit: int = _MAX_LINE) -> None:
+        if len(self._buffer) - self._at > limit:
+            raise GarbledError(f"{self.rest[:60]!r}: no end of the line in {limit} bytes")

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from kvref.client.arguments import K, check_keys, check_mapping, split_word
-from kvref.client.columns import Columns, R, as_columns, check_single, scalar, shown_mapping
+from kvref.client.columns import Columns, R, as_columns, check_single, repr_of_mapping, scalar
 from kvref.client.errors import LinkError, ServerError
 from kvref.client.options import Connections, Rules
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
-    Made = TypeVarWithDefault("Made", default=Any)
+    ConnectionT = TypeVarWithDefault("ConnectionT", default=Any)
     # The defaults of a call without a row: its value and its number.
     D = TypeVarWithDefault("D", default=None)
     C = TypeVarWithDefault("C", default=None)
 else:
-    Made, D, C = map(TypeVar, ("Made", "D", "C"))
+    ConnectionT, D, C = map(TypeVar, ("ConnectionT", "D", "C"))
 
 NONE: Any = None  # as the default of a parameter whose type is a type variable
 _log = logging.getLogger("kvref.client")
@@ -29,31 +29,31 @@ class Serialized:
     """For type checkers: the row type of a client with a serde, which is not known, matches it."""
 
 
-class View(Generic[R, Made]):
+class View(Generic[R, ConnectionT]):
     """The keys and values of one mapping, and its connections, one for each server."""
 
-    def __init__(self, connections: Connections[Made], rules: Rules, mapping: str | None, columns: Any) -> None:
+    def __init__(self, connections: Connections[ConnectionT], rules: Rules, mapping: str | None, columns: Any) -> None:
         self._connections = connections
         self._rules = rules
         self._mapping = mapping
         self._columns: Columns[Any] | None = as_columns(columns)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._rules.servers}{shown_mapping(self._mapping, self._columns)})"
+        return f"{type(self).__name__}({self._rules.servers}{repr_of_mapping(self._mapping, self._columns)})"
 
-    def _only(self, call: str, instead: str) -> Made:
+    def _only(self, call: str, instead: str) -> ConnectionT:
         return self._connections.only(self._mapping, call, instead)
 
-    def _place(self, key: object) -> tuple[Made, str | bytes]:
+    def _connection_of(self, key: object) -> tuple[ConnectionT, str | bytes]:
         """Return the connection to the server of a key, and the key without its mapping."""
         name, bare = split_word(key, self._rules.delimiter, ascii_only=self._rules.ascii_only)
         return self._connections.of(self._mapping if name is None else name, bare), bare
 
-    def _places(self, keys: Iterable[K]) -> dict[Made, dict[str | bytes, list[K]]]:
+    def _connections_of(self, keys: Iterable[K]) -> dict[ConnectionT, dict[str | bytes, list[K]]]:
         """Return the connections with the keys of each: the keys as given, by those without the mapping."""
-        places: dict[Made, dict[str | bytes, list[K]]] = {}
+        places: dict[ConnectionT, dict[str | bytes, list[K]]] = {}
         for key in check_keys(keys):
-            connection, bare = self._place(key)
+            connection, bare = self._connection_of(key)
             places.setdefault(connection, {}).setdefault(bare, []).append(key)
         return places
 

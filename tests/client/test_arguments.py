@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvref.client import AsyncMappedClient, CallError, LinkError, MappedClient
-from kvref.client.aio.connection import Line
+from kvref.client.aio.connection import ServerConnection
 from kvref.client.bound import BoundClient
 from kvref.client.options import AsyncOptions, MappedOptions
 
@@ -105,7 +105,7 @@ def unconnected(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         refuse(_)
 
     monkeypatch.setattr(BoundClient, "_connect", refuse)
-    monkeypatch.setattr(Line, "_open", refuse_later)
+    monkeypatch.setattr(ServerConnection, "_open", refuse_later)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     yield
     attempts.clear()

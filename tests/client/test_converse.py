@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from kvref.cli import main
-from kvref.client.converse import Conversation, shown, typed
+from kvref.client.converse import Conversation, escaped, unescaped
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from kvref.client.converse import Conversation, shown, typed
     ],
 )  # fmt: skip
 def test_typed(line: str, sent: bytes) -> None:
-    assert typed(line) == sent
+    assert unescaped(line) == sent
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_typed(line: str, sent: bytes) -> None:
     ],
 )  # fmt: skip
 def test_shown(data: bytes, lines: list[str]) -> None:
-    assert shown(data) == lines
+    assert escaped(data) == lines
 
 
 def test_an_endpoint_that_closes() -> None:
@@ -48,7 +48,7 @@ def test_an_endpoint_that_closes() -> None:
         thread = threading.Thread(target=answer)
         thread.start()
         with Conversation(server.getsockname()) as conversation:
-            assert conversation.say(b"quit\r\n") == b"bye\r\n"
+            assert conversation.exchange(b"quit\r\n") == b"bye\r\n"
             assert conversation.closed
         thread.join()
 
@@ -72,13 +72,13 @@ def endless() -> Iterator[int]:
 
 def test_an_answer_has_a_limit_in_bytes(endless: int) -> None:
     with Conversation(("127.0.0.1", endless), max_bytes=10_000) as conversation:
-        assert conversation.say(b"get a\r\n") == b"x" * 10_000
+        assert conversation.exchange(b"get a\r\n") == b"x" * 10_000
         assert (conversation.closed, conversation.stopped) == (True, "more than 10000 bytes came")
 
 
 def test_an_answer_has_a_limit_in_seconds(endless: int) -> None:
     with Conversation(("127.0.0.1", endless), max_bytes=1 << 30, max_seconds=0.05) as conversation:
-        conversation.say(b"get a\r\n")
+        conversation.exchange(b"get a\r\n")
         assert conversation.stopped == "the answer did not end within 0.05 s"
 
 

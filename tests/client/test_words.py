@@ -108,7 +108,7 @@ def test_answers_however_they_arrive(cuts: list[int]) -> None:
     places = sorted({0, *cuts, len(STREAM)})
     for start, end in pairwise(places):
         replies.feed(STREAM[start:end])
-        while wanted and (answer := replies.take(Shape(rows=wanted[0][0]))) is not None:
+        while wanted and (answer := replies.next_answer(Shape(rows=wanted[0][0]))) is not None:
             got.append(answer)
             wanted.pop(0)
     assert (got, replies.rest) == ([answer for _, answer in ANSWERS], b"")
@@ -119,7 +119,7 @@ def test_what_is_no_answer(data: bytes) -> None:
     replies = Replies()
     replies.feed(data)
     with pytest.raises(GarbledError):
-        replies.take(ROWS)
+        replies.next_answer(ROWS)
 
 
 @pytest.mark.parametrize("rows", [[b"x" * 101], [b"x" * 30] * 3])
@@ -129,14 +129,14 @@ def test_an_answer_has_a_limit(rows: list[bytes]) -> None:
     stream = b"".join(b"VALUE k 0 %d\r\n%s\r\n" % (len(row), row) for row in rows)
     replies.feed(stream[:-20])
     with pytest.raises(GarbledError, match="the answer has more than 100 bytes"):
-        replies.take(ROWS)
+        replies.next_answer(ROWS)
 
 
 def test_the_limit_is_that_of_one_answer() -> None:
     replies = Replies(max_answer=100)
     for _ in range(3):
         replies.feed(b"VALUE k 0 60\r\n%s\r\nEND\r\n" % (b"x" * 60))
-        assert replies.take(ROWS) == Answer(b"END", [Item(b"k", 0, b"x" * 60, None)])
+        assert replies.next_answer(ROWS) == Answer(b"END", [Item(b"k", 0, b"x" * 60, None)])
 
 
 WITHOUT = "import sys; sys.modules['pymemcache'] = None; "
@@ -158,16 +158,20 @@ def test_without_pymemcache_the_extra_is_named() -> None:
 def test_lines_of_stats_and_replies_up_to_a_token() -> None:
     replies = Replies(max_answer=100)
     replies.feed(b"STAT pid 1\r\nSTAT a b")
-    assert replies.take(STATS) is None
+    assert replies.next_answer(STATS) is None
     replies.feed(b" c\r\nEND\r\nVALUE k 0 1\r\nx\r\nEND\r\nERROR\r\nRESET\r\n")
-    assert replies.take(STATS) == Answer(b"END", [], [b"STAT pid 1", b"STAT a b c"])
+    assert replies.next_answer(STATS) == Answer(b"END", [], [b"STAT pid 1", b"STAT a b c"])
     token = Shape(end=b"END\r\n")
-    assert replies.take(token) == Answer(b"VALUE k 0 1\r\nx\r\n")
-    assert (replies.take(token), replies.take(STATS), replies.rest) == (Answer(b"ERROR"), Answer(b"RESET"), b"")
+    assert replies.next_answer(token) == Answer(b"VALUE k 0 1\r\nx\r\n")
+    assert (replies.next_answer(token), replies.next_answer(STATS), replies.rest) == (
+        Answer(b"ERROR"),
+        Answer(b"RESET"),
+        b"",
+    )
     replies.feed(b"STAT x " + b"y" * 60 + b"\r\nSTAT x " + b"y" * 60 + b"\r\n")
     with pytest.raises(GarbledError, match="more than 100 bytes"):
-        replies.take(STATS)
+        replies.next_answer(STATS)
     replies = Replies(max_answer=10)
     replies.feed(b"x" * 11)
     with pytest.raises(GarbledError, match="no end"):
-        replies.take(token)
+        replies.next_answer(token)

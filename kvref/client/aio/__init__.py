@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from kvref.client.aio.connection import Line
+from kvref.client.aio.connection import ServerConnection
 from kvref.client.aio.view import AsyncMappedView
 from kvref.client.arguments import check_name
 from kvref.client.columns import Columns, ColumnsSpec, R, as_columns
 from kvref.client.errors import CallError
 from kvref.client.options import AsyncOptions, Connections, Servers, checked, rules, server_addresses
-from kvref.client.protocol import greeting
+from kvref.client.protocol import handshake
 
 Row = TypeVar("Row")
 
@@ -93,9 +93,9 @@ class AsyncMappedClient(AsyncMappedView[R]):
         given = checked(AsyncOptions, options)
         if given["tls"] is not None and given["tls_context"] is not None:
             raise CallError("tls and tls_context are the same option: give one")
-        context, first = given["tls"] or given["tls_context"], greeting(given["credentials"])
-        lines = Connections(
-            lambda address, name: Line(
+        context, first = given["tls"] or given["tls_context"], handshake(given["credentials"])
+        connections = Connections(
+            lambda address, name: ServerConnection(
                 address,
                 first._replace(mapping=name),
                 context,
@@ -105,7 +105,7 @@ class AsyncMappedClient(AsyncMappedView[R]):
             ),
             addresses,
         )
-        super().__init__(lines, rules(servers, given), given["mapping"], columns)
+        super().__init__(connections, rules(servers, given), given["mapping"], columns)
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,9 +125,9 @@ class AsyncMappedClient(AsyncMappedView[R]):
         Raises:
             UnknownMappingError: the server has no such mapping; what was bound stays.
         """
-        bound = check_name(name), as_columns(columns)
-        await asyncio.gather(*[line.version() for line in self._connections.each(name)])
-        self._mapping, self._columns = bound
+        new = check_name(name), as_columns(columns)
+        await asyncio.gather(*[connection.version() for connection in self._connections.each(name)])
+        self._mapping, self._columns = new
 
     @overload
     def at(self, name: str, columns: None = None) -> AsyncMappedView[bytes]: ...
@@ -155,7 +155,7 @@ class AsyncMappedClient(AsyncMappedView[R]):
 
     async def close(self) -> None:
         """Close every connection after the answers that are outstanding; a later call opens them again."""
-        await asyncio.gather(*[line.close() for line in self._connections.all()])
+        await asyncio.gather(*[connection.close() for connection in self._connections.all()])
 
     disconnect_all = close
     # The server needs no command to end a connection.

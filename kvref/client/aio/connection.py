@@ -9,8 +9,8 @@ from collections import deque
 from typing import cast
 
 from kvref.addresses import Address
-from kvref.client.errors import InvalidReplyError, LinkError, MappedError, UnsupportedError, refusal, unreadable
-from kvref.client.protocol import LINE, Answer, GarbledError, Greeting, Replies, Shape, check_ranges
+from kvref.client.errors import InvalidReplyError, LinkError, MappedError, UnsupportedError, invalid_reply, reply_error
+from kvref.client.protocol import LINE, Answer, GarbledError, Handshake, Replies, Shape, check_ranges
 
 
 class Connection(asyncio.Protocol):
@@ -27,18 +27,18 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, name: str, max_answer: int) -> None:
         self.error: MappedError | None = None
-        self.heard = 0.0
+        self.last_received = 0.0
         self._name = name
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._pending: deque[tuple[asyncio.Future[Answer] | None, Shape]] = deque()
         self._replies = Replies(max_answer)
         self._out: list[bytes] = []
-        self._gone = asyncio.Event()
+        self._closed = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
 
-    async def refuse_stray(self) -> None:
+    async def close_if_unsolicited(self) -> None:
         """End an idle connection on which something arrived: the next request would get it as its reply.
 
         While the event loop runs, `data_received` sees it first. A loop that runs for each call reads it with the next
@@ -60,21 +60,21 @@ class Connection(asyncio.Protocol):
     async def writable(self) -> None:
         await self._writable.wait()
 
-    def ask(self, data: bytes, shape: Shape = LINE, *, wanted: bool = True) -> asyncio.Future[Answer] | None:
+    def send(self, data: bytes, shape: Shape = LINE, *, expects_reply: bool = True) -> asyncio.Future[Answer] | None:
         """Queue one request; requests of one iteration of the loop are sent together.
 
         Args:
             data: the whole request.
-            wanted: whether the caller waits for the answer; if not, None is returned.
+            expects_reply: whether the caller waits for the answer; if not, None is returned.
 
         Raises:
             MappedError: the connection has ended; nothing is sent.
         """
         if self.error is not None:
             raise type(self.error)(*self.error.args)
-        future = self._loop.create_future() if wanted else None
+        future = self._loop.create_future() if expects_reply else None
         if not self._pending:
-            self.heard = self._loop.time()
+            self.last_received = self._loop.time()
         self._pending.append((future, shape))
         if not self._out:
             self._loop.call_soon(self._send)
@@ -95,27 +95,27 @@ class Connection(asyncio.Protocol):
                 future.set_exception(type(error)(*error.args))
         self._pending.clear()
 
-    async def leave(self, patience: float | None) -> None:
+    async def close_after_replies(self, patience: float | None) -> None:
         """Close the connection after the answers that are outstanding, at the latest after so many seconds."""
         if self._pending and self.error is None:
             # Some have no caller that waits; the reply to one more request shows that all replies arrived.
-            last = self.ask(b"version\r\n")
+            last = self.send(b"version\r\n")
             assert last is not None
             await asyncio.wait([last], timeout=patience)
             if not last.cancel():
                 last.exception()  # retrieved here; the caller gets the error from its own call
         self.end(LinkError(f"{self._name}: closed by this client"))
-        await self._gone.wait()
+        await self._closed.wait()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are none of asyncio's classes.
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        self.heard = self._loop.time()
+        self.last_received = self._loop.time()
         self._replies.feed(data)
         try:
-            while self._pending and (answer := self._replies.take(self._pending[0][1])) is not None:
+            while self._pending and (answer := self._replies.next_answer(self._pending[0][1])) is not None:
                 future, _ = self._pending.popleft()
                 if future is not None and not future.done():
                     future.set_result(answer)
@@ -126,7 +126,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.end(LinkError(f"{self._name}: the connection ended{f': {exc}' if exc else ''}"))
-        self._gone.set()
+        self._closed.set()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -140,7 +140,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
 
-class Line:
+class ServerConnection:
     """Requests to one server about one mapping.
 
     Args:
@@ -154,7 +154,7 @@ class Line:
     def __init__(
         self,
         address: Address,
-        greeting: Greeting,
+        handshake: Handshake,
         tls: ssl.SSLContext | None,
         connect_timeout: float | None,
         timeout: float | None,
@@ -162,7 +162,7 @@ class Line:
     ) -> None:
         self._address = address
         self._name = str(address)
-        self._greeting = greeting
+        self._handshake = handshake
         self._tls = tls
         self._connect_timeout = connect_timeout
         self._timeout = timeout
@@ -171,7 +171,7 @@ class Line:
         self._opening: asyncio.Task[Connection] | None = None
         self._version: tuple[Connection, str] | None = None
 
-    async def ask(self, verb: str, data: bytes, shape: Shape = LINE) -> Answer:
+    async def request(self, verb: str, data: bytes, shape: Shape = LINE) -> Answer:
         """Send a request and return its answer, whose last line is none of the three errors.
 
         Raises:
@@ -183,15 +183,17 @@ class Line:
         try:
             async with asyncio.timeout(self._timeout):
                 connection = await self._ready()
-                future = connection.ask(data, shape)
+                future = connection.send(data, shape)
                 assert future is not None
                 answer = await future
         except TimeoutError as error:
             late = LinkError(f"{verb}: {self._name}: no answer within {self._timeout} s")
-            if connection is not None and asyncio.get_running_loop().time() - connection.heard >= (self._timeout or 0):
+            if connection is not None and asyncio.get_running_loop().time() - connection.last_received >= (
+                self._timeout or 0
+            ):
                 connection.end(late)
             raise late from error
-        failure = refusal(answer.line, verb, self._name)
+        failure = reply_error(answer.line, verb, self._name)
         if failure is None:
             return answer
         if isinstance(failure, UnsupportedError) and data.count(b"\n") > 1:
@@ -199,23 +201,23 @@ class Line:
             connection.end(LinkError(f"{self._name}: the connection was given up: {failure}"))
         raise failure
 
-    async def tell(self, data: bytes) -> None:
+    async def send_without_reply(self, data: bytes) -> None:
         """Send a request and discard its reply. Raises LinkError without a connection in time."""
         try:
             async with asyncio.timeout(self._timeout):
                 connection = await self._ready()
         except TimeoutError as error:
             raise LinkError(f"{self._name}: accepted no data for {self._timeout} s") from error
-        connection.ask(data, wanted=False)
+        connection.send(data, expects_reply=False)
 
     async def version(self) -> str:
         """Return what the server says of its version."""
-        answer = await self.ask("version", b"version\r\n")
+        answer = await self.request("version", b"version\r\n")
         if not answer.line.startswith(b"VERSION "):
-            raise unreadable(answer.line, "version")
+            raise invalid_reply(answer.line, "version")
         return answer.line[8:].decode("utf-8", "replace")
 
-    async def need_ranges(self) -> None:
+    async def require_ranges(self) -> None:
         """Raise UnsupportedError if the server has no ranges; its version is read once per connection."""
         connection = await self._ready()
         if self._version is None or self._version[0] is not connection:
@@ -227,7 +229,7 @@ class Line:
         if self._opening is not None:
             self._opening.cancel()
         if self._connection is not None:
-            await self._connection.leave(self._timeout)
+            await self._connection.close_after_replies(self._timeout)
 
     async def _ready(self) -> Connection:
         while True:
@@ -239,7 +241,7 @@ class Line:
     async def _open_connection(self) -> Connection:
         connection = self._connection
         if connection is not None:
-            await connection.refuse_stray()
+            await connection.close_if_unsolicited()
             if connection.error is None:
                 return connection
         if self._opening is None or self._opening.done():
@@ -260,7 +262,7 @@ class Line:
         try:
             async with asyncio.timeout(self._connect_timeout):
                 connection = await self._connect()
-                await self._greet(connection)
+                await self._run_handshake(connection)
         except TimeoutError as error:
             raise LinkError(f"{self._name}: no connection within {self._connect_timeout} s") from error
         except LinkError:
@@ -274,22 +276,22 @@ class Line:
         def make() -> Connection:
             return Connection(self._name, self._max_answer)
 
-        loop, where = asyncio.get_running_loop(), self._address
-        if where.path:
+        loop, address = asyncio.get_running_loop(), self._address
+        if address.path:
             # The certificate names a host, which a path has not.
             name = None if self._tls is None else "localhost"
-            _, connection = await loop.create_unix_connection(make, where.path, ssl=self._tls, server_hostname=name)
+            _, connection = await loop.create_unix_connection(make, address.path, ssl=self._tls, server_hostname=name)
         else:
-            _, connection = await loop.create_connection(make, where.host, where.port, ssl=self._tls)
+            _, connection = await loop.create_connection(make, address.host, address.port, ssl=self._tls)
         return connection
 
-    async def _greet(self, connection: Connection) -> None:
-        for verb, request in self._greeting.requests():
-            future = connection.ask(request)
+    async def _run_handshake(self, connection: Connection) -> None:
+        for verb, request in self._handshake.requests():
+            future = connection.send(request)
             assert future is not None
             error: BaseException | None
             try:
-                error = self._greeting.refusal(verb, (await future).line, self._name)
+                error = self._handshake.reply_error(verb, (await future).line, self._name)
             except BaseException as raised:  # noqa: BLE001 - also a cancellation ends the connection
                 error = raised
             if error is not None:

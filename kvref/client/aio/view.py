@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from kvref.client.aio.connection import Line
+from kvref.client.aio.connection import ServerConnection
 from kvref.client.arguments import (
     B,
     K,
@@ -24,7 +24,7 @@ from kvref.client.arguments import (
     range_word,
 )
 from kvref.client.columns import MAX_ATTEMPTS, Part, R, Value, check_update, update_lost
-from kvref.client.errors import unreadable
+from kvref.client.errors import invalid_reply
 from kvref.client.protocol import ROWS, STATS, Item, Shape
 from kvref.client.view import NONE, C, D, View
 
@@ -34,15 +34,15 @@ _DONE = {b"DELETED": True, b"TOUCHED": True, b"NOT_FOUND": False}
 
 
 class _Write(NamedTuple):
-    """A request whose answer is one line, checked."""
+    """A checked request whose answer is one line."""
 
-    line: Line
+    connection: ServerConnection
     verb: str
     request: bytes
     noreply: bool
 
 
-class AsyncMappedView(View[R, Line]):
+class AsyncMappedView(View[R, ServerConnection]):
     """The calls on the keys of one mapping; made by `AsyncMappedClient.at`.
 
     Keys, values, results and errors are those of `kvref.client.MappedView`. Calls that run at the same time share a
@@ -51,23 +51,23 @@ class AsyncMappedView(View[R, Line]):
 
     async def get(self, key: Key, default: D = NONE) -> R | D:
         """Return the value of a key, or the default."""
-        found = await self._found(b"get", key)
+        found = await self._value_and_number(b"get", key)
         return default if found is None else found[0]
 
     async def gets(self, key: Key, default: D = NONE, cas_default: C = NONE) -> tuple[R, int] | tuple[D, C]:
         """Return the value and its number for `cas`, or the defaults."""
-        return await self._found(b"gets", key) or (default, cas_default)
+        return await self._value_and_number(b"gets", key) or (default, cas_default)
 
     async def gat(self, key: Key, expire: int = 0, default: D = NONE) -> R | D:
         """Return the value of a key, or the default, and set when its row expires, as `MappedView.gat` does."""
-        found = await self._found(b"gat %d" % check_expire(expire), key)
+        found = await self._value_and_number(b"gat %d" % check_expire(expire), key)
         return default if found is None else found[0]
 
     async def gats(
         self, key: Key, expire: int = 0, default: D = NONE, cas_default: C = NONE
     ) -> tuple[R, int] | tuple[D, C]:
         """Return the value and its number for `cas`, or the defaults, and set when its row expires, as `gat`."""
-        return await self._found(b"gats %d" % check_expire(expire), key) or (default, cas_default)
+        return await self._value_and_number(b"gats %d" % check_expire(expire), key) or (default, cas_default)
 
     async def get_many(self, keys: Iterable[K]) -> dict[K, R]:
         """Return the values of the keys that exist; one request for each mapping and server."""
@@ -83,10 +83,10 @@ class AsyncMappedView(View[R, Line]):
         """Return the rows whose keys lie between the bounds, as `MappedView.get_range` does."""
         word = range_word(gt, ge, lt, le)
         rows: dict[B, R] = {}
-        for line in self._connections.each(self._mapping):
+        for connection in self._connections.each(self._mapping):
             with self._ignored("get_range"):
-                await line.need_ranges()
-                for item in await _rows(line, b"get", [word]):
+                await connection.require_ranges()
+                for item in await _rows(connection, b"get", [word]):
                     rows[key_of_range(item.key, gt, ge, lt, le)] = self._read(item.value)
         return rows
 
@@ -110,7 +110,7 @@ class AsyncMappedView(View[R, Line]):
         """Store values, all on their way before the first answer is read; return the keys that were not stored."""
         written = self._all_written(values)
         writes = [self._write("set", key, raw, expire, noreply, flags) for key, raw in written.items()]
-        stored = await asyncio.gather(*[self._sent(write, _STORED) for write in writes])
+        stored = await asyncio.gather(*[self._send(write, _STORED) for write in writes])
         return [key for key, done in zip(written, stored, strict=True) if not done]
 
     async def add(
@@ -142,21 +142,21 @@ class AsyncMappedView(View[R, Line]):
     ) -> bool | None:
         """Store a value if its row is as `gets` saw it, as `MappedView.cas` does."""
         number = check_cas(cas)
-        return await self._sent(self._write("cas", key, self._written(value), expire, noreply, flags, number), _STORED)
+        return await self._send(self._write("cas", key, self._written(value), expire, noreply, flags, number), _STORED)
 
     async def update(self, key: Key, changes: Mapping[str, Part], expire: int = 0, flags: int | None = None) -> bool:
         """Change some value columns of a row and keep the others, as `MappedView.update` does."""
         checked_changes = check_update(self._columns, changes)
         check_expire(expire)
         check_flags(flags)
-        line, bare = self._place(key)
+        connection, bare = self._connection_of(key)
         with self._ignored("update"):
             for _ in range(MAX_ATTEMPTS):
-                item = await _one(line, b"gets", bare)
+                item = await _one(connection, b"gets", bare)
                 if item is None:
                     return False
                 written = self._written({**self._read(item.value), **checked_changes})
-                stored = await _answered(self._write("cas", key, written, expire, None, flags, item.cas or 0), _STORED)
+                stored = await _execute(self._write("cas", key, written, expire, None, flags, item.cas or 0), _STORED)
                 if stored is not False:
                     return stored is True
             raise update_lost(key)
@@ -172,14 +172,14 @@ class AsyncMappedView(View[R, Line]):
 
     async def delete(self, key: Key, noreply: bool = False) -> bool:
         """Delete a row; False where there was none."""
-        return await self._sent(self._deletion(key, noreply), _DONE) is True
+        return await self._send(self._deletion(key, noreply), _DONE) is True
 
     async def delete_many(self, keys: Iterable[Key], noreply: bool = False) -> bool:
         """Delete rows; True, whether they were there or not."""
         check_noreply(noreply)
         writes = [self._deletion(key, noreply) for key in check_keys(keys)]
         known = dict.fromkeys(_DONE, True)
-        return all(await asyncio.gather(*[self._sent(write, known) for write in writes]))
+        return all(await asyncio.gather(*[self._send(write, known) for write in writes]))
 
     async def touch(self, key: Key, expire: int = 0, noreply: bool = False) -> bool:
         """Set when a row expires; False without a row. Raises UnsupportedError at the plugins.
@@ -190,17 +190,17 @@ class AsyncMappedView(View[R, Line]):
         """
         seconds = check_expire(expire)
         waits = check_noreply(noreply)
-        line, bare = self._place(key)
+        connection, bare = self._connection_of(key)
         request = b"touch %s %d\r\n" % (as_bytes(bare), seconds)
-        return await self._sent(_Write(line, "touch", request, bool(waits)), _DONE) is True
+        return await self._send(_Write(connection, "touch", request, bool(waits)), _DONE) is True
 
     async def flush_all(self, delay: int = 0, noreply: bool = False) -> bool:
         """Delete every row of the mapping's table, at once, on every server, as `MappedView.flush_all` does."""
         check_noreply(noreply)
         seconds = check_expire(delay)
         request = b"flush_all %d\r\n" % seconds if seconds else b"flush_all\r\n"
-        writes = [_Write(line, "flush_all", request, noreply=False) for line in self._connections.each(self._mapping)]
-        return all(await asyncio.gather(*[self._sent(write, {b"OK": True}) for write in writes]))
+        writes = [_Write(each, "flush_all", request, noreply=False) for each in self._connections.each(self._mapping)]
+        return all(await asyncio.gather(*[self._send(write, {b"OK": True}) for write in writes]))
 
     async def stats(self, *arguments: str) -> dict[bytes, bytes]:
         """Return the rows of `stats` by name.
@@ -216,7 +216,7 @@ class AsyncMappedView(View[R, Line]):
     async def stats_of_each(self, *arguments: str) -> list[dict[bytes, bytes]]:
         """Return what `stats` returns, of each server in the order of the constructor."""
         words = check_stats(arguments)
-        return list(await asyncio.gather(*[self._stats(line, words) for line in self._connections.each(self._mapping)]))
+        return list(await asyncio.gather(*[self._stats(each, words) for each in self._connections.each(self._mapping)]))
 
     async def version(self) -> bytes:
         """Return the server's version, as pymemcache does. Raises CallError if there are several servers."""
@@ -224,7 +224,7 @@ class AsyncMappedView(View[R, Line]):
 
     async def versions(self) -> tuple[str, ...]:
         """Return the version of each server in the order of the constructor."""
-        return tuple(await asyncio.gather(*[line.version() for line in self._connections.each(self._mapping)]))
+        return tuple(await asyncio.gather(*[each.version() for each in self._connections.each(self._mapping)]))
 
     async def raw_command(self, command: str | bytes, end_tokens: str | bytes = "\r\n") -> bytes:
         """Send a command as it is and return the reply up to a token, without the token.
@@ -239,116 +239,114 @@ class AsyncMappedView(View[R, Line]):
             CallError: there are several servers, or an empty command or token.
         """
         request, end = check_raw(command, end_tokens)
-        line = self._only("raw_command", "a client of one server")
+        connection = self._only("raw_command", "a client of one server")
         verb = request.split()[0].decode("utf-8", "replace")
-        return (await line.ask(verb, request + b"\r\n", Shape(end=end))).line
+        return (await connection.request(verb, request + b"\r\n", Shape(end=end))).line
 
     get_multi = get_many
     gets_multi = gets_many
     set_multi = set_many
     delete_multi = delete_many
 
-    async def _found(self, verb: bytes, key: object) -> tuple[Any, Any] | None:
+    async def _value_and_number(self, verb: bytes, key: object) -> tuple[Any, Any] | None:
         """Return value and number of a key; None without a row."""
-        line, bare = self._place(key)
+        connection, bare = self._connection_of(key)
         with self._ignored(verb.split()[0].decode()):
-            item = await _one(line, verb, bare)
+            item = await _one(connection, verb, bare)
             return None if item is None else (self._read(item.value), item.cas)
         return None
 
     async def _many(self, call: str, verb: bytes, keys: Iterable[K]) -> list[tuple[K, Any, int | None]]:
-        async def found(line: Line, words: dict[str | bytes, list[K]]) -> list[tuple[K, Any, int | None]]:
+        async def read(
+            connection: ServerConnection, keys_of: dict[str | bytes, list[K]]
+        ) -> list[tuple[K, Any, int | None]]:
             rows: list[tuple[K, Any, int | None]] = []
-            named = {as_bytes(bare): keys for bare, keys in words.items()}
+            named = {as_bytes(bare): each for bare, each in keys_of.items()}
             with self._ignored(call):
-                for item in await _rows(line, verb, list(named)):
+                for item in await _rows(connection, verb, list(named)):
                     value = self._read(item.value)
                     rows += [(key, value, item.cas) for key in named[item.key]]
             return rows
 
-        answers = await asyncio.gather(*[found(line, words) for line, words in self._places(keys).items()])
-        return [row for rows in answers for row in rows]
+        found = await asyncio.gather(*[read(each, keys_of) for each, keys_of in self._connections_of(keys).items()])
+        return [row for rows in found for row in rows]
 
     def _write(
         self, verb: str, key: object, raw: bytes, expire: object, noreply: object, flags: object, *cas: int
     ) -> _Write:
         """Return a storage request. Raises CallError."""
         numbers = check_flags(flags) or 0, check_expire(expire), len(raw)
-        unanswered = check_noreply(noreply)
-        line, bare = self._place(key)
-        head = b"%s %s %d %d %d%s\r\n" % (
-            verb.encode(),
-            as_bytes(bare),
-            *numbers,
-            b"".join(b" %d" % each for each in cas),
-        )
-        return _Write(line, verb, head + raw + b"\r\n", bool(unanswered))
+        without_reply = check_noreply(noreply)
+        connection, bare = self._connection_of(key)
+        head = b"%s %s %d %d %d" % (verb.encode(), as_bytes(bare), *numbers)
+        head += b"".join(b" %d" % each for each in cas)
+        return _Write(connection, verb, b"%s\r\n%s\r\n" % (head, raw), bool(without_reply))
 
     def _deletion(self, key: object, noreply: object) -> _Write:
-        unanswered = check_noreply(noreply)
-        line, bare = self._place(key)
-        return _Write(line, "delete", b"delete %s\r\n" % as_bytes(bare), bool(unanswered))
+        without_reply = check_noreply(noreply)
+        connection, bare = self._connection_of(key)
+        return _Write(connection, "delete", b"delete %s\r\n" % as_bytes(bare), bool(without_reply))
 
     async def _stored(self, verb: str, key: object, value: Any, expire: object, noreply: object, flags: object) -> bool:
-        return await self._sent(self._write(verb, key, self._written(value), expire, noreply, flags), _STORED) is True
+        return await self._send(self._write(verb, key, self._written(value), expire, noreply, flags), _STORED) is True
 
-    async def _sent(self, write: _Write, known: Mapping[bytes, T]) -> T | bool:
+    async def _send(self, write: _Write, known: Mapping[bytes, T]) -> T | bool:
         """Send a request and return what its answer means; True without waiting for it, False if it is ignored."""
         with self._ignored(write.verb):
-            return await _answered(write, known)
+            return await _execute(write, known)
         return False
 
     async def _count(self, verb: str, key: object, value: object, noreply: object) -> int | None:
         delta = check_delta(value)
-        unanswered = check_noreply(noreply)
-        line, bare = self._place(key)
+        without_reply = check_noreply(noreply)
+        connection, bare = self._connection_of(key)
         request = b"%s %s %d\r\n" % (verb.encode(), as_bytes(bare), delta)
         with self._ignored(verb):
-            if unanswered:
-                await line.tell(request)
+            if without_reply:
+                await connection.send_without_reply(request)
                 return None
-            answer = await line.ask(verb, request)
+            answer = await connection.request(verb, request)
             if answer.line == b"NOT_FOUND":
                 return None
             # memcached pads the number with blanks.
             if not answer.line.strip().isdigit():
-                raise unreadable(answer.line, verb)
+                raise invalid_reply(answer.line, verb)
             return int(answer.line)
         return None
 
-    async def _stats(self, line: Line, words: Sequence[bytes]) -> dict[bytes, bytes]:
+    async def _stats(self, connection: ServerConnection, words: Sequence[bytes]) -> dict[bytes, bytes]:
         with self._ignored("stats"):
-            answer = await line.ask("stats", b" ".join([b"stats", *words]) + b"\r\n", STATS)
+            answer = await connection.request("stats", b" ".join([b"stats", *words]) + b"\r\n", STATS)
             if answer.line not in (b"END", b"RESET", b"OK"):
-                raise unreadable(answer.line, "stats")
+                raise invalid_reply(answer.line, "stats")
             rows = [each.split(b" ", 2) for each in answer.lines]
             return {row[1]: row[2] if len(row) > 2 else b"" for row in rows}
         return {}
 
 
-async def _rows(line: Line, verb: bytes, sent: Sequence[bytes]) -> list[Item]:
-    if not sent:
+async def _rows(connection: ServerConnection, verb: bytes, words: Sequence[bytes]) -> list[Item]:
+    if not words:
         return []
     command = verb.split()[0].decode()
-    answer = await line.ask(command, b"%s %s\r\n" % (verb, b" ".join(sent)), ROWS)
+    answer = await connection.request(command, b"%s %s\r\n" % (verb, b" ".join(words)), ROWS)
     if answer.line != b"END":
-        raise unreadable(answer.line, command)
-    strange = {item.key for item in answer.items} - set(sent)
-    if strange and not sent[0].startswith((b"@>", b"@<")):  # a range answers other keys than its word
-        raise unreadable(b"VALUE " + strange.pop(), command)
+        raise invalid_reply(answer.line, command)
+    unexpected = {item.key for item in answer.items} - set(words)
+    if unexpected and not words[0].startswith((b"@>", b"@<")):  # a range answers other keys than its word
+        raise invalid_reply(b"VALUE " + unexpected.pop(), command)
     return answer.items
 
 
-async def _one(line: Line, verb: bytes, key: str | bytes) -> Item | None:
-    return next(iter(await _rows(line, verb, [as_bytes(key)])), None)
+async def _one(connection: ServerConnection, verb: bytes, key: str | bytes) -> Item | None:
+    return next(iter(await _rows(connection, verb, [as_bytes(key)])), None)
 
 
-async def _answered(write: _Write, known: Mapping[bytes, T]) -> T | bool:
+async def _execute(write: _Write, known: Mapping[bytes, T]) -> T | bool:
     """Send a request and return what its answer means; True without waiting for it."""
     if write.noreply:
-        await write.line.tell(write.request)
+        await write.connection.send_without_reply(write.request)
         return True
-    line = (await write.line.ask(write.verb, write.request)).line
+    line = (await write.connection.request(write.verb, write.request)).line
     if line not in known:
-        raise unreadable(line, write.verb)
+        raise invalid_reply(line, write.verb)
     return known[line]

@@ -10,7 +10,7 @@ import pytest
 from kvref import profiles
 from kvref.addresses import Address
 from kvref.cli.serve import MAX_LISTENERS, listeners
-from kvref.client.protocol import greeting
+from kvref.client.protocol import handshake
 from kvref.engine.counters import Counters
 from kvref.errors import ConfigError
 from kvref.protocol.rules import wire_rules
@@ -30,7 +30,7 @@ def test_nothing_shows_a_password(
     assert listener.users is not None
     gate = Authenticator(listener.users, "1.6.0", Attempts(Counters()), wire_rules(profiles.load("kvref"), 1 << 20))
     gate.hear(b"set x 0 0 9\r\nalice hid")
-    said = greeting(("alice", "hidden word"))
+    said = handshake(("alice", "hidden word"))
     login = parse("mysql://alice@db.example/")
     assert (login.password, said.password) == ("hidden word", "hidden word")
     for each in (listener, listener.users, gate, said, login):
