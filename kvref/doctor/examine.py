@@ -35,14 +35,14 @@ class Options:
         policies: of the first row of `cache_policies`; None if it has none.
         candidates: names of containers in the order in which they may be the default mapping.
         chosen: the default mapping's; None if no row is usable, or that is not known.
-        certain: every row that decides on the default mapping could be read.
+        complete: every row that decides on the default mapping could be read.
     """
 
     rows: dict[str, bytes | None] | None
     policies: Policies | None
     candidates: tuple[str, ...]
     chosen: str | None
-    certain: bool
+    complete: bool
 
     def value(self, name: str) -> bytes:
         return ((self.rows or {}).get(name) or BUILT_IN[name])[:MAX_OPTION]
@@ -73,8 +73,8 @@ def _policy(policy: Policy) -> Callable[[Options], list[str]]:
     return lambda o: [f"{kind}_policy" for kind in POLICY_KINDS if o.policies and getattr(o.policies, kind) is policy]
 
 
-def _passed_over(options: Options) -> list[str]:
-    if options.chosen is None or not options.certain:
+def _skipped_rows(options: Options) -> list[str]:
+    if options.chosen is None or not options.complete:
         return []
     return list(options.candidates[: options.candidates.index(options.chosen)])
 
@@ -91,19 +91,19 @@ PREDICATES: Final[dict[str, Callable[[Options], list[str]]]] = {
     "unknown-option": lambda o: list(_unknown(o)),
     "unknown-option-null": lambda o: [name for name, value in _unknown(o).items() if value is None],
     "default-by-name": lambda o: ["default"] if o.chosen == "default" else [],
-    "default-by-order": lambda o: [o.chosen] if o.chosen not in (None, "default") and o.certain else [],
-    "rows-passed-over": _passed_over,
-    "default-passed-over": lambda o: [name for name in _passed_over(o) if name == "default"],
+    "default-by-order": lambda o: [o.chosen] if o.chosen not in (None, "default") and o.complete else [],
+    "rows-passed-over": _skipped_rows,
+    "default-passed-over": lambda o: [name for name in _skipped_rows(o) if name == "default"],
     "default-in-other-case": lambda o: [
         name for name in o.candidates if name != "default" and name.lower() == "default"
     ],
-    "no-usable-row": lambda o: ["containers"] if o.chosen is None and o.certain else [],
+    "no-usable-row": lambda o: ["containers"] if o.chosen is None and o.complete else [],
 }
 
 
 USABLE: Final = "usable"
 UNUSABLE: Final = "unusable"
-UNSEEN: Final = "cannot tell"
+CANNOT_TELL: Final = "cannot tell"
 KVREF: Final = "kvref"
 # Which profile a server's own plugin has; of 5.7 none was ever observed.
 PLUGINS: Final = {"5.6": "mysql-5.6", "5.7": "", **dict.fromkeys(("8.0", "8.1", "8.2"), "mysql-8.0")}
@@ -115,7 +115,7 @@ class Verdict:
     """A profile's verdict on a row.
 
     Args:
-        state: USABLE, UNUSABLE or UNSEEN.
+        state: USABLE, UNUSABLE or CANNOT_TELL.
         fault: what is wrong and how to fix it; empty if usable.
         rule: the short name of the fault, see `RowError`.
         mapping: what the row defines; None if it is not usable.
@@ -187,36 +187,36 @@ class Report:
         states = {each.verdict.state for each in self.rows}
         if self.refused or UNUSABLE in states or not self.rows:
             return 1
-        return 2 if UNSEEN in states else 0
+        return 2 if CANNOT_TELL in states else 0
 
 
 def examine(source: Source, profile: Profile) -> Report:
     """Judge every row. Raises ConfigError if the table `containers` is missing."""
-    report = _judged(source, profile)
+    report = _report_for(source, profile)
     if profile.name != KVREF or not source.of_mysql:
         return report
-    return replace(report, plugin=_judged(source, profiles.load(PLUGINS.get(_series(source.version)) or NEWEST)))
+    return replace(report, plugin=_report_for(source, profiles.load(PLUGINS.get(_series(source.version)) or NEWEST)))
 
 
 def _series(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def _judged(source: Source, profile: Profile) -> Report:
-    seen = _Seen(source, profile)
-    own = seen if profile.name == KVREF else _Seen(source, profiles.load(KVREF))
-    options = seen.options()
+def _report_for(source: Source, profile: Profile) -> Report:
+    view = _ProfileView(source, profile)
+    own = view if profile.name == KVREF else _ProfileView(source, profiles.load(KVREF))
+    options = view.options()
     findings = features.found("configuration", lambda name: PREDICATES[name](options), profile.name)
-    rows = sorted(seen.rows, key=lambda each: seen.candidates.index(each.name))
+    rows = sorted(view.rows, key=lambda each: view.candidates.index(each.name))
     return Report(
-        source.name, profile.name, seen.refused, own.refused, tuple(seen.problems), seen.why(),
-        findings, tuple(_report(row, seen, own, options) for row in rows),
-        (*source.notes, *_of_another_version(source.version, profile.name)), source.log_refusal,
+        source.name, profile.name, view.refused, own.refused, tuple(view.problems), view.default_reason(),
+        findings, tuple(_row_report(row, view, own, options) for row in rows),
+        (*source.notes, *_version_note(source.version, profile.name)), source.log_refusal,
         profile.number("isolation.default_level"),
     )  # fmt: skip
 
 
-def _of_another_version(version: str, profile: str) -> list[str]:
+def _version_note(version: str, profile: str) -> list[str]:
     series = _series(version)
     if series not in PLUGINS or profile in {KVREF, PLUGINS[series]}:
         return []
@@ -225,7 +225,7 @@ def _of_another_version(version: str, profile: str) -> list[str]:
     return [f"the server is MySQL {version}, and this is profile {profile}: {advice}"]
 
 
-class _Seen:
+class _ProfileView:
     """A configuration as one profile sees it."""
 
     def __init__(self, source: Source, profile: Profile) -> None:
@@ -237,17 +237,17 @@ class _Seen:
         self.candidates = list(default_name(list(self.verdicts), self.catalog.naming().order))
         self.chosen = next((name for name in self.candidates if self.verdicts[name].state == USABLE), None)
         count = None if self.chosen is None else self.candidates.index(self.chosen)
-        self.passed = self.candidates[:count]
-        self.certain = all(self.verdicts[name].state != UNSEEN for name in self.passed)
+        self.skipped = self.candidates[:count]
+        self.complete = all(self.verdicts[name].state != CANNOT_TELL for name in self.skipped)
         self.refused, self.problems = "", list[str]()
         self.policies = Policies()
         try:
             _, _, self.problems = read_options(self.catalog, profile)
-            self.policies, passed_over = read_policies(self.catalog, profile)
-            self.problems += passed_over
+            self.policies, ignored_policies = read_policies(self.catalog, profile)
+            self.problems += ignored_policies
         except ConfigError as error:
             self.refused = str(error)
-        if not self.refused and self.chosen is None and self.certain:
+        if not self.refused and self.chosen is None and self.complete:
             self.refused = "no row of containers can be used"
 
     def named(self, row: Container) -> tuple[str, str] | None:
@@ -259,7 +259,7 @@ class _Seen:
         except ConfigError:  # here a missing table is a finding; `read_options` reports it as an error
             rows = None
         policies = self.policies if self.catalog.policies() is not None else None
-        return Options(rows, policies, tuple(self.candidates), self.chosen, self.certain)
+        return Options(rows, policies, tuple(self.candidates), self.chosen, self.complete)
 
     def subject(self, row: Container, options: Options) -> Subject | None:
         """Return a row's mapping with what is known of it; None if the row defines none."""
@@ -271,18 +271,18 @@ class _Seen:
         details = self.source.details(*named)
         return Subject(row, mapping, table, details, options.value(DELIMITER), options.value(SEPARATOR), others)
 
-    def why(self) -> str:
+    def default_reason(self) -> str:
         """Return which row is the default mapping and why."""
-        unseen = [name for name in self.passed if self.verdicts[name].state == UNSEEN]
-        if self.chosen is None and unseen:
-            return f"not known: {unseen[0]!r} is the first row that may be usable, and cannot be looked at"
+        unknown = [name for name in self.skipped if self.verdicts[name].state == CANNOT_TELL]
+        if self.chosen is None and unknown:
+            return f"not known: {unknown[0]!r} is the first row that may be usable, and cannot be read"
         if self.chosen is None:
             return "none: no row of containers can be used" if self.rows else "none: containers is empty"
         if self.chosen == "default":
             return "'default', by its name"
-        over = ", ".join(f"{name!r} ({self.verdicts[name].state})" for name in self.passed)
-        why = f"{self.chosen!r}, the first usable row in the order of names, as no usable row is named 'default'"
-        return f"{why}; passed over: {over}" if over else why
+        over = ", ".join(f"{name!r} ({self.verdicts[name].state})" for name in self.skipped)
+        reason = f"{self.chosen!r}, the first usable row in the order of names, as no usable row is named 'default'"
+        return f"{reason}; passed over: {over}" if over else reason
 
     def _judge(self, row: Container) -> Verdict:
         try:
@@ -290,20 +290,20 @@ class _Seen:
         except ConfigError as error:
             rule = error.rule if isinstance(error, RowError) else ""
             named = self.named(row) if rule == "no-table" else None
-            unseen = str(error) if rule == "unseen" else "" if named is None else self.source.unseen(*named)
-            return Verdict(UNSEEN, unseen, "unseen") if unseen else Verdict(UNUSABLE, str(error), rule)
+            reason = str(error) if rule == "unseen" else "" if named is None else self.source.why_missing(*named)
+            return Verdict(CANNOT_TELL, reason, "unseen") if reason else Verdict(UNUSABLE, str(error), rule)
 
 
-def _report(row: Container, seen: _Seen, own: _Seen, options: Options) -> RowReport:
-    verdict, theirs = seen.verdicts[row.name], own.verdicts[row.name]
-    subject = seen.subject(row, options) or own.subject(row, options)
+def _row_report(row: Container, view: _ProfileView, own: _ProfileView, options: Options) -> RowReport:
+    verdict, theirs = view.verdicts[row.name], own.verdicts[row.name]
+    subject = view.subject(row, options) or own.subject(row, options)
     findings: tuple[Finding, ...] = ()
     if verdict.state == UNUSABLE:
-        findings = features.refusal(verdict.rule, seen.profile.name)
+        findings = features.refusal(verdict.rule, view.profile.name)
     elif subject is not None:
         of_mapping = predicates.PREDICATES
-        findings = features.found("mapping", lambda name: dict.fromkeys(of_mapping[name](subject)), seen.profile.name)
+        findings = features.found("mapping", lambda name: dict.fromkeys(of_mapping[name](subject)), view.profile.name)
     differs = theirs if (theirs.state, theirs.fault) != (verdict.state, verdict.fault) else None
-    not_cached = "" if verdict.mapping is None else seen.source.not_cached(verdict.mapping)
-    not_granted = "" if verdict.mapping is None else seen.source.not_granted(verdict.mapping, seen.profile)
-    return RowReport(row, verdict, row.name == seen.chosen, differs, findings, subject, not_cached, not_granted)
+    not_cached = "" if verdict.mapping is None else view.source.not_cached(verdict.mapping)
+    not_granted = "" if verdict.mapping is None else view.source.not_granted(verdict.mapping, view.profile)
+    return RowReport(row, verdict, row.name == view.chosen, differs, findings, subject, not_cached, not_granted)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvref.specification.requirements import Requirement
 
 SCOPES: Final = ("mapping", "configuration", "refusal")
-OWN: Final = "kvref"
+KVREF: Final = "kvref"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Citation:
     deviations: tuple[str, ...] = ()
 
     @property
-    def ends_the_server(self) -> bool:
+    def crashes_server(self) -> bool:
         """Return whether the C plugin takes mysqld down here."""
         return defects.CRASH in self.defects
 
@@ -115,12 +115,12 @@ def refusal(rule: str, profile: str) -> tuple[Finding, ...]:
 def finding(feature: Feature, where: tuple[str, ...], profile: str) -> Finding:
     """Return a feature with those of its requirements that apply to a profile."""
     rows = [requirements.load()[identifier] for identifier in feature.requirements]
-    own = [row for row in rows if row.applies_to(OWN) and not row.applies_to(profile)]
+    kvref_only = [row for row in rows if row.applies_to(KVREF) and not row.applies_to(profile)]
     kinds = _kinds(profile)
     citations = [
         Citation(row, kinds.get(row.id, ()), _deviations(row.id, profile)) for row in rows if row.applies_to(profile)
     ]
-    return Finding(feature, where, tuple(citations), tuple(map(Citation, own)))
+    return Finding(feature, where, tuple(citations), tuple(map(Citation, kvref_only)))
 
 
 @cache

@@ -172,7 +172,7 @@ def _repeated(names: Iterable[str | None]) -> list[str]:
 
 
 def text_values(subject: Subject, is_wanted: Callable[[str], bool]) -> list[str]:
-    """Return the value columns of text whose character set is wanted."""
+    """Return the value columns of text whose character set passes a test."""
     texts = (each for each in subject.mapping.values if each.kind is Kind.TEXT and subject.of(each).word in TEXTS)
     return [column.name for column in texts if is_wanted(column.charset.name)]
 

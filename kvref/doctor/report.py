@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from kvref.doctor.examine import KVREF, UNSEEN, UNUSABLE, USABLE
+from kvref.doctor.examine import CANNOT_TELL, KVREF, UNUSABLE, USABLE
 from kvref.errors import printable
 from kvref.specification.requirements import STYLES
 
@@ -59,8 +60,8 @@ def _errors(report: Report) -> Iterator[str]:
     if report.refused:
         yield f"profile {report.profile} does not start: {report.refused}"
     for row in report.rows:
-        if row.verdict.state in (UNUSABLE, UNSEEN):
-            cannot = f"{UNSEEN}: " if row.verdict.state == UNSEEN else ""
+        if row.verdict.state in (UNUSABLE, CANNOT_TELL):
+            cannot = f"{CANNOT_TELL}: " if row.verdict.state == CANNOT_TELL else ""
             yield f"{cannot}{row.verdict.fault}"
 
 
@@ -73,10 +74,10 @@ def _warnings(report: Report) -> Iterator[str]:
                 yield f"{row.row.name!r}: {finding.feature.title}: {', '.join(finding.where)}"
     cited = _cited(report, lambda finding: finding.citations)
     for citation, names in cited:
-        if citation.ends_the_server:
+        if citation.crashes_server:
             yield f"ENDS mysqld, {names}: {citation.requirement.statement} ({citation.requirement.id})"
     for citation, names in cited:
-        if citation.defects and not citation.ends_the_server:
+        if citation.defects and not citation.crashes_server:
             kinds = ", ".join(citation.defects)
             yield f"{kinds}, {names}: {citation.requirement.title} ({citation.requirement.id})"
     if report.profile != KVREF and report.kvref_refused:
@@ -158,35 +159,24 @@ def as_record(report: Report) -> dict[str, Any]:
 
 
 def _row_record(report: RowReport) -> dict[str, Any]:
-    mapping = None if report.subject is None else report.subject.mapping
+    subject, columns = report.subject, dict[str, Any]()
+    if subject is not None:
+        columns = {"key": asdict(subject.key), "values": [asdict(each) for each in subject.values]}
+        columns |= {use: asdict(column) for use, column in subject.extras.items()}
+        columns["unmapped"] = [asdict(each) for each in subject.unmapped]
+    citations = [citation for finding in report.findings for citation in finding.citations]
     return {
         "name": report.row.name,
         "row": asdict(report.row),
         **_verdict(report.verdict),
         "default": report.default,
         "kvref": None if report.kvref is None else _verdict(report.kvref),
-        "table": None if mapping is None else mapping.source,
-        "columns": {} if report.subject is None else _columns_record(report.subject),
+        "table": None if subject is None else subject.mapping.source,
+        "columns": columns,
         "not_cached": report.not_cached,
         "not_granted": report.not_granted,
-        "ends_mysqld": sorted(
-            {
-                citation.requirement.id
-                for each in report.findings
-                for citation in each.citations
-                if citation.ends_the_server
-            }
-        ),
+        "ends_mysqld": sorted({each.requirement.id for each in citations if each.crashes_server}),
         "findings": [_finding(each) for each in report.findings],
-    }
-
-
-def _columns_record(subject: Subject) -> dict[str, Any]:
-    return {
-        "key": asdict(subject.key),
-        "values": [asdict(each) for each in subject.values],
-        **{use: asdict(column) for use, column in subject.extras.items()},
-        "unmapped": [asdict(each) for each in subject.unmapped],
     }
 
 
@@ -250,7 +240,11 @@ def report_view(report: Report, *, verbose: bool) -> Iterator[RenderableType]:
             yield Text()
         yield from _row(row, verbose=verbose)
     yield Text()
-    yield _summary(report)
+    states = Counter(sorted(row.verdict.state for row in report.rows))
+    counts = ", ".join(f"{count} {state}" for state, count in states.items())
+    yield Text.assemble(
+        (f"rows of containers: {counts or 'none'}", "bold"), "; `kvref spec KV-…` explains a requirement"
+    )
 
 
 def _summarized(summary: Summary, *, verbose: bool) -> Iterator[RenderableType]:
@@ -264,11 +258,11 @@ def _summarized(summary: Summary, *, verbose: bool) -> Iterator[RenderableType]:
         if not lines:
             continue
         yield Padding(Text(what, _WEIGHTS[what]), (1, 0, 0, 0))
-        shown = lines if verbose else lines[:MAX_LINES]
-        for line in shown:
+        limited = lines if verbose else lines[:MAX_LINES]
+        for line in limited:
             yield Padding(_bullet(line), (0, 0, 0, 2))
-        if len(lines) > len(shown):
-            yield Text(f"  … and {len(lines) - len(shown)} more: --verbose shows them")
+        if len(lines) > len(limited):
+            yield Text(f"  … and {len(lines) - len(limited)} more: --verbose shows them")
     yield Text()
 
 
@@ -292,9 +286,11 @@ def _row(report: RowReport, *, verbose: bool) -> Iterator[RenderableType]:
     if verdict.fault:
         grid.add_row("fault", _text(_without_name(verdict.fault, row.name), "red"))
     if report.kvref is not None:
-        grid.add_row(KVREF, _text(_difference(report)))
+        accepts = report.kvref.state == USABLE
+        text = "takes this row" if accepts else f"refuses this row: {_without_name(report.kvref.fault, row.name)}"
+        grid.add_row(KVREF, _text(text))
     if report.subject is not None:
-        for what, text in _columns(report):
+        for what, text in _columns(report.subject):
             grid.add_row(what, _text(text))
     if report.not_granted:
         grid.add_row("privileges", _text(report.not_granted, "yellow"))
@@ -305,34 +301,23 @@ def _row(report: RowReport, *, verbose: bool) -> Iterator[RenderableType]:
     yield from _findings(report.findings)
 
 
-def _difference(report: RowReport) -> str:
-    theirs = report.kvref
-    assert theirs is not None, "there is a difference to show"
-    if theirs.state == USABLE:
-        return "takes this row"
-    return f"refuses this row: {_without_name(theirs.fault, report.row.name)}"
-
-
-def _columns(report: RowReport) -> Iterator[tuple[str, str]]:
-    subject = report.subject
-    assert subject is not None, "there is a mapping to show"
-
-    def shown(column: Column) -> str:
+def _columns(subject: Subject) -> Iterator[tuple[str, str]]:
+    def describe(column: Column) -> str:
         details = subject.of(column)
         return " ".join(part for part in (column.name, details.declared, details.collation) if part)
 
     mapping = subject.mapping
-    yield "key", f"{shown(mapping.key)}, index {report.row.unique_idx_name_on_key}"
-    yield "value", "; ".join(map(shown, mapping.values))
+    yield "key", f"{describe(mapping.key)}, index {subject.row.unique_idx_name_on_key}"
+    yield "value", "; ".join(map(describe, mapping.values))
     options = {"flags": mapping.flags, "cas": mapping.cas, "expiry": mapping.expiry}
-    yield "options", "; ".join(f"{use} {shown(column) if column else '-'}" for use, column in options.items())
+    yield "options", "; ".join(f"{use} {describe(column) if column else '-'}" for use, column in options.items())
 
 
 def _crashes(findings: tuple[Finding, ...], what: str) -> Iterator[RenderableType]:
     seen: set[str] = set()
     for finding in findings:
         for citation in finding.citations:
-            if citation.ends_the_server and citation.requirement.id not in seen:
+            if citation.crashes_server and citation.requirement.id not in seen:
                 seen.add(citation.requirement.id)
                 text = Text.assemble((f"{what} ENDS mysqld:", "bold white on red"))
                 text.append(f" {citation.requirement.statement} ({citation.requirement.id})", "bold red")
@@ -365,16 +350,8 @@ def _cells(citation: Citation) -> tuple[Text, Text, Text]:
     for deviation in citation.deviations:
         title.append(f"\ndeviates: {deviation}", "yellow")
     if citation.defects:
-        title.append(f"  [{', '.join(citation.defects)}]", "bold red" if citation.ends_the_server else "red")
+        title.append(f"  [{', '.join(citation.defects)}]", "bold red" if citation.crashes_server else "red")
     return Text(requirement.id), Text(requirement.level, STYLES[requirement.level]), title
-
-
-def _summary(report: Report) -> Text:
-    states = [row.verdict.state for row in report.rows]
-    counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states)))
-    return Text.assemble(
-        (f"rows of containers: {counts or 'none'}", "bold"), "; `kvref spec KV-…` explains a requirement"
-    )
 
 
 def _text(text: str, style: str = "") -> Text:

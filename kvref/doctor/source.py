@@ -53,7 +53,7 @@ class Source(ABC):
     def details(self, schema: str, name: str) -> TableDetails:
         """Return triggers, constraints and columns of a table that the catalog has."""
 
-    def unseen(self, schema: str, name: str) -> str:  # noqa: ARG002 - a default
+    def why_missing(self, schema: str, name: str) -> str:  # noqa: ARG002 - a default
         """Return why a table that the catalog lacks may exist; "" if it does not exist."""
         return ""
 
@@ -107,17 +107,17 @@ class SQLiteSource(Source):
         self.name = name
         self.notes = []
         self._connection = connection
-        self._names: SQLiteCatalog | None = None
+        self._catalog: SQLiteCatalog | None = None
 
     def catalog(self, profile: Profile) -> SQLiteCatalog:
-        self._names = SQLiteCatalog(self._connection, profile)
-        return self._names
+        self._catalog = SQLiteCatalog(self._connection, profile)
+        return self._catalog
 
     def details(self, schema: str, name: str) -> TableDetails:
-        source = None if self._names is None else self._names.source_of(schema, name)
-        if self._names is None or source is None:
+        source = None if self._catalog is None else self._catalog.source_of(schema, name)
+        if self._catalog is None or source is None:
             return TableDetails()
-        return table_details(self._connection, self._names, source)
+        return table_details(self._connection, self._catalog, source)
 
 
 @contextmanager

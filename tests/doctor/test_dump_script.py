@@ -9,12 +9,12 @@ from kvref.doctor.dump.script import Script, Server, Statement, is_cut, server_o
 MYSQL, MARIADB = Server(), Server((10, 11, 6), mariadb=True)
 
 
-def wanted(written: str) -> bool:
+def needs_rows(written: str) -> bool:
     return "containers" in written
 
 
 def read(dump: str, server: Server = MYSQL) -> list[Statement]:
-    return list(Script(dump, server, wanted))
+    return list(Script(dump, server, needs_rows))
 
 
 def texts(dump: str, server: Server = MYSQL) -> list[str]:
@@ -106,9 +106,9 @@ def test_what_a_comment_says_of_the_database() -> None:
 
 
 def test_what_a_program_wrote_into_the_dump() -> None:
-    script = Script("mysqldump: Got error: 2013\nA;\nmysqldump: no end;\n", Server(), wanted)
+    script = Script("mysqldump: Got error: 2013\nA;\nmysqldump: no end;\n", Server(), needs_rows)
     assert [each.text for each in script] == ["A"]
-    assert script.said == ["mysqldump: Got error: 2013", "mysqldump: no end;"]
+    assert script.messages == ["mysqldump: Got error: 2013", "mysqldump: no end;"]
 
 
 def test_a_dump_that_mysqldump_did_not_finish() -> None:

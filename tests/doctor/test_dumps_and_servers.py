@@ -19,9 +19,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from kvref.cli import main
 from kvref_testbed import targets
-from kvref_testbed.targets.artifacts import extract, fetched
-from kvref_testbed.targets.builds import MYSQL_8_0_ZIP
-from kvref_testbed.targets.progress import QUIET
 from kvref_testbed.targets.servers import SQLServer
 
 pytestmark = pytest.mark.live
@@ -49,11 +46,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[SQLServer]:
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("mysql")
-    with missing_skips():
-        extract(fetched(MYSQL_8_0_ZIP, QUIET), ("bin/mysql", "lib/private/*"), folder, QUIET)
-    return folder / "bin" / "mysql"
+def client(programs: Path) -> Path:
+    return programs / "mysql"
 
 
 def clear(server: SQLServer) -> None:

@@ -21,9 +21,6 @@ from helpers.serving import ask
 from kvref.addresses import parse_address
 from kvref.cli import main
 from kvref_testbed import targets
-from kvref_testbed.targets.artifacts import extract, fetched
-from kvref_testbed.targets.builds import MYSQL_8_0_ZIP
-from kvref_testbed.targets.progress import QUIET
 from kvref_testbed.targets.servers import SQLServer
 
 pytestmark = pytest.mark.live
@@ -63,11 +60,8 @@ def shop(database: SQLServer) -> Iterator[SQLServer]:
 
 
 @pytest.fixture(scope="module")
-def mysqldump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("mysqldump")
-    with missing_skips():
-        extract(fetched(MYSQL_8_0_ZIP, QUIET), ("bin/mysqldump", "lib/private/*"), folder, QUIET)
-    return folder / "bin" / "mysqldump"
+def mysqldump(programs: Path) -> Path:
+    return programs / "mysqldump"
 
 
 def dumped(program: Path, server: SQLServer, folder: Path, *arguments: str) -> str:

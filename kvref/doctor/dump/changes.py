@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from kvref.doctor.dump.define import Place, alter, define, set_options
+from kvref.doctor.dump.define import TableContext, alter, define, set_options
 from kvref.doctor.dump.rows import Row, Rows
 from kvref.doctor.dump.script import NAME, TEXT
 from kvref.doctor.dump.statements import FULL_NAME, Key, NotUnderstood, full, key_of, tree_of, unquoted
@@ -45,7 +45,7 @@ _OFF: Final = frozenset({"0", "OFF", "FALSE"})
 # Variables that decide what CREATE TABLE makes.
 _DECISIVE: Final = frozenset({"explicit_defaults_for_timestamp", "sql_generate_invisible_primary_key"})
 _ENGINES: Final = frozenset({"storage_engine", "default_storage_engine"})
-_SHOWN: Final = 60  # characters of a statement in a note
+_MAX_EXCERPT: Final = 60  # characters of a statement in a note
 # In these places the server takes a name and no text, so that double quotes mean sql_mode ANSI_QUOTES.
 _ANSI: Final = re.compile(
     r'\s*(?:USE\s+"|(?:INSERT|REPLACE)\s+(?:\w+\s+)*?(?:INTO\s+)?"|(?:UPDATE|FROM)\s+"'
@@ -64,9 +64,9 @@ class Changes:
         self.views: set[Key] = set()
         self.rows: dict[Key, list[Row]] = {}
         """Of the tables of the schema innodb_memcache."""
-        self.whole: set[str] = set()
+        self.complete_schemas: set[str] = set()
         """Schemas whose tables are all known."""
-        self.gone: set[Key] = set()
+        self.dropped: set[Key] = set()
         """Tables that were removed."""
         self.doubts: dict[Key, str] = {}
         """Why nothing is known of a table."""
@@ -76,7 +76,7 @@ class Changes:
         """There are rows of the configuration."""
         self.skipped: list[str] = []
         """Statements that were passed over."""
-        self._texts: dict[str, Text] = {}
+        self._defaults: dict[str, Text] = {}
         self._temporary: set[Key] = set()
         self._database = CONFIGURATION
         self._ansi = False
@@ -85,31 +85,31 @@ class Changes:
         self._in_transaction = False
         self._autocommit = True
         self._uncommitted = False
-        self._concerned: list[Key] = []
-        self._shown = ""
+        self._affected: list[Key] = []
+        self._excerpt = ""
 
-    def wants(self, written: str) -> bool:
+    def needs_rows(self, written: str) -> bool:
         """Return whether the rows of a table are needed, by its name in a statement."""
         return key_of(written, self._database)[0] == CONFIGURATION
 
-    def take(self, statement: Statement) -> None:
+    def apply(self, statement: Statement) -> None:
         """Follow a statement."""
         self._database = statement.database or self._database
         if self.doubt:
             return
-        self._concerned = []
-        self._shown = " ".join(statement.text.split())[:_SHOWN]
+        self._affected = []
+        self._excerpt = " ".join(statement.text.split())[:_MAX_EXCERPT]
         try:
-            self._follow(statement)
+            self._apply(statement)
         except NotUnderstood as reason:
-            shown = f"{self._shown}: " if self._shown else ""
-            self._doubt(f"line {statement.line}: {shown}{reason}")
+            excerpt = f"{self._excerpt}: " if self._excerpt else ""
+            self._doubt(f"line {statement.line}: {excerpt}{reason}")
 
     def _doubt(self, reason: str) -> None:
         """Note that a statement was not understood: of the tables that it names, else of all."""
-        if not self._concerned:
+        if not self._affected:
             self.doubt = reason
-        for key in self._concerned:
+        for key in self._affected:
             table = self.tables.get(key)
             if table is None:
                 self.doubts.setdefault(key, reason)
@@ -122,18 +122,18 @@ class Changes:
             for key in self.rows:
                 self.tables[key].doubt = "its rows are not committed"
 
-    def _follow(self, statement: Statement) -> None:
+    def _apply(self, statement: Statement) -> None:
         if not statement.ended:
             raise NotUnderstood("the dump ends within a text")
         text = statement.text
         first = re.match(r"\w+", text)
         head = first[0].upper() if first else text[:1]
-        follow: Callable[[str], None] | None = {
+        apply: Callable[[str], None] | None = {
             "USE": self._use, "SET": self._set, "BEGIN": self._begin, "START": self._begin, "ROLLBACK": self._roll_back,
             "RENAME": self._rename, "TRUNCATE": self._truncate,
         }.get(head)  # fmt: skip
-        if follow is not None:
-            follow(text)
+        if apply is not None:
+            apply(text)
         elif head in _DEFINITIONS:
             self._commit()
             self._define(text)
@@ -153,15 +153,15 @@ class Changes:
             key = key_of(written, self._database)
         else:
             key = (written.args["db"].name if written.args.get("db") else self._database, written.name)
-        self._concerned.append(key)
+        self._affected.append(key)
         if key in self._temporary:
             raise NotUnderstood("there is a temporary table with its name")
         return key
 
-    def _place(self, key: Key) -> Place:
-        return Place(self.server, key, self.tables if self._checks_foreign_keys else None)
+    def _context(self, key: Key) -> TableContext:
+        return TableContext(self.server, key, self.tables if self._checks_foreign_keys else None)
 
-    def _needed(self, key: Key) -> Table:
+    def _known_table(self, key: Key) -> Table:
         table = self.tables.get(key)
         if table is None:
             raise NotUnderstood(f"the dump has no table {full(key)} for it")
@@ -234,22 +234,22 @@ class Changes:
                 self._key(head["name"] or "")
                 raise NotUnderstood("a sequence")
             case _ if verb == "CREATE":
-                self.skipped.append(self._shown)
+                self.skipped.append(self._excerpt)
 
     def _define_database(self, verb: str, written: str | None, rest: str) -> None:
         name = unquoted(written or self._database)
         if verb != "ALTER":
-            self.whole.add(name)
+            self.complete_schemas.add(name)
         if verb == "DROP":
             for key in [key for key in self.tables if key[0] == name]:
                 self._remove(key)
             self.views = {key for key in self.views if key[0] != name}
-            self._texts.pop(name, None)
+            self._defaults.pop(name, None)
             return
         made = self._tree(f"CREATE DATABASE x {rest}").args.get("properties")
-        table = Table(self._texts.get(name) or text_of(self.server, "", ""))
+        table = Table(self._defaults.get(name) or text_of(self.server, "", ""))
         set_options(table, made.expressions if made else [], self.server)
-        self._texts[name] = table.text
+        self._defaults[name] = table.text
 
     def _define_table(self, verb: str, modifiers: frozenset[str], head: re.Match[str], text: str) -> None:
         key = self._key(head["name"] or "")
@@ -270,7 +270,7 @@ class Changes:
             self._remove(key)
         self.tables[key] = self._defined(key, text)
         self.doubts.pop(key, None)
-        self.gone.discard(key)
+        self.dropped.discard(key)
         if key[0] == CONFIGURATION:
             self.rows[key] = []
 
@@ -283,16 +283,16 @@ class Changes:
             return self._like(self._key(like.this), key)
         if not isinstance(tree.this, exp.Schema):
             raise NotUnderstood("its form is not known")
-        default = self._texts.get(key[0]) or text_of(self.server, "", "")
+        default = self._defaults.get(key[0]) or text_of(self.server, "", "")
         table = Table(default, self._engine, partitions is not None)
         properties = tree.args.get("properties")
         set_options(table, properties.expressions if properties else [], self.server)
-        define(table, tree.this.expressions, self._place(key))
+        define(table, tree.this.expressions, self._context(key))
         return table
 
     def _like(self, other: Key, key: Key) -> Table:
-        self._concerned.remove(other)
-        table = self._needed(other).copy()
+        self._affected.remove(other)
+        table = self._known_table(other).copy()
         if not self.server.mariadb:
             stem, new = f"{other[1]}_chk_", f"{key[1]}_chk_"
             table.checks = {name.replace(stem, new, 1): names for name, names in table.checks.items()}
@@ -301,7 +301,7 @@ class Changes:
     def _alter_table(self, key: Key, head: str, text: str) -> None:
         if re.fullmatch(r"(?:DIS|EN)ABLE\s+KEYS\s*", text, re.IGNORECASE):
             return
-        table = self._needed(key)
+        table = self._known_table(key)
         before = [column.name for column in table.columns]
         partitions = _PARTITIONS.match(text)
         if re.fullmatch(r"REMOVE\s+PARTITIONING\s*", text, re.IGNORECASE):
@@ -318,7 +318,7 @@ class Changes:
             if isinstance(action, exp.AlterRename):
                 new = self._key(action.this)
             else:
-                alter(table, action, self._place(key))
+                alter(table, action, self._context(key))
         set_options(table, tree.args.get("options") or (), self.server)
         if new is not None:
             self._rename_table(key, new)
@@ -344,7 +344,7 @@ class Changes:
         found = _ON.match(rest)
         if found is None:
             raise NotUnderstood("a trigger without a table")
-        self._needed(self._key(found["table"])).triggers.append(trigger)
+        self._known_table(self._key(found["table"])).triggers.append(trigger)
 
     def _rename(self, text: str) -> None:
         self._commit()
@@ -371,8 +371,8 @@ class Changes:
         table = self.tables.pop(old, None)
         if table is None:
             raise NotUnderstood(f"the dump has no table {full(old)} for it")
-        self.gone.add(old)
-        self.gone.discard(new)
+        self.dropped.add(old)
+        self.dropped.discard(new)
         self.doubts.pop(new, None)
         self.tables[new] = table
         for other in self.tables.values():
@@ -392,7 +392,7 @@ class Changes:
         self.rows.pop(key, None)
         self.doubts.pop(key, None)
         self.views.discard(key)
-        self.gone.add(key)
+        self.dropped.add(key)
 
     # Rows.
 
@@ -409,21 +409,21 @@ class Changes:
         names = {CONFIGURATION, *CONFIG_TABLES, *(name for _, name in self.rows)}
         if names.isdisjoint(each.lower() for each in re.findall(r"\w+", text)):
             return
-        self._concerned = [(CONFIGURATION, name) for name in names - {CONFIGURATION}]
+        self._affected = [(CONFIGURATION, name) for name in names - {CONFIGURATION}]
         if head not in ("INSERT", "REPLACE", "UPDATE", "DELETE"):
             raise NotUnderstood("what it does to the rows is not known")
         tree = self._tree(f"INSERT{text[len(head) :]}" if head == "REPLACE" else text)
         target = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
         if not isinstance(target, exp.Table) or target.args.get("joins") or tree.args.get("tables"):
             raise NotUnderstood("rows of several tables")
-        self._concerned = []
+        self._affected = []
         key = self._key(target)
         if key[0] == CONFIGURATION:
             self.configured |= head in ("INSERT", "REPLACE")
             self._run(tree, key, replacing=head == "REPLACE")
 
     def _run(self, tree: exp.Expr, key: Key, *, replacing: bool) -> None:
-        table = self._needed(key)
+        table = self._known_table(key)
         if table.triggers:
             raise NotUnderstood("a trigger may change the rows")
         rows = Rows(table, self.rows[key])

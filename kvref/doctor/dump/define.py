@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kvref.doctor.dump.script import Server
 
 # Attributes of a column, and options of a table, that no mapping depends on.
-_PASSED_OVER: Final = (
+_IGNORED: Final = (
     exp.CommentColumnConstraint, exp.InvisibleColumnConstraint, exp.OnUpdateColumnConstraint,
     exp.AlgorithmProperty, exp.AutoIncrementProperty, exp.ForceProperty, exp.LockProperty, exp.Order,
     exp.RowFormatProperty, exp.SchemaCommentProperty,
@@ -36,7 +36,7 @@ _OPTIONS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TableContext:
     """Where a table is created: the server, the name, and the tables that it may refer to (None: all)."""
 
     server: Server
@@ -74,24 +74,24 @@ def set_options(table: Table, options: Iterable[exp.Expr], server: Server) -> No
                 collation = named.name
             case exp.Property(this=named) if named.name.upper() in _OPTIONS:
                 pass
-            case other if not isinstance(other, _PASSED_OVER):
+            case other if not isinstance(other, _IGNORED):
                 raise NotUnderstood(f"the option {other.sql(dialect='mysql')[:40]} is not known")
     table.text = text_of(server, charset, collation, table.text)
 
 
-def define(table: Table, elements: Iterable[exp.Expr], place: Place) -> None:
+def define(table: Table, elements: Iterable[exp.Expr], context: TableContext) -> None:
     """Add the columns, indexes and constraints of CREATE TABLE or ALTER TABLE … ADD; raises NotUnderstood."""
     for element in sorted(elements, key=lambda each: not isinstance(each, exp.ColumnDef)):
-        _define(table, element, place, "")
+        _define(table, element, context, "")
 
 
-def _define(table: Table, element: exp.Expr, place: Place, symbol: str) -> None:
+def _define(table: Table, element: exp.Expr, context: TableContext, symbol: str) -> None:
     name = element.name or symbol
     match element:
         case exp.ColumnDef():
-            define_column(table, element, place)
+            define_column(table, element, context)
         case exp.Constraint(expressions=[constraint]):
-            _define(table, constraint, place, element.name)
+            _define(table, constraint, context, element.name)
         case exp.PrimaryKey():
             table.add_index(PRIMARY, Index(_parts(element.expressions), unique=True))
         case exp.UniqueColumnConstraint(this=exp.Schema() as schema):
@@ -99,9 +99,9 @@ def _define(table: Table, element: exp.Expr, place: Place, symbol: str) -> None:
         case exp.IndexColumnConstraint():
             table.add_index(_free(name), Index(_parts(element.expressions), kind=str(element.args.get("kind") or "")))
         case exp.CheckColumnConstraint(this=condition):
-            _check(table, condition, place, symbol)
+            _check(table, condition, context, symbol)
         case exp.ForeignKey():
-            _refer(table, element.args.get("reference"), place, symbol)
+            _refer(table, element.args.get("reference"), context, symbol)
         case other:
             raise NotUnderstood(f"{other.sql(dialect='mysql')[:40]} is not known")
 
@@ -125,10 +125,10 @@ def _part(written: exp.Expr) -> Part:
     raise NotUnderstood("an index on something other than a column")
 
 
-def _check(table: Table, condition: exp.Expr, place: Place, symbol: str, column: str = "") -> None:
-    if place.has_checks:
+def _check(table: Table, condition: exp.Expr, context: TableContext, symbol: str, column: str = "") -> None:
+    if context.has_checks:
         names = frozenset(each.name.lower() for each in condition.find_all(exp.Column))
-        table.checks[symbol or place.check_name(table, column)] = names
+        table.checks[symbol or context.check_name(table, column)] = names
 
 
 def _free(name: str) -> str:
@@ -137,33 +137,33 @@ def _free(name: str) -> str:
     return name
 
 
-def _refer(table: Table, reference: exp.Expr | None, place: Place, symbol: str) -> None:
+def _refer(table: Table, reference: exp.Expr | None, context: TableContext, symbol: str) -> None:
     parent = None if reference is None else reference.find(exp.Table)
     if reference is None or parent is None:
         raise NotUnderstood("a foreign key that refers to no table")
     rules = " ".join(str(each).upper() for each in reference.args.get("options") or ())
     numbers = range(1, len(table.foreign) + 2)
-    name = symbol or next(free for n in numbers if (free := f"{place.key[1]}_ibfk_{n}") not in table.foreign)
+    name = symbol or next(free for n in numbers if (free := f"{context.key[1]}_ibfk_{n}") not in table.foreign)
     acts = "CASCADE" in rules or "SET NULL" in rules
-    key = (parent.db or place.key[0], parent.name)
-    if place.parents is not None and key not in (place.key, *place.parents):
+    key = (parent.db or context.key[0], parent.name)
+    if context.parents is not None and key not in (context.key, *context.parents):
         raise NotUnderstood(f"a foreign key that refers to {'.'.join(key)}, which is not there")
     table.foreign[name] = Foreign(key, acts)
 
 
-def define_column(table: Table, definition: exp.ColumnDef, place: Place, instead_of: str | None = None) -> None:
+def define_column(table: Table, definition: exp.ColumnDef, context: TableContext, replaced: str | None = None) -> None:
     """Add a column, or put it in place of another one."""
     if definition.kind is None:
         raise NotUnderstood("a column without a type")
     name = definition.name
     attributes = [(each.name, each.kind) for each in definition.args.get("constraints") or ()]
-    column = _column(name, definition.kind, [attribute for _, attribute in attributes], table.text, place)
+    column = _column(name, definition.kind, [attribute for _, attribute in attributes], table.text, context)
     position = definition.args.get("position")
     after = None if position is None else position.this.name if position.this else ""
-    if instead_of is None:
+    if replaced is None:
         table.insert(column, after)
     else:
-        table.replace(instead_of, column, after)
+        table.replace(replaced, column, after)
     for symbol, attribute in attributes:
         match attribute:
             case exp.PrimaryKeyColumnConstraint():
@@ -171,23 +171,23 @@ def define_column(table: Table, definition: exp.ColumnDef, place: Place, instead
             case exp.UniqueColumnConstraint():
                 table.add_index("", Index((Part(name),), unique=True))
             case exp.CheckColumnConstraint(this=condition):
-                _check(table, condition, place, symbol, name)
-            case exp.Reference() if place.server.mariadb and place.server.version >= (10, 5, 0):
-                _refer(table, attribute, place, "")
-    if place.server.mariadb and definition.kind.this is exp.DType.JSON:
-        table.checks[place.check_name(table, name)] = frozenset({name.lower()})
+                _check(table, condition, context, symbol, name)
+            case exp.Reference() if context.server.mariadb and context.server.version >= (10, 5, 0):
+                _refer(table, attribute, context, "")
+    if context.server.mariadb and definition.kind.this is exp.DType.JSON:
+        table.checks[context.check_name(table, name)] = frozenset({name.lower()})
     if PRIMARY in table.indexes and any(part.column.lower() == name.lower() for part in table.indexes[PRIMARY].parts):
         table.change(name, nullable=False)
 
 
-def _column(name: str, written: exp.DataType, attributes: list[exp.Expr], text: Text, place: Place) -> Column:
+def _column(name: str, written: exp.DataType, attributes: list[exp.Expr], text: Text, context: TableContext) -> Column:
     kind = type_of(written)
     if any(isinstance(each, exp.ZeroFillColumnConstraint) for each in attributes):
         kind = replace(kind, unsigned=True)
-    if kind.word == "json" and place.server.mariadb:
+    if kind.word == "json" and context.server.mariadb:
         kind, found = replace(kind, word="longtext"), Text("utf8mb4", "utf8mb4_bin")
     else:
-        found = _text(attributes, text, place.server)
+        found = _text(attributes, text, context.server)
     kind = kind.with_text(found)
     column = Column(name, kind, found if kind.is_text else None)
     nullable: bool | None = None
@@ -202,9 +202,9 @@ def _column(name: str, written: exp.DataType, attributes: list[exp.Expr], text: 
                 column = replace(column, auto_increment=True)
             case exp.ComputedColumnConstraint():
                 column = replace(column, generated="stored" if attribute.args.get("persisted") else "virtual")
-            case other if not isinstance(other, (*_PASSED_OVER, *_READ_ELSEWHERE)):
+            case other if not isinstance(other, (*_IGNORED, *_READ_ELSEWHERE)):
                 raise NotUnderstood(f"{other.sql(dialect='mysql')[:60]} is not known")
-    if kind.word == "timestamp" and place.implicit_timestamp and nullable is None:
+    if kind.word == "timestamp" and context.implicit_timestamp and nullable is None:
         nullable, column = False, replace(column, default=True)
     return replace(column, nullable=nullable is not False and not column.auto_increment)
 
@@ -224,17 +224,17 @@ def _text(attributes: list[exp.Expr], otherwise: Text, server: Server) -> Text:
     return Text(text.charset, f"{text.charset}_bin") if binary else text
 
 
-def alter(table: Table, action: exp.Expr, place: Place) -> None:
+def alter(table: Table, action: exp.Expr, context: TableContext) -> None:
     """Change a table as one action of ALTER TABLE does; raises NotUnderstood."""
     match action:
         case exp.ColumnDef():
             if not (action.args.get("exists") and table.has(action.name)):
-                define_column(table, action, place)
+                define_column(table, action, context)
         case exp.AddConstraint():
-            define(table, action.expressions, place)
+            define(table, action.expressions, context)
         case exp.ModifyColumn(this=exp.ColumnDef() as definition):
             old = action.args.get("rename_from")
-            define_column(table, definition, place, instead_of=definition.name if old is None else old.name)
+            define_column(table, definition, context, replaced=definition.name if old is None else old.name)
         case exp.DropPrimaryKey():
             del table.indexes[table.find_index(PRIMARY)]
         case exp.Drop():
@@ -254,7 +254,7 @@ def alter(table: Table, action: exp.Expr, place: Place) -> None:
         case exp.AlterIndex():
             pass
         case other:
-            set_options(table, [other], place.server)
+            set_options(table, [other], context.server)
 
 
 def _drop(table: Table, kind: str, name: str, *, exists: bool) -> None:
@@ -262,18 +262,18 @@ def _drop(table: Table, kind: str, name: str, *, exists: bool) -> None:
         if table.has(name) or not exists:
             table.drop(name)
         return
-    places: dict[str, tuple[dict[str, Any], ...]] = {
+    by_kind: dict[str, tuple[dict[str, Any], ...]] = {
         "INDEX": (table.indexes,),
         "FOREIGN KEY": (table.foreign,),
         "CHECK": (table.checks,),
         "CONSTRAINT": (table.checks, table.foreign, table.indexes),
     }
-    if kind not in places:
+    if kind not in by_kind:
         raise NotUnderstood(f"DROP {kind[:40]} is not known")
-    for there in places[kind]:
-        for each in list(there):
+    for constraints in by_kind[kind]:
+        for each in list(constraints):
             if each.lower() == name.lower():
-                del there[each]
+                del constraints[each]
                 return
     if not exists:
         raise NotUnderstood(f"there is no {kind.lower()} {quoted(name)}")

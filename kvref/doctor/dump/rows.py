@@ -26,7 +26,7 @@ def members(column: Column) -> list[str]:
     return [each.replace("''", "'") for each in _MEMBER.findall(column.type.arguments)]
 
 
-def _folded(column: Column, text: str) -> str:
+def _fold(column: Column, text: str) -> str:
     return text if column.text is None else naming_of(None, column.text.collation).fold(text)
 
 
@@ -130,7 +130,7 @@ class Rows:
                 raise NotUnderstood(f"the index {name} is on a part of a column")
             cells = [(self._table.column(part.column), row[part.column.lower()]) for part in index.parts]
             if all(cell is not None for _, cell in cells):
-                yield name, tuple(_folded(column, cell or "") for column, cell in cells)
+                yield name, tuple(_fold(column, cell or "") for column, cell in cells)
 
     def _same(self, row: Row) -> list[Row]:
         keys = set(self._keys(row))
@@ -138,7 +138,7 @@ class Rows:
 
     def update(self, tree: exp.Update) -> None:
         """Run an UPDATE of this table; raises NotUnderstood if its effect is not known."""
-        for row in self._chosen(tree):
+        for row in self._matching(tree):
             for assignment in tree.expressions:
                 if not isinstance(assignment, exp.EQ) or not isinstance(assignment.this, exp.Column):
                     raise NotUnderstood("an assignment that is not to a column")
@@ -149,10 +149,10 @@ class Rows:
 
     def delete(self, tree: exp.Delete) -> None:
         """Run a DELETE from this table; raises NotUnderstood if its effect is not known."""
-        gone = self._chosen(tree)
-        self.rows = [row for row in self.rows if not any(row is each for each in gone)]
+        deleted = self._matching(tree)
+        self.rows = [row for row in self.rows if not any(row is each for each in deleted)]
 
-    def _chosen(self, tree: exp.Expr) -> list[Row]:
+    def _matching(self, tree: exp.Expr) -> list[Row]:
         """Return the rows of a statement's WHERE."""
         if tree.args.get("limit"):
             raise NotUnderstood("LIMIT leaves open which rows it is about")
@@ -176,4 +176,4 @@ class Rows:
     def _is_one_of(self, name: str, texts: list[exp.Expr], row: Row) -> bool:
         column = self._table.column(name)
         cell = row[column.name.lower()]
-        return cell is not None and _folded(column, cell) in {_folded(column, text.name) for text in texts}
+        return cell is not None and _fold(column, cell) in {_fold(column, text.name) for text in texts}

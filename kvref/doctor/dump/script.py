@@ -31,15 +31,17 @@ _ROWS: Final = re.compile(
 _TO_END: Final = re.compile(rf"(?:{TEXT}|[^'\"`;])*+;", re.DOTALL)
 # The clients' commands: those of a line of their own, and what follows a backslash at the beginning of one.
 _COMMAND: Final = re.compile(r"(?P<word>\\\S|[A-Za-z?]\w*)[ \t]*(?P<rest>[^\n]*)(?:\n|\Z)")
-_USE: Final = {"use": "USE", "\\u": "USE", "source": "SOURCE", "\\.": "SOURCE", "connect": "CONNECT", "\\r": "CONNECT"}
+_STATEMENTS: Final = {
+    "use": "USE", "\\u": "USE", "source": "SOURCE", "\\.": "SOURCE", "connect": "CONNECT", "\\r": "CONNECT",
+}  # fmt: skip
 _DELIMITER: Final = "delimiter"  # also behind another statement on its line
 _QUIT: Final = frozenset({"quit", "exit", "\\q"})
-_PASSED_OVER: Final = frozenset(
+_IGNORED: Final = frozenset(
     "? help clear ego edit go nopager notee nowarning pager print prompt rehash status tee warnings charset"
     " resetconnection".split()
 )
 # What the programs write to standard error, which `2>&1` mixes with the dump.
-_SAID: Final = re.compile(
+_MESSAGE: Final = re.compile(
     r"(?:(?:\S*/)?(?:mysql|mariadb)[\w-]*(?:\.exe)?: |\[?(?:Warning|Note|Error)\]?[: ]|Enter password:)[^\n]*(?:\n|\Z)",
     re.IGNORECASE,
 )
@@ -129,16 +131,16 @@ class Script:
     """A script of SQL as mysqldump and others write it.
 
     Args:
-        wanted: returns whether the rows of a table, as written, are needed; INSERTs of others are skipped. It is called
-            after all statements before were yielded.
+        needs_rows: returns whether the rows of a table, as written, are needed; INSERTs of others are skipped. It is
+            called after all statements before were yielded.
     """
 
-    def __init__(self, text: str, server: Server, wanted: Callable[[str], bool]) -> None:
-        self.said: list[str] = []
+    def __init__(self, text: str, server: Server, needs_rows: Callable[[str], bool]) -> None:
+        self.messages: list[str] = []
         """Lines that the program which made the dump wrote into it."""
         self._text = text
         self._server = server
-        self._wanted = wanted
+        self._needs_rows = needs_rows
         self._position = 0
         self._delimiter = ";"
         self._database = ""
@@ -150,10 +152,10 @@ class Script:
         pending = _Pending()
         while self._position < len(self._text):
             if pending.blank:
-                statement, passed = self._between()
+                statement, skipped = self._skip_to_statement()
                 if statement is not None:
                     yield statement
-                if passed:
+                if skipped:
                     pending = _Pending()
                     continue
             token = _token(self._delimiter).match(self._text, self._position)
@@ -161,15 +163,15 @@ class Script:
             at_delimiter = self._text.startswith(self._delimiter, self._position)
             self._position = self._position + len(self._delimiter) if at_delimiter else token.end()
             if at_delimiter or token["go"]:
-                yield self._taken(pending)
+                yield self._finished_statement(pending)
                 pending = _Pending()
                 continue
-            if pending.add(token, self._spoken(token)) > MAX_STATEMENT:
+            if pending.add(token, self._server_text(token)) > MAX_STATEMENT:
                 fix = "only definitions of tables and the rows of innodb_memcache are read: leave the statement out"
                 text = f"a statement of more than {MAX_STATEMENT} characters: {fix}"
                 raise DocumentError(f"line {self._line_at(pending.begin)}: {text}")
         if not pending.blank:
-            yield self._taken(pending)
+            yield self._finished_statement(pending)
 
     def _line_at(self, position: int) -> int:
         """Return the number of a position's line, from 1; positions never decrease."""
@@ -177,14 +179,14 @@ class Script:
         self._counted = max(self._counted, position)
         return self._line
 
-    def _taken(self, pending: _Pending) -> Statement:
+    def _finished_statement(self, pending: _Pending) -> Statement:
         if pending.text().lower() in _QUIT:
             self._position = len(self._text)
             return Statement("", self._line_at(pending.begin))
         database, self._database = self._database, ""
         return Statement(pending.text(), self._line_at(pending.begin), database, pending.ended)
 
-    def _between(self) -> tuple[Statement | None, bool]:
+    def _skip_to_statement(self) -> tuple[Statement | None, bool]:
         """Read what is not part of a statement; return what a client's command means, and whether anything was read."""
         text, begin = self._text, self._position
         space = _SPACE.match(text, begin)
@@ -194,14 +196,14 @@ class Script:
             return None, True
         at_line_start = begin == 0 or "\n" in text[begin - 1 : self._position]
         if at_line_start or text[self._position : self._position + len(_DELIMITER)].lower() == _DELIMITER:
-            if said := _SAID.match(text, self._position):
-                self.said.append(said[0].strip())
-                self._position = said.end()
+            if message := _MESSAGE.match(text, self._position):
+                self.messages.append(message[0].strip())
+                self._position = message.end()
                 return None, True
             if command := self._command():
                 return command, True
         rows = _ROWS.match(text, self._position) if self._delimiter == ";" else None
-        if rows is None or self._wanted(rows["table"]):
+        if rows is None or self._needs_rows(rows["table"]):
             return None, False
         end = _TO_END.match(text, rows.end())
         if end is not None:
@@ -222,17 +224,17 @@ class Script:
         elif word.startswith("\\"):
             if word in ("\\g", "\\c"):
                 return None
-        elif word not in {*_USE, *_QUIT, *_PASSED_OVER} or self._delimiter in rest or "\\g" in rest.lower():
+        elif word not in {*_STATEMENTS, *_QUIT, *_IGNORED} or self._delimiter in rest or "\\g" in rest.lower():
             return None
         line = self._line_at(self._position)
         self._position = len(self._text) if word in _QUIT else found.end()
-        return Statement(f"{_USE[word]} {rest}" if word in _USE else "", line)
+        return Statement(f"{_STATEMENTS[word]} {rest}" if word in _STATEMENTS else "", line)
 
-    def _spoken(self, token: re.Match[str]) -> str:
+    def _server_text(self, token: re.Match[str]) -> str:
         """Return what a token says to the server."""
         if token["version"]:
             if not self._server.runs(token["version"]):
-                self._pass_over_version()
+                self._skip_version()
             return " "
         if token["comment"]:
             if found := _HEADER.match(token["comment"]):
@@ -243,7 +245,7 @@ class Script:
             return " "
         return " " if token["end"] else token[0]
 
-    def _pass_over_version(self) -> None:
+    def _skip_version(self) -> None:
         """Go to the end of a comment of a version; a comment within it has an end of its own."""
         depth = 1
         for mark in _MARK.finditer(self._text, self._position):

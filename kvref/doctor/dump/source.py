@@ -42,10 +42,10 @@ def open_dump(path: Path) -> Iterator[DumpSource]:
     text = read_dump(path)
     server = server_of(text)
     changes = Changes(server)
-    script = Script(text, server, changes.wants)
+    script = Script(text, server, changes.needs_rows)
     try:
         for statement in script:
-            changes.take(statement)
+            changes.apply(statement)
     except DocumentError as error:
         raise StoreError(f"dump {path}, {error}") from error
     changes.finish()
@@ -63,7 +63,7 @@ class DumpSource(Source):
         self._changes = changes
         self._cut = cut
         self.notes = [f"skipped, as no mapping depends on it: {each}" for each in dict.fromkeys(changes.skipped)]
-        self.notes += [f"not a part of the dump: {each}" for each in dict.fromkeys(script.said)]
+        self.notes += [f"not a part of the dump: {each}" for each in dict.fromkeys(script.messages)]
         if cut:
             self.notes.append("the dump has no last line `-- Dump completed`: mysqldump did not finish it")
         if changes.doubt:
@@ -95,13 +95,13 @@ class DumpSource(Source):
             cascading=tuple(child for child, acts in children.items() if acts),
         )
 
-    def unseen(self, schema: str, name: str) -> str:
+    def why_missing(self, schema: str, name: str) -> str:
         key = (schema, name)
         if reason := self._changes.doubts.get(key):
             return f"table {schema}.{name} cannot be read from the dump: {reason}: {_SERVER}"
         if self._cut:
             return f"the dump has no table {schema}.{name}, and its end is missing: dump it again"
-        if schema in self._changes.whole or key in self._changes.gone:
+        if schema in self._changes.complete_schemas or key in self._changes.dropped:
             return ""
         return f"the dump has no table {schema}.{name}: dump its database too (mysqldump --databases … {schema})"
 
@@ -133,16 +133,16 @@ class DumpCatalog:
         return {name: None if value is None else charset.encode(value) for name, value in rows if name is not None}
 
     def policies(self) -> list[PolicyCell] | None:
-        table = self._there("cache_policies")
+        table = self._certain_table("cache_policies")
         rows = self._changes.rows.get((CONFIGURATION, "cache_policies"))
         if table is None or not rows:
             return None
         first = _first(table, rows)
         cells = []
         for column in table.columns:
-            word = first[column.name.lower()]
+            cell = first[column.name.lower()]
             known = members(column) if column.type.word == "enum" else []
-            cells.append(PolicyCell(column.name, word, known.index(word) + 1 if word in known else None))
+            cells.append(PolicyCell(column.name, cell, known.index(cell) + 1 if cell in known else None))
         return cells
 
     def naming(self) -> Naming:
@@ -169,7 +169,7 @@ class DumpCatalog:
             return None
         refuse_unmappable(source, "BASE TABLE", table.engine, lambda: table.partitioned)
         described = [column.described() for column in table.columns]
-        return table_of(source, described, table.shown_indexes(), self._profile)
+        return table_of(source, described, table.index_rows(), self._profile)
 
     def to_64_bits(self, schema: str, name: str, column: str) -> str:
         table = self._changes.tables[schema, name]
@@ -189,18 +189,18 @@ class DumpCatalog:
     def _configuration(self, name: str) -> DumpTable | None:
         return self._changes.tables.get((CONFIGURATION, name))
 
-    def _there(self, name: str) -> DumpTable | None:
+    def _certain_table(self, name: str) -> DumpTable | None:
         """Return a configuration table; None if the server certainly has none."""
         self._check(name)
         table = self._configuration(name)
         key = (CONFIGURATION, name)
-        if table is None and CONFIGURATION not in self._changes.whole and key not in self._changes.gone:
+        if table is None and CONFIGURATION not in self._changes.complete_schemas and key not in self._changes.dropped:
             fix = f"mysqldump --databases {CONFIGURATION} … has it"
             raise StoreError(f"the dump has no table {CONFIGURATION}.{name}: {fix}")
         return table
 
     def _required(self, name: str) -> DumpTable:
-        table = self._there(name)
+        table = self._certain_table(name)
         if table is None:
             raise ConfigError(f"the dump has no configuration table {CONFIGURATION}.{name}: {_FIX}")
         return table
@@ -220,7 +220,7 @@ def _first(table: DumpTable, rows: list[Row]) -> Row:
     columns = [table.column(name) for name in names]
     orders = [naming_of(None, "" if column.text is None else column.text.collation).order for column in columns]
 
-    def place(row: Row) -> list[object]:
+    def sort_key(row: Row) -> list[object]:
         return [order(row[column.name.lower()] or "") for column, order in zip(columns, orders, strict=True)]
 
-    return min(rows, key=place) if columns else rows[0]
+    return min(rows, key=sort_key) if columns else rows[0]

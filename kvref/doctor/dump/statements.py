@@ -20,7 +20,7 @@ _ONE_NAME: Final = re.compile(NAME)
 MAX_DEPTH: Final = 64  # levels of a statement
 _TOO_DEEP: Final = f"it is nested more than {MAX_DEPTH} levels deep"
 # Parts of definitions that sqlglot does not parse, and that no mapping depends on.
-_PASSED_OVER: Final = re.compile(
+_IGNORED: Final = re.compile(
     rf"(?P<text>{TEXT})|\b(?:USING\s+(?:BTREE|HASH)|COLUMN_FORMAT\s+\w+|STORAGE\s+(?:DISK|MEMORY|DEFAULT)|SRID\s+\d+"
     r"|REF_SYSTEM_ID\s*=\s*\d+|(?:NOT\s+)?ENFORCED|VISIBLE|CHECKSUM\s*=\s*\d)(?!\w)",
     re.IGNORECASE | re.DOTALL,
@@ -71,7 +71,7 @@ def tree_of(statement: str, *, ansi: bool) -> exp.Expr:
     Args:
         ansi: double quotes are around names, not texts.
     """
-    known = _PASSED_OVER.sub(lambda found: found["text"] or "", statement)
+    known = _IGNORED.sub(lambda found: found["text"] or "", statement)
     try:
         tree = sqlglot.parse_one(known, read=_Ansi if ansi else _Dialect)
     except RecursionError:
@@ -88,9 +88,9 @@ def tree_of(statement: str, *, ansi: bool) -> exp.Expr:
     raise NotUnderstood(_TOO_DEEP)
 
 
-def key_of(written: str, database: str) -> Key:
+def key_of(text: str, database: str) -> Key:
     """Return schema and name of a table as a text that matches FULL_NAME has them; raises NotUnderstood for no name."""
-    names = [unquoted(name) for name in _ONE_NAME.findall(written)]
+    names = [unquoted(name) for name in _ONE_NAME.findall(text)]
     if not names:
         raise NotUnderstood("a name is missing")
     return (database, names[0]) if len(names) == 1 else (names[0], names[1])

@@ -63,7 +63,10 @@ def text_of(server: Server, charset: str, collation: str, otherwise: Text | None
         named = collations.charset_of(collation) or _charset_in(collation)
         # The short names of MariaDB are of any character set of Unicode.
         return Text(charset or named or "utf8mb4", f"{charset or 'utf8mb4'}_{collation}" if not named else collation)
-    charset = charset if charset not in ("", "default") else _default_charset(server)
+    if charset in ("", "default"):
+        charset = default_charset(server.name)
+        if server.mariadb:
+            charset = "utf8mb4" if server.version >= (11, 6, 0) else "latin1"
     return Text(charset, _default_collation(server, charset))
 
 
@@ -74,12 +77,6 @@ def _charset_in(collation: str) -> str:
     if name == "uca1400":
         return ""
     raise NotUnderstood(f"the collation {collation} is not known")
-
-
-def _default_charset(server: Server) -> str:
-    if server.mariadb:
-        return "utf8mb4" if server.version >= (11, 6, 0) else "latin1"
-    return default_charset(server.name)
 
 
 def _default_collation(server: Server, charset: str) -> str:
@@ -226,7 +223,7 @@ class Table:
         columns, indexes, checks = list(self.columns), dict(self.indexes), dict(self.checks)
         return replace(self, columns=columns, indexes=indexes, checks=checks, foreign={}, triggers=[])
 
-    def place(self, name: str) -> int:
+    def index_of(self, name: str) -> int:
         """Return the position of a column; raises NotUnderstood if it does not exist."""
         for position, column in enumerate(self.columns):
             if column.name.lower() == name.lower():
@@ -234,28 +231,28 @@ class Table:
         raise NotUnderstood(f"there is no column {name}")
 
     def column(self, name: str) -> Column:
-        return self.columns[self.place(name)]
+        return self.columns[self.index_of(name)]
 
     def has(self, name: str) -> bool:
         return any(column.name.lower() == name.lower() for column in self.columns)
 
     def change(self, name: str, /, **changes: Any) -> None:
-        place = self.place(name)
-        self.columns[place] = replace(self.columns[place], **changes)
+        index = self.index_of(name)
+        self.columns[index] = replace(self.columns[index], **changes)
 
     def insert(self, column: Column, after: str | None) -> None:
         """Add a column after another one; `after` is empty for the first position, None for the last."""
         if self.has(column.name):
             raise NotUnderstood(f"there is a column {column.name} already")
-        place = len(self.columns) if after is None else 0 if not after else self.place(after) + 1
-        self.columns.insert(place, column)
+        index = len(self.columns) if after is None else 0 if not after else self.index_of(after) + 1
+        self.columns.insert(index, column)
 
     def replace(self, name: str, column: Column, after: str | None) -> None:
         """Replace a column, in indexes too; `after` is as in `insert`, but None for the old position."""
-        place = self.place(name)
-        del self.columns[place]
+        index = self.index_of(name)
+        del self.columns[index]
         if after is None:
-            self.columns.insert(place, column)
+            self.columns.insert(index, column)
         else:
             self.insert(column, after)
         self._rename_in_indexes(name, column.name)
@@ -271,11 +268,11 @@ class Table:
 
     def drop(self, name: str) -> None:
         """Remove a column, and the indexes and constraints that are left without columns."""
-        del self.columns[self.place(name)]
+        del self.columns[self.index_of(name)]
         for index, each in list(self.indexes.items()):
-            kept = tuple(part for part in each.parts if part.column.lower() != name.lower())
-            self.indexes[index] = each._replace(parts=kept)
-            if not kept:
+            remaining = tuple(part for part in each.parts if part.column.lower() != name.lower())
+            self.indexes[index] = each._replace(parts=remaining)
+            if not remaining:
                 del self.indexes[index]
         for check, names in list(self.checks.items()):
             if name.lower() in names and not any(self.has(each) for each in names):
@@ -285,13 +282,13 @@ class Table:
         """Add an index; one without a name gets that of its first column, as MySQL names it."""
         for part in index.parts:
             if part.column:
-                self.place(part.column)
+                self.index_of(part.column)
         stem = name or index.parts[0].column or "functional_index"
-        taken = {each.lower() for each in self.indexes}
+        used = {each.lower() for each in self.indexes}
         free, number = stem, 2
-        while not name and (free.lower() in taken or free.upper() == PRIMARY):
+        while not name and (free.lower() in used or free.upper() == PRIMARY):
             free, number = f"{stem}_{number}", number + 1
-        if free.lower() in taken:
+        if free.lower() in used:
             raise NotUnderstood(f"there is an index {free} already")
         self.indexes[free] = index
         if free == PRIMARY:
@@ -305,7 +302,7 @@ class Table:
                 return each
         raise NotUnderstood(f"there is no index {name}")
 
-    def shown_indexes(self) -> Iterator[dict[str, Any]]:
+    def index_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of SHOW INDEX: the primary key, unique indexes without NULL (prefixes last), the others."""
         for name, index in sorted(self.indexes.items(), key=lambda each: self._rank(*each)):
             for number, part in enumerate(index.parts, 1):

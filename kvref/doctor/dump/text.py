@@ -48,22 +48,21 @@ def read_dump(path: Path) -> str:
         raise StoreError(f"{name}: {error}") from error
     except OSError as error:
         raise StoreError(f"{name}: {error.strerror or error}") from error
-    data = _unpacked(packed, name)
-    if len(data) > MAX_BYTES:
-        fix = "dump the mapped tables without rows (mysqldump --no-data), and innodb_memcache with its rows"
-        raise StoreError(f"{name}: larger than {MAX_BYTES} bytes: {fix}")
-    return _decoded(data, name)
-
-
-def _unpacked(packed: bytes, name: str) -> bytes:
-    """Return bytes decompressed as their first ones say; at most one byte more than the limit."""
+    data = packed
     for mark, (form, unpack) in _FORMS.items():
         if packed.startswith(mark):
             try:
-                return unpack(packed)
+                data = unpack(packed)
             except _BROKEN as error:
                 raise StoreError(f"{name}: not a whole {form} file: {error}") from error
-    return packed
+    if len(data) > MAX_BYTES:
+        fix = "dump the mapped tables without rows (mysqldump --no-data), and innodb_memcache with its rows"
+        raise StoreError(f"{name}: larger than {MAX_BYTES} bytes: {fix}")
+    mark, encoding = next((each for each in _MARKS if data.startswith(each[0])), (b"", "utf-8"))
+    try:
+        return data.removeprefix(mark).decode(encoding, "surrogateescape" if encoding == "utf-8" else "strict")
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{name}: not {encoding}, as its first bytes say: {error.reason}") from error
 
 
 def _reader(opened: Callable[[IO[bytes]], io.BufferedIOBase]) -> Callable[[bytes], bytes]:
@@ -92,13 +91,3 @@ _FORMS: Final[dict[bytes, tuple[str, Callable[[bytes], bytes]]]] = {
     b"BZh": ("bzip2", _reader(bz2.BZ2File)),
     b"\x28\xb5\x2f\xfd": ("zstd", _zstd),
 }
-
-
-def _decoded(data: bytes, name: str) -> str:
-    mark, encoding = next(((mark, encoding) for mark, encoding in _MARKS if data.startswith(mark)), (b"", ""))
-    if encoding in ("", "utf-8"):
-        return data.removeprefix(mark).decode("utf-8", "surrogateescape")
-    try:
-        return data.removeprefix(mark).decode(encoding)
-    except UnicodeDecodeError as error:
-        raise StoreError(f"{name}: not {encoding}, as its first bytes say: {error.reason}") from error
