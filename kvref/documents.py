@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Text = TypeVar("Text", str, str | bytes)
-Found = TypeVar("Found")
+Parsed = TypeVar("Parsed")
 
 # Limit of a file, after decompression; the largest report of the suite has 12 MB.
 MAX_BYTES: Final = 256 << 20
@@ -107,7 +107,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 _DEEP: Final = f"nested more than {MAX_DEPTH} levels deep"
 
 
-def _parsed(parse: Callable[[Text], Found], text: Text) -> Found:
+def _parsed(parse: Callable[[Text], Parsed], text: Text) -> Parsed:
     try:
         found = parse(text)
     except RecursionError:
@@ -119,27 +119,22 @@ def _parsed(parse: Callable[[Text], Found], text: Text) -> Found:
 
 
 def _check(found: object) -> None:
-    level, below = [found], list[object]()
+    level, next_level = [found], list[object]()
     for _ in range(MAX_DEPTH):
         for value in level:
             if isinstance(value, dict):
-                below += value.keys()
-                below += value.values()
+                next_level += value.keys()
+                next_level += value.values()
             elif isinstance(value, list):
-                below += value
-            else:
-                _check_scalar(value)
-        if not below:
+                next_level += value
+            elif isinstance(value, int) and value.bit_length() > MAX_BITS:
+                raise DocumentError(f"an integer of more than {MAX_BITS} bits")
+            elif isinstance(value, str) and not value.isascii():
+                try:
+                    value.encode()
+                except UnicodeEncodeError:
+                    raise DocumentError(f"text that is not Unicode: {value[:40]!a}") from None
+        if not next_level:
             return
-        level, below = below, []
+        level, next_level = next_level, []
     raise DocumentError(_DEEP)
-
-
-def _check_scalar(value: object) -> None:
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
-        raise DocumentError(f"an integer of more than {MAX_BITS} bits")
-    if isinstance(value, str) and not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise DocumentError(f"text that is not Unicode: {value[:40]!a}") from None

@@ -19,14 +19,14 @@ from kvref.errors import KvrefError, choices, install, printable
 INTERRUPTED = 130  # exit code after Ctrl-C, as a shell has it
 
 
-class _CouldNotError(click.ClickException):
-    """What could not be tried at all: bad usage, unreachable endpoint, missing tool; click exits so for usage."""
+class _CommandFailedError(click.ClickException):
+    """Bad usage, unreachable endpoint or missing tool; click uses the same exit code for usage."""
 
     exit_code = 2
 
 
 def _unavailable(name: str, reason: str) -> click.Command:
-    """Return a command that is known and cannot run; it says why, whatever its arguments."""
+    """Return a command that is not installed; with any arguments it fails with the reason."""
 
     def refuse() -> None:
         raise KvrefError(f"`kvref {name}` {reason}")
@@ -39,7 +39,7 @@ def _unavailable(name: str, reason: str) -> click.Command:
     )
 
 
-def _needs(error: ModuleNotFoundError, name: str | None) -> str:
+def _missing_package(error: ModuleNotFoundError, name: str | None) -> str:
     """Return which package a command needs and how to install it; raise the error if that is not known."""
     extra = "" if name is None else commands()[name].extra
     if error.name is None or error.name.startswith("kvref") or not extra or "," in extra:
@@ -60,14 +60,14 @@ class _Commands(click.Group):
         try:
             return entry.load()
         except ModuleNotFoundError as error:
-            return _unavailable(cmd_name, _needs(error, cmd_name))
+            return _unavailable(cmd_name, _missing_package(error, cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         """Write each command in its group, with its whole summary and the extra that it needs."""
         width = max(map(len, commands()))
         groups: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
         for name, entry in commands().items():
-            groups[entry.group].append((f"{name:{width}}", f"{entry.summary}{_needed(entry)}"))
+            groups[entry.group].append((f"{name:{width}}", f"{entry.summary}{_extra_note(entry)}"))
         groups["Not installed"] = [(install(extra), ", ".join(names)) for extra, names in missing().items()]
         for title, rows in groups.items():
             if rows:
@@ -95,7 +95,7 @@ class _Commands(click.Group):
         try:
             return super().make_context(*args, **extra)
         except KvrefError as error:  # of an entry point
-            raise _CouldNotError(printable(str(error), keep="\n")) from error
+            raise _CommandFailedError(printable(str(error), keep="\n")) from error
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -105,14 +105,14 @@ class _Commands(click.Group):
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
         except KvrefError as error:
-            raise _CouldNotError(printable(str(error), keep="\n")) from error
+            raise _CommandFailedError(printable(str(error), keep="\n")) from error
         except ModuleNotFoundError as error:
             # A part of a command needs it: a dump, a page.
-            reason = _needs(error, ctx.invoked_subcommand)
-            raise _CouldNotError(f"`kvref {ctx.invoked_subcommand}` {reason}") from error
+            reason = _missing_package(error, ctx.invoked_subcommand)
+            raise _CommandFailedError(f"`kvref {ctx.invoked_subcommand}` {reason}") from error
 
 
-def _needed(entry: Entry) -> str:
+def _extra_note(entry: Entry) -> str:
     if not entry.extra:
         return ""
     return f"  [extra: {entry.extra}{f', for {entry.optional}' if entry.optional else ''}]"

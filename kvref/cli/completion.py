@@ -1,4 +1,4 @@
-"""Names that the shell completes: profiles, requirements, chapters and settings, loaded when the shell asks."""
+"""Names that the shell completes: profiles, requirements, chapters and settings, loaded when they are completed."""
 
 from __future__ import annotations
 

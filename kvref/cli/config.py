@@ -77,9 +77,10 @@ def _values(context: click.Context) -> list[_Value]:
         found.append(_Value(key, list(value) if isinstance(value, tuple) else value, origin(parameter)))
     facts = profiles.load(given["profile"])
     pairs = list(given["pairs"])
-    came = origins(pairs, config)
+    sources = origins(pairs, config)
     for name, number in parse(pairs, config, facts).items():
-        found.append(_Value(f"settings.{name}", number, origin("pairs") if came[name] == "option" else came[name]))
+        source = sources[name]
+        found.append(_Value(f"settings.{name}", number, origin("pairs") if source == "option" else source))
     listeners({"address": given["address"]} if given["address"] else {}, config, [])
     if tables := read_file(config).listeners:
         return [*found, _Value("listener", tables, "file")]

@@ -18,14 +18,10 @@ _UNWRAPPED: Final = 4096  # columns
 
 
 def write(file: str, text: str, *, parents: bool = False) -> None:
-    """Write a text.
+    """Write a text to a file, or to standard output (`-`). Raises KvrefError if that fails.
 
     Args:
-        file: path, or `-` for standard output.
         parents: create missing folders.
-
-    Raises:
-        KvrefError: the file cannot be written.
     """
     if file == "-":
         click.echo(text, nl=False)

@@ -80,11 +80,7 @@ ELSEWHERE: Final[Mapping[str, tuple[str, ...]]] = {
 
 @cache
 def commands() -> Mapping[str, Entry]:
-    """Return the installed commands by name. A command of another distribution does not replace one of OWN.
-
-    Raises:
-        KvrefError: a distribution's entry point cannot be loaded.
-    """
+    """Return the installed commands by name; those of OWN have priority. Raises KvrefError for a broken entry point."""
     points = sorted(entry_points(group=COMMANDS), key=lambda point: point.name)
     found = {name: entry for point in points for name, entry in _loaded(point).items()}
     return OWN | found | OWN

@@ -88,15 +88,11 @@ def _table(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def listeners(listen: dict[str, Any], config: Path | None, passed: list[socket.socket]) -> list[Listener]:
-    """Return the listeners of the options or of the file.
+    """Return the listeners of the options or of the file. Raises ConfigError if both or invalid ones are given.
 
     Args:
         listen: the options as a table of a listener.
-        config: TOML file.
         passed: sockets from the service manager, in place of an address.
-
-    Raises:
-        ConfigError: both configure listeners, or one is invalid.
     """
     tables = read_file(config).listeners
     if max(len(tables), len(passed)) > MAX_LISTENERS:
@@ -309,7 +305,7 @@ def _serve(
     read_settings = partial(read, facts)
     settings = read_settings()
     new = given is None
-    placed = given or Placement({"": _new_file()}, {})
+    placed = given or Placement({"": f"{SCHEME}{tempfile.mkdtemp(prefix='kvref-')}/kvref.sqlite"}, {})
     dsns = list(placed.dsns.values())
     for dsn in dsns:
         refuse_settings(workers, facts, settings, scheme_of(dsn))
@@ -343,11 +339,7 @@ def _serve(
 
 
 def stores_of(dsn: str | None, config: Path | None) -> Placement | None:
-    """Return the store of --store, or the stores of the file; None if neither names one.
-
-    Raises:
-        ConfigError: both do, or the file names them in an invalid way.
-    """
+    """Return the store of --store, or the stores of the file; None if neither names one. Raises ConfigError."""
     found = placement_of(config)
     if dsn is None:
         return found
@@ -382,10 +374,6 @@ def _exporter(address: str | None, sockets: list[socket.socket], hosts: tuple[st
     exporter = Exporter(None if address is None else metrics_address(address), sockets, hosts)
     exporter.log()
     return exporter
-
-
-def _new_file() -> str:
-    return f"{SCHEME}{Path(tempfile.mkdtemp(prefix='kvref-')) / 'kvref.sqlite'}"
 
 
 def _initialise(store: Store, *, new: bool, demo: bool) -> None:

@@ -104,19 +104,19 @@ def command(  # noqa: PLR0913 - one option a way of showing
         if as_coverage:
             click.echo(_views("--coverage").coverage(), nl=False)
             return
-        wanted = _selected(identifiers, chapters, profile, level)
+        selected = _selected(identifiers, chapters, profile, level)
         if edition or as_json or diff or compare:
             _write_edition(profile or "kvref", edition, as_json, diff, compare)
         elif cases is not None:
-            output.write(cases, _views("--cases").cases(wanted, profile or "kvref"))
+            output.write(cases, _views("--cases").cases(selected, profile or "kvref"))
         elif html is not None:
-            output.write(html, _views("--html").html(wanted))
+            output.write(html, _views("--html").html(selected))
         elif markdown:
-            click.echo(_views("--markdown").markdown(wanted), nl=False)
+            click.echo(_views("--markdown").markdown(selected), nl=False)
         elif as_list:
-            click.echo("\n".join(terminal.listing(wanted.values())))
+            click.echo("\n".join(terminal.listing(selected.values())))
         else:
-            output.print_results(*_shown(wanted, contradictions=contradictions))
+            output.print_results(*_results(selected, contradictions=contradictions))
     except SuiteError as error:
         raise KvrefError(str(error)) from error
 
@@ -152,16 +152,16 @@ def _views(option: str) -> Any:
     return views
 
 
-def _shown(wanted: Mapping[str, Requirement], *, contradictions: bool) -> Iterator[RenderableType]:
+def _results(selected: Mapping[str, Requirement], *, contradictions: bool) -> Iterator[RenderableType]:
     if contradictions:
-        yield terminal.register(wanted.values())
-    elif len(wanted) == len(requirements.load()):
+        yield terminal.register(selected.values())
+    elif len(selected) == len(requirements.load()):
         yield terminal.overview()
         yield "kvref spec KV-MAP-001 shows one, --chapter mapping a chapter, --html FILE all of them."
     else:
         views = provided(VIEWS)
-        for each in wanted.values():
-            yield terminal.requirement_view(each, terminal.Seen() if views is None else views.seen(each))
+        for each in selected.values():
+            yield terminal.requirement_view(each, terminal.SuiteEvidence() if views is None else views.evidence(each))
         if views is None:
             yield Text(f"Cases and recorded conversations: {install('conformance')}")
 

@@ -1,7 +1,7 @@
 """The arguments of calls for both clients, checked before anything is sent.
 
-The plugin reads the data of a storage line that it refuses as commands (text core page, sections 0 and 7). So what any
-server might refuse is refused here. A function takes any object and returns what is sent, or raises CallError.
+If the plugin rejects a storage line, it reads the data as commands (text core page, sections 0 and 7). So what any
+server might reject is rejected here. A function accepts any object and returns what is sent, or raises CallError.
 """
 
 from __future__ import annotations
@@ -35,11 +35,7 @@ def repr_of(argument: object) -> str:
 
 
 def utf8(name: str, text: str) -> bytes:
-    """Return a text as UTF-8; a key that was read as text may have other bytes, by `surrogateescape`.
-
-    Raises:
-        CallError: half of a surrogate pair; the error has the argument's name.
-    """
+    """Return a text as UTF-8, with other bytes by `surrogateescape`. Raises CallError for half of a surrogate pair."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -57,11 +53,7 @@ def as_integer(argument: object) -> int | None:
 
 
 def as_bytes(key: object) -> bytes:
-    """Return a key as it is sent: text in UTF-8, a whole number in decimal.
-
-    Raises:
-        CallError: anything else, which pymemcache would turn to a key of another text or fail on.
-    """
+    """Return a key as it is sent: text in UTF-8, a whole number in decimal. Raises CallError for another type."""
     if isinstance(key, str):
         return utf8("key", key)
     if isinstance(key, bytes):
@@ -143,12 +135,7 @@ def check_name(name: object) -> str:
 
 
 def range_word(gt: Key | None, ge: Key | None, lt: Key | None, le: Key | None) -> bytes:
-    """Return the word that requests a range of keys; `ge` and `le` are part of the range.
-
-    Raises:
-        CallError: no bound, two for one end, one that is not a key, or one that cannot be distinguished from the rest
-            of the word.
-    """
+    """Return the word that requests a range of keys. Raises CallError for invalid or ambiguous bounds."""
     if (gt is not None and ge is not None) or (lt is not None and le is not None):
         raise CallError("a range has one lower bound, gt or ge, and one upper bound, lt or le")
     lower, upper = (ge if gt is None else gt), (le if lt is None else lt)

@@ -3,7 +3,7 @@
 `@@` and `bind` last as long as the TCP connection, which pymemcache closes after every error and opens again unseen. So
 the binding belongs where connections are made: a subclass of `Client`, which `PooledClient` takes as its
 `client_class`. No `@@` word is sent: one of 250 bytes ends 5.6.14, an unknown one is answered like a miss,
-delete, incr and decr take it for a key, 8.0.33 follows the first of a multi-get only (text core page, sections 1 to 5).
+delete, incr and decr read it as a key, 8.0.33 uses only the first of a multi-get (text core page, sections 1 to 5).
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class BoundClient(Client):  # type: ignore[misc]
             answers: list[bytes] = super()._misc_cmd(commands, name, noreply, end_tokens)
             known = _KNOWN.get(name) if end_tokens is None else None
             for answer in answers:
-                # pymemcache takes any other line for a miss, or fails to read a number.
+                # pymemcache reads any other line as a miss, or fails to read a number.
                 if known is not None and not known.fullmatch(answer):
                     self.close()
                     raise theirs.MemcacheUnknownError(answer[:60])
@@ -201,9 +201,9 @@ class BoundClient(Client):  # type: ignore[misc]
         except theirs.MemcacheUnexpectedCloseError as error:
             raise LinkError(f"{verb}: {self._name()} closed the connection without an answer") from error
         except theirs.MemcacheUnknownCommandError as error:
-            raise UnsupportedError(f"{self._name()} does not know {verb!r}") from error
+            raise UnsupportedError(f"{self._name()} does not support {verb!r}") from error
         except theirs.MemcacheClientError as error:
-            raise CallError(f"{verb}: {self._name()} refused it: {_text(error)}") from error
+            raise CallError(f"{verb}: {self._name()} rejected it: {_text(error)}") from error
         except theirs.MemcacheServerError as error:
             raise ServerError(f"{verb}: {self._name()} failed: {_text(error)}") from error
         except OSError as error:

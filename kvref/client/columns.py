@@ -25,8 +25,6 @@ else:
 Part = str | Buffer | int | float | Decimal | None
 # A list is invariant to a type checker: a list[str] is not a list[Part].
 Value = str | Buffer | int | float | Decimal | list[Any] | tuple[Part, ...] | Mapping[str, Part]
-# As are a mapping's keys.
-Values = Mapping[str, Value] | Mapping[bytes, Value] | Mapping[int, Value] | Mapping[str | bytes | int, Value]
 
 
 def scalar(value: object) -> bytes | None:
@@ -75,7 +73,7 @@ def _bytes_of(value: object) -> bytes | None:
         return None
     with view:
         # A scalar of NumPy or ctypes is not a sequence of bytes, and the bytes of references mean nothing. NumPy shows
-        # a date as eight bytes, but says that it has no dimension.
+        # a date as eight bytes, but reports no dimension.
         is_scalar = 0 in (view.ndim, getattr(value, "ndim", None))
         return None if is_scalar or "O" in view.format else view.tobytes()
 
@@ -93,8 +91,8 @@ class Columns(Generic[R]):
     Args:
         names: the columns in the order of `containers.value_columns`; values are then read as dicts. Empty: as tuples.
         separator: `separator` of the server's `config_options`.
-        empty_in_the_middle: let an empty part stand in front of one that is not empty. kvref keeps it; both plugin
-            versions take a run of separators for one, so that later parts move a column forward (columns:col-005).
+        empty_in_the_middle: allow an empty part before one that is not empty. kvref stores it; both plugin versions
+            read a run of separators as one, so that later parts move a column forward (columns:col-005).
         types: one for each name, see `typed`; empty: values are read as text.
 
     Raises:
@@ -144,9 +142,9 @@ class Columns(Generic[R]):
 
         Args:
             columns: names in the order of `containers.value_columns`, each with `int`, `str` or `bytes`, or one of
-                these with `| None`; a dict, or a TypedDict, which type checkers then know the rows as. The protocol
-                shows NULL as an empty part, so an empty part is read as None, except of `str` and `bytes` without
-                `| None`: of these it is an empty text.
+                these with `| None`; a dict, or a TypedDict, which is then the type of rows. The protocol shows NULL as
+                an empty part, so an empty part is read as None, except of `str` and `bytes` without `| None`: of these
+                it is an empty text.
             separator: see `Columns`.
             empty_in_the_middle: see `Columns`.
 
@@ -252,7 +250,7 @@ class Columns(Generic[R]):
 
     def _check_part(self, index: int, raw: bytes, count: int) -> None:
         if count > 1 and (self.separator.encode() in raw or b"\0" in raw):
-            raise CallError(f"part {index + 1}, {raw[:60]!r}, holds {self.separator!r}, the separator, or NUL")
+            raise CallError(f"part {index + 1}, {raw[:60]!r}, contains {self.separator!r}, the separator, or NUL")
 
 
 ColumnsSpec = Columns[R] | type[R] | tuple[str, ...] | list[str] | Mapping[str, Any] | None
@@ -319,12 +317,6 @@ def _hints(row: type) -> dict[str, Any]:
         return get_type_hints(row)
     except Exception as error:
         raise CallError(f"columns={repr_of(row)}: a type of its columns is not known: {error}") from error
-
-
-def check_single(verb: str, columns: Columns[Any] | None) -> None:
-    """Raise CallError if a mapping may have several columns: the verb is for values of one."""
-    if columns is not None and not columns.is_single:
-        raise CallError(f"{verb} of several columns: a plugin would keep the first and set the others to NULL")
 
 
 def check_update(columns: Columns[Any] | None, changes: object) -> dict[str, Any]:

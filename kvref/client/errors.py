@@ -1,7 +1,7 @@
-"""Errors of the Python clients: each class says whose fault it is; all inherit from pymemcache's exceptions.
+"""Errors of the Python clients: each class names the cause; all inherit from pymemcache's exceptions.
 
 MappedError                  every error below
-├── CallError                the caller's: a key, value or argument that no server may get, or that this one refused
+├── CallError                the caller's: a key, value or argument that is invalid, or that the server rejected
 ├── UnknownMappingError      the configuration's: the server serves no mapping of that name
 ├── UnsupportedError         the server does not have this feature
 ├── ServerError              the server's: it could not
@@ -9,7 +9,7 @@ MappedError                  every error below
 └── LinkError                the connection's: no server there, it went away, or it was silent for too long
 
 Each also inherits from the exception that pymemcache raises in the same case, so that an `except` clause written for
-pymemcache works. What a normal answer says (a miss, NOT_STORED, EXISTS) is a result and no error.
+pymemcache works. A normal reply (a miss, NOT_STORED, EXISTS) is a result, not an error.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class UnsupportedError(MappedError, MemcacheUnknownCommandError):
 
 
 class ServerError(MappedError, MemcacheServerError):
-    """The server replied SERVER_ERROR, or with bytes that are not reply to the request."""
+    """The server replied SERVER_ERROR, or with an invalid reply."""
 
 
 class InvalidReplyError(ServerError, MemcacheUnknownError):
-    """The server replied with bytes that are not reply to the request, or with more than the client reads."""
+    """The server's reply is invalid, or exceeds the client's limit."""
 
 
 class LinkError(MappedError, MemcacheUnexpectedCloseError, ConnectionError):
@@ -95,9 +95,9 @@ def reply_error(line: bytes, verb: str, server: str) -> MappedError | None:
     """
     text = line.decode("utf-8", "backslashreplace")
     if text == "ERROR":
-        return UnsupportedError(f"{server} does not know {verb!r}")
+        return UnsupportedError(f"{server} does not support {verb!r}")
     if text.startswith("CLIENT_ERROR"):
-        return CallError(f"{verb}: {server} refused it: {text[13:]}")
+        return CallError(f"{verb}: {server} rejected it: {text[13:]}")
     if text.startswith("SERVER_ERROR"):
         return ServerError(f"{verb}: {server} failed: {text[13:]}")
     return None

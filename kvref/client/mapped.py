@@ -2,9 +2,9 @@
 
 Composition: a `MappedClient` has a pymemcache client, plain or pooled, for each server and mapping in use. A
 connection that serves two mappings would have to be switched back and forth, and could not return to the default
-mapping, whose name a client cannot know. `bound.py` explains what is a subclass and why. The calls of `MappedView` have
-pymemcache's names and results; they are written out there for their types, which pymemcache lacks. What they check and
-how they read is in `view.py`, for the asyncio client too.
+mapping, whose name a client cannot find out. `bound.py` explains what is a subclass and why. The calls of `MappedView`
+have pymemcache's names and results, and types, which pymemcache lacks. Their checks are in `view.py`, for the asyncio
+client too.
 """
 
 from __future__ import annotations
@@ -62,9 +62,10 @@ class MappedView(View[R, Any]):
     """The calls on the keys of one mapping; made by `MappedClient.at`. `R` is the type of a row for type checkers.
 
     A key is text, bytes or a whole number: 1 to 250 bytes without blanks. A value is bytes, text or a number, or with
-    value columns a tuple, a list or a dict; it is read back as bytes, or as `columns` say. Every call raises the errors
-    of `kvref.client.errors`; a wrong argument is a CallError, and nothing is sent. With `ignore_exc`, an error of the
-    network or the server becomes what the call returns for a key without a row, or for what was not stored.
+    value columns a tuple, a list or a dict; it is read back as bytes, or with the types of `columns`. Every call raises
+    the errors of `kvref.client.errors`; a wrong argument is a CallError, and nothing is sent. With `ignore_exc`, after
+    an error of the network or the server the call returns the result for a key without a row, or for a value that was
+    not stored.
     """
 
     def get(self, key: Key, default: D = NONE) -> R | D:
@@ -133,7 +134,7 @@ class MappedView(View[R, Any]):
         return rows
 
     def set(self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None) -> bool:
-        """Store a value; False where the table does not take it (the plugins' NOT_STORED).
+        """Store a value; False if the table rejects it (the plugins' NOT_STORED).
 
         Args:
             expire: seconds, up to 30 days, or a Unix time; 0: never.
@@ -168,7 +169,7 @@ class MappedView(View[R, Any]):
     def append(
         self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
     ) -> bool:
-        """Add bytes behind a value; False where there is none. The plugins take flags and expiry from this call."""
+        """Append bytes to a value; False without a row. The plugins take flags and expiry from this call."""
         return self._single("append")._stored("append", key, value, expire, noreply, flags)
 
     def prepend(
@@ -273,7 +274,7 @@ class MappedView(View[R, Any]):
         return all(flushed)
 
     def stats(self, *arguments: str) -> dict[bytes, Any]:
-        """Return the rows of `stats`, as pymemcache does: names in bytes, numbers where it knows the type.
+        """Return the rows of `stats`, as pymemcache does: names in bytes, numbers if it has the type.
 
         Args:
             arguments: of the command, such as "settings".
@@ -368,7 +369,7 @@ class MappedView(View[R, Any]):
 
 
 def _numbers(expire: object, noreply: object, flags: object) -> dict[str, Any]:
-    """Return the arguments of a storage call as pymemcache takes them."""
+    """Return the arguments of a storage call for pymemcache."""
     return {"expire": check_expire(expire), "noreply": check_noreply(noreply), "flags": check_flags(flags)}
 
 
@@ -400,7 +401,7 @@ class MappedClient(MappedView[R]):
             waits for a lock), `connect_timeout` (10 s), `tls_context`, `serde` for values that are not columns.
 
     Raises:
-        CallError: an unknown option or one that makes no sense here, or credentials that no server takes.
+        CallError: an unknown option or one that makes no sense here, or invalid credentials.
     """
 
     @overload

@@ -58,7 +58,7 @@ class BytesOptions(ClientOptions, total=False):
 
 
 class MappedOptions(BytesOptions, total=False):
-    """The options of `MappedClient`. With a serde, a type checker does not know what values are read as."""
+    """The options of `MappedClient`. With a serde, the type of values is unknown to a type checker."""
 
     serde: Serde | None
     serializer: Callable[[Any, Any], Any] | None
@@ -72,7 +72,7 @@ class AsyncOptions(ClientOptions, total=False):
 
 
 _REJECTED: Final = {
-    "key_prefix": "the keys of a table are whole; use a mapping of its own",
+    "key_prefix": "the keys of a table are whole; use another mapping",
     "max_pool_size": "use pool_size",
     "use_pooling": "use pool_size",
     "retry_attempts": "a key never moves to another server, so that calls are not repeated",
@@ -121,7 +121,7 @@ _FALSE: Final = _TRUE._replace(default=False)
 _COUNT: Final = "a whole number from 1 on"
 _A_TIME: Final = f"a number of seconds above 0, up to {_MAX_SECONDS}"
 _CONTEXT: Final = _Option(None, _or_none(lambda given: isinstance(given, ssl.SSLContext)), "an ssl.SSLContext")
-# `mapping` and `credentials` have checks of their own.
+# `mapping` and `credentials` are checked in `checked`.
 _OPTIONS: Final[Mapping[str, _Option]] = {
     "mapping": _Option(None, lambda _: True, ""),
     "delimiter": _Option(".", _is_delimiter, f"a text of 1 to {_MAX_DELIMITER} bytes"),
@@ -152,13 +152,10 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
 
 
 def checked(names: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a client by name, with the defaults of those that are not given and have one.
+    """Return the options of a client with defaults. Raises CallError for an unknown name or an invalid value.
 
     Args:
         names: the TypedDict of the client's options.
-
-    Raises:
-        CallError: an unknown name, one that makes no sense for tables, or an invalid value.
     """
     known = names.__annotations__.keys()
     for name, value in given.items():

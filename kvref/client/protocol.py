@@ -68,9 +68,6 @@ class Handshake(NamedTuple):
 def handshake(credentials: tuple[str, str] | None) -> Handshake:
     """Return the first requests of connections without a mapping.
 
-    Args:
-        credentials: user and password; None: the server requires no authentication.
-
     Raises:
         CallError: credentials that no server accepts; the text does not show the password.
     """

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from kvref.client.arguments import K, check_keys, check_mapping, split_word
-from kvref.client.columns import Columns, R, as_columns, check_single, repr_of_mapping, scalar
-from kvref.client.errors import LinkError, ServerError
+from kvref.client.columns import Columns, R, as_columns, repr_of_mapping, scalar
+from kvref.client.errors import CallError, LinkError, ServerError
 from kvref.client.options import Connections, Rules
 
 if TYPE_CHECKING:
@@ -58,11 +58,13 @@ class View(Generic[R, ConnectionT]):
         return places
 
     def _single(self, verb: str) -> Self:
-        check_single(verb, self._columns)
+        """Return this view. Raises CallError if the mapping may have several columns: the verb is for values of one."""
+        if self._columns is not None and not self._columns.is_single:
+            raise CallError(f"{verb} of several columns: a plugin would keep the first and set the others to NULL")
         return self
 
     def _written(self, value: Any) -> Any:
-        """Return a value as it is stored, or as the serde takes it."""
+        """Return a value as it is stored, or as the serde accepts it."""
         if self._columns is not None:
             return self._columns.encode(value)
         if self._rules.has_serde:

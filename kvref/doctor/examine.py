@@ -132,7 +132,6 @@ class RowReport:
     """One row of `containers`.
 
     Args:
-        verdict: of the requested profile.
         default: the row is the default mapping.
         kvref: the verdict of profile `kvref` if it differs, else None.
         findings: what the mapping depends on, or why the row is rejected.
@@ -155,7 +154,6 @@ class Report:
     """A configuration.
 
     Args:
-        source: name of what was read.
         refused: why the endpoint does not start with it; empty if it starts.
         kvref_refused: the same of profile `kvref`.
         problems: of options that are missing, so that the built-in value is used.

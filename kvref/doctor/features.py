@@ -31,7 +31,6 @@ class Feature:
     Args:
         scope: one of SCOPES.
         name: of the predicate, or the rule of a `RowError`.
-        requirements: ids.
         warning: the summary has a warning about it with every profile.
     """
 
@@ -57,7 +56,7 @@ class Citation:
 
     @property
     def crashes_server(self) -> bool:
-        """Return whether the C plugin takes mysqld down here."""
+        """Return whether the C plugin crashes mysqld here."""
         return defects.CRASH in self.defects
 
 

@@ -1,4 +1,4 @@
-"""A report: its short form, as plain dictionaries for JSON, and as text on a terminal."""
+"""A report: its summary, as dictionaries for JSON, and as text on a terminal."""
 
 from __future__ import annotations
 

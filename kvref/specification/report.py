@@ -28,9 +28,9 @@ NAME: Final = "report.jsonl"
 FORMAT: Final = 1
 AGAIN: Final = "run `kvref conform --report DIR` again"
 # Verdicts as reports of earlier releases name them.
-OLD_WORDS: Final = {"not judged": "not-run", "suite error": "suite-error"}
+OLD_VERDICTS: Final = {"not judged": "not-run", "suite error": "suite-error"}
 # Of a value in an error.
-_MAX_SHOWN: Final = 60
+_MAX_EXCERPT: Final = 60
 
 Line = dict[str, Any]
 
@@ -56,10 +56,7 @@ class Report:
 
 
 def read(path: Path) -> Report:
-    """Read a report.
-
-    Args:
-        path: report.jsonl, the same in gzip, or its folder.
+    """Read report.jsonl, the same in gzip, or its folder.
 
     Raises:
         ReportError: it cannot be read, was cut off, has another format, or a line does not fit the schema.
@@ -80,14 +77,14 @@ def read(path: Path) -> Report:
 
 
 def _checked(lines: list[Any]) -> list[Line]:
-    """Return the lines of a report with the words of this release; raises ValueError where they do not fit."""
+    """Return the lines of a report with the verdicts of this release; raises ValueError if they do not fit."""
     if not lines:
         raise ValueError("the file is empty")
     kinds = [line.get("kind") if isinstance(line, dict) else None for line in lines]
     if kinds[0] != "header":
-        raise ValueError(f"not a report: line 1 is not a header but {_shown(lines[0])}")
+        raise ValueError(f"not a report: line 1 is not a header but {_excerpt(lines[0])}")
     if type(lines[0].get("format")) is not int or lines[0]["format"] != FORMAT:
-        raise ValueError(f"line 1: report format {_shown(lines[0].get('format'))}, this release reads {FORMAT}")
+        raise ValueError(f"line 1: report format {_excerpt(lines[0].get('format'))}, this release reads {FORMAT}")
     if kinds[-1] != "footer" or len(lines) == 1:
         raise ValueError(f"the report was cut off: line {len(lines)}, the last one, is not a footer")
     expected = ["header", *["verdict"] * (len(lines) - 2), "footer"]
@@ -97,35 +94,30 @@ def _checked(lines: list[Any]) -> list[Line]:
     cases = Counter(line["case"] for line in lines[1:-1])
     if twice := [case for case, count in cases.items() if count > 1]:
         number = max(number for number, line in enumerate(lines, 1) if line.get("case") == twice[0])
-        raise ValueError(f"line {number}: case {_shown(twice[0])} has a verdict before")
-    _check_totals(lines)
-    return lines
-
-
-def _check_totals(lines: list[Line]) -> None:
-    """Raise ValueError where the footer counts other verdicts than the lines have."""
+        raise ValueError(f"line {number}: case {_excerpt(twice[0])} has a verdict before")
     totals = lines[-1]["totals"]
     counted = Counter(line["verdict"] for line in lines[1:-1])
     for word in sorted({*totals, *counted}):
         if counted[word] != totals.get(word, 0):
-            said = f"totals.{word}: {totals.get(word, 0)}, but {counted[word]} lines have this verdict"
-            raise ValueError(f"line {len(lines)}: {said}")
+            text = f"totals.{word}: {totals.get(word, 0)}, but {counted[word]} lines have this verdict"
+            raise ValueError(f"line {len(lines)}: {text}")
+    return lines
 
 
 def _renamed(line: Any) -> Any:
     """Return a line with the words of this release in the place of OLD_WORDS; it is changed itself."""
     if isinstance(line, dict):
         if isinstance(line.get("verdict"), str):
-            line["verdict"] = OLD_WORDS.get(line["verdict"], line["verdict"])
+            line["verdict"] = OLD_VERDICTS.get(line["verdict"], line["verdict"])
         if isinstance(line.get("totals"), dict):
-            line["totals"] = {OLD_WORDS.get(word, word): count for word, count in line["totals"].items()}
+            line["totals"] = {OLD_VERDICTS.get(word, word): count for word, count in line["totals"].items()}
     return line
 
 
 def _fault(line: Any, kind: str) -> str:
     """Return where a line does not fit its kind, with the value; "" where it fits."""
     if isinstance(line, dict) and line.get("kind") != kind:
-        return f"kind: {_shown(line.get('kind'))} is not {_shown(kind)}"
+        return f"kind: {_excerpt(line.get('kind'))} is not {_excerpt(kind)}"
     if fault := fault_of(_validator(kind), line):
         return fault
     if kind == "verdict" and not math.isfinite(line["duration"]):
@@ -141,26 +133,27 @@ def fault_of(validator: Draft202012Validator, value: Any) -> str:
 
     error = best_match(validator.iter_errors(value))
     assert error is not None, "an invalid value has an error"
-    place = error.json_path.removeprefix("$").removeprefix(".")
-    where = f"{place}: " if place else ""
-    wanted: Any = error.validator_value
+    path_in_line = error.json_path.removeprefix("$").removeprefix(".")
+    where = f"{path_in_line}: " if path_in_line else ""
+    expected: Any = error.validator_value
     value = error.instance
     match error.validator:
         case "required":
-            return f"{where}no {next(name for name in wanted if name not in value)}"
+            return f"{where}no {next(name for name in expected if name not in value)}"
         case "type":
-            return f"{where}{_shown(value)} is not of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}"
+            types = expected if isinstance(expected, str) else " or ".join(expected)
+            return f"{where}{_excerpt(value)} is not of type {types}"
         case "enum":
-            return f"{where}{_shown(value)} is not one of {', '.join(map(str, wanted))}"
+            return f"{where}{_excerpt(value)} is not one of {', '.join(map(str, expected))}"
         case "const":
-            return f"{where}{_shown(value)} is not {_shown(wanted)}"
+            return f"{where}{_excerpt(value)} is not {_excerpt(expected)}"
         case _:
-            return f"{where}{_shown(value)} does not fit {error.validator} {_shown(wanted)}"
+            return f"{where}{_excerpt(value)} does not fit {error.validator} {_excerpt(expected)}"
 
 
-def _shown(value: object) -> str:
+def _excerpt(value: object) -> str:
     text = json.dumps(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
+    return text if len(text) <= _MAX_EXCERPT else f"{text[:_MAX_EXCERPT]}…"
 
 
 @cache

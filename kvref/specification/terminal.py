@@ -32,7 +32,7 @@ OTHERWISE: Final = "does not apply"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SuiteEvidence:
     """What the suite adds to a requirement.
 
     Args:
@@ -46,37 +46,33 @@ class Seen:
     example: RenderableType | None = None
 
 
-def requirement_view(requirement: Requirement, seen: Seen) -> RenderableType:
+def requirement_view(requirement: Requirement, evidence: SuiteEvidence) -> RenderableType:
     """Return one requirement with everything that is known of it."""
     head = Text.assemble(
         (requirement.id, "bold"), "  ", (requirement.level, STYLES[requirement.level]), "  ", requirement.title
     )
-    parts: list[RenderableType] = [head, Padding(Text(requirement.statement), (0, 0, 1, 2)), _facts(requirement, seen)]
-    if seen.example is not None:
-        parts.append(Padding(seen.example, (1, 0, 0, 2)))
-    return Group(*parts, Text())
-
-
-def _facts(requirement: Requirement, seen: Seen) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column()
-    for name, value in _rows(requirement, seen):
+    for name, value in _rows(requirement, evidence):
         grid.add_row(f"  {name}", Text(value))
     for profile in PROFILES:
-        grid.add_row(f"  {profile}", _state(requirement, profile, seen.answers.get(profile, ())))
-    return grid
+        grid.add_row(f"  {profile}", _profile_state(requirement, profile, evidence.answers.get(profile, ())))
+    parts: list[RenderableType] = [head, Padding(Text(requirement.statement), (0, 0, 1, 2)), grid]
+    if evidence.example is not None:
+        parts.append(Padding(evidence.example, (1, 0, 0, 2)))
+    return Group(*parts, Text())
 
 
-def _rows(requirement: Requirement, seen: Seen) -> Iterator[tuple[str, str]]:
+def _rows(requirement: Requirement, evidence: SuiteEvidence) -> Iterator[tuple[str, str]]:
     yield "sources", "\n".join(requirement.sources)
     if requirement.contradicts:
         yield "contradicts", "\n".join(requirement.contradicts)
-    recorded = [f"{cited} ({', '.join(versions)})" for cited, versions in seen.recordings.items()]
-    other = [cited for cited in requirement.evidence if cited not in seen.recordings]
+    recorded = [f"{cited} ({', '.join(versions)})" for cited, versions in evidence.recordings.items()]
+    other = [cited for cited in requirement.evidence if cited not in evidence.recordings]
     yield "evidence", "\n".join(recorded + other)
-    if seen.cases:
-        yield "cases", ", ".join(seen.cases)
+    if evidence.cases:
+        yield "cases", ", ".join(evidence.cases)
     if requirement.tests:
         yield "tests", "\n".join(requirement.tests)
     if requirement.untestable:
@@ -86,7 +82,7 @@ def _rows(requirement: Requirement, seen: Seen) -> Iterator[tuple[str, str]]:
             yield defect.kind, f"{', '.join(defect.profiles)}: {defect.reason}"
 
 
-def _state(requirement: Requirement, profile: str, answers: Iterable[tuple[str, str]]) -> Text:
+def _profile_state(requirement: Requirement, profile: str, answers: Iterable[tuple[str, str]]) -> Text:
     if not requirement.applies_to(profile):
         return Text(OTHERWISE, "dim")
     rows = deviations.of_requirement(requirement.id, profile)
@@ -94,8 +90,8 @@ def _state(requirement: Requirement, profile: str, answers: Iterable[tuple[str, 
         return Text(APPLIES, "green")
     text = Text(DEVIATES, "yellow")
     text.append(f": {deviations.reason(rows)}", "default")
-    for sent, got in answers:
-        text.append(f"\n> {sent}\n< {got}", "default")
+    for sent, reply in answers:
+        text.append(f"\n> {sent}\n< {reply}", "default")
     return text
 
 

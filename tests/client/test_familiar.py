@@ -86,7 +86,7 @@ def test_gat_and_gats(empty: Any, connect: Connect) -> None:
     client = connect(empty.address)
     client.set("k", "v")
     if empty.is_plugin:
-        with pytest.raises(UnsupportedError, match="does not know 'gat'"):
+        with pytest.raises(UnsupportedError, match="does not support 'gat'"):
             client.gat("k", 9)
         return
     assert (client.gat("k", 1000), client.gat("none", 9), client.gat("none", 9, "d")) == (b"v", None, "d")

@@ -174,7 +174,7 @@ def test_whose_fault_it_is(empty: Any, connect: Connect) -> None:
         (UnknownMappingError, "'nope'", lambda: client.delete("@@nope.k")),
     ]
     if empty.is_plugin:
-        faults += [(UnsupportedError, "does not know 'touch'", lambda: client.touch("AA", 9))]
+        faults += [(UnsupportedError, "does not support 'touch'", lambda: client.touch("AA", 9))]
     else:
         faults += [
             (CallError, "non-numeric", lambda: client.incr("AA")),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from kvref.specification.terminal import DEVIATES, Seen
+from kvref.specification.terminal import DEVIATES, SuiteEvidence
 from kvref_conformance.export import cases as export
 from kvref_conformance.spec import compare, edition
 from kvref_conformance.spec import coverage as coverage_of
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from kvref_conformance.spec.example import Example
 
 
-def seen(requirement: Requirement) -> Seen:
+def evidence(requirement: Requirement) -> SuiteEvidence:
     """Return cases, recordings and an example of a requirement; raises SuiteError as `entry`."""
     found = entry(requirement)
     answers = {view.profile: view.answers for view in found.views if view.state == DEVIATES}
-    return Seen(found.cases, found.recordings, answers, None if found.example is None else _example(found.example))
+    return SuiteEvidence(
+        found.cases, found.recordings, answers, None if found.example is None else _example(found.example)
+    )
 
 
 def _example(example: Example) -> Table:

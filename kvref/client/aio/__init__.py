@@ -44,7 +44,7 @@ class AsyncMappedClient(AsyncMappedView[R]):
         max_answer_bytes: limit of one answer with all its rows; beyond it the connection is closed with ServerError.
 
     Raises:
-        CallError: an address, a mapping's name or another option is invalid, or credentials that no server takes.
+        CallError: an address, a mapping's name or another option is invalid, or invalid credentials.
     """
 
     @overload

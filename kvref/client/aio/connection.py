@@ -197,7 +197,7 @@ class ServerConnection:
         if failure is None:
             return answer
         if isinstance(failure, UnsupportedError) and data.count(b"\n") > 1:
-            # A storage verb that the server does not know: it read the data as a command.
+            # A storage verb that the server does not support: it read the data as a command.
             connection.end(LinkError(f"{self._name}: the connection was given up: {failure}"))
         raise failure
 
@@ -211,7 +211,7 @@ class ServerConnection:
         connection.send(data, expects_reply=False)
 
     async def version(self) -> str:
-        """Return what the server says of its version."""
+        """Return the version that the server reports."""
         answer = await self.request("version", b"version\r\n")
         if not answer.line.startswith(b"VERSION "):
             raise invalid_reply(answer.line, "version")

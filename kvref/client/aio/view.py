@@ -93,7 +93,7 @@ class AsyncMappedView(View[R, ServerConnection]):
     async def set(
         self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
     ) -> bool:
-        """Store a value; False where the table does not take it (the plugins' NOT_STORED).
+        """Store a value; False if the table rejects it (the plugins' NOT_STORED).
 
         Args:
             expire: seconds, up to 30 days, or a Unix time; 0: never.
@@ -128,7 +128,7 @@ class AsyncMappedView(View[R, ServerConnection]):
     async def append(
         self, key: Key, value: Value | R, expire: int = 0, noreply: bool = False, flags: int | None = None
     ) -> bool:
-        """Add bytes behind a value; False where there is none. The plugins take flags and expiry from this call."""
+        """Append bytes to a value; False without a row. The plugins take flags and expiry from this call."""
         return await self._single("append")._stored("append", key, value, expire, noreply, flags)
 
     async def prepend(

@@ -29,7 +29,7 @@ _WITHOUT_EFFECT: Final = frozenset(
 _COMMITS: Final = frozenset({"COMMIT", "LOCK", "UNLOCK", "FLUSH"})
 _ROWS: Final = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "WITH", "LOAD"})
 _DEFINITIONS: Final = frozenset({"CREATE", "ALTER", "DROP"})
-# Up to the first word that says what CREATE, ALTER or DROP is of, and its name.
+# Up to the kind of object of CREATE, ALTER or DROP, and its name.
 _HEAD: Final = re.compile(
     rf"(?P<verb>\w+)\b(?P<modifiers>(?:{TEXT}|[^'\"`])*?)\b(?P<kind>TABLE|TABLES|INDEX|VIEW|TRIGGER|DATABASE|SCHEMA"
     r"|SEQUENCE|PROCEDURE|FUNCTION|EVENT|USER|ROLE|SERVER|TABLESPACE|LOGFILE|PACKAGE|INSTANCE|RESOURCE|LIBRARY"
@@ -46,7 +46,7 @@ _OFF: Final = frozenset({"0", "OFF", "FALSE"})
 _DECISIVE: Final = frozenset({"explicit_defaults_for_timestamp", "sql_generate_invisible_primary_key"})
 _ENGINES: Final = frozenset({"storage_engine", "default_storage_engine"})
 _MAX_EXCERPT: Final = 60  # characters of a statement in a note
-# In these places the server takes a name and no text, so that double quotes mean sql_mode ANSI_QUOTES.
+# Where the server expects a name, double quotes mean sql_mode ANSI_QUOTES.
 _ANSI: Final = re.compile(
     r'\s*(?:USE\s+"|(?:INSERT|REPLACE)\s+(?:\w+\s+)*?(?:INTO\s+)?"|(?:UPDATE|FROM)\s+"'
     r'|(?:CREATE|ALTER|DROP|RENAME|TRUNCATE|DELETE)\s(?:[^"\'`(]|`[^`]*`)*"'
@@ -179,7 +179,7 @@ class Changes:
 
     def _set(self, text: str) -> None:
         if re.match(r"SET\s+STATEMENT\b", text, re.IGNORECASE):
-            raise NotUnderstood("a statement with variables of its own")
+            raise NotUnderstood("a SET STATEMENT")
         for name, value in _VARIABLE.findall(text):
             written = value.strip().strip("'\"").strip()
             match name.lower():

@@ -1,4 +1,4 @@
-"""Split a script into statements as the programs `mysql` and `mariadb` do: delimiters, comments, commands of their own.
+"""Split a script into statements as the programs `mysql` and `mariadb` do: delimiters, comments, client commands.
 
 The time grows with the length of the text: what has no end reaches to the end of the script, and the length of a
 statement that is read is limited. Text in a comment of a version counts where the server is that new.
@@ -29,7 +29,7 @@ _ROWS: Final = re.compile(
     re.IGNORECASE,
 )
 _TO_END: Final = re.compile(rf"(?:{TEXT}|[^'\"`;])*+;", re.DOTALL)
-# The clients' commands: those of a line of their own, and what follows a backslash at the beginning of one.
+# The clients' commands at the beginning of a line: a word, or a backslash and a character.
 _COMMAND: Final = re.compile(r"(?P<word>\\\S|[A-Za-z?]\w*)[ \t]*(?P<rest>[^\n]*)(?:\n|\Z)")
 _STATEMENTS: Final = {
     "use": "USE", "\\u": "USE", "source": "SOURCE", "\\.": "SOURCE", "connect": "CONNECT", "\\r": "CONNECT",
@@ -231,7 +231,7 @@ class Script:
         return Statement(f"{_STATEMENTS[word]} {rest}" if word in _STATEMENTS else "", line)
 
     def _server_text(self, token: re.Match[str]) -> str:
-        """Return what a token says to the server."""
+        """Return what the server reads of a token."""
         if token["version"]:
             if not self._server.runs(token["version"]):
                 self._skip_version()
@@ -246,7 +246,7 @@ class Script:
         return " " if token["end"] else token[0]
 
     def _skip_version(self) -> None:
-        """Go to the end of a comment of a version; a comment within it has an end of its own."""
+        """Go to the end of a comment of a version, which may contain comments."""
         depth = 1
         for mark in _MARK.finditer(self._text, self._position):
             depth += 1 if mark[0] == "/*" else -1
@@ -272,7 +272,7 @@ class _Pending:
         self._size = 0
 
     def add(self, token: re.Match[str], text: str) -> int:
-        """Add what a token of the script says; return the statement's length. Runs of comments become one blank."""
+        """Add the text of a token; return the statement's length. Runs of comments become one blank."""
         space = text.isspace()
         if token["text"]:
             self.ended = _CLOSED.fullmatch(text) is not None

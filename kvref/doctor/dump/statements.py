@@ -45,7 +45,7 @@ _WORDS: Final[dict[str, TokenType]] = {
 
 
 class _Dialect(MySQL):
-    """MySQL's, with names of types that sqlglot does not know or takes for others."""
+    """MySQL's, with names of types that sqlglot does not support or confuses with others."""
 
     class Tokenizer(MySQL.Tokenizer):
         KEYWORDS: ClassVar[dict[str, TokenType]] = _WORDS

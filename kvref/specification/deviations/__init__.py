@@ -1,8 +1,8 @@
 """Known deviations: where an endpoint is recorded to break a requirement. A row must fail, and fail as recorded.
 
 One file a profile; PROFILE-over-DATABASE.toml is about an endpoint that reaches its tables through SQL, and
-PROFILE-VERSION.toml about releases from that one on, where the profile states an earlier one. `extends` takes
-the rows of another file over, `without` drops some of them by case or requirement. A row names a case (or a
+PROFILE-VERSION.toml about releases from that one on, where the profile states an earlier one. `extends` includes
+the rows of another file, `without` drops some of them by case or requirement. A row names a case (or a
 requirement, for every case of it) and has the recorded exchanges in the template language of the cases; a case that
 passes, or breaks in another way than recorded, fails the run. What must never be sent, and what a case shows as a
 quirk, is in `defects.toml` (`defects.py`).

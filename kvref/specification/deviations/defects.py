@@ -29,7 +29,7 @@ KINDS: Final = {
     "wrong value": "another value than the requested one is stored, and the write is acknowledged",
 }
 FIELDS: Final = {"requirement", "profiles", "reason", "evidence"}
-SHOWN_BY: Final = {"case", "conversation"}
+PROOFS: Final = {"case", "conversation"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,6 @@ class Defect:
     """One row.
 
     Args:
-        kind: one of KINDS.
         requirement: id of the requirement that states it.
         reason: what happens, in a sentence.
         case: the case that shows it; empty where a conversation does.
@@ -70,16 +69,16 @@ def parse(text: str) -> tuple[Defect, ...]:
     table = requirements.toml_of("deviations/defects.toml", text)
     if unknown := table.keys() - {CRASH, "defect"}:
         raise SuiteError(f"deviations/defects.toml: unknown {', '.join(sorted(unknown))}")
-    rows = [_row({"kind": CRASH, **entry}, shown_by={"conversation"}) for entry in table.get(CRASH, [])]
-    return (*rows, *(_row(entry, SHOWN_BY & entry.keys()) for entry in table.get("defect", [])))
+    rows = [_row({"kind": CRASH, **entry}, proof={"conversation"}) for entry in table.get(CRASH, [])]
+    return (*rows, *(_row(entry, PROOFS & entry.keys()) for entry in table.get("defect", [])))
 
 
-def _row(entry: Mapping[str, Any], shown_by: set[str]) -> Defect:
+def _row(entry: Mapping[str, Any], proof: set[str]) -> Defect:
     where = f"deviations/defects.toml, {entry.get('requirement')}"
-    wanted = {*FIELDS, "kind", *shown_by}
-    if len(shown_by) != 1 or entry.keys() != wanted:
+    needed = {*FIELDS, "kind", *proof}
+    if len(proof) != 1 or entry.keys() != needed:
         raise SuiteError(
-            f"{where}: fields {sorted(wanted ^ entry.keys())}: needed are a case or a conversation, and the rest"
+            f"{where}: fields {sorted(needed ^ entry.keys())}: needed are a case or a conversation, and the rest"
         )
     if not all(entry.values()):
         raise SuiteError(f"{where}: a field is empty")

@@ -26,7 +26,7 @@ STYLES: Final = {"MUST": "bold green", "SHOULD": "green", "MAY": "cyan", "QUIRK"
 ID: Final = re.compile(r"KV-[A-Z]+-\d{3}")
 # Where a recording lies: transcripts/<set>.jsonl, or a conversation run with that release.
 EVIDENCE: Final = re.compile(r"((core|columns|tx|more):[a-z]+|binary:bin-[a-z]+)-\d{3}|live:[a-z]+-[\d.]+")
-# The order in which a reader meets the chapters: from the plain protocol to what needs tables and configuration.
+# The order of the chapters: from the protocol to what needs tables and configuration.
 CHAPTERS: Final = (
     "storage",
     "retrieval",
@@ -102,10 +102,10 @@ class Requirement:
         level: one of LEVELS.
         profiles: names of the profiles it applies to; ("*",) is all of them.
         sources: manual sections, articles, functions, bug numbers that state it.
-        evidence: recordings that show it kept or broken.
+        evidence: recordings of endpoints that meet or violate it.
         contradicts: of a QUIRK: the manual section, article, protocol sentence, function or SQL promise against it.
-        tests: pytest ids of tests outside the suite that hold it.
-        untestable: why neither a case nor a test can hold it; empty where one does.
+        tests: pytest ids of tests outside the suite that check it.
+        untestable: why neither a case nor a test can check it; empty if one does.
         instead: statements by profile, for an edition of one: where other profiles need a narrower condition or allow
             more, and this profile has one rule.
     """

@@ -41,17 +41,12 @@ def starter_files(profile: str) -> Mapping[str, str]:
     }
     for name in ("README.md", "ci.yml", *SCRIPTS):
         made[name] = folder.joinpath(name).read_text(encoding="utf-8").replace("PROFILE", profile)
-    made["README.md"] = made["README.md"].replace("LEVELS", _levels())
+    levels = ["| | level | what it has | builds on |", "|---|---|---|---|"]
+    for number, each in enumerate(conformance_levels.load().values(), 1):
+        levels.append(f"| {number} | `{each.name}` | {each.about} | {', '.join(each.builds_on) or 'none'} |")
+    made["README.md"] = made["README.md"].replace("LEVELS", "\n".join(levels))
     made["collations.json"] = _vectors()
     return made
-
-
-def _levels() -> str:
-    rows = [
-        f"| {number} | `{each.name}` | {each.about} | {', '.join(each.builds_on) or 'none'} |"
-        for number, each in enumerate(conformance_levels.load().values(), 1)
-    ]
-    return "\n".join(["| | level | what it has | builds on |", "|---|---|---|---|", *rows])
 
 
 def _vectors() -> str:
