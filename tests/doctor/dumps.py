@@ -114,6 +114,9 @@ NOT_UNDERSTOOD: Final = (
     "DROP TABLE items;\nCREATE TABLE items (sku VARCHAR(9) PRIMARY KEY, title TEXT(100));\n", "CREATE TEMPORARY TABLE items (a INT);\nDROP TABLE items;\n",
     "RENAME TABLE items TO old;\nCREATE TABLE items SELECT * FROM old;\n", "ALTER TABLE items CONVERT TO CHARACTER SET binary;\n",
     "CREATE SEQUENCE items;\n", "ALTER TABLE items ADD COLUMN w INT, ADD COLUMN w INT;\n", "CREATE UNIQUE INDEX u ON items (nope);\n",
+    "RENAME TABLE items TO gone;\nALTER TABLE gone ADD w NEWTYPE;\nALTER TABLE gone RENAME TO items;\n",
+    "RENAME TABLE items TO gone;\nALTER TABLE gone ADD w NEWTYPE, RENAME AS shop.items;\n",
+    "RENAME TABLE items TO gone;\nALTER TABLE gone RENAME `items`, ADD CHECK (1 = 1), SOMETHING NEW;\n",
 )  # fmt: skip
 # What may concern anything, and is not understood.
 NOTHING_UNDERSTOOD: Final = (
