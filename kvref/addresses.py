@@ -23,7 +23,7 @@ class Address:
     path: str = ""
 
     def __str__(self) -> str:
-        return shown(self.socket_address)
+        return format_address(self.socket_address)
 
     @property
     def socket_address(self) -> SocketAddress:
@@ -51,7 +51,7 @@ def parse_address(text: str) -> Address:
     return Address(host.strip("[]"), int(port))
 
 
-def shown(address: SocketAddress) -> str:
+def format_address(address: SocketAddress) -> str:
     """Return an address as a command line writes it."""
     if isinstance(address, str):
         return f"{UNIX}{address}"

@@ -51,7 +51,7 @@ class Conversation:
         try:
             self._socket = addresses.connect(address, connect_timeout)
         except (OSError, UnicodeError) as error:
-            where = addresses.shown(address)
+            where = addresses.format_address(address)
             raise TargetError(f"cannot reach {where}: {cause_of(error)}: is a server running there?") from error
         self._socket.settimeout(idle_timeout)
 

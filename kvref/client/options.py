@@ -93,7 +93,7 @@ _MAX_PATH: Final = 107  # bytes of a socket's path, as the kernel has it
 class _Option(NamedTuple):
     default: Any
     allows: Callable[[Any], bool]
-    wanted: str
+    expected: str
 
 
 def _is_time(given: object) -> bool:
@@ -116,7 +116,7 @@ def _or_none(allows: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda given: given is None or allows(given)
 
 
-_TRUE: Final = _Option(default=True, allows=lambda given: isinstance(given, bool), wanted="True or False")
+_TRUE: Final = _Option(default=True, allows=lambda given: isinstance(given, bool), expected="True or False")
 _FALSE: Final = _TRUE._replace(default=False)
 _COUNT: Final = "a whole number from 1 on"
 _A_TIME: Final = f"a number of seconds above 0, up to {_MAX_SECONDS}"
@@ -166,7 +166,7 @@ def checked(names: type, given: Mapping[str, Any]) -> dict[str, Any]:
                 f"unknown option {name!r}{suggestion(name, known)}: the options are {', '.join(sorted(known))}"
             )
         if not _OPTIONS[name].allows(value):
-            raise CallError(f"{name}={repr_of(value)}: {_OPTIONS[name].wanted}")
+            raise CallError(f"{name}={repr_of(value)}: {_OPTIONS[name].expected}")
     if given.get("mapping") is not None:
         check_name(given["mapping"])
     handshake(given.get("credentials"))

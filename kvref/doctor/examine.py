@@ -202,13 +202,13 @@ def _series(version: str) -> str:
 
 def _report_for(source: Source, profile: Profile) -> Report:
     view = _ProfileView(source, profile)
-    own = view if profile.name == KVREF else _ProfileView(source, profiles.load(KVREF))
+    kvref_view = view if profile.name == KVREF else _ProfileView(source, profiles.load(KVREF))
     options = view.options()
     findings = features.found("configuration", lambda name: PREDICATES[name](options), profile.name)
     rows = sorted(view.rows, key=lambda each: view.candidates.index(each.name))
     return Report(
-        source.name, profile.name, view.refused, own.refused, tuple(view.problems), view.default_reason(),
-        findings, tuple(_row_report(row, view, own, options) for row in rows),
+        source.name, profile.name, view.refused, kvref_view.refused, tuple(view.problems), view.default_reason(),
+        findings, tuple(_row_report(row, view, kvref_view, options) for row in rows),
         (*source.notes, *_version_note(source.version, profile.name)), source.log_refusal,
         profile.number("isolation.default_level"),
     )  # fmt: skip
@@ -218,8 +218,8 @@ def _version_note(version: str, profile: str) -> list[str]:
     series = _series(version)
     if series not in PLUGINS or profile in {KVREF, PLUGINS[series]}:
         return []
-    own = PLUGINS[series]
-    advice = f"--profile {own} matches its plugin" if own else "no profile matches its plugin: check with both"
+    plugin = PLUGINS[series]
+    advice = f"--profile {plugin} matches its plugin" if plugin else "no profile matches its plugin: check with both"
     return [f"the server is MySQL {version}, and this is profile {profile}: {advice}"]
 
 
@@ -292,16 +292,16 @@ class _ProfileView:
             return Verdict(CANNOT_TELL, reason, "unseen") if reason else Verdict(UNUSABLE, str(error), rule)
 
 
-def _row_report(row: Container, view: _ProfileView, own: _ProfileView, options: Options) -> RowReport:
-    verdict, theirs = view.verdicts[row.name], own.verdicts[row.name]
-    subject = view.subject(row, options) or own.subject(row, options)
+def _row_report(row: Container, view: _ProfileView, kvref_view: _ProfileView, options: Options) -> RowReport:
+    verdict, of_kvref = view.verdicts[row.name], kvref_view.verdicts[row.name]
+    subject = view.subject(row, options) or kvref_view.subject(row, options)
     findings: tuple[Finding, ...] = ()
     if verdict.state == UNUSABLE:
         findings = features.refusal(verdict.rule, view.profile.name)
     elif subject is not None:
         of_mapping = predicates.PREDICATES
         findings = features.found("mapping", lambda name: dict.fromkeys(of_mapping[name](subject)), view.profile.name)
-    differs = theirs if (theirs.state, theirs.fault) != (verdict.state, verdict.fault) else None
+    differs = of_kvref if (of_kvref.state, of_kvref.fault) != (verdict.state, verdict.fault) else None
     not_cached = "" if verdict.mapping is None else view.source.not_cached(verdict.mapping)
     not_granted = "" if verdict.mapping is None else view.source.not_granted(verdict.mapping, view.profile)
     return RowReport(row, verdict, row.name == view.chosen, differs, findings, subject, not_cached, not_granted)

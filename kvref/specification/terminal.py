@@ -95,17 +95,17 @@ def _profile_state(requirement: Requirement, profile: str, answers: Iterable[tup
     return text
 
 
-def listing(wanted: Iterable[Requirement]) -> Iterator[str]:
+def listing(selected: Iterable[Requirement]) -> Iterator[str]:
     """Yield `KV-… LEVEL title` for each requirement."""
-    return (f"{each.id} {each.level} {each.title}" for each in wanted)
+    return (f"{each.id} {each.level} {each.title}" for each in selected)
 
 
-def register(wanted: Iterable[Requirement]) -> Table:
+def register(selected: Iterable[Requirement]) -> Table:
     """Return the register of contradictions: each QUIRK with the texts that say otherwise."""
     table = Table(box=SIMPLE_HEAD, padding=(0, 1))
     for column in ("requirement", "observed", "contradicts"):
         table.add_column(column, no_wrap=column == "requirement")
-    for each in wanted:
+    for each in selected:
         if each.contradicts:
             texts = Text("\n".join(each.contradicts))
             table.add_row(f"{each.id}\n{', '.join(each.profiles)}", Text(each.statement), texts)

@@ -45,7 +45,7 @@ class Endpoint:
     @property
     def where(self) -> str:
         """Return HOST:PORT or unix:PATH."""
-        return addresses.shown(self.address)
+        return addresses.format_address(self.address)
 
     def connect(self) -> Connection:
         """Open a connection.

@@ -223,7 +223,7 @@ class _Server:
         try:
             return Connection(self._address)
         except OSError as error:
-            where = addresses.shown(self._address)
+            where = addresses.format_address(self._address)
             raise SuiteError(f"cannot reach {where}: {error.strerror or error}: does it still run?") from error
 
     def execute(self, name: str, statement: str) -> dict[str, Any]:

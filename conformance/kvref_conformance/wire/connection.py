@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Final, Self
 
-from kvref.addresses import SocketAddress, connect, shown
+from kvref.addresses import SocketAddress, connect, format_address
 from kvref_conformance.errors import CannotJudge
 from kvref_conformance.wire.frames import REPLY, encode
 
@@ -301,7 +301,7 @@ def version_line(address: SocketAddress) -> bytes:
     Raises:
         CannotJudge: no server listens there, or it does not use the memcached protocol.
     """
-    where = shown(address)
+    where = format_address(address)
     late = f"{where} did not answer `version` within {CONNECT_SECONDS:.0f} s: no memcached endpoint?"
     try:
         with Connection(address) as connection:

@@ -95,13 +95,13 @@ class Connection(asyncio.Protocol):
                 future.set_exception(type(error)(*error.args))
         self._pending.clear()
 
-    async def close_after_replies(self, patience: float | None) -> None:
+    async def close_after_replies(self, timeout: float | None) -> None:
         """Close the connection after the answers that are outstanding, at the latest after so many seconds."""
         if self._pending and self.error is None:
             # Some have no caller that waits; the reply to one more request shows that all replies arrived.
             last = self.send(b"version\r\n")
             assert last is not None
-            await asyncio.wait([last], timeout=patience)
+            await asyncio.wait([last], timeout=timeout)
             if not last.cancel():
                 last.exception()  # retrieved here; the caller gets the error from its own call
         self.end(LinkError(f"{self._name}: closed by this client"))
