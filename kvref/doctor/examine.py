@@ -117,7 +117,6 @@ class Verdict:
     Args:
         state: USABLE, UNUSABLE or CANNOT_TELL.
         fault: what is wrong and how to fix it; empty if usable.
-        rule: the short name of the fault, see `RowError`.
         mapping: what the row defines; None if it is not usable.
     """
 

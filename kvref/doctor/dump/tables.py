@@ -146,7 +146,7 @@ class Column:
     Args:
         text: character set and collation; None for types without characters.
         default: it has a DEFAULT that is not NULL.
-        generated: `virtual`, `stored`, or empty for an ordinary column.
+        generated: `virtual`, `stored` or empty.
         value: its DEFAULT; None for an expression, or without one.
     """
 
@@ -203,7 +203,6 @@ class Table:
     Args:
         text: default character set and collation of columns.
         indexes: by name, in the order of their definition.
-        foreign: foreign keys by name.
         checks: CHECK constraints by name, each with the names of its columns in lower case.
         doubt: why what is known of the table may be wrong; empty if it is certain.
     """

@@ -34,7 +34,6 @@ class Deviation:
 
     Args:
         subject: case id or requirement id.
-        reason: what the endpoint does instead.
         conversation: pairs (sent, got), templates; a failing exchange must be one of them.
         unset: the answer is memory that was never set, or depends on which shards have the rows; an endpoint of the
             profile may keep the requirement instead.

@@ -37,7 +37,6 @@ class Defect:
     """One row.
 
     Args:
-        requirement: id of the requirement that states it.
         reason: what happens, in a sentence.
         case: the case that shows it; empty where a conversation does.
         conversation: steps (connection or `sql`, what is sent); the last one shows it.

@@ -98,7 +98,6 @@ class Requirement:
 
     Args:
         id: KV-AREA-NNN.
-        chapter: name of its file.
         level: one of LEVELS.
         profiles: names of the profiles it applies to; ("*",) is all of them.
         sources: manual sections, articles, functions, bug numbers that state it.
