@@ -29,7 +29,7 @@ from kvref.server.settings import parse, placement_of, read_file, server_paramet
 from kvref.server.telemetry import logs
 from kvref.server.telemetry.exporter import Exporter
 from kvref.server.telemetry.sources import of_server
-from kvref.server.workers.parent import Outside, Parent
+from kvref.server.workers.parent import Parent
 from kvref.server.workers.plan import Plan, refuse_settings
 from kvref.storage.base import Store, without_password
 from kvref.storage.config.catalog import DEFAULT_NAME
@@ -331,7 +331,7 @@ def _serve(
     if workers > 1:
         plan = Plan(placed, facts, workers, read_settings, settings, where, os.getpid())
         plan.tally.watched = exporter is not None
-        Parent(plan, Outside(plan, exporter)).run()
+        Parent(plan, exporter).run()
     if new:
         # Its name is in a line at the start, far above by now.
         (dsn,) = dsns

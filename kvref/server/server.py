@@ -47,7 +47,7 @@ from kvref.server.setting_rows import of_listeners
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.command_times import CommandDurations
 from kvref.server.telemetry.event_counters import EventCounters
-from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor, Served, log_reload
+from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor
 from kvref.server.timeouts import Timeouts
 from kvref.server.turns import Turns
 from kvref.storage.base import MappedTables
@@ -146,8 +146,7 @@ class Server:
         self.store = store
         self.scope = scope = scope or Scope()
         self.tally = scope.own
-        self.lifecycle = Lifecycle(scope.tally)
-        self.served = Served(profile, store.dsn)
+        self.lifecycle = Lifecycle(scope.tally, profile, store.dsn)
         self.profile = profile
         self.alone = scope.alone
         self.pass_on: PassOn | None = None
@@ -199,7 +198,7 @@ class Server:
         loop.add_signal_handler(signal.SIGHUP, self.reload)
         sockets = [(listener, each) for listener in self.listeners for each in listener.listen()]
         lacks = missing_privileges(self.listeners, self.store, self.shared.directory)
-        self.served.log(self.shared.directory, self._problems(lacks), self.settings)
+        self.lifecycle.configured(self.shared.directory, self._problems(lacks), self.settings)
         servers: list[asyncio.Server | TLSAcceptor] = []
         for listener, listening in sockets:
             make = speaks(self, listener)
@@ -322,13 +321,10 @@ class Server:
             lacks = await asyncio.to_thread(missing_privileges, self.listeners, self.store, directory)
             self.take(settings, directory, loaded)
         except (ConfigError, StoreError) as error:
-            self.lifecycle.reloaded(taken=False)
-            log_reload(error)
-            return
-        warn_of_waiting(self.settings, settings)
-        self.served.log(self.shared.directory, self._problems(lacks), self.settings)
-        self.lifecycle.reloaded(taken=True)
-        log_reload(None)
+            self.lifecycle.not_reloaded(error)
+        else:
+            warn_of_waiting(self.settings, settings)
+            self.lifecycle.reloaded(self.shared.directory, self._problems(lacks), self.settings)
 
     def _problems(self, lacks: list[str]) -> list[str]:
         return [*self.store.problems, *lacks, *unknown_mappings(self.listeners, self.shared.directory)]

@@ -80,8 +80,8 @@ def test_a_store_that_cannot_be_opened(store: str, text: str, workers: str) -> N
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_defect_ends_with_1_and_its_trace(tmp_path: Path, workers: str) -> None:
     broken = (
-        "import kvref.server.telemetry.lifecycle as served, kvref.cli\n"
-        "served.Served.log = lambda *_: 1 / 0\n"
+        "import kvref.server.telemetry.lifecycle as lifecycle, kvref.cli\n"
+        "lifecycle.Lifecycle.configured = lambda *_: 1 / 0\n"
         f"kvref.cli.main(['serve', '--listen', '127.0.0.1:0', '--create', '--store', 'sqlite:///{tmp_path}/x.sqlite', '--workers', '{workers}'])"
     )
     ended = subprocess.run([sys.executable, "-c", broken], capture_output=True, text=True, timeout=60, check=False)

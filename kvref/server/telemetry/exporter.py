@@ -11,7 +11,6 @@ import select
 import signal
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -19,7 +18,7 @@ from kvref.addresses import Address
 from kvref.errors import ConfigError, install
 from kvref.server.listeners.sockets import listen, on_loopback, where
 from kvref.server.telemetry.event_counters import EventCounters, State
-from kvref.server.workers.channel import Channel, ignore, pair
+from kvref.server.workers.channel import Channel, fork
 
 if TYPE_CHECKING:
     from kvref.server.telemetry.sources import Source
@@ -66,28 +65,24 @@ class Exporter:
 
         http.serve(self._sockets, metrics.registry(source), partial(trouble, source.tally), self._hosts)
 
-    def start(
-        self, source: Source, let_go: Callable[[], None], held_back: Callable[[], AbstractContextManager[None]]
-    ) -> Channel:
+    def start(self, source: Source, let_go: Callable[[], None]) -> Channel:
         """Answer from now on, in a process that is forked off; returns what can be read when it has ended.
 
         Args:
             source: in memory that is shared with it.
             let_go: closes there what only the parent may hold.
-            held_back: returns a context in which no signal is taken.
         """
-        ours, theirs = pair()
-        with held_back():
-            pid = os.fork()
-            if pid == 0:
-                ignore()
-        if pid == 0:
-            ours.close()
-            let_go()
-            self._work(source, theirs)
-        theirs.close()
-        self._pid, self.channel = pid, ours
-        return ours
+
+        def work(channel: Channel) -> NoReturn:
+            try:
+                let_go()
+                self.serve(source)
+                select.select([channel], [], [])  # nothing is ever said: it can be read when the other end is gone
+            finally:
+                os._exit(0)
+
+        self._pid, self.channel = fork(work)
+        return self.channel
 
     def let_go(self) -> None:
         """Close this process's ends of everything, where another one serves it."""
@@ -108,14 +103,6 @@ class Exporter:
         if self.channel is not None:
             os.kill(self._pid, signal.SIGKILL)
             self.bury()
-
-    def _work(self, source: Source, channel: Channel) -> NoReturn:
-        """Serve until the parent has gone."""
-        try:
-            self.serve(source)
-            select.select([channel], [], [])  # nothing is ever said: it can be read when the other end is gone
-        finally:
-            os._exit(0)
 
 
 def _listen(address: Address) -> list[socket.socket]:

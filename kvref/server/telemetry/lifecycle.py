@@ -24,46 +24,6 @@ _log = logging.getLogger("kvref.server")
 VARIABLE: Final = "NOTIFY_SOCKET"
 
 
-class Lifecycle:
-    """Report the lifecycle of one server."""
-
-    def __init__(self, tally: EventCounters) -> None:
-        self._tally = tally
-
-    def ready(self) -> None:
-        """Connections are accepted."""
-        self._tally.state = State.SERVING
-        notify("READY=1")
-
-    def reloading(self) -> None:
-        """The configuration is read again; `reloaded` must follow."""
-        notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
-
-    def reloaded(self, *, taken: bool) -> None:
-        """The configuration that was read is in force, or refused."""
-        self._tally.reloaded(taken=taken)
-        notify("READY=1")
-
-    def stopping(self) -> None:
-        """No more connections are accepted."""
-        self._tally.state = State.STOPPING
-        notify("STOPPING=1")
-
-
-def notify(state: str) -> None:
-    """Notify the service manager, if one has started this process (sd_notify(3))."""
-    path = os.environ.get(VARIABLE)
-    if not path:
-        return
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-            # In an abstract name, @ means NUL.
-            manager.connect(f"\0{path[1:]}" if path.startswith("@") else path)
-            manager.sendall(state.encode())
-    except OSError as error:
-        _log.warning("cannot notify the service manager at %s %r: %s", VARIABLE, path, error)
-
-
 _served_log = logging.getLogger("kvref.served")
 
 Line = tuple[str, dict[str, object]]
@@ -71,15 +31,52 @@ MAX_MAPPINGS: Final = 1000  # mappings that are named one by one
 
 
 @dataclass
-class Served:
-    """What does not change while a server runs."""
+class Lifecycle:
+    """Report the lifecycle of a server to the log, the metrics and the service manager.
 
+    Args:
+        tally: the counters of the server.
+        profile: its profile.
+        store: DSNs without passwords.
+        workers: number of processes that serve clients.
+    """
+
+    tally: EventCounters
     profile: Profile
     store: str
     workers: int = 1
 
-    def log(self, directory: Directory, problems: Iterable[str], settings: dict[str, int]) -> None:
-        """Log what is served, and what of the configuration is not."""
+    def ready(self) -> None:
+        """Report that connections are accepted."""
+        self.tally.state = State.SERVING
+        notify("READY=1")
+
+    def reloading(self) -> None:
+        """Report that the configuration is read again; `reloaded` or `not_reloaded` must follow."""
+        notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
+
+    def reloaded(self, directory: Directory, problems: Iterable[str], settings: dict[str, int]) -> None:
+        """Report that a new configuration is in force, see `configured`."""
+        self.configured(directory, problems, settings)
+        self.tally.reloaded(taken=True)
+        notify("READY=1")
+        _served_log.info("configuration reloaded")
+
+    def not_reloaded(self, error: Exception) -> None:
+        """Report why the previous configuration stays in force."""
+        self.tally.reloaded(taken=False)
+        notify("READY=1")
+        _served_log.error(
+            "configuration not reloaded, the previous one stays active: %s", error, extra={"reason": str(error)}
+        )
+
+    def stopping(self) -> None:
+        """Report that no more connections are accepted."""
+        self.tally.state = State.STOPPING
+        notify("STOPPING=1")
+
+    def configured(self, directory: Directory, problems: Iterable[str], settings: dict[str, int]) -> None:
+        """Log the configuration that is in force, and what of it cannot be used."""
         for problem in problems:
             _served_log.warning("%s", problem)
         for text, fields in self._lines(directory, settings):
@@ -103,14 +100,18 @@ class Served:
             yield "settings " + ", ".join(f"{name}={value}" for name, value in other.items()), {"settings": other}
 
 
-def log_reload(error: Exception | None) -> None:
-    """Log that the configuration was reloaded, or why the previous one stays active."""
-    if error is None:
-        _served_log.info("configuration reloaded")
-    else:
-        _served_log.error(
-            "configuration not reloaded, the previous one stays active: %s", error, extra={"reason": str(error)}
-        )
+def notify(state: str) -> None:
+    """Notify the service manager, if one has started this process (sd_notify(3))."""
+    path = os.environ.get(VARIABLE)
+    if not path:
+        return
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            # In an abstract name, @ means NUL.
+            manager.connect(f"\0{path[1:]}" if path.startswith("@") else path)
+            manager.sendall(state.encode())
+    except OSError as error:
+        _log.warning("cannot notify the service manager at %s %r: %s", VARIABLE, path, error)
 
 
 def _mapping(mapping: Mapping) -> Line:

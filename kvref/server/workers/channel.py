@@ -1,15 +1,16 @@
-"""What a parent waits for: messages of its workers, with bounds and passed connections, and signals."""
+"""What a parent waits for: messages of its workers, with bounds and passed connections, and signals; its forks."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 _MAX_MESSAGE: Final = 1 << 17  # bytes of a message; the text of an error is cut
 _MAX_TEXT: Final = 1 << 14
@@ -149,18 +150,26 @@ class Signals:
                 signal.signal(number, handler)
             signal.set_wakeup_fd(-1)
 
-    @contextmanager
-    def held_back(self) -> Iterator[None]:
-        """Hold them back for the block: a fork that one came into would take it twice."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)
-        try:
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
+def fork(run: Callable[[Channel], NoReturn]) -> tuple[int, Channel]:
+    """Run a function in a new process, which ignores the signals of `Signals`; return its pid and a channel to it.
 
-def ignore() -> None:
-    """Ignore them in a process that was just forked off."""
-    signal.set_wakeup_fd(-1)
-    for number in _TAKEN:
-        signal.signal(number, signal.SIG_IGN)
+    Args:
+        run: called in the new process with the other end of the channel.
+    """
+    ours, theirs = pair()
+    # Blocked meanwhile: a signal that arrived during the fork would be handled in both processes.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)
+    try:
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            for number in _TAKEN:
+                signal.signal(number, signal.SIG_IGN)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    if pid == 0:
+        ours.close()
+        run(theirs)
+    theirs.close()
+    return pid, ours

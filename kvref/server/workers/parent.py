@@ -13,8 +13,7 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,9 +23,9 @@ from kvref.server.listeners.sockets import PAUSE, arrivals
 from kvref.server.server import log_stop
 from kvref.server.settings import changed, warn_of_waiting
 from kvref.server.telemetry.exporter import Exporter
-from kvref.server.telemetry.lifecycle import Lifecycle, Served, log_reload
+from kvref.server.telemetry.lifecycle import Lifecycle
 from kvref.server.telemetry.sources import of_workers
-from kvref.server.workers.channel import LOST, TOOK, Channel, Handed, Signals, ignore, pair
+from kvref.server.workers.channel import LOST, TOOK, Channel, Handed, Signals, fork
 from kvref.server.workers.plan import WRITER, Plan, print_of
 from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.server.workers.worker import work
@@ -34,96 +33,6 @@ from kvref.server.workers.worker import work
 _log = logging.getLogger("kvref.server")
 
 RESTART_PAUSE: Final = 1.0  # seconds before a process that has ended is replaced
-
-
-@dataclass(frozen=True, slots=True)
-class Forking:
-    """What starting a process takes of the parent.
-
-    Args:
-        selector: that it waits with; its data are what to call.
-        later: calls something after some seconds.
-        let_go: closes in another process what only the parent may hold.
-        held_back: returns a context in which no signal is taken.
-    """
-
-    selector: selectors.BaseSelector
-    later: Callable[[float, Callable[[], None]], None]
-    let_go: Callable[[], None]
-    held_back: Callable[[], AbstractContextManager[None]]
-
-
-class Outside:
-    """Report the state of a server of several processes.
-
-    Args:
-        plan: addresses and settings.
-        exporter: sockets for HTTP, None: no HTTP.
-    """
-
-    def __init__(self, plan: Plan, exporter: Exporter | None) -> None:
-        self._plan = plan
-        self._exporter = exporter
-        self.lifecycle = Lifecycle(plan.tally)
-        self.served = Served(plan.profile, plan.text, plan.workers)
-
-    def ready(self, sockets: Mapping[socket.socket, int]) -> None:
-        """Report that connections are accepted, on the sockets of each listener."""
-        self._tell()
-        for listening, number in sockets.items():
-            self._plan.listeners[number].log(listening, self._plan.workers)
-        self.lifecycle.ready()
-
-    def ended(self, number: int, pid: int, code: int) -> None:
-        """Say that a worker is gone; it is to be replaced.
-
-        Args:
-            number: its slot.
-            pid: its process.
-            code: its exit code, or less than 0: the signal.
-        """
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
-        self._plan.tally.processes[number].end()
-        self._plan.tally.restarted()
-        fields = {"worker": number + 1, "reason": how}
-        _log.error("worker %d (pid %d) %s: its connections are closed", number + 1, pid, how, extra=fields)
-
-    def reloaded(self, error: Exception | None) -> None:
-        """Say that a configuration is in force, or why it is not."""
-        self.lifecycle.reloaded(taken=error is None)
-        if error is not None:
-            log_reload(error)
-            return
-        self._tell()
-        log_reload(None)
-
-    def export(self, forking: Forking) -> None:
-        """Let a process serve metrics and health, and another one where it ends."""
-        if self._exporter is None:
-            return
-        exporter = self._exporter
-
-        def lost() -> None:
-            forking.selector.unregister(ended)
-            exporter.bury()
-            _log.error("the metrics process ended unexpectedly")
-            forking.later(RESTART_PAUSE, lambda: self.export(forking))
-
-        ended = exporter.start(of_workers(self._plan), forking.let_go, forking.held_back)
-        forking.selector.register(ended, selectors.EVENT_READ, lost)
-
-    def let_go(self) -> None:
-        """Close what a worker must not hold."""
-        if self._exporter is not None:
-            self._exporter.let_go()
-
-    def stop(self) -> None:
-        """Serve metrics no more."""
-        if self._exporter is not None:
-            self._exporter.stop()
-
-    def _tell(self) -> None:
-        self.served.log(self._plan.directory, self._plan.problems, self._plan.settings)
 
 
 @dataclass(eq=False)
@@ -175,15 +84,20 @@ _FAILURES: Final = {"failed": ConfigError, "unreached": StoreError}
 
 
 class Parent:
-    """Serve with several processes, as a plan says.
+    """Serve with several processes.
+
+    Args:
+        plan: addresses and settings.
+        exporter: sockets for HTTP, None: no HTTP.
 
     Raises:
         ConfigError: the server cannot listen on an address.
     """
 
-    def __init__(self, plan: Plan, outside: Outside) -> None:
+    def __init__(self, plan: Plan, exporter: Exporter | None) -> None:
         self._plan = plan
-        self._outside = outside
+        self._exporter = exporter
+        self._lifecycle = Lifecycle(plan.tally, plan.profile, plan.text, plan.workers)
         opened = [(each, number) for number, listener in enumerate(plan.listeners) for each in listener.listen()]
         self._listeners = dict(opened)
         self._accepting = False
@@ -207,16 +121,21 @@ class Parent:
         with self._signals.taken():
             try:
                 self._start_all()
-                self._outside.export(Forking(self._selector, self._later, self._let_go_of_all, self._signals.held_back))
+                if self._exporter is not None:
+                    self._export(self._exporter)
                 self._accept_from_now_on()
-                self._outside.ready(self._listeners)
-                log_connection_limit(self._plan.settings["maxconns"], self._plan.workers)
+                plan = self._plan
+                self._lifecycle.configured(plan.directory, plan.problems, plan.settings)
+                for listening, number in self._listeners.items():
+                    plan.listeners[number].log(listening, plan.workers)
+                self._lifecycle.ready()
+                log_connection_limit(plan.settings["maxconns"], plan.workers)
                 while not self._stopping:
                     self._turn(self._next_due())
                     self._do_due()
                     if self._reloads:
                         self._reloads = False
-                        self._outside.lifecycle.reloading()
+                        self._lifecycle.reloading()
                         self._reload()
             finally:
                 self._stop()
@@ -261,21 +180,26 @@ class Parent:
         self._started = True
 
     def _start(self, number: int) -> None:
-        ours, theirs = pair()
-        with self._signals.held_back():
-            pid = os.fork()
-            if pid == 0:
-                ignore()
-        if pid == 0:
-            work(self._plan, number, theirs, lambda: self._let_go(ours))
-        theirs.close()
-        child = self._children[number] = Child(number, pid, ours, time.monotonic(), self._given)
-        self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(child))
+        pid, channel = fork(lambda theirs: work(self._plan, number, theirs, self._let_go))
+        child = self._children[number] = Child(number, pid, channel, time.monotonic(), self._given)
+        self._selector.register(channel, selectors.EVENT_READ, lambda: self._hear(child))
 
-    def _let_go(self, ours: Channel) -> None:
-        ours.close()
+    def _export(self, exporter: Exporter) -> None:
+        """Let a process serve metrics and health, and another one if it ends."""
+
+        def ended() -> None:
+            self._selector.unregister(channel)
+            exporter.bury()
+            _log.error("the metrics process ended unexpectedly")
+            self._later(RESTART_PAUSE, lambda: self._export(exporter))
+
+        channel = exporter.start(of_workers(self._plan), self._let_go_of_all)
+        self._selector.register(channel, selectors.EVENT_READ, ended)
+
+    def _let_go(self) -> None:
         self._let_go_of_all()
-        self._outside.let_go()
+        if self._exporter is not None:
+            self._exporter.let_go()
 
     def _let_go_of_all(self) -> None:
         """Close what only the parent may hold: a copy of it in a worker would hide the parent's end."""
@@ -375,7 +299,12 @@ class Parent:
             self._offer(self._offers.pop(number))
         if self._stopping:
             return
-        self._outside.ended(child.number, child.pid, os.waitstatus_to_exitcode(status))
+        code = os.waitstatus_to_exitcode(status)
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        self._plan.tally.processes[child.number].end()
+        self._plan.tally.restarted()
+        fields = {"worker": child.number + 1, "reason": how}
+        _log.error("worker %d (pid %d) %s: its connections are closed", child.number + 1, child.pid, how, extra=fields)
         lived = time.monotonic() - child.since
         self._later(0 if lived >= SHORT_LIFE else SHORT_LIFE, lambda: self._start(child.number))
 
@@ -435,10 +364,10 @@ class Parent:
             wanted = self._plan.read_settings()
             self._agree(changed(self._plan.settings, wanted))
         except (ConfigError, StoreError) as error:
-            self._outside.reloaded(error)
+            self._lifecycle.not_reloaded(error)
         else:
             warn_of_waiting(self._plan.settings, wanted)
-            self._outside.reloaded(None)
+            self._lifecycle.reloaded(self._plan.directory, self._plan.problems, self._plan.settings)
 
     def _agree(self, settings: dict[str, int]) -> None:
         """Let all workers take one configuration, or none of them another; raises ConfigError or StoreError."""
@@ -487,7 +416,7 @@ class Parent:
 
     def _stop(self) -> None:
         self._stopping = True
-        self._outside.lifecycle.stopping()
+        self._lifecycle.stopping()
         self._accept_no_more()
         for each in self._listeners:
             each.close()
@@ -496,6 +425,7 @@ class Parent:
         self._tell("stop")
         while self._children:
             self._turn(None)
-        self._outside.stop()
+        if self._exporter is not None:
+            self._exporter.stop()
         self._selector.close()
         self._signals.close()
