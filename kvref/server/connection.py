@@ -20,16 +20,15 @@ from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
-from kvref.server.connection_rows import Shown, State
+from kvref.server.connection_state import MAX_PENDING, OVER, Event, Passed, Phase, after
 from kvref.server.executors.base import Executor
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
-from kvref.server.passed import MAX_PENDING, Passed
-from kvref.server.phases import OVER, Event, Phase, after
 from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
 from kvref.server.planners.binary import BinaryPlanner
 from kvref.server.slots import Awaited, Replies, Slots
+from kvref.server.stats_rows import Shown, State
 from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
 from kvref.server.telemetry.event_counters import ProcessEventCounters
 from kvref.server.turns import Turns

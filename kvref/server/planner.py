@@ -36,9 +36,9 @@ from kvref.server.planners.base import (
 from kvref.server.planners.binary import BinaryPlanner
 from kvref.server.planners.meta import MetaLines
 from kvref.server.planners.prefixes import CountingQueue, CountingWork, WordsWithoutMapping
+from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
-from kvref.server.work import Work
 from kvref.storage.plans import KnownRows
 
 MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections

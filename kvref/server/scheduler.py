@@ -2,7 +2,11 @@
 
 Commands of all connections that are parsed in one turn of the event loop are carried out together at its end, by
 mapping, up to `WIDTH` at once. A later command of a row sees what an earlier one of the group leaves (`Overlay`). If a
-group fails, halves of it are carried out, down to single commands, whose errors are those of today's general path.
+group fails, halves of it are carried out, down to single commands, whose errors are those of the general path.
+
+A database server has a scheduler of its own (`executors/mysql/planned.py`), because it waits: each step of a group
+awaits a statement in a thread, while other clients' commands arrive. A coroutine and a task for each group would be
+most of what a planned get costs over SQLite. What both decide alike is here: order, refusals and halves.
 """
 
 from __future__ import annotations
@@ -14,18 +18,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 from kvref.engine.plans import record
-from kvref.engine.plans.plan import HIT, ROWID, CachedRow, Plan, Renewal
+from kvref.engine.plans.bound import Bound
+from kvref.engine.plans.plan import ABSENT, HIT, ROWID, CachedRow, Decision, Plan, RemovedError, Renewal
 from kvref.engine.values import RefusedError
 from kvref.errors import KvrefError
 from kvref.protocol.hits import renamed
-from kvref.protocol.replies import ServerError
-from kvref.server.commits import Commits
-from kvref.server.groups import halves, may_begin, refused, reject
-from kvref.server.slots import Replies, Slots, decided, settled
-from kvref.server.work import Work
+from kvref.protocol.replies import Reply, ServerError
+from kvref.server.slots import Commits, Replies, Slots, decided, settled
 from kvref.storage.plans import KnownRows, Overlay, PlannedRows, RefusedWriteError, Write, WriteKind
 
 _log = logging.getLogger("kvref.server")
@@ -38,7 +40,75 @@ _UPDATE: Final = WriteKind.UPDATE
 _RENEW: Final = WriteKind.RENEW
 _DELETE: Final = WriteKind.DELETE
 
+T = TypeVar("T")
 R = TypeVar("R", bound=KnownRows)
+R_co = TypeVar("R_co", bound=KnownRows, covariant=True)
+
+
+class Work(Generic[R_co]):
+    """The planned commands of one mapping.
+
+    Args:
+        bound: by which rules they are decided.
+        rows: the rows of the mapping.
+
+    Attributes:
+        plans: in the order in which they arrived.
+        writers: the lists of replies that have a place of a command that may write.
+    """
+
+    __slots__ = ("bound", "plans", "rows", "writers")
+
+    def __init__(self, bound: Bound, rows: R_co) -> None:
+        self.bound = bound
+        self.rows = rows
+        self.plans: list[Plan] = []
+        self.writers: set[Replies] = set()
+
+    def rejected(self, plan: Plan, reply: Reply) -> bytes:
+        """Note and count a command that is rejected with a reply, and return the reply's bytes."""
+        cast(Replies, plan[3]).owner.rejected(reply)
+        return record.rejected(self.bound, plan, reply)
+
+
+def may_begin(*, writes: bool, running: int, running_write: bool, waits: bool) -> bool:
+    """Return whether a planned command may be carried out while earlier ones of its connection have no reply.
+
+    The one rule of overtaking. Replies leave in the order of the commands in any case, and commands that are not
+    planned, or that are for another mapping, wait for all before them.
+
+    * Behind a command that waits for a lock or for another writer, all wait: a connection reads what it has written.
+    * Gets pass gets: none changes what another one shows.
+    * Writes go along with writes: they are carried out in their order in one transaction.
+    * A get waits for writes, whose rows it must show, and a write for gets, which must show no later state.
+
+    Args:
+        writes: it may write.
+        running: how many earlier ones are carried out.
+        running_write: these may write.
+        waits: an earlier one waits for others than its own connection.
+    """
+    return not waits and (not running or running_write is writes)
+
+
+def halves(of: Sequence[T]) -> tuple[Sequence[T], Sequence[T]]:
+    """Return the parts in which a group of several commands that has failed is carried out again, in order.
+
+    In the end the command that fails is alone, its error is that of one command, and the others succeed.
+    """
+    middle = len(of) // 2
+    return of[:middle], of[middle:]
+
+
+def refused(work: Work[R], plan: Plan, refusal: RefusedError) -> Decision:
+    """Return the decision on a command that its own decider rejects, and note and count it."""
+    return work.rejected(plan, refusal.reply), ABSENT if isinstance(refusal, RemovedError) else None, None
+
+
+def reject(work: Work[R], plan: Plan, reply: Reply) -> None:
+    """Reply to a command that is not carried out."""
+    plan[3][plan[4]] = work.rejected(plan, reply)
+    work.bound.settle()
 
 
 class TurnOfPlans(ABC, Generic[R]):

@@ -29,7 +29,6 @@ from kvref.server.background_commit import IdleCommit, Rule
 from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection import Connection, PassOn, speaks
 from kvref.server.connection_limit import Descriptors, connection_limit, log_connection_limit, refused
-from kvref.server.connection_rows import Shown, State, rows_of
 from kvref.server.executors import executor_for
 from kvref.server.executors.base import Executor
 from kvref.server.expired_rows import ExpiredRows
@@ -43,8 +42,8 @@ from kvref.server.listeners.listener import (
 )
 from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
-from kvref.server.setting_rows import of_listeners
 from kvref.server.settings import changed, warn_of_waiting
+from kvref.server.stats_rows import Shown, State, of_listeners, rows_of
 from kvref.server.telemetry.command_times import CommandDurations
 from kvref.server.telemetry.event_counters import EventCounters
 from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor

@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from functools import partial
 from typing import Final, Protocol
 
 from kvref.protocol.codec import replaced
 from kvref.protocol.replies import Reply, ServerError
-from kvref.server.commits import Commits
+
+
+class Commits(Protocol):
+    """The commits that the replies of a connection wait for."""
+
+    @property
+    def unsettled(self) -> int | None:
+        """Return which commit replies must wait for, see `when_settled`; None where they need not."""
+
+    def when_settled(self, number: int, settled: Callable[[str], None], *, at_once: bool = False) -> None:
+        """Call back when replies of that commit may leave, with an empty text or why its writes are lost.
+
+        Args:
+            number: what `unsettled` has just returned.
+            settled: called with the text.
+            at_once: the commit does not wait for further writes, unless others wait for it already.
+        """
+
+
+class Settled:
+    """The commits of an executor whose replies wait for none: it gives them after their commit."""
+
+    unsettled = None
+
+    def when_settled(
+        self, number: int, settled: Callable[[str], None], *, at_once: bool = False  # noqa: ARG002 - see `Commits`
+    ) -> None:  # fmt: skip
+        """Call back at once."""
+        settled("")
+
+
+SETTLED: Final = Settled()
+
 
 MAX_WAITING: Final = 4096  # commands of one connection whose replies wait for commits
 MAX_BYTES: Final = 256 << 10  # of such replies to commands that were not planned

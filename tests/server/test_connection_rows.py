@@ -11,7 +11,7 @@ import pytest
 from helpers.serving import ask, serving
 from server.in_process import SECONDS, InProcess
 
-from kvref.server.connection_rows import Shown, State, rows_of
+from kvref.server.stats_rows import Shown, State, rows_of
 
 ADDRESS = ("127.0.0.1", 1)
 

@@ -20,8 +20,8 @@ from helpers.waiting import until
 from server.in_process import InProcess, turns_until
 from server.listeners.talk import authority, frame, trusting
 
+from kvref.server.connection_state import Passed
 from kvref.server.listeners.listener import Listener
-from kvref.server.passed import Passed
 
 TWO = ("--workers", "2")
 ROW = b"VALUE AA 8 12\r\nHELLO, HELLO\r\nEND\r\n"

@@ -22,9 +22,9 @@ from kvref.engine.operations import (
 )
 from kvref.errors import StoreError
 from kvref.protocol.replies import Line, Reply, ServerError
-from kvref.server.commits import SETTLED, Commits
 from kvref.server.executors.execution import Execution
 from kvref.server.executors.routing import MAX_STARTS, RoutingExecutor
+from kvref.server.slots import SETTLED, Commits
 from kvref.storage.memory import MemoryStore
 from kvref.storage.several import Placement, SeveralStores
 

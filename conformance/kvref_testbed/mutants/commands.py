@@ -21,7 +21,7 @@ from kvref.engine.verbs import arithmetic, delete, ranges, retrieve, store
 from kvref.engine.verbs import crawler as crawler_verb
 from kvref.engine.verbs import stats as stats_verb
 from kvref.protocol import codec, command_table, commands, crawler, foreign, grammar, replies, text
-from kvref.server import client_warnings, connection, connection_rows, server
+from kvref.server import client_warnings, connection, server, stats_rows
 from kvref.storage.sqlite import rows as sqlite_rows
 from kvref_testbed.mutants.mutant import OperationGen, breaks, put, put_decisions, put_fact
 
@@ -403,8 +403,8 @@ def counts_no_stored_items() -> None:
 @breaks("KV-STATS-025")
 def shows_connections_without_their_listener() -> None:
     """`stats conns` has no listen_addr."""
-    rows = connection_rows.Shown.rows
-    put(connection_rows.Shown, "rows", lambda self: [row for row in rows(self) if not row[0].endswith("listen_addr")])
+    rows = stats_rows.Shown.rows
+    put(stats_rows.Shown, "rows", lambda self: [row for row in rows(self) if not row[0].endswith("listen_addr")])
 
 
 @breaks("KV-CRAWL-001")

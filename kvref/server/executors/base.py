@@ -10,8 +10,8 @@ from kvref.engine.operations import OperationGen
 from kvref.engine.session import Session
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.commits import Commits
 from kvref.server.planner import Planner
+from kvref.server.slots import Commits
 
 
 class Executor(Protocol):

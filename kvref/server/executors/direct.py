@@ -15,11 +15,10 @@ from kvref.errors import ConfigError, StoreError
 from kvref.protocol.commands import Right
 from kvref.protocol.replies import Reply
 from kvref.protocol.rules import WireRules
-from kvref.server.commits import SETTLED, Commits
 from kvref.server.executors.execution import Execution
 from kvref.server.planner import Planner
-from kvref.server.scheduler import Scheduler
-from kvref.server.work import Work
+from kvref.server.scheduler import Scheduler, Work
+from kvref.server.slots import SETTLED, Commits
 from kvref.storage.base import DirectStore
 from kvref.storage.isolation import Isolation
 

@@ -11,8 +11,8 @@ from kvref.engine.accesses import Event
 from kvref.engine.plans.words import Words
 from kvref.protocol.rules import MAX_KEY, WireRules
 from kvref.protocol.usual_words import UsualWords
+from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
-from kvref.server.work import Work
 from kvref.storage.plans import KnownRows
 
 MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop

@@ -15,9 +15,9 @@ from kvref.protocol.command_table import ROWS, binary_form, timed_as
 from kvref.protocol.opcodes import HEADER_SIZE, REQUEST, Body, Opcode, header_at
 from kvref.protocol.rules import WireRules
 from kvref.server.planners.base import MAX_BYTES, MAX_COMMANDS, MAX_READ, MAX_VALUE, Planning, PlanQueue, Stop
+from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
 from kvref.server.telemetry.command_times import CommandTimes
-from kvref.server.work import Work
 from kvref.storage.plans import KnownRows
 
 _SHAPE: Final = 12  # bytes of a header that decide what its frame is; the opaque and the cas number follow

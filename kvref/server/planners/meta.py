@@ -20,8 +20,8 @@ from kvref.protocol.grammar import Block, Parsed
 from kvref.protocol.replies import Status
 from kvref.protocol.rules import WireRules
 from kvref.server.planners.base import INCOMPLETE, MAX_VALUE, UNUSUAL, Planning, PlanQueue
+from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
-from kvref.server.work import Work
 from kvref.storage.plans import KnownRows
 
 MAX_SHAPES: Final = 1 << 10  # of the flags of lines

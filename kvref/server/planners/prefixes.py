@@ -11,8 +11,8 @@ from kvref.engine.plans.prefixes import PrefixCounting
 from kvref.engine.plans.record import record_of
 from kvref.engine.plans.words import Words
 from kvref.server.planners.base import PlanQueue
+from kvref.server.scheduler import Work
 from kvref.server.slots import Slots
-from kvref.server.work import Work
 from kvref.storage.plans import KnownRows, Source
 
 _NO_ROWS: Final[dict[bytes, CachedRow]] = {}

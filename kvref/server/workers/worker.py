@@ -21,7 +21,7 @@ from kvref.engine.shared_state import Crawler, VBuckets, Verbosity
 from kvref.errors import ConfigError, KvrefError, StoreError
 from kvref.server.connection import speaks
 from kvref.server.connection_limit import connection_limit
-from kvref.server.passed import Passed, from_message, to_message
+from kvref.server.connection_state import Passed, from_message, to_message
 from kvref.server.server import Scope, Server
 from kvref.server.workers.channel import LOST, TOOK, Channel, Handed
 from kvref.server.workers.counters import WorkerCounters

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.runs import Line, Task
-from kvref.server.work import Work
+from kvref.server.scheduler import Work
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.errors import AgainError, HangError, LostError

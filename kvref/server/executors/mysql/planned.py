@@ -26,14 +26,11 @@ from kvref.server.executors.mysql.cached_reads import CachingReader, read_parts
 from kvref.server.executors.mysql.command import Command, Runner, Transaction
 from kvref.server.executors.mysql.group import Group
 from kvref.server.executors.mysql.pool import DedicatedConnection
-from kvref.server.executors.mysql.queued import Queued
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
-from kvref.server.executors.mysql.runs import Line, Run, Task, again, has_cas, runs_of, tasks_of
-from kvref.server.groups import halves, refused
+from kvref.server.executors.mysql.runs import Line, Run, RunQueue, Task, again, has_cas, runs_of, tasks_of
 from kvref.server.planners.base import PlanQueue
-from kvref.server.scheduler import TurnOfPlans
+from kvref.server.scheduler import TurnOfPlans, Work, halves, refused
 from kvref.server.slots import Replies, Slots
-from kvref.server.work import Work
 from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.follower import Follower
@@ -118,10 +115,10 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             self.caching = CachingReader(
                 store, self._reading, isolation, store.row_cache, follower, self._rows_of_statement
             )
-        self._reads = Queued(self._read, self._reads_width, runner, self.run)
-        self._writes = Queued(self._write, self._width, runner, self.run)
+        self._reads = RunQueue(self._read, self._reads_width, runner, self.run)
+        self._writes = RunQueue(self._write, self._width, runner, self.run)
         self._replica = None if store.login.reads == PRIMARY else CurrentSecondary(store)
-        self._from_secondary = None if self._replica is None else Queued(self._read_secondary, self._width, runner)
+        self._from_secondary = None if self._replica is None else RunQueue(self._read_secondary, self._width, runner)
         self._avoided: dict[str, float] = {}  # until when (loop time), by table
         self._lines: dict[int, Line] = {}  # by the identity of the slots of a connection
         self._parts: dict[Replies, tuple[Slots, list[int]]] = {}
@@ -172,7 +169,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         queue = self._writes if run.writes else self._reads
         if not run.writes and self._from_secondary is not None and self._may_be_late(run):
             queue = self._from_secondary
-        queue.add(run.work, run, len(run.words))
+        queue.add(run)
 
     def _may_be_late(self, run: Run) -> bool:
         """Return whether a secondary may answer gets: they have no cas numbers, and wait for no lock."""
@@ -276,7 +273,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             on_time = []
         for run in runs:
             if run not in on_time:
-                self._reads.add(run.work, run, len(run.words))
+                self._reads.add(run)
         if on_time:
             counts.gets += sum([len(run.words) for run in on_time])
             self._answer_gets(work, on_time, rows, busy)
@@ -353,7 +350,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             return
         self._leave(group.left)
         if group.rest:
-            self._writes.queue.put_back(work, again(group.rest))
+            self._writes.put_back(work, again(group.rest))
 
     def _without_blocked(self, runs: list[Run]) -> list[Run]:
         """Return commands but those that run alone, as an earlier one of their connection, or all of a locked table."""
@@ -403,9 +400,8 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
 
     def _queued(self) -> list[Task]:
         """Take all commands that wait for a group."""
-        queues = [each.queue for each in (self._reads, self._writes, self._from_secondary) if each is not None]
-        runs = cast("list[Run]", [run for queue in queues for run in queue.take_all()])
-        return [task for run in runs for task in tasks_of(run)]
+        queues = [each for each in (self._reads, self._writes, self._from_secondary) if each is not None]
+        return [task for queue in queues for run in queue.take_all() for task in tasks_of(run)]
 
     @staticmethod
     def _decide(tasks: Sequence[Task], found: Mapping[bytes, Found]) -> list[Operation | None]:

@@ -1,18 +1,18 @@
-"""Planned commands of a connection over a database server, from the planner to their replies: order, runs and tasks."""
+"""Planned commands over a database server, from the planner to their replies: order, runs, their queue, and tasks."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from kvref.engine.plans import record
 from kvref.engine.plans.plan import Plan
 from kvref.protocol import commands as c
-from kvref.server.executors.mysql.command import Transaction
-from kvref.server.groups import may_begin
+from kvref.server.executors.mysql.command import Runner, Transaction
+from kvref.server.scheduler import Work, may_begin
 from kvref.server.slots import Replies
-from kvref.server.work import Work
 from kvref.storage.mysql.plans import MySQLRows
 
 
@@ -68,6 +68,84 @@ class Run:
             self.words += word
         else:
             self.words.append(word)
+
+
+class RunQueue:
+    """A queue of runs by mapping, and the task that carries them out in groups while there are any.
+
+    The number of connections limits its length: each stops reading after what it has planned in one iteration of the
+    loop.
+
+    Args:
+        carry_out: carries out the runs of one group.
+        width: returns the maximum number of keys in a group of a mapping.
+        runner: starts the task.
+        gather: queues what has arrived meanwhile, before the queue is found to be empty; None: it is queued at once.
+    """
+
+    def __init__(
+        self,
+        carry_out: Callable[[Work[MySQLRows], list[Run]], Awaitable[None]],
+        width: Callable[[Work[MySQLRows]], int],
+        runner: Runner,
+        gather: Callable[[], None] | None = None,
+    ) -> None:
+        self._carry_out = carry_out
+        self._width = width
+        self._gather = gather
+        self._runner = runner
+        self._running = False
+        self._waiting: dict[Work[MySQLRows], deque[Run]] = {}
+        self._further = 0  # keys of the queued runs in addition to one of each
+
+    def add(self, run: Run) -> None:
+        """Queue a run behind the others of its mapping."""
+        self._further += len(run.words) - 1
+        waiting = self._waiting.get(run.work)
+        if waiting is None:
+            waiting = self._waiting[run.work] = deque()
+        waiting.append(run)
+        if not self._running:
+            self._running = True
+            self._runner.start(self._run())
+
+    def put_back(self, work: Work[MySQLRows], runs: list[Run]) -> None:
+        """Queue runs of one key each in front of the others of their mapping, in their order."""
+        self._waiting.setdefault(work, deque()).extendleft(reversed(runs))
+
+    def take_all(self) -> list[Run]:
+        """Take all queued runs."""
+        waiting, self._waiting, self._further = self._waiting, {}, 0
+        return [run for runs in waiting.values() for run in runs]
+
+    def _take(self) -> tuple[Work[MySQLRows], list[Run]]:
+        """Take the runs of the mapping whose turn it is, at least one."""
+        work = next(iter(self._waiting))
+        waiting = self._waiting.pop(work)
+        width = self._width(work)
+        if not self._further and len(waiting) <= width:
+            return work, list(waiting)
+        taken: list[Run] = []
+        while waiting and (not taken or width >= len(waiting[0].words)):
+            run = waiting.popleft()
+            taken.append(run)
+            width -= len(run.words)
+            self._further -= len(run.words) - 1
+        if waiting:
+            self._waiting[work] = waiting
+        return work, taken
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                await self._carry_out(*self._take())
+                # Clients that just received a reply send the next command: give the loop a turn, so that the next
+                # statement serves all of them.
+                await asyncio.sleep(0)
+                if self._gather is not None:
+                    self._gather()
+        finally:
+            self._running = False
 
 
 class Task:

@@ -31,8 +31,7 @@ from kvref.protocol.rules import WireRules
 from kvref.server.executors.execution import Execution
 from kvref.server.executors.sqlite.group_commit import GroupCommit
 from kvref.server.planner import Planner
-from kvref.server.scheduler import Scheduler
-from kvref.server.work import Work
+from kvref.server.scheduler import Scheduler, Work
 from kvref.storage.isolation import Isolation
 from kvref.storage.sqlite.errors import BusyError
 from kvref.storage.sqlite.plans import SQLiteRows, unplanned

@@ -1,13 +1,16 @@
-"""The phases of a connection, from its first byte to its last reply: an enumeration and its transitions.
+"""The state of a connection: its phases from the first byte to the last reply, and what another process continues with.
 
-They say what is still taken from the client and what is still carried out. A phase does not say what the next command
+A phase says what is still taken from the client and what is still carried out. It does not say what the next command
 waits for meanwhile: its turn, the store, planned commands, or a client that does not read.
 """
 
 from __future__ import annotations
 
+import json
 from enum import Enum, auto
-from typing import Final
+from typing import Final, NamedTuple
+
+from kvref.engine.session import Binding
 
 
 class Phase(Enum):
@@ -46,3 +49,32 @@ OVER: Final = frozenset((Phase.DRAINED, Phase.ENDING, Phase.LOST))  # nothing mo
 def after(phase: Phase, event: Event) -> Phase:
     """Return the phase that follows an event: the same one where the event changes nothing."""
     return NEXT.get((phase, event), phase)
+
+
+MAX_PENDING: Final = 64 << 10  # bytes of input with which a connection can be passed on
+
+
+class Passed(NamedTuple):
+    """The state of a connection between two commands.
+
+    Args:
+        binding: of its session.
+        is_binary: it has the binary protocol.
+        pending: input that is not carried out yet, up to MAX_PENDING bytes.
+    """
+
+    binding: Binding
+    is_binary: bool
+    pending: bytes
+
+
+def to_message(passed: Passed) -> bytes:
+    """Return the state as bytes: a line of JSON, and the input behind it."""
+    return json.dumps([*passed.binding, passed.is_binary]).encode() + b"\n" + passed.pending
+
+
+def from_message(message: bytes) -> Passed:
+    """Return the state that `to_message` made bytes of."""
+    line, _, pending = message.partition(b"\n")
+    name, started, is_binary = json.loads(line)
+    return Passed(Binding(name, started), is_binary, pending)
