@@ -10,85 +10,63 @@ from kvref.log_throttle import LogThrottle
 
 _log = logging.getLogger("kvref.server")
 
+# Seconds between two log lines of one kind.
+AUTHENTICATION_PAUSE: Final = 1.0
+FOREIGN_PAUSE: Final = 60.0
+REFUSED_VALUES_PAUSE: Final = 60.0
+# Each connection that a key switches is logged once; clients that connect for each command do not fill the log.
+SWITCHES_PAUSE: Final = 1.0
+SWITCHES_BURST: Final = 20
+SWITCHED: Final = (
+    "a key of a client at %(client)s named the mapping %(mapping)s: from now on its connection uses it for keys"
+    " without @@, too; sticky_mapping=0 limits the mapping of a key to its command"
+)
+
 
 class ClientWarnings:
-    """Warnings of one kind about the clients of one process.
+    """Count and log what the clients of one process do wrong.
+
+    The address of a client is as the system gives it: None or empty for a client without an address.
 
     Args:
-        pause: time in seconds within which no more than `burst` are logged; the next one has the number of the others.
-        burst: their number.
-        level: of the log lines.
-    """
-
-    def __init__(self, pause: float, burst: int = 1, level: int = logging.WARNING) -> None:
-        self._throttle = LogThrottle(pause, burst)
-        self._level = level
-
-    def warn(self, message: str, peer: object, **values: object) -> None:
-        """Log a warning unless as many as may be were logged within the pause.
-
-        Args:
-            message: with `%(client)s` for the client's address, and the names of further values.
-            peer: the client's address, as the system gives it; empty or None for one without an address.
-            values: by name.
-        """
-        suppressed = self._throttle.suppressed()
-        if suppressed is None:
-            return
-        address = peer[0] if isinstance(peer, tuple) and peer else peer or "a local socket"
-        more = f"; {suppressed} more since the last warning" if suppressed else ""
-        _log.log(self._level, f"{message}%(more)s", {"client": address, "more": more, **values})
-
-
-PAUSE: Final = 1.0  # seconds between two warnings of failed authentication
-FOREIGN_PAUSE: Final = 60.0  # seconds between two warnings of other protocols
-
-
-class Attempts:
-    """Attempts to authenticate of the clients of one process.
-
-    Args:
-        counters: get `auth_cmds` and `auth_errors`, as memcached counts them.
+        counters: get `auth_cmds`, `auth_errors` and `foreign_protocol_conns`.
     """
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._warnings = ClientWarnings(PAUSE)
+        self._authentications = LogThrottle(AUTHENTICATION_PAUSE)
+        self._foreign = LogThrottle(FOREIGN_PAUSE)
+        self._refused_values = LogThrottle(REFUSED_VALUES_PAUSE)
+        self._switches = LogThrottle(SWITCHES_PAUSE, SWITCHES_BURST)
 
-    def note(self, user: bytes, peer: object, *, known: bool) -> None:
-        """Count an attempt, and log it if it failed.
-
-        Args:
-            user: as the client named itself.
-            peer: the client's address, as the system gives it.
-            known: the password was right.
-        """
+    def authentication(self, user: bytes, peer: object, *, succeeded: bool) -> None:
+        """Count an authentication attempt, and log it if it failed."""
         self._counters.auth_cmds += 1
-        if not known:
+        if not succeeded:
             self._counters.auth_errors += 1
             name = ascii(user.decode(errors="replace"))
-            self._warnings.warn("authentication failed: user %(user)s from %(client)s", peer, user=name)
+            _warn(self._authentications, "authentication failed: user %(user)s from %(client)s", peer, user=name)
 
-
-class ForeignProtocols:
-    """Requests of other protocols that the clients of one process sent.
-
-    Args:
-        counters: get `foreign_protocol_conns`.
-    """
-
-    def __init__(self, counters: Counters) -> None:
-        self._counters = counters
-        self._warnings = ClientWarnings(FOREIGN_PAUSE)
-
-    def note(self, protocol: str, peer: object, *, port: str = "a memcached port") -> None:
-        """Count a connection, and log it.
-
-        Args:
-            protocol: name of the protocol that the client used.
-            peer: the client's address, as the system gives it.
-            port: name of the port in the log.
-        """
+    def foreign_protocol(self, protocol: str, peer: object, *, port: str = "a memcached port") -> None:
+        """Count and log a connection with another protocol, on a port of this kind."""
         self._counters.foreign_protocol_conns += 1
         text = "closed a connection from %(client)s: %(protocol)s request on %(port)s"
-        self._warnings.warn(text, peer, protocol=protocol, port=port)
+        _warn(self._foreign, text, peer, protocol=protocol, port=port)
+
+    def refused_value(self, reason: str, peer: object) -> None:
+        """Log a value that its column does not accept; a binary reply and noreply have no text."""
+        _warn(self._refused_values, "refused a value from %(client)s: %(reason)s", peer, reason=reason)
+
+    def switched(self, mapping: str, peer: object) -> None:
+        """Log that a key has switched the mapping of its connection."""
+        _warn(self._switches, SWITCHED, peer, level=logging.INFO, mapping=mapping)
+
+
+def _warn(throttle: LogThrottle, message: str, peer: object, *, level: int = logging.WARNING, **values: str) -> None:
+    """Log a message with these values and the number of suppressed ones, unless it is suppressed too."""
+    suppressed = throttle.suppressed()
+    if suppressed is None:
+        return
+    address = peer[0] if isinstance(peer, tuple) and peer else peer or "a local socket"
+    more = f"; {suppressed} more since the last warning" if suppressed else ""
+    _log.log(level, f"{message}%(more)s", {"client": address, "more": more, **values})

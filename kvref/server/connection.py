@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from kvref.engine.dispatch import execute
-from kvref.engine.session import Session, Shared
+from kvref.engine.session import Session
 from kvref.protocol import commands as c
 from kvref.protocol.codec import Parser, begins_with_write, encode, is_binary, parser, resumed
 from kvref.protocol.command_table import timed_as
 from kvref.protocol.opcodes import REQUEST
 from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
-from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
-from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
 from kvref.server.connection_state import MAX_PENDING, OVER, Event, Passed, Phase, after
-from kvref.server.executors.base import Executor
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.planner import Planner
@@ -29,20 +25,15 @@ from kvref.server.planners.base import Stop
 from kvref.server.planners.binary import BinaryPlanner
 from kvref.server.slots import Awaited, Replies, Slots
 from kvref.server.stats_rows import Shown, State
-from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
-from kvref.server.telemetry.event_counters import ProcessEventCounters
-from kvref.server.turns import Turns
+from kvref.server.telemetry.command_times import CommandTimes
 
-_log = logging.getLogger("kvref.server")
+if TYPE_CHECKING:
+    from kvref.server.server import Server
 
 # One connection's turn: after either the replies go out and the other connections come first.
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.002
 GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
-SWITCHED: Final = (
-    "a key of a client at %(client)s named the mapping %(mapping)s: from now on its connection uses it for keys"
-    " without @@, too; sticky_mapping=0 limits the mapping of a key to its command"
-)
 _SELDOM: Final = (Closed, ServerError, Keys)
 _GET: Final = b"get "
 _DROPPING: Final = (Phase.DRAINING, Phase.DRAINED)  # what comes is not answered
@@ -53,37 +44,6 @@ COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that c
 
 # Passes a connection on: its descriptor, its listener and its state. Returns whether that has succeeded.
 PassOn = Callable[[int, Listener, Passed], bool]
-
-
-class Host(Protocol):
-    """What a connection needs of its server."""
-
-    shared: Shared
-    executor: Executor
-    wire_rules: WireRules
-    connections: set[Connection]
-    attempts: Attempts
-    foreign: ForeignProtocols
-    refused_values: ClientWarnings
-    switches: ClientWarnings
-    settings: dict[str, int]
-    tally: ProcessEventCounters
-    turns: Turns
-    alone: bool  # no other process serves the port
-    pass_on: PassOn | None  # to the process that writes to the file; None: that is this one, or any may write
-
-    @property
-    def command_durations(self) -> CommandDurations | None:
-        """Return what counts the durations of commands, None if no metrics are served."""
-
-    def publish(self, *, get: bool = False) -> None:
-        """Show other processes of the port what was counted; `get`: that is one get."""
-
-    def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
-        """Register or reject a connection; return whether it is registered."""
-
-    def forget(self, connection: Connection) -> None:
-        """Remove a connection that was closed."""
 
 
 class Connection:
@@ -128,14 +88,16 @@ class Connection:
         "passed_on",
     )  # fmt: skip
 
-    def __init__(self, host: Host, listener: Listener, passed: Passed | None = None) -> None:
+    def __init__(self, host: Server, listener: Listener, passed: Passed | None = None) -> None:
         self._host = host
         self._counters = host.shared.counters
         self._listener = listener
         self._half_open = listener.tls is None  # TLS has no half that could stay open
         users = listener.users
         self._authenticator = (
-            None if users is None else Authenticator(users, host.shared.rules.release, host.attempts, host.wire_rules)
+            None
+            if users is None
+            else Authenticator(users, host.shared.rules.release, host.client_warnings, host.wire_rules)
         )
         self._parser: Parser = TextParser(host.wire_rules)
         self._heard = False  # the client has said something
@@ -299,7 +261,7 @@ class Connection:
         return b""
 
     def send_replies(self, replies: Replies) -> None:
-        """See `SlotOwner`."""
+        """Send replies, or drop them where the client is gone."""
         ready = replies[0] if len(replies) == 1 else b"".join(replies)
         if replies.names is not None and self._times is not None:
             names = [name for name, reply in zip(replies.names, replies, strict=True) if reply]
@@ -316,18 +278,18 @@ class Connection:
             self._loop.call_soon(self._pass_on)  # this process has written
 
     def rejected(self, reply: Reply) -> None:
-        """See `SlotOwner`."""
+        """Note a reply that rejects a command, for the log and the metrics."""
         if isinstance(reply, ServerError):
             self._note_error(reply)
 
     def replies_lost(self) -> None:
-        """See `SlotOwner`."""
+        """Note that a commit failed, for which replies have waited."""
         self._host.tally.refused()
         if self._host.shared.rules.cache_holds_rows:
             self._host.shared.cache.clear()
 
     def go_on(self) -> None:
-        """See `SlotOwner`."""
+        """Go on: what was awaited has happened, see `Slots.awaited`."""
         if self._host.pass_on is None or self._transport is None:
             self._take_more()
         else:  # once the replies are sent
@@ -368,7 +330,7 @@ class Connection:
             self._parser = parser(gate.first, self._host.wire_rules)
         elif gate.closes:
             if gate.foreign:
-                self._note_foreign(gate.foreign)
+                self._host.client_warnings.foreign_protocol(gate.foreign, self._peer)
             self.end()
         return rest
 
@@ -586,7 +548,7 @@ class Connection:
             else:
                 self._note(Event.END)
                 if isinstance(command, c.Foreign):
-                    self._note_foreign(command.protocol)
+                    self._host.client_warnings.foreign_protocol(command.protocol, self._peer)
         line = encode(command, reply, self._session.written_cas)
         out = self._slots.begin()
         if self._times is not None:
@@ -600,8 +562,7 @@ class Connection:
     def _note_error(self, reply: ServerError) -> None:
         """Log or count an error."""
         if reply.fault is Fault.TOO_LARGE:
-            # A binary reply and noreply have no text.
-            self._host.refused_values.warn("refused a value from %(client)s: %(reason)s", self._peer, reason=reply.text)
+            self._host.client_warnings.refused_value(reply.text, self._peer)
         else:
             self._host.tally.refused()
 
@@ -614,11 +575,8 @@ class Connection:
                 for other in self._host.connections - {self}:
                     other.commit_idle()  # more:hist-004
         if session.switched_by_key:
-            self._host.switches.warn(SWITCHED, self._peer, mapping=session.switched_by_key)
+            self._host.client_warnings.switched(session.switched_by_key, self._peer)
             session.switched_by_key = ""
-
-    def _note_foreign(self, protocol: str) -> None:
-        self._host.foreign.note(protocol, self._peer)
 
     @property
     def _peer(self) -> object:
@@ -694,7 +652,7 @@ class Connection:
             (self._transport.resume_reading if reading else self._transport.pause_reading)()
 
 
-def speaks(host: Host, listener: Listener, passed: Passed | None = None) -> Callable[[], asyncio.Protocol]:
+def speaks(host: Server, listener: Listener, passed: Passed | None = None) -> Callable[[], asyncio.Protocol]:
     """Return what makes the protocol of a connection: it has all of its methods, and no base that mypyc cannot compile.
 
     Args:

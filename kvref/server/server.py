@@ -24,9 +24,7 @@ from kvref.engine.stats import EVICTS
 from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.protocol.rules import WireRules, wire_rules
-from kvref.server.access_timer import AccessTimer
-from kvref.server.background_commit import IdleCommit, Rule
-from kvref.server.client_warnings import Attempts, ClientWarnings, ForeignProtocols
+from kvref.server.client_warnings import ClientWarnings
 from kvref.server.connection import Connection, PassOn, speaks
 from kvref.server.connection_limit import Descriptors, connection_limit, log_connection_limit, refused
 from kvref.server.executors import executor_for
@@ -48,6 +46,7 @@ from kvref.server.telemetry.command_times import CommandDurations
 from kvref.server.telemetry.event_counters import EventCounters
 from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor
 from kvref.server.timeouts import Timeouts
+from kvref.server.timers import IdleRule, Timer
 from kvref.server.turns import Turns
 from kvref.storage.base import MappedTables
 from kvref.storage.isolation import isolation
@@ -101,10 +100,6 @@ UVLOOP: Final = f"uvloop {version('uvloop')}"
 IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
 ARRIVED: Final = 0.02  # seconds in which the loop reads what came before the signal
 DRAIN_SECONDS: Final = 5.0
-REFUSED_VALUES_PAUSE: Final = 60.0  # seconds between two warnings of values that their columns refuse
-# Each connection that a key switches is logged once; clients that connect for each command do not fill the log.
-SWITCHES_PAUSE: Final = 1.0  # seconds
-SWITCHES_BURST: Final = 20
 
 
 def lock_wait(profile: Profile, settings: dict[str, int]) -> float:
@@ -159,12 +154,9 @@ class Server:
         self.closed_connections = 0  # accepted ones that are gone, rejected ones and failed handshakes included
         self._listening: list[socket.socket] = []
         self.most_connections = 0
-        self.attempts = Attempts(scope.counters)
-        self.foreign = ForeignProtocols(scope.counters)
-        self.refused_values = ClientWarnings(REFUSED_VALUES_PAUSE)
-        self.switches = ClientWarnings(SWITCHES_PAUSE, SWITCHES_BURST, logging.INFO)
+        self.client_warnings = ClientWarnings(scope.counters)
         self.descriptors = Descriptors()
-        self.handshakes = Handshakes(self.foreign)
+        self.handshakes = Handshakes(self.client_warnings)
         self.turns = Turns()
         numbers = scope.cas_numbers(store)
         cache = Cache(int(self.started), numbers if profile["cache.holds"] == "what-was-committed" else None)
@@ -253,11 +245,13 @@ class Server:
 
     async def until(self, stop: asyncio.Event) -> None:
         """Commit idle batches until it is time to stop."""
-        rule = Rule(str(self.profile["idle.commits"]))
-        sweeps: list[IdleCommit | Timeouts | LoopMonitor | ExpiredRows | AccessTimer] = [
-            IdleCommit(rule, lambda: list(self.connections), lambda: self.settings["innodb_api_bk_commit_interval"]),
+        idle, pause = IdleRule(str(self.profile["idle.commits"])), "innodb_api_bk_commit_interval"
+        sweeps: list[Timer | Timeouts | LoopMonitor | ExpiredRows] = [
+            Timer(
+                lambda: idle.commit(self.connections, self.settings[pause]), lambda: idle.period(self.settings[pause])
+            ),
             Timeouts(lambda: list(self.connections), lambda: self.settings, self.shared.counters),
-            AccessTimer(self.shared.marks),
+            Timer(lambda: self.shared.marks.tick(time.time())),
         ]
         if self.scope.first:
             interval = lambda: self.settings["expired_rows_purge_interval"]  # noqa: E731

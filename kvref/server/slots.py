@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.protocol.codec import replaced
-from kvref.protocol.replies import Reply, ServerError
+from kvref.protocol.replies import ServerError
 
 
 class Commits(Protocol):
@@ -43,6 +43,9 @@ class Settled:
 SETTLED: Final = Settled()
 
 
+if TYPE_CHECKING:
+    from kvref.server.connection import Connection
+
 MAX_WAITING: Final = 4096  # commands of one connection whose replies wait for commits
 MAX_BYTES: Final = 256 << 10  # of such replies to commands that were not planned
 
@@ -52,22 +55,6 @@ class Awaited(Enum):
 
     DECIDED = auto()  # each of its planned commands has a reply
     SENT = auto()  # all replies are sent
-
-
-class SlotOwner(Protocol):
-    """The connection of the replies."""
-
-    def send_replies(self, replies: Replies) -> None:
-        """Send replies, or drop them where the client is gone."""
-
-    def rejected(self, reply: Reply) -> None:
-        """Note a reply that rejects a command, for the log and the metrics."""
-
-    def replies_lost(self) -> None:
-        """Note that a commit failed, for which replies have waited."""
-
-    def go_on(self) -> None:
-        """Go on: what was awaited has happened, see `Slots.awaited`."""
 
 
 class Replies(list[bytes]):
@@ -88,7 +75,7 @@ class Replies(list[bytes]):
 
     __hash__ = object.__hash__  # type: ignore[assignment]  # by identity
     # Defaults of the class, since one is made for each packet.
-    owner: SlotOwner
+    owner: Connection
     late = False
     open = False
     undecided = False
@@ -109,7 +96,7 @@ class Slots:
     Attributes:
         owner: see above.
         open: a reply is undecided or waits for a commit.
-        awaited: what the owner waits for, see `SlotOwner.go_on`.
+        awaited: what the owner waits for, see `Connection.go_on`.
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
         planned: the current list has places that a scheduler fills.
         size: bytes of the replies of the current list that no scheduler has filled.
@@ -119,7 +106,7 @@ class Slots:
 
     __slots__ = ("awaited", "current", "open", "owner", "planned", "reads", "size", "waiting")
 
-    def __init__(self, owner: SlotOwner) -> None:
+    def __init__(self, owner: Connection) -> None:
         self.owner = owner
         self.waiting: list[Replies] = []
         self.current: Replies | None = None

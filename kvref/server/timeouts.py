@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvref.protocol.codec import encode
 from kvref.protocol.replies import ClientError
+from kvref.server.timers import Timer
 
 if TYPE_CHECKING:
     from kvref.engine.counters import Counters
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("kvref.server")
 
-LOOK_EVERY: Final = 1.0  # seconds
 AT_ONCE: Final = 256  # connections: half a millisecond
 
 
@@ -68,15 +68,14 @@ class Timeouts:
         self._seen: dict[Connection, _Watch] = {}  # of this one, so far
         self._left: Iterator[Connection] = iter(())
         self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(LOOK_EVERY, self._tick)
+        self._timer = Timer(self._tick)
 
     def stop(self) -> None:
         """Look no more."""
-        self._timer.cancel()
+        self._timer.stop()
         self._left = iter(())
 
     def _tick(self) -> None:
-        self._timer = self._loop.call_later(LOOK_EVERY, self._tick)
         settings = self._settings()
         limits = {reason: settings[reason.value] for reason in WaitReason}
         self._seen = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kvref.server.background_commit import Rule
+from kvref.server.timers import IdleRule
 
 
 @dataclass
@@ -39,16 +39,16 @@ CLIENTS = [NONE, YOUNG, OLD_AND_BUSY, OLD_AND_QUIET]
     ],
 )
 def test_due(commits: str, interval: int, due: list[Seen]) -> None:
-    assert Rule(commits).due(CLIENTS, interval, NOW) == due
+    assert IdleRule(commits).due(CLIENTS, interval, NOW) == due
 
 
 def test_six_at_once() -> None:
     """As 5.6 does (idle-031)."""
     clients = [Seen(10.0 + number, 0.0) for number in range(9)]
-    assert Rule("older-than-5s").due(reversed(clients), 1, NOW) == clients[:6]
-    assert Rule("every-open").due(reversed(clients), 1, NOW) == clients
+    assert IdleRule("older-than-5s").due(reversed(clients), 1, NOW) == clients[:6]
+    assert IdleRule("every-open").due(reversed(clients), 1, NOW) == clients
 
 
 @pytest.mark.parametrize(("commits", "period"), [("every-open", 7), ("older-than-5s", 7), ("idle", 1)])
 def test_period(commits: str, period: float) -> None:
-    assert Rule(commits).period(7) == period
+    assert IdleRule(commits).period(7) == period

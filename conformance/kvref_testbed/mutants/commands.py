@@ -354,7 +354,7 @@ def closes_on_any_line_that_ends_in_http() -> None:
 @breaks("KV-STATS-015")
 def counts_no_other_protocols() -> None:
     """foreign_protocol_conns stays 0."""
-    put(client_warnings.ForeignProtocols, "note", lambda self, protocol, peer, **where: None)
+    put(client_warnings.ClientWarnings, "foreign_protocol", lambda self, protocol, peer, **where: None)
 
 
 @breaks("KV-STATS-005")

@@ -21,7 +21,7 @@ from kvref.protocol import foreign
 from kvref.protocol.binary import reply_frame
 from kvref.protocol.opcodes import HEADER_SIZE, REQUEST, Header, header_at
 from kvref.protocol.rules import WireRules
-from kvref.server.client_warnings import Attempts
+from kvref.server.client_warnings import ClientWarnings
 
 _log = logging.getLogger("kvref.server")
 
@@ -106,14 +106,14 @@ class Authenticator:
     Args:
         users: users and their passwords.
         release: the reply to a binary `version`, which memcached sends to any client.
-        attempts: records the authentication attempts.
+        client_warnings: counts and logs the authentication attempts.
         rules: grammar facts of the profile.
     """
 
-    def __init__(self, users: Users, release: str, attempts: Attempts, rules: WireRules) -> None:
+    def __init__(self, users: Users, release: str, client_warnings: ClientWarnings, rules: WireRules) -> None:
         self._users = users
         self._release = release.encode()
-        self._attempts = attempts
+        self._client_warnings = client_warnings
         self._rules = rules
         self._kept = bytearray()
         self._skips = 0  # bytes of a token that is too long
@@ -245,12 +245,12 @@ class Authenticator:
         user, nul, password = rest.partition(b"\0")
         if acceptable and nul and identity in (b"", user):
             return self._try(user, password)
-        self._attempts.note(user, self.peer, known=False)
+        self._client_warnings.authentication(user, self.peer, succeeded=False)
         return False
 
     def _try(self, user: bytes, password: bytes) -> bool:
         self.passed = self._users.knows(user, password)
-        self._attempts.note(user, self.peer, known=self.passed)
+        self._client_warnings.authentication(user, self.peer, succeeded=self.passed)
         return self.passed
 
     def _take(self, size: int) -> bytes:

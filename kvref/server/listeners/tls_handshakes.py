@@ -10,16 +10,15 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
+from kvref.server.client_warnings import ClientWarnings
 from kvref.server.connection_limit import turn_away
 from kvref.server.listeners.sockets import BACKLOG, PAUSE, arrivals
 
 if TYPE_CHECKING:
-    from kvref.engine.session import Shared
-    from kvref.server.client_warnings import ForeignProtocols
-    from kvref.server.connection_limit import Descriptors
     from kvref.server.listeners.listener import Listener
+    from kvref.server.server import Server
 
 _log = logging.getLogger("kvref.server")
 
@@ -37,8 +36,8 @@ _NO_TLS: Final = {
 class Handshakes:
     """Those of one process."""
 
-    def __init__(self, foreign: ForeignProtocols) -> None:
-        self._foreign = foreign
+    def __init__(self, client_warnings: ClientWarnings) -> None:
+        self._client_warnings = client_warnings
         self.waiting = 0  # connections
         self._running: set[asyncio.Task[bool]] = set()
 
@@ -70,7 +69,7 @@ class Handshakes:
         except OSError as error:
             connection.close()
             if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
-                self._foreign.note("plaintext", peer, port="a TLS port")
+                self._client_warnings.foreign_protocol("plaintext", peer, port="a TLS port")
             _log.debug("connection lost before it was accepted: %s", error)
             return False
         else:
@@ -86,20 +85,8 @@ def _peer(connection: socket.socket) -> object:
         return None  # the client is gone already
 
 
-class Host(Protocol):
-    """What an entrance needs of a server."""
-
-    handshakes: Handshakes
-    descriptors: Descriptors
-    shared: Shared
-
-    @property
-    def full(self) -> bool:
-        """Return whether there are as many connections as may be."""
-
-
 async def accept(
-    listening: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
+    listening: socket.socket, listener: Listener, host: Server, make: Callable[[], asyncio.Protocol]
 ) -> asyncio.Server | TLSAcceptor:
     """Accept connections from a socket until the returned object is closed.
 
@@ -125,7 +112,7 @@ class TLSAcceptor:
     """
 
     def __init__(
-        self, listening: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
+        self, listening: socket.socket, listener: Listener, host: Server, make: Callable[[], asyncio.Protocol]
     ) -> None:
         self._listening = listening
         self._listener = listener

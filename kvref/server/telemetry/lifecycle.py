@@ -9,15 +9,17 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kvref.engine.mapping import Column, Directory, Mapping
 from kvref.errors import KvrefError
 from kvref.profiles import Profile
-from kvref.server.background_commit import Client
 from kvref.server.settings import SETTINGS
 from kvref.server.telemetry.event_counters import EventCounters, ProcessEventCounters, State
 from kvref.storage.base import MappedTables
+
+if TYPE_CHECKING:
+    from kvref.server.connection import Connection
 
 _log = logging.getLogger("kvref.server")
 
@@ -144,7 +146,7 @@ class LoopMonitor:
     def __init__(
         self,
         tally: ProcessEventCounters,
-        clients: Callable[[], Iterable[Client]],
+        clients: Callable[[], Iterable[Connection]],
         check: Callable[[], Awaitable[None]],
         store: MappedTables,
     ) -> None:

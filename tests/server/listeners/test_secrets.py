@@ -14,7 +14,7 @@ from kvref.client.protocol import handshake
 from kvref.engine.counters import Counters
 from kvref.errors import ConfigError
 from kvref.protocol.rules import wire_rules
-from kvref.server.client_warnings import Attempts
+from kvref.server.client_warnings import ClientWarnings
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.storage.mysql.login import PASSWORD, parse
@@ -28,7 +28,9 @@ def test_nothing_shows_a_password(
     monkeypatch.setenv(PASSWORD, "hidden word")
     listener = Listener(Address("127.0.0.1", 0), auth_file=tmp_path / "auth")
     assert listener.users is not None
-    gate = Authenticator(listener.users, "1.6.0", Attempts(Counters()), wire_rules(profiles.load("kvref"), 1 << 20))
+    gate = Authenticator(
+        listener.users, "1.6.0", ClientWarnings(Counters()), wire_rules(profiles.load("kvref"), 1 << 20)
+    )
     gate.hear(b"set x 0 0 9\r\nalice hid")
     said = handshake(("alice", "hidden word"))
     login = parse("mysql://alice@db.example/")

@@ -15,7 +15,7 @@ from server.listeners.talk import ENDED, answers, frame, held
 from kvref import profiles
 from kvref.engine.counters import Counters
 from kvref.protocol.rules import wire_rules
-from kvref.server.client_warnings import Attempts
+from kvref.server.client_warnings import ClientWarnings
 from kvref.server.listeners.authentication import MAX_ANSWERS, Authenticator, Users
 
 USER = b"set x 0 0 12\r\nalice secret\r\n"
@@ -25,7 +25,7 @@ SET = frame(0x01, b"AA", b"taken", bytes(8))
 
 def _gate() -> Authenticator:
     rules = wire_rules(profiles.load("kvref"), 1 << 20)
-    return Authenticator(Users({b"alice": b"secret"}), "1.6.0", Attempts(Counters()), rules)
+    return Authenticator(Users({b"alice": b"secret"}), "1.6.0", ClientWarnings(Counters()), rules)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ RIGHT = b"\0alice\0secret"
 def test_sasl(frames: list[tuple[int, bytes, bytes]], statuses: list[int], counted: tuple[int, int]) -> None:
     counters = Counters()
     gate = Authenticator(
-        Users({b"alice": b"secret"}), "1.6.0", Attempts(counters), wire_rules(profiles.load("kvref"), 1 << 20)
+        Users({b"alice": b"secret"}), "1.6.0", ClientWarnings(counters), wire_rules(profiles.load("kvref"), 1 << 20)
     )
     found = [int.from_bytes(gate.hear(frame(*each))[0][6:8], "big") for each in frames]
     assert found == statuses

@@ -1,0 +1,71 @@
+"""Timers of a server, and the batches of idle connections that one of them commits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kvref.server.connection import Connection
+
+SECOND: Final = 1.0  # interval of the checks that a profile does not decide
+OLD: Final = 5.0  # seconds (CONN_IDLE_TIME_TO_BK_COMMIT of 5.6)
+MAX_COMMITS: Final = 6  # connections that 5.6 commits at once (BK_MAX_PROCESS_COMMIT is passed by one)
+
+
+class Timer:
+    """Call a function repeatedly in the running loop.
+
+    Args:
+        call: the function.
+        period: returns the seconds until the next call.
+    """
+
+    def __init__(self, call: Callable[[], object], period: Callable[[], float] = lambda: SECOND) -> None:
+        self._call = call
+        self._period = period
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(period(), self._tick)
+
+    def stop(self) -> None:
+        """Call no more."""
+        self._timer.cancel()
+
+    def _tick(self) -> None:
+        self._timer = self._loop.call_later(self._period(), self._tick)
+        self._call()
+
+
+@dataclass(frozen=True, slots=True)
+class IdleRule:
+    """Which batches a tick commits.
+
+    Args:
+        commits: value of the fact `idle.commits`.
+    """
+
+    commits: str
+
+    def period(self, interval: int) -> float:
+        """Return the seconds between two ticks.
+
+        Args:
+            interval: innodb_api_bk_commit_interval, in seconds.
+        """
+        return SECOND if self.commits == "idle" else interval
+
+    def due(self, clients: Iterable[Connection], interval: int, now: float) -> list[Connection]:
+        """Return the connections to commit at some loop time, those with the oldest batches first."""
+        batches = [(since, client) for client in clients if (since := client.batch_since) is not None]
+        batches.sort(key=lambda batch: batch[0])
+        if self.commits == "older-than-5s":
+            return [client for since, client in batches if now - since > OLD][:MAX_COMMITS]
+        every = self.commits == "every-open"
+        return [client for _, client in batches if every or now - client.quiet_since >= interval]
+
+    def commit(self, clients: Iterable[Connection], interval: int) -> None:
+        """Commit the batches that are due."""
+        for client in self.due(clients, interval, asyncio.get_running_loop().time()):
+            client.commit_idle()
