@@ -24,10 +24,8 @@ class BackgroundCommit:
     """The open batch of one connection, and its commit in the background.
 
     Args:
-        executor: of the server.
-        session: the connection's.
-        transaction: the executor's, of the same connection.
-        owner: is notified when such a commit is through, or could not be done.
+        transaction: of the same connection, from `Executor.begin`.
+        owner: is notified when a commit in the background is complete, or has failed.
     """
 
     __slots__ = ("_executor", "_loop", "_owner", "_session", "_since", "_transaction", "lost", "quiet_since", "running")

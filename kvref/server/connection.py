@@ -131,11 +131,7 @@ class Connection:
             self._parser.feed(passed.pending)
 
     def shown(self, asking: Session) -> Shown | None:
-        """Return the row of this connection in `stats conns`; None if its client has disconnected.
-
-        Args:
-            asking: the session of the connection that sent the command.
-        """
+        """Return the row of this connection in the answer to `asking`; None if its client has disconnected."""
         transport = self._transport
         if transport is None:
             return None
@@ -216,13 +212,7 @@ class Connection:
         self._take_input(data)
 
     def _take_planned(self, planner: Planner | BinaryPlanner, data: bytes, *, fresh: bool) -> None:
-        """Plan the commands at the beginning of the input, and give what is left to the parser.
-
-        Args:
-            planner: plans them.
-            data: what arrived.
-            fresh: see `Planner`.
-        """
+        """Plan the commands at the beginning of the input if cached rows are `fresh`, and parse the rest."""
         if self._host.pass_on is not None and not data.startswith(_GET) and self._passed_before(data):
             return
         if fresh:
@@ -653,11 +643,5 @@ class Connection:
 
 
 def speaks(host: Server, listener: Listener, passed: Passed | None = None) -> Callable[[], asyncio.Protocol]:
-    """Return what makes the protocol of a connection: it has all of its methods, and no base that mypyc cannot compile.
-
-    Args:
-        host: the server.
-        listener: where it is accepted.
-        passed: see `Connection`.
-    """
+    """Return a protocol factory: a Connection has all methods of a protocol, but no base that mypyc cannot compile."""
     return cast("Callable[[], asyncio.Protocol]", partial(Connection, host, listener, passed))

@@ -50,14 +50,7 @@ def log_connection_limit(maxconns: int, workers: int = 1) -> None:
 
 
 def refused(transport: asyncio.WriteTransport, connections: int, most: int, shared: Shared) -> bool:
-    """Turn a connection away where there are as many as may be; returns whether it was.
-
-    Args:
-        transport: its.
-        connections: how many there are without it.
-        most: as many as may be.
-        shared: counts it.
-    """
+    """Turn a connection away if `most` others are open; return whether it was."""
     if connections < most:
         return False
     shared.counters.rejected_conns += 1

@@ -28,13 +28,7 @@ OFF: Final = 1.0  # seconds between two looks at the setting while it is 0
 
 
 class ExpiredRows:
-    """Remove expired rows for as long as the server runs.
-
-    Args:
-        executor: carries out the removal.
-        shared: the mappings, the rules and the counters.
-        interval: gives `expired_rows_purge_interval` as it is in force, in seconds.
-    """
+    """Remove expired rows for as long as the server runs, at the interval in seconds that is in force."""
 
     def __init__(self, executor: Executor, shared: Shared, interval: Callable[[], int]) -> None:
         self._executor = executor

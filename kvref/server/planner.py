@@ -83,11 +83,7 @@ class Planner(Planning):
     """Plan commands of one mapping, for all connections that have it in force with the same rights.
 
     Args:
-        work: takes the plans.
-        words: of the connections.
-        scheduler: carries them out.
-        wire_rules: grammar facts of the profile.
-        fresh: returns whether rows that are known are still those of the store; called before input is planned.
+        fresh: returns whether cached rows are valid at a loop time; called before input is planned.
         counts: prefixes of keys are counted.
 
     Attributes:
@@ -179,11 +175,6 @@ class Planner(Planning):
 
     def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]:
         """Plan the commands at the beginning of the input, and reply to those that need no plan.
-
-        Args:
-            data: what arrived, at the beginning of a command.
-            slots: of the connection.
-            times: measures its commands; None: nothing does.
 
         Returns:
             How many bytes were taken, and why no more.

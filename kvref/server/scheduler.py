@@ -48,10 +48,6 @@ R_co = TypeVar("R_co", bound=KnownRows, covariant=True)
 class Work(Generic[R_co]):
     """The planned commands of one mapping.
 
-    Args:
-        bound: by which rules they are decided.
-        rows: the rows of the mapping.
-
     Attributes:
         plans: in the order in which they arrived.
         writers: the lists of replies that have a place of a command that may write.
@@ -139,12 +135,7 @@ class TurnOfPlans(ABC, Generic[R]):
 
 
 class Scheduler(TurnOfPlans[PlannedRows]):
-    """Carry out planned commands over one store.
-
-    Args:
-        commits: what the replies to writes wait for.
-        lock_wait: how long a write waits for another writer, in seconds.
-    """
+    """Carry out planned commands over one store, where a write waits `lock_wait` seconds for another writer."""
 
     def __init__(self, commits: Commits, lock_wait: float) -> None:
         super().__init__()

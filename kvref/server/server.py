@@ -117,10 +117,7 @@ class Server:
     """Serve mapped tables.
 
     Args:
-        store: an opened store, or several.
-        profile: the profile of the server.
         read_settings: returns values by name, see `settings.parse`; called again at each reload.
-        listeners: addresses with their users and rights.
         scope: state shared with other processes of the port; None: there are none.
         directory: the configuration; None: read it from the store.
 
@@ -176,11 +173,7 @@ class Server:
         self._reloading: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Listen and serve until SIGTERM or SIGINT.
-
-        Raises:
-            ConfigError: an address cannot be listened on.
-        """
+        """Listen and serve until SIGTERM or SIGINT; raises ConfigError if an address cannot be listened on."""
         loop = asyncio.get_running_loop()
         self.open()
         stop = asyncio.Event()
@@ -213,11 +206,7 @@ class Server:
         stop.set()
 
     def open(self) -> None:
-        """Begin, in the running loop.
-
-        Raises:
-            ConfigError: the store cannot serve with these settings.
-        """
+        """Begin, in the running loop; raises ConfigError if the store cannot serve with these settings."""
         if self.settings["row_cache_binlog"]:
             self._follow_binary_log()
         wait = lock_wait(self.profile, self.settings)
@@ -327,13 +316,7 @@ class Server:
         return [each.load() for each in self.listeners]
 
     def take(self, settings: dict[str, int], directory: Directory, loaded: list[Loaded]) -> None:
-        """Activate a configuration that was read.
-
-        Args:
-            settings: values by name; those that need a restart are ignored.
-            directory: the mappings.
-            loaded: files of each listener.
-        """
+        """Activate a configuration that was read; settings that need a restart are ignored."""
         for listener, files in zip(self.listeners, loaded, strict=True):
             listener.renew(files)
         before = self.settings, self.shared.directory.options
@@ -414,11 +397,7 @@ class Server:
         }
 
     def client_rows(self, asking: Session) -> list[tuple[str, str]]:
-        """Return the rows of `stats conns`, of this process only.
-
-        Args:
-            asking: the session of the connection that sent the command.
-        """
+        """Return the rows of `stats conns` in the answer to `asking`, of this process only."""
         quiet = time.monotonic() - self._since
         sockets = [
             Shown(each.fileno(), None, each.getsockname(), each.family, State.LISTENING, quiet)

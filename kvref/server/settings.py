@@ -168,11 +168,7 @@ def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, in
 
 
 def of_file(given: dict[str, int], file: Path | None, profile: Profile, part: Part = nullcontext) -> dict[str, int]:
-    """Return all settings, with the values of the table `settings` of a file.
-
-    Raises:
-        ConfigError: as `parse`.
-    """
+    """Return all settings, with the values of the table `settings` of a file; raises as `parse`."""
     values = {setting.name: setting.default_in(profile) for setting in SETTINGS.values()}
     for name, value in given.items():
         with part():
@@ -246,7 +242,7 @@ def server_parameters(file: Path, part: Part = nullcontext) -> dict[str, Any]:
     """Return what a configuration file gives for parameters of `kvref serve`, by their names.
 
     Raises:
-        ConfigError: it cannot be read, is no TOML, or a value has the wrong type.
+        ConfigError: it cannot be read, is not TOML, or a value has the wrong type.
     """
     found = _read_toml(file)
     if found.get(_STORE) and _are_tables(found[_STORE]):
@@ -286,14 +282,7 @@ Tables = list[dict[str, Any]]
 
 
 class ConfigFile(NamedTuple):
-    """The tables of a configuration file.
-
-    Args:
-        settings: integers, or true and false, by name.
-        listeners: each `[[listener]]`.
-        stores: each `[[store]]`.
-        mappings: each `[[mapping]]`.
-    """
+    """The tables of a configuration file: settings by name, and each `[[listener]]`, `[[store]]` and `[[mapping]]`."""
 
     settings: dict[str, int]
     listeners: Tables
@@ -302,7 +291,7 @@ class ConfigFile(NamedTuple):
 
 
 def placement_of(file: Path | None) -> Placement | None:
-    """Return which stores a configuration file names, and which of them has which mapping; None if it names none.
+    """Return the stores that a configuration file names, and the store of each mapping; None if it names no store.
 
     Raises:
         ConfigError: as `read_file`, or a table `[[store]]` or `[[mapping]]` is invalid.
@@ -319,15 +308,10 @@ def _are_tables(value: object) -> bool:
 
 
 def read_file(file: Path | None, part: Part = nullcontext) -> ConfigFile:
-    """Read a configuration file.
-
-    Args:
-        file: its path; None: there is none.
-        part: of the check of each key and setting.
+    """Read a configuration file, if there is one; `part` is a context of the check of each key and setting.
 
     Raises:
-        ConfigError: it cannot be read, is no TOML, has something else in it, or a setting is neither an integer nor a
-            boolean.
+        ConfigError: it cannot be read, is not TOML, has an unknown key, or a setting is not an integer or a boolean.
     """
     found = _read_toml(file)
     stores = found[_STORE] if _are_tables(found.get(_STORE)) else []

@@ -90,11 +90,7 @@ class Replies(list[bytes]):
 class Slots:
     """Replies that are not sent yet.
 
-    Args:
-        owner: sends them.
-
     Attributes:
-        owner: see above.
         open: a reply is undecided or waits for a commit.
         awaited: what the owner waits for, see `Connection.go_on`.
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
@@ -164,11 +160,7 @@ class Slots:
             self.hand_over(self.current)
 
     def flush(self, commits: Commits) -> None:
-        """Send the replies to commands that were not planned, after the commit of what is written so far.
-
-        Args:
-            commits: of the connection.
-        """
+        """Send the replies to commands that were not planned, after the commit of what is written so far."""
         current = self.current
         if current is None or self.planned:
             return
@@ -185,11 +177,7 @@ class Slots:
         commits.when_settled(number, partial(settled, [(self, self.part(undecided=False))]))
 
     def part(self, *, undecided: bool = True) -> Replies:
-        """Take the current list, which cannot leave yet, see `completed`.
-
-        Args:
-            undecided: a scheduler fills its places later.
-        """
+        """Take the current list, which cannot leave yet; with `undecided`, a scheduler fills its places later."""
         current = self.current
         assert current is not None, "a scheduler fills the places of a list"
         self.planned, self.current, current.open, current.undecided = False, None, True, undecided
@@ -197,12 +185,7 @@ class Slots:
         return current
 
     def send_before(self, replies: Replies, place: int) -> None:
-        """Send the replies of a list from `part` in front of a place that waits, unless others come before them.
-
-        Args:
-            replies: the list.
-            place: all before it are filled.
-        """
+        """Send the replies of a list from `part` in front of a place that waits, unless others come before them."""
         if self.waiting[0] is not replies or not any(replies[:place]):
             return
         first = Replies(replies[:place])

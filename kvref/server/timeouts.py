@@ -47,13 +47,7 @@ class _Watch:
 
 
 class Timeouts:
-    """Check all connections for as long as the server runs.
-
-    Args:
-        clients: returns the connections.
-        settings: returns the settings.
-        counters: count the disconnected clients.
-    """
+    """Check all connections for as long as the server runs, and count the disconnected clients."""
 
     def __init__(
         self,

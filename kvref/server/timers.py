@@ -16,12 +16,7 @@ MAX_COMMITS: Final = 6  # connections that 5.6 commits at once (BK_MAX_PROCESS_C
 
 
 class Timer:
-    """Call a function repeatedly in the running loop.
-
-    Args:
-        call: the function.
-        period: returns the seconds until the next call.
-    """
+    """Call a function repeatedly in the running loop; `period` returns the seconds until the next call."""
 
     def __init__(self, call: Callable[[], object], period: Callable[[], float] = lambda: SECOND) -> None:
         self._call = call
@@ -40,20 +35,12 @@ class Timer:
 
 @dataclass(frozen=True, slots=True)
 class IdleRule:
-    """Which batches a tick commits.
-
-    Args:
-        commits: value of the fact `idle.commits`.
-    """
+    """Which batches a tick commits, by the fact `idle.commits`."""
 
     commits: str
 
     def period(self, interval: int) -> float:
-        """Return the seconds between two ticks.
-
-        Args:
-            interval: innodb_api_bk_commit_interval, in seconds.
-        """
+        """Return the seconds between two ticks, from innodb_api_bk_commit_interval."""
         return SECOND if self.commits == "idle" else interval
 
     def due(self, clients: Iterable[Connection], interval: int, now: float) -> list[Connection]:

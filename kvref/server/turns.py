@@ -30,11 +30,7 @@ class Turns:
         return bool(self._waiting)
 
     def add(self, go_on: Callable[[], None]) -> None:
-        """Call a function when those that were added before have had their turn.
-
-        Args:
-            go_on: does the work of one turn, a few milliseconds at most.
-        """
+        """Call a function, of a few milliseconds at most, when those that were added before have had their turn."""
         self._waiting.append(go_on)
         if not self._scheduled:
             self._scheduled = True

@@ -19,8 +19,7 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) ->
     """Return the executor of a store, or of several, in the running loop.
 
     Args:
-        store: where rows live.
-        isolation: who sees what, and waits for whom; a later change of it counts too.
+        isolation: may change later.
         lock_wait: how long a write waits for another writer, in seconds.
 
     Raises:

@@ -31,13 +31,7 @@ class Executor(Protocol):
         """Return the commits that the replies of a connection with this transaction wait for."""
 
     def planner(self, transaction: Any, session: Session, wire_rules: WireRules) -> Planner | None:
-        """Return what plans the commands of a connection, None where none of them is; see `Planner`.
-
-        Args:
-            transaction: the connection's.
-            session: the connection's.
-            wire_rules: grammar facts of the profile.
-        """
+        """Return what plans the commands of a connection; None if each of them is run alone."""
 
     def end(self, transaction: Any) -> None:
         """Forget the transaction of a connection that is gone; what it has not committed goes with it."""

@@ -28,13 +28,6 @@ SLICE: Final = 500  # operations of one command before the other connections hav
 class DirectExecutor:
     """Answer the operations of all sessions, each write committed alone.
 
-    Args:
-        store: where rows live.
-        isolation: by the settings.
-
-    Attributes:
-        plans: commands are planned, see `Planner`.
-
     Raises:
         ConfigError: the settings turn batches on.
     """
@@ -65,7 +58,6 @@ class DirectExecutor:
         return SETTLED
 
     def planner(self, transaction: None, session: Session, wire_rules: WireRules) -> Planner | None:  # noqa: ARG002
-        """See `Executor`."""
         mapping = ordinary_mapping(session)
         if mapping is None:
             return None

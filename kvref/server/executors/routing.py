@@ -135,14 +135,7 @@ class Transactions:
 
 
 class _Command:
-    """A command that is carried out.
-
-    Args:
-        executor: runs it.
-        transactions: of its connection.
-        begin: begins the command.
-        done: called later with the reply, if `advance` does not return it.
-    """
+    """A command that is carried out; `done` is called with the reply if `advance` does not return it."""
 
     def __init__(
         self,
@@ -289,33 +282,24 @@ def _definition(operation: Operation) -> tuple[object, ...]:
 
 
 class RoutingExecutor:
-    """Carries out the commands of all connections against several stores.
-
-    Args:
-        stores: where rows live.
-        executors: one for each store, in their order.
-    """
+    """Carries out the commands of all connections against several stores, each with one of the executors, in order."""
 
     def __init__(self, stores: SeveralStores, executors: Sequence[Executor]) -> None:
         self.stores = stores
         self.executors = executors
 
     def begin(self, reads: str = "") -> Transactions:
-        """Return the transactions of a new connection, see `Executor`."""
         return Transactions(self.executors, reads)
 
     def run(
         self, transaction: Transactions, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
     ) -> Reply | None:
-        """Run a command, see `Executor`."""
         return _Command(self, transaction, begin, done).advance()
 
     def commits_of(self, transaction: Transactions) -> Transactions:
-        """Return the commits of the stores that a connection uses."""
         return transaction
 
     def planner(self, transaction: Transactions, session: Session, wire_rules: WireRules) -> Planner | None:
-        """Return what plans the commands of a connection in the store of its mapping, see `Executor`."""
         mapping = session.plain_mapping
         if mapping is None:
             return None
@@ -323,16 +307,13 @@ class RoutingExecutor:
         return self.executors[store].planner(transaction.of(store), session, wire_rules)
 
     def end(self, transaction: Transactions) -> None:
-        """Forget the transactions of a connection that is gone; what it has not committed goes with them."""
         transaction.end()
 
     def commit(self) -> None:
-        """Commit what is open in any store."""
         for each in self.executors:
             each.commit()
 
     async def check(self) -> None:
-        """Check that all stores answer a query; raises StoreError if one does not."""
         for number, each in enumerate(self.executors):
             with self.stores.errors_of(number):
                 await each.check()

@@ -31,11 +31,7 @@ _NOBODY: Final = b"\0"
 
 
 class Users:
-    """Passwords by user.
-
-    Args:
-        passwords: of each user, not empty.
-    """
+    """Passwords by user; none is empty."""
 
     def __init__(self, passwords: dict[bytes, bytes]) -> None:
         self._passwords = passwords
@@ -48,10 +44,7 @@ class Users:
 
 
 def read_users(path: Path) -> Users:
-    """Read a file of users; warn if other users of the machine can read it.
-
-    Args:
-        path: one `user:password` in each line, at most LONGEST bytes; no blank in a user, no NUL in either.
+    """Read a file of users, at most MAX_BYTES long; warn if other users of the machine can read it.
 
     Raises:
         ConfigError: it cannot be read, has no user, a line of another form or a user twice; the text holds no password.
@@ -104,10 +97,7 @@ class Authenticator:
     """Handle the input of one client until it is authenticated.
 
     Args:
-        users: users and their passwords.
         release: the reply to a binary `version`, which memcached sends to any client.
-        client_warnings: counts and logs the authentication attempts.
-        rules: grammar facts of the profile.
     """
 
     def __init__(self, users: Users, release: str, client_warnings: ClientWarnings, rules: WireRules) -> None:
@@ -140,11 +130,7 @@ class Authenticator:
         return bytes([REQUEST]) if self._binary else b"s"
 
     def hear(self, data: bytes) -> tuple[bytes, bytes]:
-        """Take bytes from the client.
-
-        Returns:
-            The reply, and the bytes after the authentication; without authentication, no bytes are passed on.
-        """
+        """Return the replies to bytes from the client, and the bytes after the authentication, none before it."""
         if not self._heard:
             self._heard, self._binary = True, data[0] == REQUEST
         self._kept += data
@@ -237,9 +223,7 @@ class Authenticator:
     def _plain(self, message: bytes, *, acceptable: bool) -> bool:
         """Return whether `[identity] NUL user NUL password` is valid; the identity must be the user's.
 
-        Args:
-            message: the client's message. A malformed message counts as a failed attempt too.
-            acceptable: the mechanism is PLAIN, and SASL_AUTH preceded a message in SASL_STEP.
+        A malformed message counts as a failed attempt, as does one that is not `acceptable`.
         """
         identity, _, rest = message.partition(b"\0")
         user, nul, password = rest.partition(b"\0")

@@ -202,11 +202,10 @@ _SHOWN: Final = 10  # names in a message
 
 
 def fitting(table: Mapping[str, Any], part: Part = nullcontext) -> dict[str, Any]:
-    """Return the values of a listener's table, each of which is valid by itself.
+    """Return the values of a listener's table by name, see NAMES, each of which is valid by itself.
 
     Args:
-        table: values by name, see NAMES.
-        part: of the check of each value.
+        part: context of the check of each value.
 
     Raises:
         ConfigError: an unknown name, or a value of another kind.
@@ -233,14 +232,10 @@ def _is_one(name: str, value: Any) -> bool:
 
 
 def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> Listener:
-    """Return the listener that a table names.
-
-    Args:
-        table: values by name, see NAMES; only `address` must be there, and not even that with a socket.
-        passed: one that is listened on already.
+    """Return the listener that a table names; `passed` is its socket if it is listened on already.
 
     Raises:
-        ConfigError: an unknown name, a value of another kind, or as `Listener`.
+        ConfigError: no address, an unknown name, a value of another kind, or as `Listener`.
     """
     fitting(table)
     if "address" not in table and passed is None:
@@ -300,9 +295,7 @@ def _path(table: Mapping[str, Any], name: str) -> Path | None:
 def unknown_mappings(listeners: list[Listener], directory: Directory) -> list[str]:
     """Return a sentence for each mapping of a listener that no usable row of `containers` has.
 
-    Args:
-        listeners: of the server.
-        directory: its configuration; a row that is added later is found when a client names it.
+    A row that is added later is found when a client names it.
     """
     usable = directory.usable or (directory.default,)
     known = {directory.naming.fold(each.name) for each in usable}
@@ -321,13 +314,7 @@ def unknown_mappings(listeners: list[Listener], directory: Directory) -> list[st
 def missing_privileges(listeners: list[Listener], store: MappedTables, directory: Directory) -> list[str]:
     """Return a sentence for each mapping that clients may write, and the store's account may not.
 
-    Args:
-        listeners: of the server.
-        store: opened; a new connection to it is made, which blocks.
-        directory: its configuration.
-
-    Raises:
-        StoreError: the store is not reached.
+    It blocks on a new connection to the store. Raises StoreError if the store is not reached.
     """
     if all(each.access.read_only for each in listeners):
         return []
@@ -335,15 +322,7 @@ def missing_privileges(listeners: list[Listener], store: MappedTables, directory
 
 
 def refuse_shared_cache(listeners: list[Listener], directory: Directory) -> None:
-    """Refuse a listener of some mappings where a memory cache holds items of all.
-
-    Args:
-        listeners: of the server.
-        directory: its configuration, also one that is about to be taken.
-
-    Raises:
-        ConfigError: there is one.
-    """
+    """Raise ConfigError for a listener of some mappings if a memory cache holds items of all."""
     cached = directory.policies.in_memory
     limited = next((each for each in listeners if each.access.mappings), None)
     if cached is not None and limited is not None:
@@ -355,11 +334,7 @@ def refuse_shared_cache(listeners: list[Listener], directory: Directory) -> None
 
 
 def refuse_reads(listeners: list[Listener], tables: MappedTables) -> None:
-    """Refuse a listener with a value of `reads` that no store can have.
-
-    Raises:
-        ConfigError: there is one.
-    """
+    """Raise ConfigError for a listener with a value of `reads` that no store can have."""
     for each in listeners:
         if each.reads and each.reads not in tables.reads:
             raise ConfigError(

@@ -132,11 +132,6 @@ def _group(text: str) -> int:
 def listen_at(path: str, allowed: Permissions, backlog: int) -> socket.socket:
     """Listen on a unix socket. A stale socket file is replaced.
 
-    Args:
-        path: path of its file.
-        allowed: mode and owner.
-        backlog: number of connections that can wait to be accepted.
-
     Raises:
         OSError: another file has that path, a server listens there, or mode and owner cannot be set.
     """
@@ -227,11 +222,7 @@ def cannot_listen(address: Address, error: OSError | UnicodeError) -> ConfigErro
 
 
 def listen(address: Address, permissions: Permissions = DEFAULT) -> list[socket.socket]:
-    """Listen on an address; no other process can listen there too.
-
-    Raises:
-        ConfigError: it cannot be listened on.
-    """
+    """Listen on an address, where no other process can listen then; raises ConfigError if that fails."""
     if address.path:
         try:
             return [listen_at(address.path, permissions, BACKLOG)]
@@ -261,14 +252,7 @@ def _found(address: Address) -> list[tuple[Any, ...]]:
 
 
 def arrivals(listening: socket.socket) -> Iterator[socket.socket]:
-    """Accept connections that wait, not more than a turn's.
-
-    Args:
-        listening: listened on, not blocking.
-
-    Raises:
-        OSError: the system has no descriptor for the next one.
-    """
+    """Yield connections that wait, not more than a turn's; raises OSError if the system has no descriptor for one."""
     for _ in range(_AT_ONCE):
         try:
             connection, _ = listening.accept()

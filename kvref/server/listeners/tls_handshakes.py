@@ -47,7 +47,6 @@ class Handshakes:
         """Serve an accepted connection; the returned task ends with the handshake, and returns whether it succeeded.
 
         Args:
-            make: the protocol factory.
             connection: not blocking; closed if the handshake fails.
             tls: None: there is no handshake.
         """
@@ -88,28 +87,14 @@ def _peer(connection: socket.socket) -> object:
 async def accept(
     listening: socket.socket, listener: Listener, host: Server, make: Callable[[], asyncio.Protocol]
 ) -> asyncio.Server | TLSAcceptor:
-    """Accept connections from a socket until the returned object is closed.
-
-    Args:
-        listening: the listening socket, not blocking.
-        listener: has the TLS context, if TLS is used.
-        host: the server.
-        make: the protocol factory.
-    """
+    """Accept connections from a socket, which must not block, until the returned object is closed."""
     if listener.tls is None:
         return await asyncio.get_running_loop().create_server(make, sock=listening, backlog=BACKLOG)
     return TLSAcceptor(listening, listener, host, make)
 
 
 class TLSAcceptor:
-    """Accept TLS connections from a listening socket.
-
-    Args:
-        listening: the socket, not blocking.
-        listener: has the TLS context, which a reload replaces.
-        host: the server.
-        make: the protocol factory.
-    """
+    """Accept TLS connections from a socket that does not block; a reload replaces the context."""
 
     def __init__(
         self, listening: socket.socket, listener: Listener, host: Server, make: Callable[[], asyncio.Protocol]

@@ -41,14 +41,7 @@ class PlanQueue(Protocol):
 
 
 class Planning:
-    """Plan commands of one mapping.
-
-    Args:
-        work: takes the plans.
-        words: of the connections.
-        scheduler: carries them out.
-        wire_rules: grammar facts of the profile.
-    """
+    """Plan commands of one mapping."""
 
     def __init__(self, work: Work[KnownRows], words: Words, scheduler: PlanQueue, wire_rules: WireRules) -> None:
         self._work = work
@@ -68,8 +61,7 @@ class Planning:
         """Return the key of a word in this mapping; None if it may be something else. A known row proves its key.
 
         Args:
-            word: as the client sent it.
-            switches: it may begin with the name of this mapping.
+            switches: the word may begin with the name of this mapping.
         """
         if word in self._rows.rows or self._is_word(word):
             return word
@@ -93,13 +85,7 @@ class Planning:
         *,
         passes: bool = True,
     ) -> None:
-        """Plan a command that writes nothing.
-
-        Args:
-            decide, key, command: of the plan.
-            slots: of the connection.
-            passes: gets of the row may be answered before it.
-        """
+        """Plan a command that writes nothing; with `passes`, gets of the row may be answered before it."""
         if isinstance(key, tuple):
             slots.reads += len(key)
         else:

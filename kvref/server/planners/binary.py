@@ -28,13 +28,9 @@ _NOOP: Final = c.Noop()
 
 
 class _Shape(NamedTuple):
-    """What frames with the same first bytes of their headers have in common.
+    """What frames with the same first bytes of their headers have in common; `size` is that of a frame in bytes.
 
-    Args:
-        plan: plans one and returns a command that is measured alike, None if the frame is unusual.
-        size: bytes of the frame.
-        number: of the opcode.
-        form: of the opcode.
+    `plan` plans one and returns a command that is measured alike, None if the frame is unusual.
     """
 
     plan: Callable[[_Shape, bytes, Slots], c.Command | None]
@@ -44,12 +40,7 @@ class _Shape(NamedTuple):
 
 
 class BinaryPlanner(Planning):
-    """Plan binary commands of one mapping, see `kvref.server.planner.Planner`.
-
-    Args:
-        work, words, scheduler, wire_rules: see `Planning`.
-        verbs: decide the commands of the text protocol.
-        fresh: see `Planner`.
+    """Plan binary commands of one mapping, see `Planner`.
 
     Attributes:
         counting: returns what plans the same commands while prefixes of keys are counted; None: this does.

@@ -37,12 +37,7 @@ Planner = Callable[[list[bytes], bytes, int, Slots], int]
 
 
 class MetaLines(Planning):
-    """Plan meta commands of one mapping.
-
-    Args:
-        work, words, scheduler, wire_rules: see `Planning`.
-        verbs: decide the verbs in them.
-    """
+    """Plan meta commands of one mapping."""
 
     def __init__(
         self, work: Work[KnownRows], words: Words, scheduler: PlanQueue, wire_rules: WireRules, verbs: Verbs
@@ -136,13 +131,7 @@ class MetaLines(Planning):
         return behind
 
     def _parsed(self, words: list[bytes], flags: list[bytes], parse: Parse) -> tuple[bytes, c.MetaRequest | None]:
-        """Return the word of a line and its record, in which word and data do not count; None if it is unusual.
-
-        Args:
-            words: of the line.
-            flags: those of them that are flags.
-            parse: returns what such a line is.
-        """
+        """Return the word of a line and its record, in which word and data do not count; None if it is unusual."""
         if len(words) < 2:
             return b"", None
         shape = (words[0], *flags)

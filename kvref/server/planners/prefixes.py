@@ -20,11 +20,7 @@ _NOTHING: Final[frozenset[bytes]] = frozenset()
 
 
 class UnknownRows:
-    """Rows of which a planner knows nothing, so that it answers nothing directly.
-
-    Args:
-        rows: of the mapping.
-    """
+    """Rows of a mapping of which a planner knows nothing, so that it answers nothing directly."""
 
     rows: Mapping[bytes, CachedRow] = _NO_ROWS
     missing: Set[bytes] = _NOTHING
@@ -37,16 +33,11 @@ class UnknownRows:
 
     @property
     def largest(self) -> int:
-        """See `KnownRows`."""
         return self._rows.largest
 
 
 class CountingWork:
-    """Plans that count prefixes, in front of the work of a mapping.
-
-    Args:
-        work: of the mapping.
-    """
+    """Plans that count prefixes, in front of the work of a mapping."""
 
     def __init__(self, work: Work[KnownRows]) -> None:
         self.work = work
@@ -56,7 +47,6 @@ class CountingWork:
 
     @property
     def writers(self) -> Any:
-        """See `Work`."""
         return self.work.writers
 
     def __len__(self) -> int:
@@ -70,11 +60,7 @@ class CountingWork:
 
 
 class WordsWithoutMapping:
-    """Words without the name of a mapping: the prefix of such a word is that of the whole word.
-
-    Args:
-        words: of the connections.
-    """
+    """Words without the name of a mapping: the prefix of such a word is that of the whole word."""
 
     def __init__(self, words: Words) -> None:
         self.session = words.session
@@ -85,15 +71,10 @@ class WordsWithoutMapping:
 
 
 class CountingQueue:
-    """Hands plans of `CountingWork` over to a scheduler.
-
-    Args:
-        scheduler: carries out plans.
-    """
+    """Hands plans of `CountingWork` over to a scheduler."""
 
     def __init__(self, scheduler: PlanQueue) -> None:
         self._scheduler = scheduler
 
     def add(self, work: CountingWork, slots: Slots) -> None:
-        """See `PlanQueue`."""
         self._scheduler.add(work.work, slots)

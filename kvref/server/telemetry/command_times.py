@@ -46,12 +46,7 @@ def cells_of(bounds: Sequence[float]) -> int:
 
 
 def summed(histograms: Sequence[Histogram], bounds: Sequence[float]) -> tuple[list[tuple[str, float]], float]:
-    """Return several histograms as one, as Prometheus has it: cumulative counts by upper bound, and the sum in seconds.
-
-    Args:
-        histograms: all of these bounds.
-        bounds: see `Histogram`.
-    """
+    """Return histograms as one of Prometheus: cumulative counts by upper bound, and the sum in seconds."""
     classes, seconds = [0] * (len(bounds) + 1), 0.0
     for each in histograms:
         numbers, took = each.read()
@@ -68,12 +63,7 @@ COMMAND_BOUNDS: Final = (
 
 
 class CommandDurations:
-    """The durations of the commands of one process, by the values of the label `command`.
-
-    Attributes:
-        of: the histogram of each name of `TIMED`.
-        observe: counts a duration in seconds, by the same names.
-    """
+    """The durations of the commands of one process: histograms by name of `TIMED`, and what counts seconds in each."""
 
     def __init__(self) -> None:
         size = cells_of(COMMAND_BOUNDS)
@@ -99,12 +89,7 @@ class CommandTimes:
         self.started = time.perf_counter()
 
     def sent(self, names: Iterable[str], started: float) -> None:
-        """Count commands whose replies are sent now.
-
-        Args:
-            names: of the commands.
-            started: when they began, see `now`.
-        """
+        """Count commands by name whose replies are sent now, and which began at a time of `now`."""
         seconds = time.perf_counter() - started
         for name in names:
             self._observe[name](seconds)

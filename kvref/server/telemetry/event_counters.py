@@ -153,12 +153,7 @@ class ProcessEventCounters:
             self._cells[cell] = 0
 
     def beat(self, late: float, batches: int) -> None:
-        """Record that the event loop runs.
-
-        Args:
-            late: by how many seconds.
-            batches: open now.
-        """
+        """Record that the event loop runs, by how many seconds too late, and how many batches are open."""
         self._cells[_Cell.BEAT] = _now()
         self._cells[_Cell.LAG] = max(0, int(late / MICROSECOND))
         self._cells[_Cell.BATCHES] = batches

@@ -36,11 +36,9 @@ class Source:
     """Where the numbers are; all of it may be read in any thread or process.
 
     Args:
-        tally: what is counted for metrics and health.
         started: UNIX time.
         info: what serves: version, profile, store, workers.
         totals: returns the counters of `stats` by name, of all processes.
-        connections: returns how many clients are connected.
         pids: returns the processes that serve clients and their parent, first the one that listens.
     """
 
@@ -92,8 +90,8 @@ class Exporter:
     """Sockets for HTTP, and what is shown there.
 
     Args:
-        address: where; port 0 is any free one. None: only on the sockets.
-        sockets: that are listened on already.
+        address: port 0 is any free one; None: only on the sockets.
+        sockets: are listened on already.
         hosts: further names that a Host header may have.
 
     Raises:
@@ -127,12 +125,7 @@ class Exporter:
         http.serve(self._sockets, metrics.registry(source), partial(trouble, source.tally), self._hosts)
 
     def start(self, source: Source, let_go: Callable[[], None]) -> Channel:
-        """Answer from now on, in a process that is forked off; returns what can be read when it has ended.
-
-        Args:
-            source: in memory that is shared with it.
-            let_go: closes there what only the parent may hold.
-        """
+        """Serve in a forked process, which calls `let_go` first; return what becomes readable when it ends."""
 
         def work(channel: Channel) -> NoReturn:
             try:
@@ -178,10 +171,7 @@ OWED: Final = 2.0  # seconds that the store may take for an answer
 
 
 def trouble(tally: EventCounters) -> str:
-    """Return why the server cannot serve, empty where it can.
-
-    Each process that runs must be well; a worker that is being replaced is none.
-    """
+    """Return why the server cannot serve, empty if it can: each process that runs must be well."""
     if tally.state is not State.SERVING:
         return "the server is starting" if tally.state is State.STARTING else "the server is stopping"
     running = [process for process in tally.processes if process.pid]

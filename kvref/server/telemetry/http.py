@@ -27,14 +27,10 @@ _HOST: Final = re.compile(r"(?:\[(?P<address>[^\]]*)\]|(?P<name>[^:\[\]]+))(?::[
 
 
 def is_known_host(header: str, names: Collection[str]) -> bool:
-    """Return whether a Host header names this server.
+    """Return whether a Host header (NAME or NAME:PORT, an IPv6 address in brackets) names this server.
 
     A web page whose host name resolves to this machine (DNS rebinding) sends its own name and must not read the
     replies. It cannot use an address or `localhost`, which no other server can claim.
-
-    Args:
-        header: `NAME` or `NAME:PORT`; an IPv6 address is in brackets.
-        names: further names of this server, in lower case.
     """
     found = _HOST.fullmatch(header.strip().lower())
     if found is None:
@@ -156,12 +152,10 @@ class _Server(ThreadingHTTPServer):
 def serve(
     listeners: list[socket.socket], registry: CollectorRegistry, trouble: Callable[[], str], hosts: Collection[str] = ()
 ) -> None:
-    """Answer on some sockets from now on, in threads that end with the process.
+    """Answer on listening sockets from now on, in threads that end with the process.
 
     Args:
-        listeners: bound and listening.
-        registry: what /metrics shows.
-        trouble: returns why the server cannot serve, empty where it can; must not block.
+        trouble: returns why the server cannot serve, empty if it can; must not block.
         hosts: names that a Host header may have besides addresses, `localhost` and the machine's own name.
     """
     names = frozenset(name.lower().removesuffix(".") for name in (*hosts, socket.gethostname()))

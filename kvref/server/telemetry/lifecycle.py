@@ -34,14 +34,7 @@ MAX_MAPPINGS: Final = 1000  # mappings that are named one by one
 
 @dataclass
 class Lifecycle:
-    """Report the lifecycle of a server to the log, the metrics and the service manager.
-
-    Args:
-        tally: the counters of the server.
-        profile: its profile.
-        store: DSNs without passwords.
-        workers: number of processes that serve clients.
-    """
+    """Report the lifecycle of a server to the log, the metrics and the service manager."""
 
     tally: EventCounters
     profile: Profile
@@ -132,15 +125,9 @@ EVERY: Final = 1.0  # seconds
 
 
 class LoopMonitor:
-    """Measure until `stop`, in the running loop.
+    """Measure the event loop and query the store until `stop`.
 
     A health request then only reads numbers, also while the database hangs.
-
-    Args:
-        tally: counters of this process.
-        clients: returns all connections.
-        check: queries the store, and raises KvrefError if it does not answer.
-        store: whose row cache and secondaries count.
     """
 
     def __init__(

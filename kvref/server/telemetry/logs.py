@@ -25,12 +25,7 @@ _OWN: Final = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) |
 
 
 def set_up(form: str, level: str) -> None:
-    """Log to stderr from now on; lines of text have a time, unless the journal of systemd adds one.
-
-    Args:
-        form: one of FORMATS.
-        level: one of LEVELS, the least that is logged.
-    """
+    """Log to stderr from now on; lines of text have a time, unless the journal of systemd adds one."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JSON() if form == "json" else _Text())
     if level != "debug":

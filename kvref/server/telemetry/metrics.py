@@ -32,14 +32,7 @@ _OF_THE_FIRST: Final = ("process_start_time_seconds", "process_max_fds")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One metric, as the documentation lists it.
-
-    Args:
-        name: as it is exposed.
-        kind: counter, gauge or histogram.
-        help: what it says.
-        label: whose values tell its samples apart, empty where it has one.
-    """
+    """One metric, as the documentation lists it; `label` is empty if it has one sample."""
 
     name: str
     kind: str

@@ -40,11 +40,7 @@ class Handed:
 
 
 class Channel:
-    """One end of a pair of sockets.
-
-    Args:
-        end: a socket that keeps messages apart; not blocking from now on.
-    """
+    """One end of a pair of sockets that keep messages apart."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -59,11 +55,7 @@ class Channel:
         self._end.close()
 
     def say(self, what: str, text: str = "", settings: dict[str, int] | None = None) -> None:
-        """Send a message.
-
-        Raises:
-            OSError: the other end is gone, or has not read for SEND_SECONDS.
-        """
+        """Send a message; raises OSError if the other end is gone, or has not read for SEND_SECONDS."""
         self._end.settimeout(SEND_SECONDS)
         try:
             self._end.send(json.dumps([what, text[:_MAX_TEXT], settings or {}]).encode())
@@ -74,10 +66,8 @@ class Channel:
         """Send a connection, which the caller still has to close.
 
         Args:
-            descriptor: of its socket.
             listener: number of its listener, below 256.
-            state: see `Handed`.
-            number: see `Handed`.
+            state, number: see `Handed`.
 
         Raises:
             OSError: the other end is gone, or is behind.
@@ -85,11 +75,7 @@ class Channel:
         socket.send_fds(self._end, [_HEAD.pack(_CONNECTION, listener, number) + state], [descriptor])
 
     def hear(self) -> tuple[str, str, dict[str, int]] | Handed | None:
-        """Return what the other end has sent: what it is about, a text and settings; or a connection; None: nothing.
-
-        Raises:
-            EOFError: the other end is gone.
-        """
+        """Return a message, its text and settings; or a connection; or None. EOFError: the other end is gone."""
         try:
             data, descriptors, _, _ = socket.recv_fds(self._end, _MAX_MESSAGE, 1)
         except BlockingIOError:
@@ -152,11 +138,7 @@ class Signals:
 
 
 def fork(run: Callable[[Channel], NoReturn]) -> tuple[int, Channel]:
-    """Run a function in a new process, which ignores the signals of `Signals`; return its pid and a channel to it.
-
-    Args:
-        run: called in the new process with the other end of the channel.
-    """
+    """Call a function in a new process, which ignores the signals of `Signals`; return its pid and a channel to it."""
     ours, theirs = pair()
     # Blocked meanwhile: a signal that arrived during the fork would be handled in both processes.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)

@@ -91,7 +91,6 @@ class WorkerMarks(Marks):
 
     @property
     def any(self) -> bool:
-        """See `Marks`: of any worker."""
         return self._tables.marks.written
 
     def _mark_at(self, place: Hashable) -> tuple[int, Mark]:
@@ -106,11 +105,9 @@ class WorkerMarks(Marks):
 
     @property
     def requested(self) -> bool:
-        """See `Marks`: of any worker."""
         return bool(self._tables.requested[0])
 
     def request(self) -> None:
-        """See `Marks`."""
         self._tables.requested[0] = 1
 
     def _access(self, at: Hashable) -> Access:

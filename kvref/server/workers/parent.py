@@ -83,11 +83,7 @@ _FAILURES: Final = {"failed": ConfigError, "unreached": StoreError}
 
 
 class Parent:
-    """Serve with several processes.
-
-    Args:
-        plan: addresses and settings.
-        exporter: sockets for HTTP, None: no HTTP.
+    """Serve with several processes, and metrics if there is an exporter.
 
     Raises:
         ConfigError: the server cannot listen on an address.
@@ -112,11 +108,7 @@ class Parent:
         self._started = self._stopping = self._reloads = False
 
     def run(self) -> None:
-        """Serve until SIGTERM or SIGINT.
-
-        Raises:
-            ConfigError: a worker cannot serve this.
-        """
+        """Serve until SIGTERM or SIGINT; raises ConfigError if a worker cannot serve this."""
         with self._signals.taken():
             try:
                 self._start_all()

@@ -32,17 +32,7 @@ WRITER: Final = 0
 
 
 def refuse_settings(workers: int, profile: Profile, settings: dict[str, int], scheme: Scheme) -> None:
-    """Refuse settings whose meaning rests on one process.
-
-    Args:
-        workers: 1 or more.
-        profile: in force.
-        settings: values by name.
-        scheme: of the store.
-
-    Raises:
-        ConfigError: they need --workers 1.
-    """
+    """Raise ConfigError for settings whose meaning rests on one process, if there are several workers."""
     reads, writes = (settings[f"daemon_memcached_{kind}_batch_size"] for kind in "rw")
     if workers == 1:
         return
@@ -81,12 +71,8 @@ class Plan:
     """What is served by several processes.
 
     Args:
-        placement: of mappings in stores.
-        profile: whose answers to give.
-        workers: how many, 2 or more.
-        read_settings: gives values by name, see `settings.parse`.
-        settings: in force.
-        listeners: where, for whom.
+        workers: 2 or more.
+        read_settings: returns values by name, see `settings.parse`.
         pid: of the parent.
         since: monotonic time of the start.
     """

@@ -28,7 +28,6 @@ class WorkerPrefixes(Prefixes):
     Args:
         memory: whether prefixes are counted, and how often they were forgotten.
         places: of all workers; the first two cells say as of which forgetting they are, and how many there are.
-        worker: number of the worker.
     """
 
     __slots__ = ("_changed", "_forgotten", "_memory", "_numbers", "_places", "_worker")

@@ -50,12 +50,7 @@ _SLOT: Final = len(WorkerSlot) + len(COUNTED)
 
 
 class Memory:
-    """The shared numbers of a server.
-
-    Args:
-        workers: how many.
-        first_cas: where cas numbers begin, unless the store has them.
-    """
+    """The shared numbers of a server; `first_cas` is where cas numbers begin, unless the store has them."""
 
     def __init__(self, workers: int, first_cas: int) -> None:
         self.workers = workers
@@ -114,9 +109,5 @@ class Memory:
 
 
 def anonymous(size: int) -> memoryview:
-    """Return zeroed memory shared by all processes forked from this one; untouched pages need no memory.
-
-    Args:
-        size: size in bytes.
-    """
+    """Return zeroed bytes shared by all processes forked from this one; untouched pages need no memory."""
     return memoryview(mmap.mmap(-1, size))

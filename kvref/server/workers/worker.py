@@ -42,12 +42,7 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 class WorkerScope(Scope):
-    """What a worker has together with the others.
-
-    Args:
-        plan: with the memory that they share.
-        number: of this worker, from 0.
-    """
+    """What a worker has together with the others."""
 
     alone = False
 
@@ -71,14 +66,10 @@ class WorkerScope(Scope):
         return store.cas_numbers() if self._plan.numbers_in_store else self._memory.cas_numbers()
 
     def publish_get(self) -> None:
-        """See `Scope`."""
         self.counters.publish_get()
 
     def publish(self, closed: int, most: int) -> None:
-        """Show the other workers what was counted, how many connections were closed and how many there were at once.
-
-        The parent counts those that it hands on, so that one which is being accepted belongs to its worker already.
-        """
+        # The parent counts those that it hands on: one that is being accepted belongs to its worker already.
         self._slot[WorkerSlot.CLOSED] = closed
         self._slot[WorkerSlot.PEAK] = most
         self.counters.publish()
@@ -106,12 +97,9 @@ class WorkerScope(Scope):
 
 
 class Worker:
-    """Serve until the parent says so, or is gone.
+    """Serve until the parent stops it, or is gone.
 
     Args:
-        server: has the configuration in force.
-        store: the server's.
-        channel: to the parent.
         is_full: connections that write go to another worker, unless this returns that it has no room; None: they stay.
     """
 
@@ -217,14 +205,7 @@ class Worker:
 
 
 def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) -> NoReturn:
-    """Be a worker in a process that was just forked, to its end.
-
-    Args:
-        plan: what is served.
-        number: of the worker, from 0.
-        channel: to the parent.
-        let_go: closes what the parent keeps.
-    """
+    """Be a worker in a process that was just forked, to its end; `let_go` closes what the parent keeps."""
     status = FAILED
     try:
         let_go()

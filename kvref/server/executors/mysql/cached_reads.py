@@ -56,15 +56,11 @@ class _Read(NamedTuple):
 
 
 class CachingReader:
-    """Answer from kept rows, and keep what is read.
-
-    One group runs at a time.
+    """Answer from kept rows, and keep what is read; one group runs at a time.
 
     Args:
-        store: whose rows.
         connection: a dedicated connection, to the server whose log is followed.
-        isolation: isolation settings; the level may change.
-        cache: of the server's rows.
+        isolation: its level may change later.
         follower: keeps the cache up to date; it ends with the reader.
         width: returns how many rows of a mapping one SELECT may read; a group may have more words.
     """
@@ -90,12 +86,7 @@ class CachingReader:
         self._commit = -1  # the store's last commit before that query
 
     async def read(self, rows: MySQLRows, words: list[bytes]) -> tuple[Mapping[bytes, CachedRow], Set[bytes]]:
-        """Return the rows of some words, see `read_parts`, from kept rows as far as they are new enough.
-
-        Args:
-            rows: of the mapping.
-            words: of all gets; one that is there twice counts twice.
-        """
+        """Return the rows of the words of all gets, see `read_parts`, from kept rows as far as they are new enough."""
         kept = rows.kept
         cached = None if kept is None else self._open(kept.table())
         width = self._width(rows.mapping)
@@ -220,7 +211,7 @@ class CachingReader:
         Args:
             written: by the server when the group began; None: what it had executed decides.
             began: when that was.
-            hits: how many words wait.
+            hits: number of words that wait.
         """
         cache, waited = self._cache, time.monotonic()
         executed = written or self._executed
@@ -237,14 +228,7 @@ class CachingReader:
 def read_parts(
     connection: MySQLConnection, rows: MySQLRows, words: list[bytes], width: int
 ) -> tuple[dict[bytes, CachedRow], Set[bytes]]:
-    """Return the rows of any number of words, and those whose rows others may have locked; it blocks.
-
-    Args:
-        connection: see `MySQLRows.read_many`.
-        rows: of the mapping.
-        words: each once.
-        width: of how many one statement may read the rows.
-    """
+    """Return rows of different words, `width` with each statement, and the words whose rows may be locked."""
     found, busy = rows.read_many(connection, words[:width])
     for at in range(width, len(words), width):
         more, busy_too = rows.read_many(connection, words[at : at + width])
@@ -266,13 +250,10 @@ def _find(connection: MySQLConnection, group: _Group, keys: Iterable[Spelling]) 
 def _look(
     connection: MySQLConnection, group: _Group, missing: list[Spelling], queries: bool, staleness: float | None
 ) -> _Read:
-    """Return what the server has executed, whether a mapping may be cached, and then rows; in this order.
+    """Return what the server has executed if `queries`, whether the mapping may be cached, and then the missing rows.
 
     Args:
         connection: outside a transaction.
-        group: see `_Group`.
-        missing: the keys to read.
-        queries: the position is needed.
         staleness: see `terms`; None: the mapping is not examined.
     """
     position, found = None, None

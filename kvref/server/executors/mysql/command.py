@@ -52,11 +52,7 @@ class Transaction:
         return self.connection is not None and self.connection.in_transaction
 
     async def finish(self, pool: Pool, how: Commit | RollBack) -> str | None:
-        """End it; returns why it could not be committed.
-
-        Args:
-            pool: of its connection, which it keeps.
-            how: it ends.
+        """End it, but keep its connection; return why it could not be committed.
 
         Raises:
             CycleError, LostError, LockWaitError: it was not committed, and nothing that was in it had been answered.
@@ -89,12 +85,7 @@ class Transaction:
 
 
 class Command(Execution):
-    """A command being carried out by steps.
-
-    Args:
-        begin, done: see `Execution`.
-        transaction: of its connection.
-    """
+    """A command being carried out by steps in the transaction of its connection."""
 
     __slots__ = ("transaction",)
 

@@ -69,11 +69,7 @@ class MySQLExecutor:
     """Carries out the commands of all connections against one database server.
 
     Args:
-        store: where rows live.
-        isolation: who sees what; a later change of the level counts from the next transaction.
-
-    Attributes:
-        plans: see `Executor`.
+        isolation: a later change of the level counts from the next transaction.
 
     Raises:
         ConfigError: too few connections for batches, or for the row cache.
@@ -103,7 +99,6 @@ class MySQLExecutor:
         return DedicatedConnection(self.store, self._isolation, self._pool)
 
     def begin(self, reads: str = "") -> Transaction:
-        """Return the transaction of a new connection, see `Executor`."""
         reads = self.store.reads_for(reads)
         last_write = LastWrite() if reads == SESSION else None
         transaction = Transaction(last_write=last_write, primary_only=reads == PRIMARY)
@@ -113,16 +108,6 @@ class MySQLExecutor:
     def run(
         self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
     ) -> Reply | None:
-        """Run a command.
-
-        Args:
-            transaction: transaction of the connection, which runs one command at a time.
-            begin: begins the command, also for a retry.
-            done: called later with the reply, if the command needs the database.
-
-        Returns:
-            The reply, or None when `done` will be called.
-        """
         now = self._loop.time()
         up_to_date = self.up_to_date(now)
         command = Command(begin, done, transaction)
@@ -143,11 +128,9 @@ class MySQLExecutor:
         return since <= PAUSE
 
     def looked(self, *, anew: bool) -> None:
-        """See `Runner`."""
         self._looked = -math.inf if anew else self._loop.time()
 
     def alone(self, command: Command, *, stale: bool = False) -> None:
-        """See `Runner`."""
         self.start(self._carry_out(command, stale))
 
     def reply(self, command: Command) -> None:
@@ -155,7 +138,6 @@ class MySQLExecutor:
         self._loop.call_soon(command.done, command.reply)
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """See `Runner`."""
         task = self._loop.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -168,7 +150,6 @@ class MySQLExecutor:
         return waits
 
     def planner(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> Planner | None:
-        """See `Executor`."""
         mapping = None if self._planned is None else ordinary_mapping(session)
         if mapping is None or (self._isolation.batches and not self._reads_apart(transaction, session)):
             return None
@@ -208,7 +189,6 @@ class MySQLExecutor:
         return Planner(work, words, self._planned.of(transaction), wire_rules, self.up_to_date)
 
     def end(self, transaction: Transaction) -> None:
-        """Forget the transaction of a connection that is gone; what it has not committed goes with it."""
         self._transactions.pop(transaction, None)
         if transaction.connection is not None:
             self.start(transaction.release(self._pool))
@@ -217,12 +197,11 @@ class MySQLExecutor:
         """Do nothing: what was answered is committed, or in an open batch."""
 
     async def read_directory(self) -> Directory:
-        """Read the configuration, see `MySQLStore.read_directory`."""
         directory, self.store.problems = await self._pool.in_thread(self.store.look_up_directory)
         return self.store.adopt(directory)
 
     async def check(self) -> None:
-        """Check that the server answers a query, on a dedicated connection; raises StoreError if it does not."""
+        """Query the server on a dedicated connection."""
         await self.start(self._checker.check())
 
     async def close(self) -> None:
@@ -387,18 +366,7 @@ class MySQLExecutor:
 async def without_deleted(
     pool: Pool, isolation: Isolation, connection: MySQLConnection, operation: Lookup | Scan, answer: Any
 ) -> Any:
-    """Return the answer of a read less the rows that are gone since.
-
-    Args:
-        pool: gives a connection that sees what is not committed.
-        isolation: in force.
-        connection: what answered.
-        operation: the read.
-        answer: a row, None, or the rows of a scan, which are made up to their limit again.
-
-    Raises:
-        KvrefError: as `MySQLConnection.execute`.
-    """
+    """Return the answer of a read without the rows that are deleted since; a scan is filled up to its limit again."""
     if isolation.reads_lock:
         return answer  # it has waited for whoever deletes
     if isinstance(operation, Lookup):

@@ -28,8 +28,6 @@ class Group:
     """Commands of one mapping that share a transaction.
 
     Args:
-        work: of the mapping.
-        connection: for the transaction.
         width: maximum number of keys in one statement.
 
     Attributes:

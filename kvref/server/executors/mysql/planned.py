@@ -85,17 +85,7 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
 
 
 class MySQLScheduler(TurnOfPlans[MySQLRows]):
-    """Carry out the planned commands of all connections, see `kvref.server.scheduler.Scheduler`.
-
-    Args:
-        runner: starts tasks, and runs commands alone.
-        store: of the rows.
-        isolation: in force.
-        connect: returns a connection for groups.
-
-    Attributes:
-        caching: reads and keeps rows, None without a row cache.
-    """
+    """Carry out the planned commands of all connections; `connect` returns a connection for groups."""
 
     def __init__(
         self,
@@ -471,18 +461,12 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
 
 
 class _OfConnection:
-    """Takes the plans of one connection, see `PlanQueue`.
-
-    Args:
-        scheduler: takes those of all.
-        transaction: of the connection.
-    """
+    """Takes the plans of the connection with a transaction, see `PlanQueue`."""
 
     def __init__(self, scheduler: MySQLScheduler, transaction: Transaction) -> None:
         self._scheduler = scheduler
         self._transaction = transaction
 
     def add(self, work: Work[MySQLRows], slots: Slots) -> None:
-        """See `TurnOfPlans.add`."""
         self._scheduler.line(slots, self._transaction)
         self._scheduler.add(work, slots)

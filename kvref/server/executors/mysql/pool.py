@@ -26,10 +26,6 @@ class Threads:
 
     A call wakes a thread once and the event loop once. `loop.run_in_executor` takes two futures, a semaphore and a
     further turn of the loop for the same (`bench/README.md`).
-
-    Args:
-        most: number of threads.
-        name: of each, with a number behind it.
     """
 
     def __init__(self, most: int, name: str) -> None:
@@ -92,8 +88,6 @@ class Pool:
     """The connection pool of one store, in the running loop.
 
     Args:
-        store: the store.
-        isolation: isolation settings.
         apart: number of the store's connections that are dedicated and use threads of this pool.
 
     Raises:
@@ -183,12 +177,7 @@ class Pool:
                     await self.in_thread(connection.close)
 
     async def call_outside(self, what: Callable[..., Any], *arguments: object) -> Any:
-        """Call what blocks with a connection outside every transaction and further arguments.
-
-        Raises:
-            StoreError: as `take`.
-            KvrefError, LockWaitError: as `what` does.
-        """
+        """Call what blocks with a connection outside every transaction; raises as `take`, and what the call raises."""
         async with self.outside() as connection:
             return await self.in_thread(what, connection, *arguments)
 
@@ -204,13 +193,7 @@ class Pool:
 
 
 class DedicatedConnection:
-    """One connection, used by one task at a time; it waits for no lock longer than a second.
-
-    Args:
-        store: store of the connection.
-        isolation: in force.
-        pool: has a thread for it.
-    """
+    """One connection, used by one task at a time, in a thread; it waits for no lock longer than a second."""
 
     def __init__(self, store: MySQLStore, isolation: Isolation, pool: Pool) -> None:
         self._open = partial(store.connect, isolation, brief=True)
@@ -233,12 +216,7 @@ class DedicatedConnection:
         return "" if self._connection is None else self._connection.last_gtid
 
     async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
-        """Call what blocks with the connection and further arguments.
-
-        Raises:
-            StoreError: the server is not reached.
-            KvrefError, LockWaitError: as `what` does.
-        """
+        """Call what blocks with the connection; raises StoreError if the server is not reached, and as the call."""
         return await self._pool.in_thread(self._call, what, *arguments)
 
     async def check(self) -> None:
@@ -273,11 +251,7 @@ MAX_TABLES: Final = 1000  # tables; a profile may read a mapping repeatedly
 
 
 class RowCounts:
-    """The numbers of rows by table.
-
-    Args:
-        pool: has a connection for each question.
-    """
+    """The numbers of rows by table."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -287,12 +261,7 @@ class RowCounts:
     async def of(
         self, operation: CountRows, start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     ) -> int | None:
-        """Return about how many rows a table has, as of now or of the last answer; None: not known.
-
-        Args:
-            operation: names the table.
-            start: starts what may go on after this has returned.
-        """
+        """Return about how many rows a table has, as of now or of the last count; None: not known."""
         source = operation.mapping.source
         task = self._asked.get(source)
         if task is None:

@@ -29,11 +29,7 @@ _LOG_SECONDS: Final = 10.0
 
 
 class Secondary:
-    """One connection to one secondary, opened in the background and closed after an error.
-
-    Args:
-        replicas: opens it.
-    """
+    """One connection to one secondary, opened in the background and closed after an error."""
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
@@ -53,10 +49,10 @@ class Secondary:
         return self.connection is not None
 
     async def call(self, what: Callable[..., Any], *arguments: object) -> Any:
-        """Call what blocks with the connection, which must be there, and further arguments.
+        """Call what blocks with the connection, which must be there.
 
         Raises:
-            NoSecondaryError: the server is no secondary any more.
+            NoSecondaryError: the server is not a secondary any more.
             KvrefError, LockWaitError: as `what` does.
         """
         connection, now = self.connection, self._loop.time()
@@ -99,15 +95,7 @@ class Secondary:
 
 
 class CurrentSecondary:
-    """A secondary, and whether it has executed what clients have written.
-
-    Args:
-        store: with reads=replica or reads=session.
-
-    Attributes:
-        secondary: the connection to it.
-        counts: keys of gets by what has answered them.
-    """
+    """A secondary, whether it has executed what clients have written, and counts of keys by what answers."""
 
     def __init__(self, store: MySQLStore) -> None:
         assert store.replica_counts is not None, "the store counts what secondaries answer"

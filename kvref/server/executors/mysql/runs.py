@@ -19,10 +19,7 @@ from kvref.storage.mysql.plans import MySQLRows
 class Line:
     """The commands of one connection that are planned and have no reply yet, in order.
 
-    Args:
-        transaction: of the connection.
-
-    Which may pass which says `may_begin`. A command that has left its group keeps all that follow it waiting.
+    `may_begin` has the rule of their order. A command that has left its group keeps all that follow it waiting.
     """
 
     __slots__ = ("alone", "running", "transaction", "waiting", "writes")
@@ -40,16 +37,7 @@ class Line:
 
 
 class Run:
-    """Planned commands of one connection behind each other that may all write, or all not.
-
-    Args:
-        work: of their mapping.
-        line: of the connection.
-        writes: they may write.
-
-    Attributes:
-        words: all keys.
-    """
+    """Planned commands of one connection behind each other that all write, or all read; `words` has all keys."""
 
     __slots__ = ("line", "plans", "words", "work", "writes")
 
@@ -149,13 +137,7 @@ class RunQueue:
 
 
 class Task:
-    """A planned command that writes, or leaves its group, on its way to its reply.
-
-    Args:
-        work: of its mapping.
-        plan: the command.
-        line: of its connection.
-    """
+    """A planned command that writes, or leaves its group, on its way to its reply."""
 
     __slots__ = ("counted", "effects", "events", "identity", "line", "plan", "reply", "undo", "word", "work", "written")
 
@@ -187,13 +169,7 @@ def has_cas(plan: Plan) -> bool:
 def runs_of(
     work: Work[MySQLRows], plans: Sequence[Plan], lines: Mapping[Replies, Line], *, by_cas: bool
 ) -> Iterable[Run]:
-    """Return plans as runs, each of one list of replies.
-
-    Args:
-        work, plans: to be carried out.
-        lines: by the lists.
-        by_cas: gets with cas numbers are apart from the others.
-    """
+    """Return plans as runs, each of one list of replies, and with `by_cas` of gets with cas numbers or others."""
     runs: dict[int, Run] = {}  # the last one of each list
     found: list[Run] = []
     for plan in plans:

@@ -65,8 +65,6 @@ class SQLiteExecutor:
     """Answer the operations of all sessions from one SQLite file.
 
     Args:
-        store: where rows live.
-        isolation: who sees what, and waits for whom.
         lock_wait: how long a write waits for another writer, in seconds.
     """
 
@@ -93,25 +91,21 @@ class SQLiteExecutor:
         self.planners: dict[tuple[CachedTable, Right, bool], Planner] = {}
 
     def begin(self, reads: str = "") -> Transaction:  # noqa: ARG002 - see `Executor`
-        """Return the transaction of a new connection."""
         return self._common or Transaction()
 
     def run(
         self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
     ) -> Reply | None:
-        """See `Executor`."""
         self.look(self._loop.time())
         command = _Command(begin, done, transaction)
         return self._advance(command) if command.start() else command.reply
 
     def commits_of(self, transaction: Transaction) -> GroupCommit:  # noqa: ARG002 - see `Executor`
-        """See `Executor`."""
         return self._commits
 
     def planner(
         self, transaction: Transaction, session: Session, wire_rules: WireRules  # noqa: ARG002 - see `Executor`
     ) -> Planner | None:  # fmt: skip
-        """See `Executor`."""
         mapping = None if self._isolation.batches else ordinary_mapping(session)
         if mapping is None:
             return None
@@ -136,12 +130,10 @@ class SQLiteExecutor:
         return Planner(work, words, self._scheduler, wire_rules, self.look)
 
     def end(self, transaction: Transaction) -> None:
-        """See `Executor`."""
         self.transactions.roll_back(transaction)
         self._wake_soon()
 
     async def read_directory(self) -> Directory:
-        """See `Executor`."""
         return self.store.read_directory()
 
     async def check(self) -> None:
@@ -157,12 +149,9 @@ class SQLiteExecutor:
         self.transactions.close()
 
     def look(self, now: float) -> bool:
-        """Detect changes to the file by other processes; return whether its cached rows are valid.
+        """Detect changes to the file by other processes; return whether its cached rows are valid at a loop time.
 
         Called whenever bytes arrive: the next command must see a commit that another process has made before it.
-
-        Args:
-            now: loop time.
         """
         self.commands += 1
         if now - self._looked_at < LOOK_EVERY:
@@ -186,7 +175,6 @@ class SQLiteExecutor:
         self._commits.commit()
 
     def committed(self, *, lost: bool) -> int:
-        """See `Committing`."""
         writes = self.transactions.settled(lost=lost) if self.transactions.touched else 0
         if lost:
             self._wake_soon()

@@ -34,12 +34,7 @@ class Committing(Protocol):
 
 
 class GroupCommit:
-    """The commits of one store.
-
-    Args:
-        store: the store to commit.
-        owner: who uses it.
-    """
+    """The commits of one store."""
 
     def __init__(self, store: SQLiteStore, owner: Committing) -> None:
         self._store = store
