@@ -14,8 +14,6 @@ _log = logging.getLogger("kvref.server")
 
 
 class Owner(Protocol):
-    """The connection of a batch."""
-
     def committed(self) -> None:
         """Go on: such a commit is through, or could not be done."""
 

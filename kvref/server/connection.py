@@ -371,7 +371,6 @@ class Connection:
             self._host.forget(self)
 
     def _take_more(self) -> None:
-        """Go on with the input that waits."""
         if not self._take_waiting():
             self._go_on()
 
@@ -550,7 +549,6 @@ class Connection:
         self._counters.bytes_written += len(line)
 
     def _note_error(self, reply: ServerError) -> None:
-        """Log or count an error."""
         if reply.fault is Fault.TOO_LARGE:
             self._host.client_warnings.refused_value(reply.text, self._peer)
         else:

@@ -39,7 +39,6 @@ class ExpiredRows:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Remove no more."""
         self._task.cancel()
         self._executor.end(self._transaction)
 

@@ -139,7 +139,6 @@ class Planner(Planning):
 
     @property
     def verbs(self) -> frozenset[bytes]:
-        """Return the verbs that it plans."""
         return frozenset(self._deciders)
 
     @property
@@ -324,13 +323,11 @@ class Planner(Planning):
         return end + 2
 
     def _cas(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
-        """Plan a cas."""
         if len(words) < 6 or not _is_number(words[5], 19):
             return _UNUSUAL
         return self._set(words, data, behind, slots, int(words.pop(5)))
 
     def _delete(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
-        """Plan a delete."""
         quiet = len(words) == 3 and words[2] == b"noreply"
         key = self._key(words[1], switches=self._all_switch) if quiet or len(words) == 2 else None
         if key is None:
@@ -339,7 +336,6 @@ class Planner(Planning):
         return behind
 
     def _add(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
-        """Plan an incr or decr."""
         quiet = len(words) == 4 and words[3] == b"noreply"
         if not (quiet or len(words) == 3) or not _is_number(words[2], 19):
             return _UNUSUAL
@@ -351,7 +347,6 @@ class Planner(Planning):
         return behind
 
     def _touch(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
-        """Plan a touch."""
         quiet = len(words) == 4 and words[3] == b"noreply"
         if not (quiet or len(words) == 3) or not _is_number(words[2], 9):
             return _UNUSUAL

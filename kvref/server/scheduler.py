@@ -143,7 +143,6 @@ class Scheduler(TurnOfPlans[PlannedRows]):
         self._lock_wait = lock_wait
 
     def run(self) -> None:
-        """Carry out all plans."""
         self._scheduled = False
         works, self._works = self._works, []
         writes = False

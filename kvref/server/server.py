@@ -80,7 +80,6 @@ class Scope:
         (self.own,) = self.tally.processes
 
     def cas_numbers(self, store: MappedTables) -> Iterator[int]:
-        """Return the counter of cas numbers."""
         return store.cas_numbers()
 
     def publish_get(self) -> None:

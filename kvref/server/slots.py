@@ -36,7 +36,6 @@ class Settled:
     def when_settled(
         self, number: int, settled: Callable[[str], None], *, at_once: bool = False  # noqa: ARG002 - see `Commits`
     ) -> None:  # fmt: skip
-        """Call back at once."""
         settled("")
 
 

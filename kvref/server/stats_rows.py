@@ -88,7 +88,6 @@ class Shown(NamedTuple):
     quiet: float
 
     def rows(self) -> Rows:
-        """Return its rows."""
         shown = {"addr": _text(self.family, self.own if self.peer is None else self.peer)}
         if self.peer is not None:
             shown["listen_addr"] = _text(self.family, self.own)
@@ -97,7 +96,6 @@ class Shown(NamedTuple):
 
 
 def rows_of(sockets: Iterable[Shown]) -> Rows:
-    """Return the rows of some sockets, by descriptor."""
     return [row for each in sorted(sockets, key=lambda each: each.descriptor) for row in each.rows()]
 
 

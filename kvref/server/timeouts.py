@@ -65,7 +65,6 @@ class Timeouts:
         self._timer = Timer(self._tick)
 
     def stop(self) -> None:
-        """Look no more."""
         self._timer.stop()
         self._left = iter(())
 

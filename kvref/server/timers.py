@@ -25,7 +25,6 @@ class Timer:
         self._timer = self._loop.call_later(period(), self._tick)
 
     def stop(self) -> None:
-        """Call no more."""
         self._timer.cancel()
 
     def _tick(self) -> None:

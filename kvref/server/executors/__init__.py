@@ -32,7 +32,6 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) ->
 
 
 def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
-    """Return the executor of one store, see `executor_for`."""
     if isinstance(store, SQLiteStore):
         return SQLiteExecutor(store, isolation, lock_wait)
     if isinstance(store, DirectStore):

@@ -82,7 +82,6 @@ class DirectExecutor:
         """Do nothing: the store always answers."""
 
     async def read_directory(self) -> Directory:
-        """Read the configuration, see `Store.read_directory`."""
         return self._store.read_directory()
 
     async def close(self) -> None:

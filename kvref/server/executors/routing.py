@@ -81,7 +81,6 @@ class Transactions:
         return self.of(store)
 
     def of(self, store: int) -> Any:
-        """Return the transaction in a store."""
         if store not in self._begun:
             self._begun[store] = self._executors[store].begin(self._reads)
         return self._begun[store]
@@ -98,7 +97,6 @@ class Transactions:
             self._read.add(store)
 
     def end(self) -> None:
-        """Forget all."""
         for store, each in self._begun.items():
             self._executors[store].end(each)
 
@@ -120,7 +118,6 @@ class Transactions:
     def when_settled(
         self, number: int, settled: Callable[[str], None], *, at_once: bool = False  # noqa: ARG002 - it is the last one
     ) -> None:  # fmt: skip
-        """Call back when all of the commits are settled, see `Commits`."""
         left, lost = len(self._waits), ""
 
         def one(text: str) -> None:

@@ -50,11 +50,9 @@ class CountingWork:
         return self.work.writers
 
     def __len__(self) -> int:
-        """Return how many plans there are."""
         return len(self.work.plans)
 
     def append(self, plan: Plan) -> None:
-        """Take a plan."""
         counting = PrefixCounting(self.bound, plan, record_of(plan))
         self.work.plans.append((counting.decide, *plan[1:]))
 

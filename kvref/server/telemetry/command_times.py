@@ -30,7 +30,6 @@ class Histogram:
         self._bounds = bounds
 
     def observe(self, seconds: float) -> None:
-        """Count a duration."""
         cells = self._cells
         cells[1 + bisect_left(self._bounds, seconds)] += 1
         cells[0] += int(seconds / MICROSECOND)
@@ -41,7 +40,6 @@ class Histogram:
 
 
 def cells_of(bounds: Sequence[float]) -> int:
-    """Return the number of cells of a histogram."""
     return len(bounds) + 2
 
 

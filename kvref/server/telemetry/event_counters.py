@@ -100,12 +100,10 @@ class ProcessEventCounters:
 
     @property
     def pid(self) -> int:
-        """Return its process, 0 where there is none."""
         return self._cells[_Cell.PID]
 
     @property
     def batches(self) -> int:
-        """Return how many batches were open at the last beat."""
         return self._cells[_Cell.BATCHES]
 
     @property
@@ -115,7 +113,6 @@ class ProcessEventCounters:
 
     @property
     def errors(self) -> int:
-        """Return how many replies were SERVER_ERROR."""
         return self._cells[_Cell.ERRORS]
 
     @property
@@ -181,7 +178,6 @@ class ProcessEventCounters:
         self._cells[_Cell.QUERIED] = 0
 
     def refused(self) -> None:
-        """Count a reply SERVER_ERROR."""
         self._cells[_Cell.ERRORS] += 1
 
     def committed(self, seconds: float) -> None:
@@ -200,7 +196,6 @@ class EventCounters:
 
     @property
     def state(self) -> State:
-        """Return the state of the server in its lifecycle."""
         return State(self._cells[_Common.STATE])
 
     @state.setter
@@ -218,7 +213,6 @@ class EventCounters:
         return self._cells[_Common.RESTARTED]
 
     def reloaded(self, *, taken: bool) -> None:
-        """Count a reload."""
         self._cells[_Common.RELOADED if taken else _Common.REFUSED] += 1
 
     def restarted(self) -> None:

@@ -111,7 +111,6 @@ class Exporter:
         self.channel: Channel | None = None  # to the process of its own; at its end it is to be read
 
     def log(self) -> None:
-        """Log where it listens."""
         for each in self._sockets:
             place = where(each)
             _log.info("metrics on http://%s/metrics, health on /healthz", place, extra={"address": place})

@@ -147,7 +147,6 @@ class LoopMonitor:
         self._beat()
 
     def stop(self) -> None:
-        """Beat no more."""
         self._timer.cancel()
 
     def _beat(self) -> None:

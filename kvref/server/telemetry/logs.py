@@ -41,7 +41,6 @@ class Bound(logging.Filter):
         self._kinds: dict[tuple[str, str], tuple[float, int]] = {}  # begin of the period, records in it
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is to be logged."""
         if record.levelno < logging.WARNING or record.name == UNBOUNDED:
             return True
         now = time.monotonic()

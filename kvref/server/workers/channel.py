@@ -47,7 +47,6 @@ class Channel:
         end.settimeout(0)
 
     def fileno(self) -> int:
-        """Return its descriptor."""
         return self._end.fileno()
 
     def close(self) -> None:
@@ -95,7 +94,6 @@ class Channel:
 
 
 def pair() -> tuple[Channel, Channel]:
-    """Return the two ends of a channel."""
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     return Channel(one), Channel(other)
 
@@ -116,7 +114,6 @@ class Signals:
         return self._end.fileno()
 
     def close(self) -> None:
-        """Close both ends."""
         for each in (self._end, self._waker):
             each.close()
 

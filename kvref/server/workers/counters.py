@@ -32,7 +32,6 @@ class WorkerCounters(Counters):
         self._shown = prefixes
 
     def publish(self) -> None:
-        """Show the others what was counted."""
         _CELLS.pack_into(self._slot, _AT * CELL, *_VALUES(self))
         self._shown.publish()
 
@@ -43,12 +42,10 @@ class WorkerCounters(Counters):
         slot[_READ], slot[_WRITTEN] = self.bytes_read, self.bytes_written
 
     def totals(self) -> dict[str, int]:
-        """Return the counters of all workers since the last `stats reset`."""
         self.publish()
         return totals(self._memory)
 
     def reset(self) -> None:
-        """Set every counter of all workers to 0."""
         before = self._memory.reset
         self.publish()
         for cell, number in enumerate(_sums(self._memory)):

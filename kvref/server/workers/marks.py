@@ -29,7 +29,6 @@ class _Table:
 
     @property
     def written(self) -> bool:
-        """Return whether anything was ever kept."""
         return bool(self._cells[0])
 
     def get(self, item: int) -> tuple[int, int]:
@@ -78,7 +77,6 @@ class WorkerMarks(Marks):
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep the other workers from the marks."""
         if self._held:
             yield
             return

@@ -46,7 +46,6 @@ class WorkerPrefixes(Prefixes):
 
     @property
     def counting(self) -> bool:
-        """Return whether prefixes are counted."""
         return bool(self._memory[COUNTING])
 
     @counting.setter
@@ -54,7 +53,6 @@ class WorkerPrefixes(Prefixes):
         self._memory[COUNTING] = int(on)
 
     def all(self) -> dict[bytes, Uses]:
-        """Return the counters of all workers by prefix."""
         self.publish()
         together: dict[bytes, Uses] = {}
         for worker in range(self._memory.workers):
@@ -67,12 +65,10 @@ class WorkerPrefixes(Prefixes):
         return together
 
     def clear(self) -> None:
-        """Let all workers forget their prefixes."""
         self._memory[FORGOTTEN] += 1
         self._forget()
 
     def publish(self) -> None:
-        """Show the others what changed."""
         if not self._changed:
             return
         cells, raw = self._places.cells[self._worker], self._places.bytes[self._worker]

@@ -63,11 +63,9 @@ class Memory:
         self._locks = os.memfd_create("kvref-locks")
 
     def __getitem__(self, cell: int) -> int:
-        """Return a cell of all workers."""
         return self._cells[cell]
 
     def __setitem__(self, cell: int, number: int) -> None:
-        """Set a cell of all workers."""
         self._cells[cell] = number & MASK
 
     def slot(self, worker: int) -> memoryview:
@@ -81,7 +79,6 @@ class Memory:
         return self._cells[_RESET:_FIRST_SLOT]
 
     def connections(self) -> int:
-        """Return how many connections there are."""
         slots = [self.slot(worker) for worker in range(self.workers)]
         return sum(slot[WorkerSlot.GIVEN] - slot[WorkerSlot.CLOSED] for slot in slots)
 

@@ -62,7 +62,6 @@ class WorkerScope(Scope):
         self.own = plan.tally.processes[number]
 
     def cas_numbers(self, store: MappedTables) -> Iterator[int]:
-        """Return the counter of cas numbers: the file's, or that of all workers."""
         return store.cas_numbers() if self._plan.numbers_in_store else self._memory.cas_numbers()
 
     def publish_get(self) -> None:

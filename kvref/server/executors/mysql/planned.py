@@ -219,7 +219,6 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         return self._width(work) * (1 if self.caching is None else WIDER)
 
     async def _read(self, work: Work[MySQLRows], runs: list[Run]) -> None:
-        """Carry out gets of one mapping."""
         runs = self._without_blocked(runs)
         if not runs:
             return

@@ -109,7 +109,6 @@ class Pool:
         self._outside_in_use = asyncio.Lock()
 
     async def in_thread(self, call: Callable[..., Any], *arguments: object) -> Any:
-        """Call what blocks."""
         return await self._threads.call(call, *arguments)
 
     async def take(self) -> MySQLConnection:

@@ -49,7 +49,6 @@ class Run:
         self.words: list[bytes] = []
 
     def add(self, plan: Plan) -> None:
-        """Add a command."""
         self.plans.append(plan)
         word = plan[1]
         if isinstance(word, tuple):
@@ -102,7 +101,6 @@ class RunQueue:
         self._waiting.setdefault(work, deque()).extendleft(reversed(runs))
 
     def take_all(self) -> list[Run]:
-        """Take all queued runs."""
         waiting, self._waiting, self._further = self._waiting, {}, 0
         return [run for runs in waiting.values() for run in runs]
 
@@ -161,7 +159,6 @@ class Task:
 
 
 def has_cas(plan: Plan) -> bool:
-    """Return whether a get shows cas numbers."""
     command = record.record_of(plan)
     return isinstance(command, c.Get) and command.with_cas
 

@@ -143,7 +143,6 @@ class SQLiteExecutor:
             raise StoreError(self._down)
 
     async def close(self) -> None:
-        """Commit what is open."""
         self._scheduler.run()
         self._commits.close()
         self.transactions.close()

@@ -61,7 +61,6 @@ class GroupCommit:
         return None if self._syncing is None else self._number - 1
 
     def when_settled(self, number: int, settled: Settled, *, at_once: bool = False) -> None:
-        """See `Commits`: call back when a commit is on the disk."""
         if self._syncing is not None and number != self._number:
             self._syncing.append(settled)
             return
