@@ -1,7 +1,7 @@
 """`kvref` that plans no command, to compare planned commands with: `python -m kvref_testbed.steps serve ...`.
 
 Each command takes the path of those that are not planned: the parser, then the steps of its verb one by one, see
-`kvref.server.planner.NOT_PLANNED`.
+docs/explanation/architecture.md.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from kvref.protocol.opcodes import REQUEST
 from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
-from kvref.server.connection_state import MAX_PENDING, OVER, Event, Passed, Phase, after
+from kvref.server.connection_state import MAX_PENDING, NEXT, OVER, Event, Passed, Phase
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.planner import Planner
@@ -571,7 +571,7 @@ class Connection:
         return None if self._transport is None else self._transport.get_extra_info("peername")
 
     def _note(self, event: Event) -> None:
-        self._phase = after(self._phase, event)
+        self._phase = NEXT.get((self._phase, event), self._phase)
 
     def _close_if_done(self) -> None:
         """Close a connection that ends, once all its replies are sent."""

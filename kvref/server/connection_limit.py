@@ -10,13 +10,9 @@ import logging
 import resource
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kvref.log_throttle import LogThrottle
-
-if TYPE_CHECKING:
-    from kvref.engine.session import Shared
-
 
 _log = logging.getLogger("kvref.server")
 
@@ -47,16 +43,6 @@ def log_connection_limit(maxconns: int, workers: int = 1) -> None:
         _log.warning("at most %d connections instead of maxconns=%d: `ulimit -n` is %d: raise it", most, maxconns, soft)
     else:
         _log.info("at most %d connections (maxconns)", most)
-
-
-def refused(transport: asyncio.WriteTransport, connections: int, most: int, shared: Shared) -> bool:
-    """Turn a connection away if `most` others are open; return whether it was."""
-    if connections < most:
-        return False
-    shared.counters.rejected_conns += 1
-    transport.write(TOO_MANY)
-    transport.close()
-    return True
 
 
 def turn_away(connection: socket.socket) -> None:

@@ -46,11 +46,6 @@ NEXT: Final = {
 OVER: Final = frozenset((Phase.DRAINED, Phase.ENDING, Phase.LOST))  # nothing more is carried out
 
 
-def after(phase: Phase, event: Event) -> Phase:
-    """Return the phase that follows an event: the same one where the event changes nothing."""
-    return NEXT.get((phase, event), phase)
-
-
 MAX_PENDING: Final = 64 << 10  # bytes of input with which a connection can be passed on
 
 

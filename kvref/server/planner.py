@@ -47,33 +47,6 @@ MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
 MAX_BURST: Final = 2 << 10  # bytes of gets behind one another that are answered together
 _GET: Final = TIMED_VERBS[b"get"]
 _NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most that commands have
-
-
-# What takes the path of the parser: it waits until all planned commands of the connection are decided.
-NOT_PLANNED: Final = {
-    "store": "over MySQL and MariaDB: fewer than four connections (`connections`), of which two are for groups, or"
-    " `coalesce` below 2; and keys whose collation only the server knows",
-    "batches": "daemon_memcached_r_batch_size or daemon_memcached_w_batch_size above 1; with the row cache of MySQL and"
-    " MariaDB, gets outside a batch of writes are planned",
-    "policies": "cache policies other than innodb_only for get or set; for another verb, that verb",
-    "prefixes": "words with the name of a mapping while `stats detail` is on",
-    "verbs": "commands that are not about single rows, me; incr and decr in profiles"
-    " that count with a leading number, if columns that are not mapped are behind the value",
-    "spelling": "lines in another than the usual spelling: further blanks, signs, NUL, numbers of more than nine"
-    " digits, cas numbers and deltas of more than 19, noreply at another place, a time of a delete",
-    "words": "words that name another mapping, a mapping alone or a range; in delete, incr and decr those that name"
-    " any, if the profile does not read them there",
-    "sizes": "values above 1 MiB or above the limit, of which no more than 16 KiB arrive at once, and gets of more than"
-    " 100 words",
-    "limits": "key_size_max or line_size_max below the protocol's",
-    "mapping": "tables that no longer fit, keys that no row can have, and prefix indexes",
-    "columns": "values of fixed length, FLOAT and DOUBLE, values with a character set or type that SQLite converts, a"
-    " column mapped twice, flags, cas or expiry as text; over SQLite, gets of such values are planned",
-    "rules": "over SQLite, all but gets of tables with triggers, constraints or further unique keys; a database server"
-    " decides about each row",
-}
-
-
 _INCOMPLETE: Final = INCOMPLETE
 _UNUSUAL: Final = UNUSUAL
 _Planner = Callable[[list[bytes], bytes, int, Slots], int]

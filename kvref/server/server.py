@@ -26,7 +26,7 @@ from kvref.profiles import Profile
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.server.client_warnings import ClientWarnings
 from kvref.server.connection import Connection, PassOn, speaks
-from kvref.server.connection_limit import Descriptors, connection_limit, log_connection_limit, refused
+from kvref.server.connection_limit import TOO_MANY, Descriptors, connection_limit, log_connection_limit
 from kvref.server.executors import executor_for
 from kvref.server.executors.base import Executor
 from kvref.server.expired_rows import ExpiredRows
@@ -270,8 +270,11 @@ class Server:
         """Register a connection, or reject it if there are too many; return whether it is registered."""
         # A TLS connection still counts among those in the handshake.
         others = self._taken - (transport.get_extra_info("sslcontext") is not None)
-        if not connection.moved and refused(transport, others, self._most, self.shared):
+        if not connection.moved and others >= self._most:
+            self.shared.counters.rejected_conns += 1
             self.closed_connections += 1
+            transport.write(TOO_MANY)
+            transport.close()
             return False
         self.connections.add(connection)
         self.most_connections = max(self.most_connections, len(self.connections))

@@ -51,7 +51,7 @@ def test_a_failure_is_thrown_into_the_verb_which_may_go_on() -> None:
 
     execution = begin(verb())
     execution.start()
-    assert execution.throw(LockWaitError())
+    assert execution.send(None, LockWaitError())
     assert isinstance(execution.operation, RollBack)
     assert not execution.send(None)
     assert execution.reply is Status.NOT_STORED
@@ -68,7 +68,7 @@ def test_what_no_verb_should_raise_is_logged_and_answered(how: str, caplog: pyte
     execution = begin(verb())
     execution.start()
     with caplog.at_level(logging.ERROR):
-        assert not (execution.send(None) if how == "send" else execution.throw(LockWaitError()))
+        assert not (execution.send(None) if how == "send" else execution.send(None, LockWaitError()))
     assert execution.failed
     assert execution.reply is FAILED
     assert "no such column" in caplog.text

@@ -143,7 +143,7 @@ def test_what_clients_cause_makes_no_lines_and_does_not_fill_the_log(tmp_path: P
 
 def test_warnings_of_one_kind_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("kvref.server.telemetry.logs.time.monotonic", lambda: now)
+    monkeypatch.setattr("kvref.log_throttle.time.monotonic", lambda: now)
     bound = Bound()
 
     def passed(message: str, level: int = logging.ERROR, name: str = "kvref.server") -> logging.LogRecord | None:

@@ -17,7 +17,7 @@ from server.in_process import InProcess, turns_until
 from kvref import collations
 from kvref.errors import StoreError
 from kvref.protocol.command_table import TEXT, TEXT_BEYOND_PLUGIN
-from kvref.server.planner import NOT_PLANNED, Planner
+from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
 from kvref.storage.plans import Write
 from kvref.storage.sqlite.plans import SQLiteRows
@@ -390,10 +390,3 @@ def test_binary_commands_are_planned_in_order_and_quiet_ones_have_no_reply(
             assert planned == [len(sent)]
 
     asyncio.run(play())
-
-
-def test_what_is_not_planned_is_listed() -> None:
-    assert [*NOT_PLANNED] == [
-        "store", "batches", "policies", "prefixes", "verbs", "spelling", "words", "sizes", "limits", "mapping",
-        "columns", "rules",
-    ]  # fmt: skip

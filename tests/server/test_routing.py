@@ -96,7 +96,7 @@ class Executor:
                 continue
             self._log.append(f"{self._name}: {type(operation).__name__}")
             waits = (
-                command.throw(self._failure)
+                command.send(None, self._failure)
                 if self._failure and isinstance(operation, Lookup)
                 else command.send(type(operation).__name__)
             )

@@ -26,12 +26,7 @@ def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) ->
         ConfigError: the store cannot serve with these settings.
     """
     if isinstance(store, SeveralStores):
-        executors = [_executor_of(each, isolation, lock_wait) for each in store.stores]
-        return RoutingExecutor(store, executors)
-    return _executor_of(store, isolation, lock_wait)
-
-
-def _executor_of(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
+        return RoutingExecutor(store, [executor_for(each, isolation, lock_wait) for each in store.stores])
     if isinstance(store, SQLiteStore):
         return SQLiteExecutor(store, isolation, lock_wait)
     if isinstance(store, DirectStore):

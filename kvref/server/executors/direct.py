@@ -94,7 +94,7 @@ class DirectExecutor:
             try:
                 answer = self._store.execute(command.operation)
             except StoreError as error:
-                waits = command.throw(error)
+                waits = command.send(None, error)
             except Exception:  # noqa: BLE001 - logged whole
                 waits = command.fail()
             else:

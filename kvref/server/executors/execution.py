@@ -50,22 +50,11 @@ class Execution:
         self._steps = self._begin()
         return self.send(None)
 
-    def send(self, answer: Any) -> bool:
-        """Pass the command the result of its operation; return whether it waits for another one."""
+    def send(self, answer: Any, error: Exception | None = None) -> bool:
+        """Pass the command the result of its operation, or its error; return whether it waits for another one."""
         assert self._steps is not None
         try:
-            self.operation = self._steps.send(answer)
-        except StopIteration as stop:
-            return self._end(stop.value)
-        except Exception:  # noqa: BLE001 - logged whole
-            return self.fail()
-        return True
-
-    def throw(self, error: Exception) -> bool:
-        """Give the command the reason why its operation has no answer; return as `send`."""
-        assert self._steps is not None
-        try:
-            self.operation = self._steps.throw(error)
+            self.operation = self._steps.send(answer) if error is None else self._steps.throw(error)
         except StopIteration as stop:
             return self._end(stop.value)
         except Exception:  # noqa: BLE001 - logged whole

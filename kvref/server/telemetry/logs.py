@@ -9,11 +9,12 @@ import json
 import logging
 import os
 import sys
-import time
+from collections import defaultdict
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 from kvref.errors import printable
+from kvref.log_throttle import LogThrottle
 
 FORMATS: Final = ("text", "json")
 LEVELS: Final = ("debug", "info", "warning", "error")
@@ -38,20 +39,15 @@ class Bound(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._kinds: dict[tuple[str, str], tuple[float, int]] = {}  # begin of the period, records in it
+        self._kinds: defaultdict[tuple[str, str], LogThrottle] = defaultdict(lambda: LogThrottle(PERIOD, MAX_WARNINGS))
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING or record.name == UNBOUNDED:
             return True
-        now = time.monotonic()
-        kind = record.name, str(record.msg)
-        since, count = self._kinds.get(kind, (now, 0))
-        if now - since >= PERIOD:
-            if count > MAX_WARNINGS:
-                record.left_out = count - MAX_WARNINGS
-            since, count = now, 0
-        self._kinds[kind] = since, count + 1
-        return count < MAX_WARNINGS
+        suppressed = self._kinds[record.name, str(record.msg)].suppressed()
+        if suppressed:
+            record.left_out = suppressed
+        return suppressed is not None
 
 
 class _Text(logging.Formatter):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from kvref.engine.batch import Batch
 from kvref.engine.operations import Commit, LockWaitError, OperationGen, RollBack
@@ -94,25 +92,3 @@ class Command(Execution):
     ) -> None:
         super().__init__(begin, done)
         self.transaction = transaction
-
-
-class Runner(Protocol):
-    """Runs single commands, and starts what carries out groups of planned ones."""
-
-    def begin(self) -> Transaction:
-        """Return a transaction for a command that runs alone."""
-
-    def end(self, transaction: Transaction) -> None:
-        """Forget a transaction, see `Executor`."""
-
-    def looked(self, *, anew: bool) -> None:
-        """Note that the tables count as looked at just now, or, with `anew`, that they must be before anything else."""
-
-    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start work that is waited for when the server ends."""
-
-    def alone(self, command: Command, *, stale: bool = False) -> None:
-        """Run a command alone; `stale`: check the tables and restart it first."""
-
-    def reply(self, command: Command) -> None:
-        """Reply to a command that has ended."""

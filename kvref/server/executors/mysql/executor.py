@@ -128,16 +128,19 @@ class MySQLExecutor:
         return since <= PAUSE
 
     def looked(self, *, anew: bool) -> None:
+        """Note that the tables count as checked just now, or, with `anew`, that they must be before anything else."""
         self._looked = -math.inf if anew else self._loop.time()
 
     def alone(self, command: Command, *, stale: bool = False) -> None:
+        """Run a command alone; `stale`: check the tables and restart it first."""
         self.start(self._carry_out(command, stale))
 
     def reply(self, command: Command) -> None:
-        """See `Runner`; what fails behind it is that connection's and not that of the others."""
+        """Reply to a command that has ended, later: an error of its connection does not affect others."""
         self._loop.call_soon(command.done, command.reply)
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start work that `close` waits for."""
         task = self._loop.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
@@ -283,10 +286,7 @@ class MySQLExecutor:
                         failure = None
                     else:
                         failure = await self._failure(command.transaction, failure, last=last)
-            if failure is None:
-                waits = command.send(answer)
-            else:
-                waits, failure = command.throw(failure), None
+            waits, failure = command.send(answer, failure), None
 
     def _does_nothing(self, command: Command) -> bool:
         match command.operation:

@@ -84,7 +84,7 @@ class SQLiteExecutor:
         self._watch = store.watch
         self._looked_at = -math.inf  # loop time of the last look at what others did to the file
         self._valid = False  # then nothing was kept that they changed
-        self.commands = 0  # see `Committing`
+        self.commands = 0  # how many ran so far
         self._down = ""  # why nothing can be answered from the store
         self._scheduler = Scheduler(self._commits, lock_wait)
         self._works: dict[CachedTable, Work[SQLiteRows]] = {}
@@ -174,6 +174,7 @@ class SQLiteExecutor:
         self._commits.commit()
 
     def committed(self, *, lost: bool) -> int:
+        """Handle a commit, which failed if `lost`; return how many pending writes were lost with it."""
         writes = self.transactions.settled(lost=lost) if self.transactions.touched else 0
         if lost:
             self._wake_soon()
@@ -189,7 +190,7 @@ class SQLiteExecutor:
                         answer = self._answer(command)
                     except (StoreError, TransactionLostError) as failure:
                         error = failure
-                waits = command.send(answer) if error is None else command.throw(error)
+                waits = command.send(answer, error)
                 if not waits:
                     return command.reply
                 error = None

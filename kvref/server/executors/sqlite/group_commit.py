@@ -10,35 +10,25 @@ import asyncio
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from kvref.errors import StoreError
 from kvref.storage.sqlite.store import SQLiteStore
+
+if TYPE_CHECKING:
+    from kvref.server.executors.sqlite.executor import SQLiteExecutor
 
 # How long a commit waits for more writes, in seconds, while commands keep coming: with none it comes at once.
 GATHER: Final = 0.001
 Settled = Callable[[str], None]
 
 
-class Committing(Protocol):
-    """Who carries out commands.
-
-    Attributes:
-        commands: how many there were so far.
-    """
-
-    commands: int
-
-    def committed(self, *, lost: bool) -> int:
-        """Handle a commit, which failed if `lost`; return how many pending writes were lost with it."""
-
-
 class GroupCommit:
     """The commits of one store."""
 
-    def __init__(self, store: SQLiteStore, owner: Committing) -> None:
+    def __init__(self, store: SQLiteStore, executor: SQLiteExecutor) -> None:
         self._store = store
-        self._owner = owner
+        self._executor = executor
         self._loop = asyncio.get_running_loop()
         self._disk: Thread | None = None  # waits for the disk, from the first commit on
         self._requests: SimpleQueue[Callable[[], str] | None] = SimpleQueue()  # of it; None ends it
@@ -71,7 +61,7 @@ class GroupCommit:
         if not self._waiting:
             self._until = self._loop.time() + GATHER
             if self._syncing is None:
-                self._loop.call_soon(self._gather, self._owner.commands)
+                self._loop.call_soon(self._gather, self._executor.commands)
         self._waiting.append(settled)
 
     def commit_store(self) -> None:
@@ -84,7 +74,7 @@ class GroupCommit:
             self._unsynced = True
         except StoreError as error:
             cause = str(error)
-        if writes := self._owner.committed(lost=bool(cause)):
+        if writes := self._executor.committed(lost=bool(cause)):
             cause = f"{cause}: {writes} pending writes are lost"
         self._lost = self._lost or cause
 
@@ -125,7 +115,7 @@ class GroupCommit:
         """Commit, unless commands came since the last look: what they write may share the commit."""
         if not self._waiting or self._syncing is not None:
             return
-        now = self._owner.commands
+        now = self._executor.commands
         if commands != now and self._loop.time() < self._until:
             self._loop.call_soon(self._gather, now)
         else:
@@ -147,10 +137,9 @@ class GroupCommit:
             return  # `close` has waited for it
         waiting, self._syncing = self._syncing, None
         self._store.cache.synced(lost=bool(cause))
-        for settled in waiting:  # in the order of the commits
-            settled(cause)
+        _tell(waiting, cause)
         if self._waiting:
-            self._loop.call_soon(self._gather, self._owner.commands)
+            self._loop.call_soon(self._gather, self._executor.commands)
 
 
 def _tell(waiting: list[Settled], cause: str) -> None:
