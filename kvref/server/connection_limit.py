@@ -1,7 +1,4 @@
-"""Limit the connections of a server: `maxconns`, and a process without a free descriptor.
-
-How long one may take over what: `timeouts.py`. What of the settings bounds input and replies: `settings.py`.
-"""
+"""Limit the connections of a server: `maxconns`, and a process without a free descriptor."""
 
 from __future__ import annotations
 

@@ -338,12 +338,8 @@ class Server:
             key_limit=self.settings["key_size_max"],
             line_limit=self.settings["line_size_max"],
             oversized_set_removes=bool(self.settings["oversized_set_removes"]),
-            tls=self._has_tls,
+            tls=any(each.certificates is not None for each in self.listeners),
         )
-
-    @property
-    def _has_tls(self) -> bool:
-        return any(each.certificates is not None for each in self.listeners)
 
     def _bound(self, *, keeps_rows: bool = False) -> None:
         self.shared.reply_size_max = self.settings["reply_size_max"]
@@ -391,7 +387,6 @@ class Server:
             "auth_enabled_sasl": "yes" if any(each.users for each in self.listeners) else "no",
             "item_size_max": str(self.settings["item_size_max"]),
             "tcp_backlog": str(BACKLOG),
-            **self._limit_rows(),
             **(self._newer_rows() if self.shared.rules.beyond_plugin else {}),
             **self._cache_rows(),
             **{name: str(number) for name, number in self.store.numbers().items()},
@@ -416,8 +411,13 @@ class Server:
         return rows
 
     def _newer_rows(self) -> dict[str, str]:
-        """Return the rows of `stats settings` that memcached 1.6 has and monitoring reads."""
+        """Return the rows that the plugin does not have, most of them of `stats settings` of memcached 1.6."""
+        maxconns = str(self._most)
         return {
+            **{name: str(self.settings[name]) for name in ("idle_timeout", "expired_rows_purge_interval")},
+            "maxconns": maxconns,
+            "max_connections": maxconns,
+            "rejected_connections": str(self.shared.counters.totals()["rejected_conns"]),
             "verbosity": str(self.shared.verbosity.level),
             EVICTS: "on" if self.shared.directory.policies.fills_cache else "off",
             "shutdown_command": "no",
@@ -425,11 +425,3 @@ class Server:
             "track_sizes": "no",
             **of_listeners(self.listeners),
         }
-
-    def _limit_rows(self) -> dict[str, str]:
-        if not self.profile.flag("verbs.beyond_plugin"):
-            return {}
-        rejected = self.shared.counters.totals()["rejected_conns"]
-        rows = {name: str(self.settings[name]) for name in ("idle_timeout", "expired_rows_purge_interval")}
-        rows["maxconns"] = str(self._most)
-        return {**rows, "max_connections": rows["maxconns"], "rejected_connections": str(rejected)}

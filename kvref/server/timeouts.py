@@ -119,7 +119,10 @@ class Timeouts:
             transport.abort()
             return
         if reason is WaitReason.REST:
-            transport.write(_not_whole(client, limit))
+            seen = client.waited_for()
+            assert seen is not None
+            error = ClientError(f"no whole command within {limit} s (command_timeout)")
+            transport.write(encode(seen[1].unfinished(), error, 0))
         else:
             self._counters.idle_kicks += 1
         client.end()
@@ -133,10 +136,3 @@ def _on_the_way(transport: asyncio.Transport) -> int:
         return 0  # closed, or not a socket that reports it: then only unsent bytes count
     found: int = struct.unpack("i", answer)[0]
     return found
-
-
-def _not_whole(client: Connection, limit: int) -> bytes:
-    seen = client.waited_for()
-    assert seen is not None
-    command = seen[1].unfinished()
-    return encode(command, ClientError(f"no whole command within {limit} s (command_timeout)"), 0)

@@ -47,7 +47,11 @@ class Certificates:
     def context(self) -> ssl.SSLContext:
         """Return a context for TLS 1.2 and later; raises ConfigError if a file is invalid."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self._load(context)
+        try:
+            context.load_cert_chain(self.chain, self.key, _no_passphrase)
+        except OSError as error:
+            key = "" if self.key is None else f", tls_key={self.key}"
+            raise ConfigError(f"tls_cert={self.chain}{key}: {_why(error)}: name PEM files that match") from error
         if self.clients is not None:
             try:
                 context.load_verify_locations(self.clients)
@@ -55,13 +59,6 @@ class Certificates:
                 raise ConfigError(f"tls_client_ca={self.clients}: {_why(error)}: name a PEM file") from error
             context.verify_mode = ssl.CERT_REQUIRED
         return context
-
-    def _load(self, context: ssl.SSLContext) -> None:
-        try:
-            context.load_cert_chain(self.chain, self.key, _no_passphrase)
-        except OSError as error:
-            key = "" if self.key is None else f", tls_key={self.key}"
-            raise ConfigError(f"tls_cert={self.chain}{key}: {_why(error)}: name PEM files that match") from error
 
 
 def _no_passphrase() -> str:
@@ -117,7 +114,7 @@ class Listener:
 
     def __post_init__(self) -> None:
         self.renew(self.load())
-        if self._local:
+        if is_local(self.address):
             return
         asks = self.auth_file is not None or (self.certificates is not None and self.certificates.clients is not None)
         if not (asks or self.open):
@@ -176,10 +173,6 @@ class Listener:
         ]
         words = "; ".join(filter(None, said))
         return f" ({words})" if words else ""
-
-    @property
-    def _local(self) -> bool:
-        return is_local(self.address)
 
 
 # What each name takes, as TOML calls it.

@@ -37,11 +37,9 @@ class WorkerPrefixes(Prefixes):
         self._memory = memory
         self._places = places
         self._worker = worker
-        self._uses: dict[bytes, Uses] = {}
-        self._numbers: dict[bytes, int] = {}
         self._changed: set[bytes] = set()
         self._forgotten = places.cells[worker][0]
-        self._uses = self._of_worker(worker)
+        self._uses: dict[bytes, Uses] = self._of_worker(worker)
         self._numbers = {prefix: number for number, prefix in enumerate(self._uses)}
 
     @property

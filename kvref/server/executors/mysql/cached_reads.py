@@ -88,7 +88,9 @@ class CachingReader:
     async def read(self, rows: MySQLRows, words: list[bytes]) -> tuple[Mapping[bytes, CachedRow], Set[bytes]]:
         """Return the rows of the words of all gets, see `read_parts`, from kept rows as far as they are new enough."""
         kept = rows.kept
-        cached = None if kept is None else self._open(kept.table())
+        cached = None if kept is None else kept.table()
+        if self._cache.applied is None or not self._isolation.reads_committed or (cached and cached.refusal):
+            cached = None  # no kept row may be used just now
         width = self._width(rows.mapping)
         if kept is None or cached is None:
             self._cache.misses += len(words)
@@ -123,11 +125,6 @@ class CachingReader:
     async def close(self) -> None:
         """End the follower; no read may be running."""
         await self._follower.close()
-
-    def _open(self, cached: CachedTable) -> CachedTable | None:
-        """Return the kept rows of a table, None where none may be used just now."""
-        usable = self._cache.applied is not None and self._isolation.reads_committed and not cached.refusal
-        return cached if usable else None
 
     def _is_new_enough(self, cached: CachedTable) -> bool:
         """Return whether kept rows are as new as the server, or out of date by no more than they may be."""

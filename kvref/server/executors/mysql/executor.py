@@ -111,7 +111,10 @@ class MySQLExecutor:
         now = self._loop.time()
         up_to_date = self.up_to_date(now)
         command = Command(begin, done, transaction)
-        if not self._needs_database(command, waits=command.start()):
+        waits = command.start()
+        while waits and self._does_nothing(command):
+            waits = command.send(None)
+        if not waits:
             return command.reply
         self.alone(command, stale=not up_to_date and not isinstance(command.operation, ports.CountRows))
         return None
@@ -145,12 +148,6 @@ class MySQLExecutor:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return task
-
-    def _needs_database(self, command: Command, *, waits: bool) -> bool:
-        """Complete operations that need no database; return whether the command waits for another one."""
-        while waits and self._does_nothing(command):
-            waits = command.send(None)
-        return waits
 
     def planner(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> Planner | None:
         mapping = None if self._planned is None else ordinary_mapping(session)
@@ -243,7 +240,12 @@ class MySQLExecutor:
             failure: Exception | None = None
             try:
                 if stale:
-                    failure = await self._look_again(last=last)
+                    try:
+                        await self._look()
+                    except StoreError as error:  # the answer to the command
+                        if isinstance(error, LostError) and not last:
+                            raise
+                        failure = error
                     if not command.start():
                         return
                 await self._all(command, failure, last=last)
@@ -256,16 +258,6 @@ class MySQLExecutor:
             else:
                 return
         raise AssertionError("the last try gives a reply")
-
-    async def _look_again(self, *, last: bool) -> Exception | None:
-        """Look at the mapped tables; returns why that cannot be done, for the command to answer."""
-        try:
-            await self._look()
-        except StoreError as error:
-            if isinstance(error, LostError) and not last:
-                raise
-            return error
-        return None
 
     async def _all(self, command: Command, failure: Exception | None, *, last: bool) -> None:
         """Answer the operations of a command, the first one with a failure where one is given."""
@@ -281,7 +273,9 @@ class MySQLExecutor:
                     if isinstance(command.operation, Commit) and not isinstance(failure, LockWaitError):
                         answer = f"commit: {failure}"
                         if not last:
-                            await self._refused(command, answer)
+                            # The command runs again, in another batch.
+                            await command.transaction.release(self._pool)
+                            command.send(answer)
                             raise failure
                         failure = None
                     else:
@@ -323,11 +317,6 @@ class MySQLExecutor:
                     answer = await without_deleted(self._pool, self._isolation, connection, operation, answer)
         self.store.heed(operation, answer)
         return answer
-
-    async def _refused(self, command: Command, reason: str) -> None:
-        """Start another batch for a command whose commit was rejected, before the command runs again."""
-        await command.transaction.release(self._pool)
-        command.send(reason)
 
     async def _failure(self, transaction: Transaction, error: Exception, *, last: bool) -> Exception:
         """Return the exception to raise in a command whose operation failed.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
@@ -153,32 +153,25 @@ class Pool:
         finally:
             self._permits.release()
 
-    @asynccontextmanager
-    async def outside(self) -> AsyncIterator[MySQLConnection]:
-        """Give a connection outside every transaction; raises StoreError as `take`."""
+    async def call_outside(self, what: Callable[..., Any], *arguments: object) -> Any:
+        """Call what blocks with a connection outside every transaction; raises as `take`, and what the call raises."""
         if not self._isolation.batches:
             connection = await self.take()
             try:
-                yield connection
+                return await self.in_thread(what, connection, *arguments)
             finally:
                 await self.give_back(connection)
-            return
         async with self._outside_in_use:
             if self._outside is not None and self._outside.retired:
                 await self.in_thread(self._outside.close)
                 self._outside = None
             connection = self._outside = self._outside or await self._open()
             try:
-                yield connection
+                return await self.in_thread(what, connection, *arguments)
             finally:
                 if connection.lost or connection.retired:
                     self._outside = None
                     await self.in_thread(connection.close)
-
-    async def call_outside(self, what: Callable[..., Any], *arguments: object) -> Any:
-        """Call what blocks with a connection outside every transaction; raises as `take`, and what the call raises."""
-        async with self.outside() as connection:
-            return await self.in_thread(what, connection, *arguments)
 
     async def close(self) -> None:
         """Close the connections that are not in use; nothing else may run."""

@@ -13,14 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kvref.engine.mapping import Directory
-from kvref.engine.operations import (
-    Commit,
-    LockWaitError,
-    OperationGen,
-    RollBack,
-    TransactionLostError,
-    takes_lock,
-)
+from kvref.engine.operations import Commit, LockWaitError, OperationGen, RollBack, TransactionLostError, takes_lock
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.words import Words, WordsToRead, ordinary_mapping
 from kvref.engine.session import Session
