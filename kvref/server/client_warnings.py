@@ -10,13 +10,6 @@ from kvref.log_throttle import LogThrottle
 
 _log = logging.getLogger("kvref.server")
 
-# Seconds between two log lines of one kind.
-AUTHENTICATION_PAUSE: Final = 1.0
-FOREIGN_PAUSE: Final = 60.0
-REFUSED_VALUES_PAUSE: Final = 60.0
-# Each connection that a key switches is logged once; clients that connect for each command do not fill the log.
-SWITCHES_PAUSE: Final = 1.0
-SWITCHES_BURST: Final = 20
 SWITCHED: Final = (
     "a key of a client at %(client)s named the mapping %(mapping)s: from now on its connection uses it for keys"
     " without @@, too; sticky_mapping=0 limits the mapping of a key to its command"
@@ -34,10 +27,11 @@ class ClientWarnings:
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._authentications = LogThrottle(AUTHENTICATION_PAUSE)
-        self._foreign = LogThrottle(FOREIGN_PAUSE)
-        self._refused_values = LogThrottle(REFUSED_VALUES_PAUSE)
-        self._switches = LogThrottle(SWITCHES_PAUSE, SWITCHES_BURST)
+        self._authentications = LogThrottle(1.0)
+        self._foreign = LogThrottle(60.0)
+        self._refused_values = LogThrottle(60.0)
+        # Each connection that a key switches is logged once; clients that connect for each command do not fill the log.
+        self._switches = LogThrottle(1.0, burst=20)
 
     def authentication(self, user: bytes, peer: object, *, succeeded: bool) -> None:
         """Count an authentication attempt, and log it if it failed."""

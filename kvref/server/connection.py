@@ -444,7 +444,7 @@ class Connection:
 
     def _carry_out_next(self) -> bool:
         """Carry out the next command as far as it needs no waiting; return whether there is one."""
-        command = self._next_command()
+        command, self._ahead = self._ahead or self._parser.next_command(), None
         if command is None:
             if self._parser.closed or self._phase is not Phase.OPEN:
                 self._note(Event.END)
@@ -465,10 +465,6 @@ class Connection:
         else:
             self._answer(command, reply)
         return True
-
-    def _next_command(self) -> c.Command | None:
-        ahead, self._ahead = self._ahead, None
-        return ahead or self._parser.next_command()
 
     def _await_turn(self) -> None:
         self._planner = None

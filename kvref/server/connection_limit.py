@@ -49,14 +49,11 @@ def turn_away(connection: socket.socket) -> None:
         connection.send(TOO_MANY)
 
 
-TELL_EVERY: Final = 10.0  # seconds between two lines of the log
-
-
 class Descriptors:
     """Compare the file descriptors of new connections with the limit of the process."""
 
     def __init__(self) -> None:
-        self._throttle = LogThrottle(TELL_EVERY)
+        self._throttle = LogThrottle(10.0)
 
     def taken(self, transport: asyncio.BaseTransport, connections: int) -> None:
         """Check the descriptor of a new connection."""

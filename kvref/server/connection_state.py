@@ -50,13 +50,7 @@ MAX_PENDING: Final = 64 << 10  # bytes of input with which a connection can be p
 
 
 class Passed(NamedTuple):
-    """The state of a connection between two commands.
-
-    Args:
-        binding: of its session.
-        is_binary: it has the binary protocol.
-        pending: input that is not carried out yet, up to MAX_PENDING bytes.
-    """
+    """The state of a connection between two commands; up to MAX_PENDING bytes of its input are not carried out yet."""
 
     binding: Binding
     is_binary: bool

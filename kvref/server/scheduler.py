@@ -73,16 +73,10 @@ def may_begin(*, writes: bool, running: int, running_write: bool, waits: bool) -
     The one rule of overtaking. Replies leave in the order of the commands in any case, and commands that are not
     planned, or that are for another mapping, wait for all before them.
 
-    * Behind a command that waits for a lock or for another writer, all wait: a connection reads what it has written.
+    * Behind a command that `waits` for a lock or for another writer, all wait: a connection reads what it has written.
     * Gets pass gets: none changes what another one shows.
     * Writes go along with writes: they are carried out in their order in one transaction.
     * A get waits for writes, whose rows it must show, and a write for gets, which must show no later state.
-
-    Args:
-        writes: it may write.
-        running: how many earlier ones are carried out.
-        running_write: these may write.
-        waits: an earlier one waits for others than its own connection.
     """
     return not waits and (not running or running_write is writes)
 

@@ -58,11 +58,6 @@ class Scope:
     Attributes:
         alone: there are no other processes.
         first: this process does what one of them has to do.
-        counters: what `stats` counts.
-        vbuckets: the states of vbuckets.
-        marks: what meta commands remember of rows.
-        crawler: whether `lru_crawler` is enabled.
-        verbosity: level that `stats settings` shows.
         tally: what is counted for metrics and health, of all processes.
         own: the part of it that is this process's.
     """

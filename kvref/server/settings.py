@@ -150,16 +150,10 @@ SETTINGS: Final = {
 
 
 def parse(pairs: list[str], file: Path | None, profile: Profile) -> dict[str, int]:
-    """Return all settings: the profile's defaults, the values of the file, and then those of the command line.
-
-    Args:
-        pairs: texts of the form NAME=VALUE.
-        file: TOML with a table `settings`; None for none.
-        profile: has defaults, and decides how a value out of range is treated.
+    """Return all settings: the profile's defaults, the values of the file, and then NAME=VALUE of the command line.
 
     Raises:
-        ConfigError: unknown name, no number, true or false for a number, or out of range; the text names the value and
-            the allowed ones.
+        ConfigError: unknown name, no number, true or false for a number, or out of range.
     """
     values = of_file(read_file(file).settings, file, profile)
     for name, text in _split(pairs).items():

@@ -22,8 +22,6 @@ class Commits(Protocol):
         """Call back when replies of that commit may leave, with an empty text or why its writes are lost.
 
         Args:
-            number: what `unsettled` has just returned.
-            settled: called with the text.
             at_once: the commit does not wait for further writes, unless others wait for it already.
         """
 

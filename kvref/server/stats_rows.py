@@ -72,11 +72,8 @@ class Shown(NamedTuple):
     """One socket.
 
     Args:
-        descriptor: its number.
         peer: address of the client as the socket module has it; None for a socket that is listened on.
         own: address at which it was accepted, or is listened on.
-        family: of both.
-        state: what it does.
         quiet: seconds since the last bytes of the client, or since the start.
     """
 

@@ -18,11 +18,7 @@ class Executor(Protocol):
     """Carries out the commands of all connections against one store."""
 
     def begin(self, reads: str = "") -> Any:
-        """Return the transaction of a new connection: the executor's own, one at a time.
-
-        Args:
-            reads: which servers answer its plain gets, see `MappedTables.reads`; empty: as the store says.
-        """
+        """Return the transaction of a new connection, one at a time; `reads` is as `Listener.reads`."""
 
     def run(self, transaction: Any, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> Reply | None:
         """Run a command; None where `done` is called later with the reply."""

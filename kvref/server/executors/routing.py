@@ -14,24 +14,14 @@ from typing import Any, Final
 
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import (
-    Clear,
     Commit,
-    CountRows,
     FixSnapshot,
-    Insert,
-    ListRows,
     LoadMapping,
     LockWaitError,
     Lookup,
     Operation,
     OperationGen,
-    PurgeExpired,
-    ReadAlong,
-    Recheck,
-    Remove,
     RollBack,
-    Scan,
-    Update,
     takes_lock,
 )
 from kvref.engine.session import Session
@@ -44,19 +34,12 @@ from kvref.storage.several import FIRST, SeveralStores
 MAX_STARTS: Final = 50  # of one command, of which an executor starts one again that has lost a deadlock
 _MOVED: Final = Line(b"")  # in place of a reply: the command goes on in another executor
 
-_OfMapping = (
-    Recheck | Lookup | ReadAlong | Scan | ListRows | CountRows | Insert | Update | Remove | Clear | PurgeExpired
-)
 # The operations of a command, each with the number of its store.
 _Steps = Generator[tuple[int, Operation], Any, Reply]
 
 
 class Transactions:
     """The transactions of one connection, one in each store that it has used, and the commits its replies wait for.
-
-    Args:
-        executors: of the stores.
-        reads: see `Executor.begin`.
 
     Attributes:
         current: number of the store that the connection has used last.
@@ -231,17 +214,10 @@ class _Command:
                 transactions.fixes = True
                 return None
             case LoadMapping(name):
-                return (yield from self._loaded(name))
-        return (yield from self._in_store(self._stores.store_of(operation.mapping), operation))
-
-    def _loaded(self, name: str) -> Generator[tuple[int, Operation], Any, Mapping | None]:
-        """Read the mapping with a name in its store; None if the store does not have it."""
-        number = self._stores.store_named(name)
-        mapping: Mapping | None = yield number, LoadMapping(name)
-        return None if mapping is None else self._stores.loaded(number, mapping)
-
-    def _in_store(self, store: int, operation: _OfMapping) -> Generator[tuple[int, Operation], Any, Any]:
-        transactions = self._transactions
+                number = self._stores.store_named(name)
+                mapping: Mapping | None = yield number, operation
+                return None if mapping is None else self._stores.loaded(number, mapping)
+        store = self._stores.store_of(operation.mapping)
         transactions.note(store, operation)
         if transactions.fixes:
             transactions.fixes = False

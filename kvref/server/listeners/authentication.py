@@ -25,7 +25,7 @@ from kvref.server.client_warnings import ClientWarnings
 
 _log = logging.getLogger("kvref.server")
 
-MAX_LINE: Final = 2048  # bytes of `user password`
+MAX_LINE: Final = 2048  # bytes of `user password`, and of any line; memcached closes the connection after that
 MAX_BYTES: Final = 64 << 20
 _NOBODY: Final = b"\0"
 
@@ -77,7 +77,6 @@ def read_users(path: Path) -> Users:
 
 # Replies to an unauthenticated client, up to thirty times as long as its requests; after that it is disconnected.
 MAX_ANSWERS: Final = 100
-_LINE: Final = 2048  # maximum length of a line in bytes; memcached closes the connection after that
 _SET: Final = re.compile(rb"set +[^ ]+ +[^ ]+ +[^ ]+ +([0-9]{1,9})(?: +noreply)? *", re.DOTALL)
 _UNKNOWN: Final = b"CLIENT_ERROR unauthenticated\r\n"
 _WRONG: Final = b"CLIENT_ERROR authentication failure\r\n"
@@ -155,7 +154,7 @@ class Authenticator:
             return self._ends(protocol)
         end = self._kept.find(b"\n")
         if end < 0:
-            self.closes = len(self._kept) > _LINE
+            self.closes = len(self._kept) > MAX_LINE
             return b"" if self.closes else None
         line = bytes(self._kept[:end]).removesuffix(b"\r")
         command = _SET.fullmatch(line)

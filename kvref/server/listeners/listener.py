@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import ssl
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -20,8 +21,6 @@ from kvref.server.listeners.authentication import Users, read_users
 from kvref.server.listeners.sockets import (
     DEFAULT,
     Permissions,
-    SocketFile,
-    file_of,
     is_local,
     listen,
     permissions,
@@ -107,7 +106,7 @@ class Listener:
     passed: socket.socket | None = None
     permissions: Permissions = DEFAULT
     reads: str = ""
-    _files: list[SocketFile] = field(default_factory=list, init=False)
+    _files: list[tuple[Path, os.stat_result]] = field(default_factory=list, init=False)
     users: Users | None = field(default=None, init=False)
     tls: ssl.SSLContext | None = field(default=None, init=False)
     port: int = field(default=0, init=False)  # that is listened on, in processes forked later too; 0: none
@@ -145,13 +144,16 @@ class Listener:
         if not self.address.path:
             self.port = found[0].getsockname()[1]
         elif self.passed is None:
-            self._files.append(file_of(self.address.path))
+            path = Path(self.address.path).absolute()  # the working directory may change
+            self._files.append((path, path.lstat()))
         return found
 
     def remove_files(self) -> None:
-        """Remove the files of unix sockets that were listened on here; a service manager keeps its own."""
-        for each in self._files:
-            each.remove()
+        """Remove the files of unix sockets that were listened on here, unless another server has replaced them."""
+        for path, found in self._files:
+            with suppress(FileNotFoundError):
+                if os.path.samestat(path.lstat(), found):
+                    path.unlink()
         self._files.clear()
 
     def log(self, listening: socket.socket, workers: int = 1) -> None:

@@ -97,14 +97,10 @@ class Permissions:
 
 
 def permissions(mode: str | None, owner: str | None) -> Permissions:
-    """Read mode and owner as a configuration writes them.
-
-    Args:
-        mode: octal digits, such as 0660; None: 0700.
-        owner: USER, USER:GROUP or :GROUP, names or numbers; None: unchanged.
+    """Read mode (octal digits) and owner (USER, USER:GROUP or :GROUP, names or numbers) of a unix socket.
 
     Raises:
-        ConfigError: digits that are no mode, or a user or group that does not exist.
+        ConfigError: digits that are not a mode, or a user or group that does not exist.
     """
     if mode is not None and not _MODE.fullmatch(mode):
         raise ConfigError(f"socket_mode {mode!r}: write permissions in octal digits, for example 0660")
@@ -176,36 +172,6 @@ def _remove_stale(path: str) -> None:
             return  # the backlog is full: a server listens there
 
 
-@dataclass(frozen=True, slots=True)
-class SocketFile:
-    """The file of a unix socket that is listened on here.
-
-    Args:
-        path: absolute, so that it is found again after a change of the working directory.
-        device: number of its file system.
-        inode: number of the file there.
-    """
-
-    path: str
-    device: int
-    inode: int
-
-    def remove(self) -> None:
-        """Remove the file, unless another server has replaced it."""
-        try:
-            found = os.lstat(self.path)
-        except FileNotFoundError:
-            return
-        if (found.st_dev, found.st_ino) == (self.device, self.inode):
-            Path(self.path).unlink()
-
-
-def file_of(path: str) -> SocketFile:
-    """Return the file of a unix socket that exists."""
-    found = os.lstat(path)
-    return SocketFile(str(Path(path).absolute()), found.st_dev, found.st_ino)
-
-
 BACKLOG: Final = 1024
 PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them
 DEFAULT: Final = Permissions()
@@ -213,23 +179,12 @@ _AT_ONCE: Final = 64  # connections taken before anything else is looked at
 _FULL: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
-def cannot_listen(address: Address, error: OSError | UnicodeError) -> ConfigError:
-    """Return the error of an address that cannot be listened on."""
-    # A name that is not found has only its own text.
-    known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
-    cause = os.strerror(known) if known else str(error)
-    return ConfigError(f"cannot listen on {address}: {cause}: choose another --listen address")
-
-
 def listen(address: Address, permissions: Permissions = DEFAULT) -> list[socket.socket]:
     """Listen on an address, where no other process can listen then; raises ConfigError if that fails."""
-    if address.path:
-        try:
-            return [listen_at(address.path, permissions, BACKLOG)]
-        except OSError as error:
-            raise cannot_listen(address, error) from error
     found: list[socket.socket] = []
     try:
+        if address.path:
+            return [listen_at(address.path, permissions, BACKLOG)]
         for family, kind, protocol, _, endpoint in dict.fromkeys(_found(address)):
             listener = socket.socket(family, kind, protocol)
             found.append(listener)
@@ -242,7 +197,10 @@ def listen(address: Address, permissions: Permissions = DEFAULT) -> list[socket.
     except (OSError, UnicodeError) as error:
         for each in found:
             each.close()
-        raise cannot_listen(address, error) from error
+        # A name that is not found has only its own text.
+        known = isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno
+        cause = os.strerror(known) if known else str(error)
+        raise ConfigError(f"cannot listen on {address}: {cause}: choose another --listen address") from error
     return found
 
 

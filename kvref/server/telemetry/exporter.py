@@ -38,7 +38,6 @@ class Source:
     Args:
         started: UNIX time.
         info: what serves: version, profile, store, workers.
-        totals: returns the counters of `stats` by name, of all processes.
         pids: returns the processes that serve clients and their parent, first the one that listens.
     """
 
@@ -105,7 +104,10 @@ class Exporter:
             import prometheus_client  # noqa: F401, PLC0415 - an extra
         except ModuleNotFoundError as lack:
             raise ConfigError(f"--metrics: {lack}: {install('metrics')}") from lack
-        self._sockets = [*sockets, *(_listen(address) if address is not None else ())]
+        try:
+            self._sockets = [*sockets, *(listen(address) if address is not None else ())]
+        except ConfigError as error:
+            raise ConfigError(str(error).replace("--listen", "--metrics")) from error
         self._hosts = [*hosts, *([address.host] if address is not None else [])]
         self._pid = 0
         self.channel: Channel | None = None  # to the process of its own; at its end it is to be read
@@ -156,13 +158,6 @@ class Exporter:
         if self.channel is not None:
             os.kill(self._pid, signal.SIGKILL)
             self.bury()
-
-
-def _listen(address: Address) -> list[socket.socket]:
-    try:
-        return listen(address)
-    except ConfigError as error:
-        raise ConfigError(str(error).replace("--listen", "--metrics")) from error
 
 
 SILENT: Final = 5.0  # seconds without a beat

@@ -40,12 +40,9 @@ class Child:
 
     Args:
         number: its slot.
-        pid: of its process.
-        channel: to it.
         since: monotonic time of its start.
-        given: counts connections handed to any worker, as of the last one for this.
+        given: number of connections handed to any worker when this one got its last.
         said: its latest message, None since a question.
-        ready: it takes connections.
     """
 
     number: int

@@ -91,7 +91,14 @@ class Plan:
         paths = [path_of(each) for each in self.dsns if each.startswith(SCHEME)]
         self._files = {path: identity(path) for path in paths}
         self.kept = [KeptMappings() for _ in self.dsns]
-        self.directory, self.problems, first_cas = self._read_first()
+        self.directory, self.problems = self.read()
+        first_cas = 0
+        if not self.numbers_in_store:
+            store = self.open()
+            try:
+                first_cas = next(store.cas_numbers())
+            finally:
+                store.close()
         self.memory = Memory(self.workers, first_cas)
         VBuckets(self.memory.vbuckets).reset()
         self.prefixes = SharedPrefixes(self.workers)
@@ -104,11 +111,7 @@ class Plan:
         return ", ".join(f"{name} {without_password(dsn)}".lstrip() for name, dsn in self.placement.dsns.items())
 
     def open(self) -> MappedTables:
-        """Open the stores; no connection of them may live across a fork.
-
-        Raises:
-            StoreError: as `open_store`, or a file is not the one that was there at the start.
-        """
+        """Open the stores, which no fork may copy; raises StoreError, also if a file was replaced since the start."""
         for path, before in self._files.items():
             if identity(path) != before:
                 raise StoreError(f"store {path} was deleted or replaced: restart the server")
@@ -148,16 +151,6 @@ class Plan:
     def numbers_in_store(self) -> bool:
         """Return whether the store sees to it that no cas number comes twice."""
         return len(self.dsns) == 1 and bool(self._files) and self.profile["cas.start"] != "one"
-
-    def _read_first(self) -> tuple[Directory, list[str], int]:
-        directory, problems = self.read()
-        if self.numbers_in_store:
-            return directory, problems, 0
-        store = self.open()
-        try:
-            return directory, problems, next(store.cas_numbers())
-        finally:
-            store.close()
 
 
 def print_of(directory: Directory) -> str:

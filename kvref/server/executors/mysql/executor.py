@@ -151,7 +151,11 @@ class MySQLExecutor:
 
     def planner(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> Planner | None:
         mapping = None if self._planned is None else ordinary_mapping(session)
-        if mapping is None or (self._isolation.batches and not self._reads_apart(transaction, session)):
+        if mapping is None:
+            return None
+        # In batches, a get is planned if it is outside of transactions and may show rows of the row cache.
+        apart = self._isolation.reads_committed and not transaction.open and not session.batch.writes
+        if self._isolation.batches and not apart:
             return None
         table = self.store.tables(self.store.alike(mapping))
         kind = table, session.access.rights, session.bound
@@ -166,10 +170,6 @@ class MySQLExecutor:
             planners[kind] = self._planner_of(table, session, wire_rules, transaction)
         found = planners[kind]
         return found if found is not None and found.live else None
-
-    def _reads_apart(self, transaction: Transaction, session: Session) -> bool:
-        """Return whether a get that comes next is in no transaction, and may show rows of the row cache."""
-        return self._isolation.reads_committed and not transaction.open and not session.batch.writes
 
     def _planner_of(
         self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction

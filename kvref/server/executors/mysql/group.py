@@ -18,7 +18,6 @@ from kvref.storage.mysql.write_batch import Operation
 
 # Turns of a group: commands of one row are carried out one after another, each reads what the one before has left.
 MAX_TURNS: Final = 16
-UNDONE: Final = "the common transaction is undone"
 
 # Decides commands of different rows with what was found; returns what each writes.
 Decide = Callable[[Sequence[Task], Mapping[bytes, Found]], Sequence[Operation | None]]
@@ -170,7 +169,11 @@ def _write_in_order(lines: Sequence[Line], connection: MySQLConnection, operatio
     answers: list[Any] = []
     failed: set[Line] = set()
     for line, operation in zip(lines, operations, strict=True):
-        answer = AgainError(UNDONE) if line in failed else write_batch.carry_out(connection, [operation])[0]
+        answer = (
+            AgainError("the common transaction is undone")
+            if line in failed
+            else write_batch.carry_out(connection, [operation])[0]
+        )
         if answer is not None:
             failed.add(line)
         answers.append(answer)

@@ -160,13 +160,10 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         line.running += len(run.plans)
         line.writes = run.writes
         queue = self._writes if run.writes else self._reads
-        if not run.writes and self._from_secondary is not None and self._may_be_late(run):
-            queue = self._from_secondary
+        if self._from_secondary is not None and self._isolation.reads_together:
+            primary = run.writes or line.transaction.primary_only or has_cas(run.plans[0])
+            queue = queue if primary else self._from_secondary
         queue.add(run)
-
-    def _may_be_late(self, run: Run) -> bool:
-        """Return whether a secondary may answer gets: they have no cas numbers, and wait for no lock."""
-        return self._isolation.reads_together and not run.line.transaction.primary_only and not has_cas(run.plans[0])
 
     def _finish(self, task: Task, reply: bytes) -> None:
         """Put a reply into its place, and queue the commands that have waited for it."""
@@ -212,10 +209,6 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         width = min(self._together, MAX_BYTES // bytes_of_row(mapping))
         longest = self._reading.longest or self._writing.longest
         return max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))
-
-    def _avoids(self, mapping: TableMapping) -> bool:
-        """Return whether the commands of a table are carried out one by one just now."""
-        return bool(self._avoided) and self._avoided.get(mapping.source, 0) > self._loop.time()
 
     def _reads_width(self, work: Work[MySQLRows]) -> int:
         """Return how many keys of a mapping gets may be answered for at once: kept rows need no statement."""
@@ -348,7 +341,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         """Return commands but those that run alone, as an earlier one of their connection, or all of a locked table."""
         kept: list[Run] = []
         for run in runs:
-            if run.line.alone or self._avoids(run.work.rows.mapping):
+            if run.line.alone or self._avoided.get(run.work.rows.mapping.source, 0) > self._loop.time():
                 self._leave(tasks_of(run))
             else:
                 kept.append(run)

@@ -64,13 +64,7 @@ class RunQueue:
     """A queue of runs by mapping, and the task that carries them out in groups while there are any.
 
     The number of connections limits its length: each stops reading after what it has planned in one iteration of the
-    loop.
-
-    Args:
-        carry_out: carries out the runs of one group.
-        width: returns the maximum number of keys in a group of a mapping.
-        executor: starts the task.
-        gather: queues what has arrived meanwhile, before the queue is found to be empty; None: it is queued at once.
+    loop. `gather` queues what has arrived meanwhile, before the queue is found to be empty.
     """
 
     def __init__(
