@@ -168,12 +168,9 @@ def _write_in_order(lines: Sequence[Line], connection: MySQLConnection, operatio
     """Write rows one by one, see `write_batch.carry_out`, but none of a connection behind one that is not written."""
     answers: list[Any] = []
     failed: set[Line] = set()
+    undone = AgainError("the common transaction is undone")
     for line, operation in zip(lines, operations, strict=True):
-        answer = (
-            AgainError("the common transaction is undone")
-            if line in failed
-            else write_batch.carry_out(connection, [operation])[0]
-        )
+        (answer,) = [undone] if line in failed else write_batch.carry_out(connection, [operation])
         if answer is not None:
             failed.add(line)
         answers.append(answer)
