@@ -125,12 +125,12 @@ class Exporter:
 
         http.serve(self._sockets, metrics.registry(source), partial(trouble, source.tally), self._hosts)
 
-    def start(self, source: Source, let_go: Callable[[], None]) -> Channel:
-        """Serve in a forked process, which calls `let_go` first; return what becomes readable when it ends."""
+    def start(self, source: Source, close_inherited: Callable[[], None]) -> Channel:
+        """Serve in a forked process, which calls `close_inherited` first; return what becomes readable when it ends."""
 
         def work(channel: Channel) -> NoReturn:
             try:
-                let_go()
+                close_inherited()
                 self.serve(source)
                 select.select([channel], [], [])  # nothing is ever said: it can be read when the other end is gone
             finally:
@@ -139,14 +139,14 @@ class Exporter:
         self._pid, self.channel = fork(work)
         return self.channel
 
-    def let_go(self) -> None:
+    def close_inherited(self) -> None:
         """Close this process's ends of everything, where another one serves it."""
         for each in self._sockets:
             each.close()
         if self.channel is not None:
             self.channel.close()
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         """Record that the process has ended."""
         assert self.channel is not None
         self.channel.close()
@@ -157,7 +157,7 @@ class Exporter:
         """End the process, where there is one."""
         if self.channel is not None:
             os.kill(self._pid, signal.SIGKILL)
-            self.bury()
+            self.reap()
 
 
 SILENT: Final = 5.0  # seconds without a beat

@@ -17,20 +17,20 @@ _MAX_TEXT: Final = 1 << 14
 _CONNECTION: Final = b"c"
 SEND_SECONDS: Final = 5.0
 # Messages with the number of a connection: this process has no free descriptor for it, or serves it.
-LOST: Final = "lost"
-TOOK: Final = "took"
-_HEAD: Final = struct.Struct("!cBI")  # of a connection: _CONNECTION, number of the listener, number of `Handed`
+UNDELIVERED: Final = "undelivered"
+ACCEPTED: Final = "accepted"
+_HEAD: Final = struct.Struct("!cBI")  # of a connection: _CONNECTION, number of the listener, number of `Transfer`
 
 
 @dataclass(frozen=True, slots=True)
-class Handed:
-    """A connection that is handed on.
+class Transfer:
+    """A connection in transfer to another process.
 
     Args:
         connection: its socket.
         listener: number of its listener.
-        number: the receiver has to say TOOK with it before it serves the connection; 0: it need not.
-        state: of a connection that has served commands, see `passed.py`; empty: it was just accepted.
+        number: sent back with ACCEPTED before the receiver serves the connection; 0: not sent back.
+        state: of a connection that has served commands, see `Passed`; empty: it was just accepted.
     """
 
     connection: socket.socket
@@ -53,7 +53,7 @@ class Channel:
         """Close this end: the other one reads its end."""
         self._end.close()
 
-    def say(self, what: str, text: str = "", settings: dict[str, int] | None = None) -> None:
+    def send(self, what: str, text: str = "", settings: dict[str, int] | None = None) -> None:
         """Send a message; raises OSError if the other end is gone, or has not read for SEND_SECONDS."""
         self._end.settimeout(SEND_SECONDS)
         try:
@@ -61,31 +61,31 @@ class Channel:
         finally:
             self._end.settimeout(0)
 
-    def hand_on(self, descriptor: int, listener: int, state: bytes = b"", number: int = 0) -> None:
+    def send_connection(self, descriptor: int, listener: int, state: bytes = b"", number: int = 0) -> None:
         """Send a connection, which the caller still has to close.
 
         Args:
             listener: number of its listener, below 256.
-            state, number: see `Handed`.
+            state, number: see `Transfer`.
 
         Raises:
-            OSError: the other end is gone, or is behind.
+            OSError: the other end is gone, or busy.
         """
         socket.send_fds(self._end, [_HEAD.pack(_CONNECTION, listener, number) + state], [descriptor])
 
-    def hear(self) -> tuple[str, str, dict[str, int]] | Handed | None:
+    def receive(self) -> tuple[str, str, dict[str, int]] | Transfer | None:
         """Return a message, its text and settings; or a connection; or None. EOFError: the other end is gone."""
         try:
             data, descriptors, _, _ = socket.recv_fds(self._end, _MAX_MESSAGE, 1)
         except BlockingIOError:
             return None
-        except ConnectionResetError:  # said once, if it ended with something unread; what it has sent is still here
-            return self.hear()
+        except ConnectionResetError:  # raised once if it ended with unread data; what it has sent can still be read
+            return self.receive()
         if data[:1] == _CONNECTION:
             _, listener, number = _HEAD.unpack_from(data)
             if not descriptors:
-                return LOST, str(number), {}  # recvmsg(2) leaves out what there is no descriptor for
-            return Handed(socket.socket(fileno=descriptors[0]), listener, number, data[_HEAD.size :])
+                return UNDELIVERED, str(number), {}  # recvmsg(2) leaves out what there is no descriptor for
+            return Transfer(socket.socket(fileno=descriptors[0]), listener, number, data[_HEAD.size :])
         if not data:
             raise EOFError
         message: Any = json.loads(data)
@@ -98,7 +98,7 @@ def pair() -> tuple[Channel, Channel]:
     return Channel(one), Channel(other)
 
 
-_TAKEN: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Signals:
@@ -122,10 +122,10 @@ class Signals:
         return self._end.recv(4096)
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def handled(self) -> Iterator[None]:
         """Take them for the block, and leave them as they were before."""
         signal.set_wakeup_fd(self._waker.fileno())
-        before = {number: signal.signal(number, lambda *_: None) for number in _TAKEN}
+        before = {number: signal.signal(number, lambda *_: None) for number in _SIGNALS}
         try:
             yield
         finally:
@@ -138,12 +138,12 @@ def fork(run: Callable[[Channel], NoReturn]) -> tuple[int, Channel]:
     """Call a function in a new process, which ignores the signals of `Signals`; return its pid and a channel to it."""
     ours, theirs = pair()
     # Blocked meanwhile: a signal that arrived during the fork would be handled in both processes.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            for number in _TAKEN:
+            for number in _SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -11,7 +11,7 @@ from kvref.engine.shared_state import LIMIT, Mark, Marks
 from kvref.server.workers.shared_memory import CELL, MASK, Lock, Memory, anonymous
 
 _WAYS: Final = 8  # entries of a bucket
-_MARK: Final = 4  # cells: the item, its content, what is kept, when it was written
+_MARK: Final = 4  # cells: the item, its content, the number, when it was written
 _STALE: Final = 1
 _TAKEN: Final = 2
 # Bits of an access; its second is in those above.
@@ -32,7 +32,7 @@ class _Table:
         return bool(self._cells[0])
 
     def get(self, item: int) -> tuple[int, int]:
-        """Return the content and the number kept for an item, zeros for none."""
+        """Return the content and the number of an item, zeros for none."""
         cells = self._cells
         for at in self._bucket(item):
             if cells[at] == item:
@@ -40,7 +40,7 @@ class _Table:
         return 0, 0
 
     def put(self, item: int, content: int, number: int) -> None:
-        """Keep a content and a number for an item, instead of any others."""
+        """Store the content and the number of an item, instead of any others."""
         cells = self._cells
         cells[0] += 1
         own = next((at for at in self._bucket(item) if cells[at] == item), None)
@@ -73,19 +73,19 @@ class WorkerMarks(Marks):
         super().__init__()
         self._memory = memory
         self._tables = tables
-        self._held = False
+        self._has_lock = False
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        if self._held:
+        if self._has_lock:
             yield
             return
         with self._memory.locked(Lock.MARKS):
-            self._held = True
+            self._has_lock = True
             try:
                 yield
             finally:
-                self._held = False
+                self._has_lock = False
 
     @property
     def any(self) -> bool:
@@ -97,9 +97,9 @@ class WorkerMarks(Marks):
         return content, Mark(stale=bool(bits & _STALE), taken=bool(bits & _TAKEN))
 
     def _keep_mark(self, place: Hashable, mark: tuple[int, Mark]) -> None:
-        content, kept = mark
+        content, flags = mark
         with self.exclusive():
-            self._tables.marks.put(_item(place), content, kept.stale * _STALE | kept.taken * _TAKEN)
+            self._tables.marks.put(_item(place), content, flags.stale * _STALE | flags.taken * _TAKEN)
 
     @property
     def requested(self) -> bool:

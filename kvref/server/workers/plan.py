@@ -16,9 +16,9 @@ from kvref.profiles import Profile
 from kvref.server.listeners.listener import Listener, missing_privileges, refuse_shared_cache, unknown_mappings
 from kvref.server.server import lock_wait
 from kvref.server.telemetry.event_counters import EventCounters
-from kvref.server.workers.kept_mappings import KeptMappings
 from kvref.server.workers.marks import MarkTables
 from kvref.server.workers.prefixes import SharedPrefixes
+from kvref.server.workers.shared_mappings import SharedMappings
 from kvref.server.workers.shared_memory import Memory
 from kvref.storage.base import MappedTables, Scheme, without_password
 from kvref.storage.config.containers import Container
@@ -90,7 +90,7 @@ class Plan:
         self.dsns = tuple(self.placement.dsns.values())
         paths = [path_of(each) for each in self.dsns if each.startswith(SCHEME)]
         self._files = {path: identity(path) for path in paths}
-        self.kept = [KeptMappings() for _ in self.dsns]
+        self.shared_mappings = [SharedMappings() for _ in self.dsns]
         self.directory, self.problems = self.read()
         first_cas = 0
         if not self.numbers_in_store:
@@ -117,10 +117,10 @@ class Plan:
                 raise StoreError(f"store {path} was deleted or replaced: restart the server")
         with ExitStack() as opened:
             stores = []
-            for dsn, kept in zip(self.dsns, self.kept, strict=True):
+            for dsn, mappings in zip(self.dsns, self.shared_mappings, strict=True):
                 store = open_store(dsn, self.profile, lock_wait(self.profile, self.settings))
                 opened.callback(store.close)
-                store.kept = kept
+                store.kept = mappings
                 stores.append(store)
             opened.pop_all()
         return tables_of(self.placement, stores, self.profile)
@@ -153,7 +153,7 @@ class Plan:
         return len(self.dsns) == 1 and bool(self._files) and self.profile["cas.start"] != "one"
 
 
-def print_of(directory: Directory) -> str:
+def fingerprint(directory: Directory) -> str:
     """Return a text that identifies a configuration in any process."""
     found = []
     for each in directory.parts or (directory,):

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from kvref.engine.prefixes import MAX_PREFIXES, Prefixes, Uses
-from kvref.server.workers.shared_memory import COUNTING, FORGOTTEN, Memory, anonymous
+from kvref.server.workers.shared_memory import COUNTING, PREFIX_GENERATION, Memory, anonymous
 
-# An entry of a prefix: a byte for its length, its bytes, and from the cell behind them its four counters.
+# An entry of a prefix: a byte for its length, its bytes, and from the next cell on its four counters.
 _MAX_PREFIX: Final = 255
 _NUMBERS: Final = (1 + _MAX_PREFIX) // 8
 _ENTRY: Final = _NUMBERS + 4  # cells
 
 
 class SharedPrefixes:
-    """A place for the prefixes of each worker."""
+    """Shared memory for the prefixes of each worker."""
 
     def __init__(self, workers: int) -> None:
         size = (2 + MAX_PREFIXES * _ENTRY) * 8
@@ -26,11 +26,11 @@ class WorkerPrefixes(Prefixes):
     """Counters by prefix of one worker, which shows them to the others.
 
     Args:
-        memory: whether prefixes are counted, and how often they were forgotten.
-        places: of all workers; the first two cells say as of which forgetting they are, and how many there are.
+        memory: whether prefixes are counted, and how often they were reset.
+        places: of all workers; the first two cells have the number of the last reset, and the number of prefixes.
     """
 
-    __slots__ = ("_changed", "_forgotten", "_memory", "_numbers", "_places", "_worker")
+    __slots__ = ("_changed", "_generation", "_memory", "_numbers", "_places", "_worker")
 
     def __init__(self, memory: Memory, places: SharedPrefixes, worker: int) -> None:
         self.by_beginning = False
@@ -38,7 +38,7 @@ class WorkerPrefixes(Prefixes):
         self._places = places
         self._worker = worker
         self._changed: set[bytes] = set()
-        self._forgotten = places.cells[worker][0]
+        self._generation = places.cells[worker][0]
         self._uses: dict[bytes, Uses] = self._of_worker(worker)
         self._numbers = {prefix: number for number, prefix in enumerate(self._uses)}
 
@@ -63,8 +63,8 @@ class WorkerPrefixes(Prefixes):
         return together
 
     def clear(self) -> None:
-        self._memory[FORGOTTEN] += 1
-        self._forget()
+        self._memory[PREFIX_GENERATION] += 1
+        self._reset()
 
     def publish(self) -> None:
         if not self._changed:
@@ -88,24 +88,24 @@ class WorkerPrefixes(Prefixes):
     def _of(self, word: bytes) -> Uses | None:
         if not self._memory[COUNTING]:
             return None
-        if self._forgotten != self._memory[FORGOTTEN]:
-            self._forget()
+        if self._generation != self._memory[PREFIX_GENERATION]:
+            self._reset()
         uses = super()._of(word)
         if uses is not None:
             self._changed.add(self.counted_as(word) or b"")
         return uses
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._uses.clear()
         self._numbers.clear()
         self._changed.clear()
         cells = self._places.cells[self._worker]
         cells[1] = 0
-        cells[0] = self._forgotten = self._memory[FORGOTTEN]
+        cells[0] = self._generation = self._memory[PREFIX_GENERATION]
 
     def _of_worker(self, worker: int) -> dict[bytes, Uses]:
         cells, raw = self._places.cells[worker], self._places.bytes[worker]
-        if cells[0] != self._memory[FORGOTTEN]:
+        if cells[0] != self._memory[PREFIX_GENERATION]:
             return {}
         found = {}
         for number in range(cells[1]):

@@ -32,16 +32,16 @@ class WorkerSlot(IntEnum):
     """Cells of one worker, before its counters."""
 
     PID = 0
-    GIVEN = 1  # connections that it was handed
+    ASSIGNED = 1  # connections that it was handed
     CLOSED = 2  # those of them that are gone
     PEAK = 3  # connections at once
 
 
-# Cells of all workers: the next cas number, whether prefixes are counted, how often they were forgotten, whether
+# Cells of all workers: the next cas number, whether prefixes are counted, how often they were reset, whether
 # `lru_crawler` is disabled, the verbosity.
 NEXT_CAS: Final = 0
 COUNTING: Final = 1
-FORGOTTEN: Final = 2
+PREFIX_GENERATION: Final = 2
 _CRAWLER_DISABLED: Final = 3
 _VERBOSITY: Final = 4
 _RESET: Final = 5  # sums at the last `stats reset`
@@ -80,7 +80,7 @@ class Memory:
 
     def connections(self) -> int:
         slots = [self.slot(worker) for worker in range(self.workers)]
-        return sum(slot[WorkerSlot.GIVEN] - slot[WorkerSlot.CLOSED] for slot in slots)
+        return sum(slot[WorkerSlot.ASSIGNED] - slot[WorkerSlot.CLOSED] for slot in slots)
 
     def count_refused(self) -> None:
         """Count a connection that the parent rejected."""

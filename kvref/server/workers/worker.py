@@ -1,4 +1,4 @@
-"""One worker: a process that serves the connections which its parent hands on, and ends with it.
+"""One worker: a process that serves the connections that its parent passes to it, and ends with it.
 
 It listens on nothing and takes no signals: what a terminal sends to all processes is for the parent to decide.
 """
@@ -23,10 +23,10 @@ from kvref.server.connection import speaks
 from kvref.server.connection_limit import connection_limit
 from kvref.server.connection_state import Passed, from_message, to_message
 from kvref.server.server import Scope, Server
-from kvref.server.workers.channel import LOST, TOOK, Channel, Handed
+from kvref.server.workers.channel import ACCEPTED, UNDELIVERED, Channel, Transfer
 from kvref.server.workers.counters import WorkerCounters
 from kvref.server.workers.marks import WorkerMarks
-from kvref.server.workers.plan import WRITER, Plan, print_of
+from kvref.server.workers.plan import WRITER, Plan, fingerprint
 from kvref.server.workers.prefixes import WorkerPrefixes
 from kvref.server.workers.shared_memory import WorkerSlot
 from kvref.storage.base import MappedTables
@@ -68,7 +68,7 @@ class WorkerScope(Scope):
         self.counters.publish_get()
 
     def publish(self, closed: int, most: int) -> None:
-        # The parent counts those that it hands on: one that is being accepted belongs to its worker already.
+        # The parent counts those that it passes on: one that is being accepted belongs to its worker already.
         self._slot[WorkerSlot.CLOSED] = closed
         self._slot[WorkerSlot.PEAK] = most
         self.counters.publish()
@@ -76,7 +76,7 @@ class WorkerScope(Scope):
     def is_writer_full(self) -> bool:
         """Return whether the worker that writes has as many connections as one process may have."""
         slot = self._memory.slot(WRITER)
-        return slot[WorkerSlot.GIVEN] - slot[WorkerSlot.CLOSED] >= connection_limit(self._plan.settings["maxconns"])
+        return slot[WorkerSlot.ASSIGNED] - slot[WorkerSlot.CLOSED] >= connection_limit(self._plan.settings["maxconns"])
 
     def rows(self) -> dict[str, str]:
         """Return the rows of `stats` that are about all workers; the process is the parent."""
@@ -111,7 +111,7 @@ class Worker:
         self._channel = channel
         self._stop = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
-        self._read: tuple[dict[str, int], Directory, list[Loaded]] | None = None
+        self._loaded: tuple[dict[str, int], Directory, list[Loaded]] | None = None
 
     async def run(self) -> None:
         """Serve; raises ConfigError where the store cannot be served with these settings."""
@@ -119,36 +119,36 @@ class Worker:
         self._server.open()
         if self._is_full is not None:
             self._server.pass_on = self._pass_on
-        loop.add_reader(self._channel.fileno(), self._hear)
-        self._channel.say("ready")
+        loop.add_reader(self._channel.fileno(), self._receive)
+        self._channel.send("ready")
         await self._server.until(self._stop)
         await self._server.drain()
         loop.remove_reader(self._channel.fileno())
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         for _ in range(_AT_ONCE):
             try:
-                heard = self._channel.hear()
+                received = self._channel.receive()
             except EOFError:
                 # As when a single process is killed: no further replies are sent, and all descriptors are closed.
                 os._exit(FAILED)
-            if heard is None:
+            if received is None:
                 return
-            if isinstance(heard, Handed):
-                self._start(self._take(heard))
+            if isinstance(received, Transfer):
+                self._start(self._serve(received))
                 continue
-            what, text, settings = heard
-            if what == LOST:
+            what, text, settings = received
+            if what == UNDELIVERED:
                 self._refuse(int(text))
             elif what == "read":
-                self._start(self._read_again(settings))
+                self._start(self._load(settings))
             elif what == "take":
-                self._take_over()
+                self._activate()
             elif what == "drop":
                 self._store.adopt(self._server.shared.directory)
             elif what == "stop":
                 self._stop.set()
-            elif what == "hurry":
+            elif what == "stop_now":
                 self._server.hurried = True
 
     def _start(self, steps: asyncio._CoroutineLike[None]) -> None:
@@ -159,17 +159,17 @@ class Worker:
     def _refuse(self, number: int) -> None:
         self._server.descriptors.none_left()
         if number:  # the parent still has it
-            self._channel.say(LOST, str(number))
+            self._channel.send(UNDELIVERED, str(number))
             return
         self._server.closed_connections += 1
         self._server.publish()
 
-    async def _take(self, handed: Handed) -> None:
-        if handed.number:
-            self._channel.say(TOOK, str(handed.number))
-        connection, listener = handed.connection, self._server.listeners[handed.listener]
+    async def _serve(self, transfer: Transfer) -> None:
+        if transfer.number:
+            self._channel.send(ACCEPTED, str(transfer.number))
+        connection, listener = transfer.connection, self._server.listeners[transfer.listener]
         connection.settimeout(0)
-        passed = from_message(handed.state) if handed.state else None
+        passed = from_message(transfer.state) if transfer.state else None
         make = speaks(self._server, listener, passed)
         if not await self._server.handshakes.take(make, connection, listener.tls):
             self._server.closed_connections += 1
@@ -183,31 +183,31 @@ class Worker:
         if self._stop.is_set() or self._is_full is None or self._is_full():
             return False
         try:
-            self._channel.hand_on(descriptor, self._server.listeners.index(listener), to_message(passed))
+            self._channel.send_connection(descriptor, self._server.listeners.index(listener), to_message(passed))
         except OSError:
-            return False  # the parent is behind: the next write tries again
+            return False  # the parent is busy: the next write tries again
         return True
 
-    async def _read_again(self, settings: dict[str, int]) -> None:
+    async def _load(self, settings: dict[str, int]) -> None:
         try:
-            self._read = settings, await self._server.executor.read_directory(), self._server.load_listeners()
+            self._loaded = settings, await self._server.executor.read_directory(), self._server.load_listeners()
         except (ConfigError, StoreError) as error:
-            self._channel.say("refused", str(error))
+            self._channel.send("refused", str(error))
         else:
-            self._channel.say("read", print_of(self._read[1]))
+            self._channel.send("read", fingerprint(self._loaded[1]))
 
-    def _take_over(self) -> None:
-        assert self._read is not None
-        self._server.take(*self._read)
-        self._read = None
-        self._channel.say("taken")
+    def _activate(self) -> None:
+        assert self._loaded is not None
+        self._server.take(*self._loaded)
+        self._loaded = None
+        self._channel.send("taken")
 
 
-def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) -> NoReturn:
-    """Be a worker in a process that was just forked, to its end; `let_go` closes what the parent keeps."""
+def work(plan: Plan, number: int, channel: Channel, close_inherited: Callable[[], None]) -> NoReturn:
+    """Be a worker in a process that was just forked, to its end; `close_inherited` closes what belongs to the parent."""
     status = FAILED
     try:
-        let_go()
+        close_inherited()
         store = plan.open()
         store.adopt(plan.directory)
         scope = WorkerScope(plan, number)
@@ -219,7 +219,7 @@ def work(plan: Plan, number: int, channel: Channel, let_go: Callable[[], None]) 
         store.close()
         status = 0
     except KvrefError as error:
-        channel.say("unreached" if isinstance(error, StoreError) else "failed", str(error))
+        channel.send("unreached" if isinstance(error, StoreError) else "failed", str(error))
     except Exception:  # noqa: BLE001 - logged whole
         _log.exception("worker %d failed", number)
     finally:

@@ -1,4 +1,4 @@
-"""Mappings as one worker has read them first, for all workers."""
+"""Mappings that one worker has read, for all workers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvref.storage.config.containers import Container
 _OPTIONAL: Final = ("flags", "cas", "expiry")
 
 
-class KeptMappings:
+class SharedMappings:
     """Mappings of one store by name, in an anonymous file; every thread of every worker can use it.
 
     A row of `containers`, or its table, may change between two readings; then the later reader has to see what the
@@ -34,7 +34,7 @@ class KeptMappings:
             return self._read(name)
 
     def keep(self, name: str, mapping: Mapping) -> Mapping | None:
-        """Keep a mapping; returns the one, as `find` does, that is kept already, where there is one."""
+        """Store a mapping, unless one of its name is stored: then return that one, as `find` does."""
         with self._locked():
             found = self._read(name)
             if found is None:
@@ -59,7 +59,7 @@ class KeptMappings:
     def _read(self, name: str) -> Mapping | None:
         text = os.pread(self._file, os.fstat(self._file).st_size, 0)
         known = (json.loads(line) for line in text.splitlines())
-        return next((_mapping(written) for kept, written in known if kept == name), None)
+        return next((_mapping(written) for stored, written in known if stored == name), None)
 
 
 def _written(mapping: Mapping) -> dict[str, Any]:
