@@ -38,7 +38,7 @@ class WaitReason(Enum):
 
 
 @dataclass(slots=True)
-class _Watch:
+class _Waiting:
     """Since when a connection waits for the same: progress changes the mark."""
 
     reason: WaitReason
@@ -58,62 +58,62 @@ class Timeouts:
         self._clients = clients
         self._settings = settings
         self._counters = counters
-        self._watched: dict[Connection, _Watch] = {}  # as of the last look
-        self._seen: dict[Connection, _Watch] = {}  # of this one, so far
-        self._left: Iterator[Connection] = iter(())
+        self._previous: dict[Connection, _Waiting] = {}  # in the last check
+        self._current: dict[Connection, _Waiting] = {}  # of this one, so far
+        self._remaining: Iterator[Connection] = iter(())
         self._loop = asyncio.get_running_loop()
         self._timer = Timer(self._tick)
 
     def stop(self) -> None:
         self._timer.stop()
-        self._left = iter(())
+        self._remaining = iter(())
 
     def _tick(self) -> None:
         settings = self._settings()
         limits = {reason: settings[reason.value] for reason in WaitReason}
-        self._seen = {}
-        self._left = iter(list(self._clients())) if any(limits.values()) else iter(())
-        self._look(limits)
+        self._current = {}
+        self._remaining = iter(list(self._clients())) if any(limits.values()) else iter(())
+        self._check_some(limits)
 
-    def _look(self, limits: Mapping[WaitReason, int]) -> None:
-        """Look at some connections, so that no command has to wait for a look at thousands, and then at the others."""
-        some = list(islice(self._left, AT_ONCE))
+    def _check_some(self, limits: Mapping[WaitReason, int]) -> None:
+        """Check some connections, and then the others, so that no command has to wait for a check of thousands."""
+        some = list(islice(self._remaining, AT_ONCE))
         for client in some:
-            self._look_at(client, limits)
+            self._check(client, limits)
         if len(some) == AT_ONCE:
-            self._loop.call_soon(self._look, limits)
+            self._loop.call_soon(self._check_some, limits)
         else:
-            self._watched = self._seen
+            self._previous = self._current
 
-    def _look_at(self, client: Connection, limits: Mapping[WaitReason, int]) -> None:
-        found = self._found(client)
+    def _check(self, client: Connection, limits: Mapping[WaitReason, int]) -> None:
+        found = self._wait_reason(client)
         if found is None:
             return
         reason, mark, transport = found
-        now, watch = self._loop.time(), self._watched.get(client)
-        if watch is None or watch.reason is not reason or watch.mark != mark:
-            watch = _Watch(reason, mark, now)
-        self._seen[client] = watch
+        now, waiting = self._loop.time(), self._previous.get(client)
+        if waiting is None or waiting.reason is not reason or waiting.mark != mark:
+            waiting = _Waiting(reason, mark, now)
+        self._current[client] = waiting
         limit = limits[reason]
-        if limit and now - watch.since >= limit:
-            self._send_away(client, transport, reason, limit)
+        if limit and now - waiting.since >= limit:
+            self._disconnect(client, transport, reason, limit)
 
-    def _found(self, client: Connection) -> tuple[WaitReason, float, asyncio.Transport] | None:
+    def _wait_reason(self, client: Connection) -> tuple[WaitReason, float, asyncio.Transport] | None:
         seen = client.waited_for()
         if seen is None:
             return None
-        transport, speech, busy = seen
+        transport, reader, busy = seen
         unsent = transport.get_write_buffer_size()
         if unsent:
-            return WaitReason.READER, unsent + _on_the_way(transport), transport
+            return WaitReason.READER, unsent + _unacknowledged(transport), transport
         if busy:
             return None
-        if speech.halfway:
+        if reader.halfway:
             # There was no reply since: it is the same command, or the client is not authenticated yet.
             return WaitReason.REST, client.quiet_since, transport
         return WaitReason.COMMAND, client.heard_at, transport
 
-    def _send_away(self, client: Connection, transport: asyncio.Transport, reason: WaitReason, limit: int) -> None:
+    def _disconnect(self, client: Connection, transport: asyncio.Transport, reason: WaitReason, limit: int) -> None:
         if reason is WaitReason.READER:
             _log.warning("connection closed: the client read no reply for %d s (send_timeout)", limit)
             transport.abort()
@@ -128,7 +128,7 @@ class Timeouts:
         client.end()
 
 
-def _on_the_way(transport: asyncio.Transport) -> int:
+def _unacknowledged(transport: asyncio.Transport) -> int:
     """Return how many bytes the system buffers that the client has not acknowledged: it buffers megabytes."""
     try:
         answer = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))

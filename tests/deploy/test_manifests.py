@@ -15,7 +15,7 @@ from helpers.live import sql_server_or_skip
 from helpers.serving import ask, running
 
 from kvref.cli import main
-from kvref.server.telemetry.metrics import MEMCACHED_ROWS, ROWS
+from kvref.server.telemetry.metrics import MEMCACHED_METRICS, METRICS
 
 ENVIRONMENT = ("PATH", "KVREF_MYSQL_PASSWORD")
 IMAGE = dockerfile()[-1]
@@ -69,7 +69,7 @@ def test_the_image_gets_what_the_package_is_built_from() -> None:
 
 def test_alerts_and_dashboard_query_metrics_that_exist() -> None:
     samples = {"up", "instance", "job"}
-    for row in (*ROWS.values(), *MEMCACHED_ROWS.values()):
+    for row in (*METRICS.values(), *MEMCACHED_METRICS.values()):
         samples |= {f"{row.name}_bucket"} if row.kind == "histogram" else {row.name}
     used = {name for query in queries() for name in re.findall(r"\b(?:kvref|memcached|process)_\w+", query)}
     assert used

@@ -24,7 +24,7 @@ from kvref.engine.verbs.stats import FIXED
 from kvref.profiles import vocabulary
 from kvref.protocol.command_table import TABLE
 from kvref.server.settings import SETTINGS
-from kvref.server.telemetry.metrics import MEMCACHED_ROWS, ROWS
+from kvref.server.telemetry.metrics import MEMCACHED_METRICS, METRICS
 from kvref.specification import deviations as lists
 from kvref.specification import requirements
 from kvref.specification.deviations import defects
@@ -75,8 +75,8 @@ def test_every_setting_metric_and_fact_is_in_its_table() -> None:
     assert all(re.search(rf"! {name}[,\n]", settings_table) for name in SETTINGS), (
         "the search finds a setting there first"
     )
-    assert all(f"| `{name}` |" in metrics_table for name in ROWS)
-    assert all(f"| `{row.name}` |" in memcached_table for row in MEMCACHED_ROWS.values())
+    assert all(f"| `{name}` |" in metrics_table for name in METRICS)
+    assert all(f"| `{row.name}` |" in memcached_table for row in MEMCACHED_METRICS.values())
     assert all(f"* `{name}`: " in facts_page for name in vocabulary())
 
 

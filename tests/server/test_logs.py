@@ -22,7 +22,7 @@ from helpers.serving import Served, ask, command, serving
 from helpers.waiting import until, until_listening
 
 from kvref.errors import printable
-from kvref.server.telemetry.logs import MAX_WARNINGS, PERIOD, Bound
+from kvref.server.telemetry.logs import MAX_WARNINGS, PERIOD, WarningLimit
 from kvref_testbed.targets.ports import free_port
 
 SECRET = "hidden-from-all"  # an invalid password, which is never shown
@@ -144,7 +144,7 @@ def test_what_clients_cause_makes_no_lines_and_does_not_fill_the_log(tmp_path: P
 def test_warnings_of_one_kind_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr("kvref.log_throttle.time.monotonic", lambda: now)
-    bound = Bound()
+    bound = WarningLimit()
 
     def passed(message: str, level: int = logging.ERROR, name: str = "kvref.server") -> logging.LogRecord | None:
         record = logging.LogRecord(name, level, "", 0, message, (), None)

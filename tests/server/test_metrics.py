@@ -20,7 +20,7 @@ from helpers.serving import Served, ask, serving
 from helpers.waiting import until
 
 from kvref.server.telemetry.http import is_known_host
-from kvref.server.telemetry.metrics import MEMCACHED_ROWS, ROWS
+from kvref.server.telemetry.metrics import MEMCACHED_METRICS, METRICS
 
 SQL_SERVERS = (MYSQL_8, "mariadb")
 
@@ -40,7 +40,7 @@ def test_the_table_of_the_reference_is_what_is_exposed(served: Served) -> None:
     helps = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.MULTILINE))
     labels = dict(re.findall(r"^(\w+?)(?:_count)?\{(\w+)=", text, re.MULTILINE)) | {"kvref_info": "…"}
     assert {name: (kinds[name], labels.get(name, ""), helps[name]) for name in kinds} == {
-        row.name: (row.kind, row.label, row.help) for row in (*ROWS.values(), *MEMCACHED_ROWS.values())
+        row.name: (row.kind, row.label, row.help) for row in (*METRICS.values(), *MEMCACHED_METRICS.values())
     }
 
 

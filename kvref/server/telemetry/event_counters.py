@@ -1,4 +1,4 @@
-"""What happens seldom, counted for metrics and health: numbers that all processes of a server share.
+"""Counters of rare events, for metrics and health: numbers that all processes of a server share.
 
 What `stats` counts is elsewhere (`engine/stats.py`). A cell is written by one process; a number is written whole.
 """
@@ -40,12 +40,12 @@ class _Cell(IntEnum):
     """Cells of one process that serves; times are microseconds of the monotonic clock, 0: never or not now."""
 
     PID = 0
-    BEAT = 1  # when its event loop was last seen to run
+    HEARTBEAT = 1  # when its event loop was last seen to run
     LAG = 2  # by how many microseconds that was late
     BATCHES = 3  # open
     ERRORS = 4  # replies SERVER_ERROR
-    QUERIED = 5  # since when the store owes an answer
-    WELL = 6  # when the store last answered as it should
+    QUERIED = 5  # since when a query of the store has no answer
+    SUCCEEDED = 6  # when the store last answered as it should
     REASON = 7  # bytes of the text why it did not
     # The row cache over a database server; of ROW_CACHE the sums of this worker and those that it has replaced.
     CACHE_HITS = 8
@@ -118,21 +118,21 @@ class ProcessEventCounters:
     @property
     def silence(self) -> float:
         """Return the seconds since the last beat."""
-        return (_now() - self._cells[_Cell.BEAT]) * MICROSECOND
+        return (_now() - self._cells[_Cell.HEARTBEAT]) * MICROSECOND
 
     @property
-    def owed(self) -> float:
-        """Return since how many seconds the store owes an answer, 0 where it does not."""
+    def unanswered(self) -> float:
+        """Return since how many seconds a query of the store has no answer, 0 if there is none."""
         queried = self._cells[_Cell.QUERIED]
         return (_now() - queried) * MICROSECOND if queried else 0.0
 
     @property
-    def trouble(self) -> str | None:
+    def store_error(self) -> str | None:
         """Return the error of the last store check, empty if it succeeded, None before the first check."""
         length = self._cells[_Cell.REASON]
         if length:
             return bytes(self._reason[:length]).decode(errors="replace")
-        return "" if self._cells[_Cell.WELL] else None
+        return "" if self._cells[_Cell.SUCCEEDED] else None
 
     @property
     def of_store(self) -> dict[str, int]:
@@ -141,17 +141,25 @@ class ProcessEventCounters:
 
     def begin(self) -> None:
         """Record that this process serves."""
-        self._cells[_Cell.BEAT] = _now()
+        self._cells[_Cell.HEARTBEAT] = _now()
         self._cells[_Cell.PID] = os.getpid()
 
     def end(self) -> None:
         """Record that the process has ended; its counters stay."""
-        for cell in (_Cell.PID, _Cell.BATCHES, _Cell.LAG, _Cell.QUERIED, _Cell.WELL, _Cell.REASON, *_MEASURED.values()):
+        for cell in (
+            _Cell.PID,
+            _Cell.BATCHES,
+            _Cell.LAG,
+            _Cell.QUERIED,
+            _Cell.SUCCEEDED,
+            _Cell.REASON,
+            *_MEASURED.values(),
+        ):
             self._cells[cell] = 0
 
-    def beat(self, late: float, batches: int) -> None:
+    def heartbeat(self, late: float, batches: int) -> None:
         """Record that the event loop runs, by how many seconds too late, and how many batches are open."""
-        self._cells[_Cell.BEAT] = _now()
+        self._cells[_Cell.HEARTBEAT] = _now()
         self._cells[_Cell.LAG] = max(0, int(late / MICROSECOND))
         self._cells[_Cell.BATCHES] = batches
 
@@ -174,7 +182,7 @@ class ProcessEventCounters:
         self._cells[_Cell.REASON] = 0
         self._reason[: len(text)] = text
         self._cells[_Cell.REASON] = len(text)
-        self._cells[_Cell.WELL] = 0 if text else _now()
+        self._cells[_Cell.SUCCEEDED] = 0 if text else _now()
         self._cells[_Cell.QUERIED] = 0
 
     def refused(self) -> None:

@@ -123,7 +123,7 @@ class Exporter:
         """Answer from now on, in threads of this process."""
         from kvref.server.telemetry import http, metrics  # noqa: PLC0415 - need an extra
 
-        http.serve(self._sockets, metrics.registry(source), partial(trouble, source.tally), self._hosts)
+        http.serve(self._sockets, metrics.registry(source), partial(health_problem, source.tally), self._hosts)
 
     def start(self, source: Source, close_inherited: Callable[[], None]) -> Channel:
         """Serve in a forked process, which calls `close_inherited` first; return what becomes readable when it ends."""
@@ -160,11 +160,11 @@ class Exporter:
             self.reap()
 
 
-SILENT: Final = 5.0  # seconds without a beat
-OWED: Final = 2.0  # seconds that the store may take for an answer
+MAX_SILENCE: Final = 5.0  # seconds without a beat
+MAX_UNANSWERED: Final = 2.0  # seconds that the store may take for an answer
 
 
-def trouble(tally: EventCounters) -> str:
+def health_problem(tally: EventCounters) -> str:
     """Return why the server cannot serve, empty if it can: each process that runs must be well."""
     if tally.state is not State.SERVING:
         return "the server is starting" if tally.state is State.STARTING else "the server is stopping"
@@ -172,11 +172,11 @@ def trouble(tally: EventCounters) -> str:
     if not running:
         return "no worker runs"
     for process in running:
-        if process.silence > SILENT:
+        if process.silence > MAX_SILENCE:
             return f"process {process.pid} has been unresponsive for {process.silence:.0f} s"
-        if process.owed > OWED:
-            return f"the store has not answered for {process.owed:.0f} s"
-        reason = process.trouble
+        if process.unanswered > MAX_UNANSWERED:
+            return f"the store has not answered for {process.unanswered:.0f} s"
+        reason = process.store_error
         if reason is None:
             return "the store has not answered yet"
         if reason:

@@ -21,7 +21,7 @@ from kvref.errors import printable
 _log = logging.getLogger("kvref.metrics")
 
 SECONDS: Final = 5.0  # for a whole exchange
-MAX_CLIENTS: Final = 32  # clients at once; who comes beyond is closed
+MAX_CLIENTS: Final = 32  # clients at once; further ones are disconnected
 _TEXT: Final = "text/plain; charset=utf-8"
 _HOST: Final = re.compile(r"(?:\[(?P<address>[^\]]*)\]|(?P<name>[^:\[\]]+))(?::[0-9]*)?")
 
@@ -56,12 +56,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self._cut = threading.Timer(SECONDS, _shut, [self.connection])
-        self._cut.daemon = True
-        self._cut.start()
+        self._timer = threading.Timer(SECONDS, _shut_down, [self.connection])
+        self._timer.daemon = True
+        self._timer.start()
 
     def finish(self) -> None:
-        self._cut.cancel()
+        self._timer.cancel()
         super().finish()
 
     def parse_request(self) -> bool:
@@ -82,9 +82,9 @@ class _Handler(BaseHTTPRequestHandler):
             encode, kind = choose_encoder(self.headers.get("Accept") or "")
             self._reply(HTTPStatus.OK, encode(self.server.registry), kind)
         elif path == "/healthz":
-            trouble = self.server.trouble()
-            status = HTTPStatus.SERVICE_UNAVAILABLE if trouble else HTTPStatus.OK
-            line = printable(" ".join((trouble or "ok").split()))
+            problem = self.server.problem()
+            status = HTTPStatus.SERVICE_UNAVAILABLE if problem else HTTPStatus.OK
+            line = printable(" ".join((problem or "ok").split()))
             self._reply(status, f"{line}\n".encode(), _TEXT)
         else:
             self._reply(HTTPStatus.NOT_FOUND, b"not found; try /metrics or /healthz\n", _TEXT)
@@ -119,11 +119,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self, listener: socket.socket, registry: CollectorRegistry, trouble: Callable[[], str], hosts: Collection[str]
+        self, listener: socket.socket, registry: CollectorRegistry, problem: Callable[[], str], hosts: Collection[str]
     ) -> None:
         self.registry = registry
         self.hosts = hosts
-        self.trouble = trouble
+        self.problem = problem
         self._free = threading.BoundedSemaphore(MAX_CLIENTS)
         super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
@@ -150,22 +150,22 @@ class _Server(ThreadingHTTPServer):
 
 
 def serve(
-    listeners: list[socket.socket], registry: CollectorRegistry, trouble: Callable[[], str], hosts: Collection[str] = ()
+    listeners: list[socket.socket], registry: CollectorRegistry, problem: Callable[[], str], hosts: Collection[str] = ()
 ) -> None:
     """Answer on listening sockets from now on, in threads that end with the process.
 
     Args:
-        trouble: returns why the server cannot serve, empty if it can; must not block.
+        problem: returns why the server cannot serve, empty if it can; must not block.
         hosts: names that a Host header may have besides addresses, `localhost` and the machine's own name.
     """
     names = frozenset(name.lower().removesuffix(".") for name in (*hosts, socket.gethostname()))
     for listener in listeners:
-        server = _Server(listener, registry, trouble, names)
+        server = _Server(listener, registry, problem, names)
         # The server is never stopped, so that it need not poll for a stop request.
         threading.Thread(target=server.serve_forever, args=(3600.0,), name="kvref-metrics", daemon=True).start()
 
 
-def _shut(connection: socket.socket) -> None:
+def _shut_down(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError as error:

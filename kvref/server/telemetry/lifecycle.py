@@ -142,25 +142,25 @@ class LoopMonitor:
         self._check = check
         self._store = store
         self._loop = asyncio.get_running_loop()
-        self._asking: asyncio.Task[None] | None = None
+        self._check_task: asyncio.Task[None] | None = None
         self._due = self._loop.time()
-        self._beat()
+        self._heartbeat()
 
     def stop(self) -> None:
         self._timer.cancel()
 
-    def _beat(self) -> None:
+    def _heartbeat(self) -> None:
         now = self._loop.time()
         open_now = sum(client.batch_since is not None for client in self._clients())
-        self._tally.beat(now - self._due, open_now)
+        self._tally.heartbeat(now - self._due, open_now)
         self._tally.record(self._store.numbers())
-        if self._asking is None:
+        if self._check_task is None:
             self._tally.queried()
-            self._asking = self._loop.create_task(self._ask())
+            self._check_task = self._loop.create_task(self._check_store())
         self._due = now + EVERY
-        self._timer = self._loop.call_at(self._due, self._beat)
+        self._timer = self._loop.call_at(self._due, self._heartbeat)
 
-    async def _ask(self) -> None:
+    async def _check_store(self) -> None:
         try:
             await self._check()
         except KvrefError as error:
@@ -168,4 +168,4 @@ class LoopMonitor:
         else:
             self._tally.answered()
         finally:
-            self._asking = None
+            self._check_task = None

@@ -21,8 +21,8 @@ LEVELS: Final = ("debug", "info", "warning", "error")
 # Warnings of one kind in one period; what is served, and reports of it, are the operator's own doing.
 MAX_WARNINGS: Final = 20
 PERIOD: Final = 60.0  # seconds
-UNBOUNDED: Final = "kvref.served"
-_OWN: Final = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) | {"message", "asctime", "taskName"}
+UNLIMITED: Final = "kvref.served"
+_STANDARD: Final = frozenset(vars(logging.LogRecord("", 0, "", 0, "", None, None))) | {"message", "asctime", "taskName"}
 
 
 def set_up(form: str, level: str) -> None:
@@ -30,19 +30,19 @@ def set_up(form: str, level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JSON() if form == "json" else _Text())
     if level != "debug":
-        handler.addFilter(Bound())
+        handler.addFilter(WarningLimit())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
 
 
-class Bound(logging.Filter):
-    """Pass MOST warnings of one kind in each PERIOD; the first one after that says how many were left out."""
+class WarningLimit(logging.Filter):
+    """Pass MAX_WARNINGS of one kind in each PERIOD; the first one after that has the number of suppressed ones."""
 
     def __init__(self) -> None:
         super().__init__()
         self._kinds: defaultdict[tuple[str, str], LogThrottle] = defaultdict(lambda: LogThrottle(PERIOD, MAX_WARNINGS))
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno < logging.WARNING or record.name == UNBOUNDED:
+        if record.levelno < logging.WARNING or record.name == UNLIMITED:
             return True
         suppressed = self._kinds[record.name, str(record.msg)].suppressed()
         if suppressed:
@@ -74,7 +74,7 @@ class _JSON(logging.Formatter):
             "message": record.getMessage(),
             "pid": record.process,
         }
-        line |= {name: value for name, value in vars(record).items() if name not in _OWN}
+        line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if trace := _trace(self, record):
             line["trace"] = trace
         return json.dumps(line, default=str)

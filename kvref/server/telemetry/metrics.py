@@ -24,14 +24,14 @@ from kvref.server.telemetry.exporter import Source
 from kvref.server.telemetry.lifecycle import EVERY
 
 # Values of the label `command`, each with the counters of `stats` that add up to it.
-_ASKED: Final = {name: counters_of(name) for row in TABLE for name in row.metrics}
-_FOUND: Final = tuple(name for name in _ASKED if f"{name}_hits" in COUNTED)
+_COMMAND_COUNTERS: Final = {name: counters_of(name) for row in TABLE for name in row.metrics}
+_WITH_HITS: Final = tuple(name for name in _COMMAND_COUNTERS if f"{name}_hits" in COUNTED)
 # Of several processes these are the first one's; the others are added up.
-_OF_THE_FIRST: Final = ("process_start_time_seconds", "process_max_fds")
+_NOT_SUMMED: Final = ("process_start_time_seconds", "process_max_fds")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Family:
     """One metric, as the documentation lists it; `label` is empty if it has one sample."""
 
     name: str
@@ -40,127 +40,127 @@ class Row:
     label: str = ""
 
 
-ROWS: Final = {
+METRICS: Final = {
     row.name: row
     for row in (
-        Row(
+        Family(
             "kvref_info", "gauge", "Always 1; the labels are version, profile, kind of store and number of workers.",
             "…",
         ),
-        Row("kvref_up", "gauge", "1 while the server accepts connections, 0 while it starts or stops."),
-        Row("kvref_start_time_seconds", "gauge", "Start time of the server, as UNIX time in seconds."),
-        Row(
+        Family("kvref_up", "gauge", "1 while the server accepts connections, 0 while it starts or stops."),
+        Family("kvref_start_time_seconds", "gauge", "Start time of the server, as UNIX time in seconds."),
+        Family(
             "kvref_commands_total", "counter",
             "Commands processed. Each key of a get counts as one; set includes add, replace, append and prepend."
             " `stats reset` resets this counter, as it resets `stats`.", "command",
         ),
-        Row("kvref_hits_total", "counter", "Commands that found their row.", "command"),
-        Row("kvref_misses_total", "counter", "Commands that found no row.", "command"),
-        Row("kvref_cas_badval_total", "counter", "cas commands rejected because the row's CAS value differed."),
-        Row(
+        Family("kvref_hits_total", "counter", "Commands that found their row.", "command"),
+        Family("kvref_misses_total", "counter", "Commands that found no row.", "command"),
+        Family("kvref_cas_badval_total", "counter", "cas commands rejected because the row's CAS value differed."),
+        Family(
             "kvref_server_errors_total", "counter",
             "Commands that failed in the store: SERVER_ERROR replies other than those for values that are too large.",
         ),
-        Row("kvref_read_bytes_total", "counter", "Bytes received from clients."),
-        Row("kvref_written_bytes_total", "counter", "Bytes sent to clients."),
-        Row("kvref_connections", "gauge", "Client connections currently open."),
-        Row("kvref_connections_total", "counter", "Client connections accepted."),
-        Row(
+        Family("kvref_read_bytes_total", "counter", "Bytes received from clients."),
+        Family("kvref_written_bytes_total", "counter", "Bytes sent to clients."),
+        Family("kvref_connections", "gauge", "Client connections currently open."),
+        Family("kvref_connections_total", "counter", "Client connections accepted."),
+        Family(
             "kvref_connections_ended_total", "counter",
             "Connections closed by the server: beyond maxconns, idle, or using another protocol such as HTTP.",
             "reason",
         ),
-        Row("kvref_expired_rows_removed_total", "counter", "Expired rows removed in the background."),
-        Row("kvref_authentications_total", "counter", "Authentication attempts.", "result"),
-        Row("kvref_batches_open", "gauge", "Connections with an open batch, updated each second."),
-        Row(
+        Family("kvref_expired_rows_removed_total", "counter", "Expired rows removed in the background."),
+        Family("kvref_authentications_total", "counter", "Authentication attempts.", "result"),
+        Family("kvref_batches_open", "gauge", "Connections with an open batch, updated each second."),
+        Family(
             "kvref_commit_seconds", "histogram",
             "Duration of a commit in the store, in seconds: fdatasync of SQLite's write-ahead log, or COMMIT of a"
             " batch or of grouped writes.",
         ),
-        Row(
+        Family(
             "kvref_command_seconds", "histogram",
             "Duration of a command from its start to the sending of its reply, in seconds, with waits for locks and"
             " commits and without the time that its input waits for earlier commands.", "command",
         ),
-        Row(
+        Family(
             "kvref_store_up", "gauge",
             "1 if the store answered the last health check, which runs each second; otherwise 0.", "process",
         ),
-        Row("kvref_loop_lag_seconds", "gauge", "Delay of the event loop's one-second timer, in seconds.", "process"),
-        Row(
+        Family("kvref_loop_lag_seconds", "gauge", "Delay of the event loop's one-second timer, in seconds.", "process"),
+        Family(
             "kvref_row_cache_hits_total", "counter",
             "Keys of gets answered from the row cache over MySQL or MariaDB (`row_cache_binlog=1`); like the other"
             " numbers of that cache, updated each second.",
         ),
-        Row("kvref_row_cache_misses_total", "counter", "Keys of gets for which that cache queried the database."),
-        Row(
+        Family("kvref_row_cache_misses_total", "counter", "Keys of gets for which that cache queried the database."),
+        Family(
             "kvref_row_cache_stale_total", "counter",
             "Those of kvref_row_cache_misses_total whose row was cached and not known to be current.",
         ),
-        Row("kvref_row_cache_evictions_total", "counter", "Rows displaced by others because of `row_cache_bytes`."),
-        Row(
+        Family("kvref_row_cache_evictions_total", "counter", "Rows displaced by others because of `row_cache_bytes`."),
+        Family(
             "kvref_row_cache_lag_seconds", "gauge",
             "Time for which the last gets of cached rows waited for the binary log, in seconds; the longest of all"
             " processes.",
         ),
-        Row(
+        Family(
             "kvref_row_cache_age_seconds", "gauge",
             "Time by which the last replies with cached rows may have been out of date, in seconds; the longest of all"
             " processes.",
         ),
-        Row("kvref_row_cache_following", "gauge", "Binary logs that are followed, of each process and store."),
-        Row(
+        Family("kvref_row_cache_following", "gauge", "Binary logs that are followed, of each process and store."),
+        Family(
             "kvref_replica_gets_total", "counter",
             "Keys of gets answered by a secondary (`reads=replica` or `reads=session` in the DSN); like the next two,"
             " updated each second.",
         ),
-        Row(
+        Family(
             "kvref_replica_behind_total", "counter",
             "Keys of gets answered by the primary because the secondary had not executed the connection's last write"
             " in time.",
         ),
-        Row(
+        Family(
             "kvref_replica_unavailable_total", "counter",
             "Keys of gets answered by the primary because no secondary could be read.",
         ),
-        Row("kvref_reloads_total", "counter", "Configuration reloads on SIGHUP, taken or refused.", "result"),
-        Row("kvref_worker_restarts_total", "counter", "Worker processes that ended and were restarted."),
-        Row(
+        Family("kvref_reloads_total", "counter", "Configuration reloads on SIGHUP, taken or refused.", "result"),
+        Family("kvref_worker_restarts_total", "counter", "Worker processes that ended and were restarted."),
+        Family(
             "process_virtual_memory_bytes", "gauge",
             "Virtual memory of all processes, in bytes; shared memory counts once per process.",
         ),
-        Row(
+        Family(
             "process_resident_memory_bytes", "gauge",
             "Resident memory of all processes, in bytes; shared memory counts once per process.",
         ),
-        Row("process_start_time_seconds", "gauge", "Start time of the listening process, as UNIX time in seconds."),
-        Row("process_cpu_seconds_total", "counter", "User and system CPU time of all processes, in seconds."),
-        Row("process_open_fds", "gauge", "Open file descriptors of all processes."),
-        Row("process_max_fds", "gauge", "Maximum number of open file descriptors per process."),
+        Family("process_start_time_seconds", "gauge", "Start time of the listening process, as UNIX time in seconds."),
+        Family("process_cpu_seconds_total", "counter", "User and system CPU time of all processes, in seconds."),
+        Family("process_open_fds", "gauge", "Open file descriptors of all processes."),
+        Family("process_max_fds", "gauge", "Maximum number of open file descriptors per process."),
     )
 }  # fmt: skip
 
 # Under the names of memcached_exporter, for dashboards and alerts that were made for memcached. The exporter derives
 # them from `stats` of memcached (prometheus/memcached_exporter, `pkg/exporter/exporter.go`). Metrics of memory, slabs
 # and evictions have no counterpart here: rows are in tables.
-MEMCACHED_ROWS: Final = {
+MEMCACHED_METRICS: Final = {
     row.name: row
     for row in (
-        Row("memcached_up", "gauge", "1 while the server accepts connections, 0 while it starts or stops."),
-        Row("memcached_version", "gauge", "Always 1; the label is the version of kvref.", "version"),
-        Row("memcached_uptime_seconds", "gauge", "Seconds since the start of the server."),
-        Row(
+        Family("memcached_up", "gauge", "1 while the server accepts connections, 0 while it starts or stops."),
+        Family("memcached_version", "gauge", "Always 1; the label is the version of kvref.", "version"),
+        Family("memcached_uptime_seconds", "gauge", "Seconds since the start of the server."),
+        Family(
             "memcached_commands_total", "counter",
             "Commands by result: hit, miss or badval. A set without cas counts as a hit.", "command",
         ),
-        Row("memcached_current_connections", "gauge", "Client connections currently open."),
-        Row("memcached_connections_total", "counter", "Client connections accepted."),
-        Row("memcached_connections_rejected_total", "counter", "Connections rejected beyond maxconns."),
-        Row("memcached_read_bytes_total", "counter", "Bytes received from clients."),
-        Row("memcached_written_bytes_total", "counter", "Bytes sent to clients."),
-        Row("memcached_items_total", "counter", "Items stored."),
-        Row("memcached_item_too_large_total", "counter", "Items rejected because they are too large."),
+        Family("memcached_current_connections", "gauge", "Client connections currently open."),
+        Family("memcached_connections_total", "counter", "Client connections accepted."),
+        Family("memcached_connections_rejected_total", "counter", "Connections rejected beyond maxconns."),
+        Family("memcached_read_bytes_total", "counter", "Bytes received from clients."),
+        Family("memcached_written_bytes_total", "counter", "Bytes sent to clients."),
+        Family("memcached_items_total", "counter", "Items stored."),
+        Family("memcached_item_too_large_total", "counter", "Items rejected because they are too large."),
     )
 }  # fmt: skip
 # Values of the label `status`, by the end of the name of a counter; commands without such counters count as hits.
@@ -168,7 +168,7 @@ _STATUSES: Final = {"hits": "hit", "misses": "miss", "badval": "badval"}
 # Samples of memcached_commands_total, each with its counter of `stats`. `set` has no `cas` in it, unlike memcached's.
 _MEMCACHED_COMMANDS: Final = {
     (name, _STATUSES.get(counter.removeprefix(f"{name}_"), "hit")): counter
-    for name, counters in _ASKED.items()
+    for name, counters in _COMMAND_COUNTERS.items()
     for counter in counters
 }
 _MEMCACHED_COUNTERS: Final = {
@@ -179,7 +179,7 @@ _MEMCACHED_COUNTERS: Final = {
     "memcached_items_total": "total_items",
     "memcached_item_too_large_total": "store_too_large",
 }
-_ALL: Final = ROWS | MEMCACHED_ROWS
+_ALL: Final = METRICS | MEMCACHED_METRICS
 
 
 def registry(source: Source) -> CollectorRegistry:
@@ -219,7 +219,7 @@ def _counter(name: str, labels: list[str] | None = None, value: float | None = N
 
 
 def _labelled(name: str, numbers: dict[str, int]) -> CounterMetricFamily:
-    family = _counter(name, [ROWS[name].label])
+    family = _counter(name, [METRICS[name].label])
     for value, number in numbers.items():
         family.add_metric([value], number)
     return family
@@ -227,7 +227,7 @@ def _labelled(name: str, numbers: dict[str, int]) -> CounterMetricFamily:
 
 def _histogram(name: str, by_label: Mapping[str, list[Histogram]], bounds: Sequence[float]) -> HistogramMetricFamily:
     """Return the histograms of all processes by the value of their label; labelled ones that are empty are left out."""
-    label = ROWS[name].label
+    label = METRICS[name].label
     family = HistogramMetricFamily(name, _ALL[name].help, labels=[label] if label else [])
     for value, histograms in by_label.items():
         buckets, seconds = summed(histograms, bounds)
@@ -237,9 +237,11 @@ def _histogram(name: str, by_label: Mapping[str, list[Histogram]], bounds: Seque
 
 
 def _commands(totals: dict[str, int]) -> Iterator[Metric]:
-    yield _labelled("kvref_commands_total", {name: sum(totals[each] for each in of) for name, of in _ASKED.items()})
-    yield _labelled("kvref_hits_total", {name: totals[f"{name}_hits"] for name in _FOUND})
-    yield _labelled("kvref_misses_total", {name: totals[f"{name}_misses"] for name in _FOUND})
+    yield _labelled(
+        "kvref_commands_total", {name: sum(map(totals.__getitem__, of)) for name, of in _COMMAND_COUNTERS.items()}
+    )
+    yield _labelled("kvref_hits_total", {name: totals[f"{name}_hits"] for name in _WITH_HITS})
+    yield _labelled("kvref_misses_total", {name: totals[f"{name}_misses"] for name in _WITH_HITS})
     yield _counter("kvref_cas_badval_total", value=totals["cas_badval"])
     yield _counter("kvref_read_bytes_total", value=totals["bytes_read"])
     yield _counter("kvref_written_bytes_total", value=totals["bytes_written"])
@@ -262,10 +264,10 @@ def _shared(tally: EventCounters) -> Iterator[Metric]:
     yield _histogram("kvref_commit_seconds", {"": [process.commits for process in processes]}, BOUNDS)
     by_name = {name: [process.commands.of[name] for process in processes] for name in TIMED}
     yield _histogram("kvref_command_seconds", by_name, COMMAND_BOUNDS)
-    up, lag = (_gauge(each, [ROWS[each].label]) for each in ("kvref_store_up", "kvref_loop_lag_seconds"))
+    up, lag = (_gauge(each, [METRICS[each].label]) for each in ("kvref_store_up", "kvref_loop_lag_seconds"))
     for number, process in enumerate(processes, 1):
         if process.pid:
-            up.add_metric([str(number)], process.trouble == "")
+            up.add_metric([str(number)], process.store_error == "")
             lag.add_metric([str(number)], round(max(process.lag, process.silence - EVERY), 6))
     yield from (up, lag)
     yield from _of_store([process.of_store for process in processes])
@@ -292,9 +294,9 @@ def _processes(pids: list[int]) -> Iterator[Metric]:
             (sample,) = family.samples
             known = families.get(sample.name)
             if known is None:
-                family.documentation = ROWS[sample.name].help
+                family.documentation = METRICS[sample.name].help
                 families[sample.name] = family
-            elif sample.name not in _OF_THE_FIRST:
+            elif sample.name not in _NOT_SUMMED:
                 (before,) = known.samples
                 known.samples = [before._replace(value=before.value + sample.value)]
     yield from families.values()

@@ -61,7 +61,7 @@ class Offer:
     Args:
         handed: the connection.
         workers: those that may take it, the best one last.
-        holder: the worker among whose connections it is counted: its sender, or the worker to which it was offered last.
+        holder: the worker among whose connections it is counted: its sender, or the last one to which it was offered.
     """
 
     transfer: Transfer

@@ -204,7 +204,7 @@ class Worker:
 
 
 def work(plan: Plan, number: int, channel: Channel, close_inherited: Callable[[], None]) -> NoReturn:
-    """Be a worker in a process that was just forked, to its end; `close_inherited` closes what belongs to the parent."""
+    """Be a worker in a process that was just forked, to its end; `close_inherited` closes what is the parent's."""
     status = FAILED
     try:
         close_inherited()
