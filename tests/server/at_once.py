@@ -24,7 +24,7 @@ _WHOLE = re.compile(rb"(?:VALUE [^\r]*\r\n.*)?END\r\n|(?!VALUE)[^\r]*\r\n", re.D
 # Nothing is batched after a pause, before the mapped tables are read again: here no pause is long enough.
 WITHOUT_PAUSES = """
 from kvref.server.executors.mysql import executor
-executor.LOOK_EVERY = executor.PAUSE = 3600.0
+executor.SCHEMA_CHECK_INTERVAL = executor.MAX_SCHEMA_AGE = 3600.0
 from kvref.cli import main
 main()
 """

@@ -17,7 +17,7 @@ from helpers.waiting import until
 
 from kvref import profiles
 from kvref.engine.operations import LoadMapping
-from kvref.server.executors.mysql.executor import PAUSE
+from kvref.server.executors.mysql.executor import MAX_SCHEMA_AGE
 from kvref.storage.mysql.login import parse
 from kvref.storage.mysql.store import MySQLStore
 from kvref_testbed.targets import SQLServer
@@ -109,7 +109,7 @@ def test_what_changed_in_a_pause_counts_at_once(database: SQLServer) -> None:
     with serving(database.dsn, "--profile", "mysql-8.0") as served, served.connect() as client:
         assert ask(client, b"set @@shop.a 0 0 1\r\n1\r\n") == b"NOT_STORED\r\n"
         sql(database, "ALTER TABLE test.shop MODIFY COLUMN x INT NULL")
-        time.sleep(PAUSE + 0.1)  # the real pause is what counts
+        time.sleep(MAX_SCHEMA_AGE + 0.1)  # the real pause is what counts
         assert ask(client, b"set a 0 0 1\r\n1\r\n") == STORED
 
 

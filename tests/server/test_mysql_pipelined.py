@@ -18,7 +18,7 @@ from helpers.waiting import until
 from server.at_once import common_statements, got, put
 from server.conversations import Peer
 
-from kvref.server.executors.mysql.executor import LOOK_EVERY
+from kvref.server.executors.mysql.executor import SCHEMA_CHECK_INTERVAL
 from kvref_testbed.targets import SQLServer
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(120)]
@@ -187,7 +187,7 @@ def test_commands_stay_few_statements_while_the_tables_are_looked_at(
         peer = Peer(served, stack)
         peer.exchange_frames([(GET, b"p00", b"", b"")], 0)
         sql(database, "SET GLOBAL general_log = ON")
-        until = time.monotonic() + 2.5 * LOOK_EVERY
+        until = time.monotonic() + 2.5 * SCHEMA_CHECK_INTERVAL
         while time.monotonic() < until:
             assert ask(client, gets, COUNT) == found
             assert len(peer.exchange_frames(frames, 0)) == COUNT + 1

@@ -32,7 +32,7 @@ from kvref.server.planner import Planner
 from kvref.storage.several import FIRST, SeveralStores
 
 MAX_STARTS: Final = 50  # of one command, of which an executor starts one again that has lost a deadlock
-_MOVED: Final = Line(b"")  # in place of a reply: the command goes on in another executor
+_REROUTE: Final = Line(b"")  # in place of a reply: the command goes on in another executor
 
 # The operations of a command, each with the number of its store.
 _Steps = Generator[tuple[int, Operation], Any, Reply]
@@ -134,7 +134,7 @@ class _Command:
         self._at = transactions.current  # the store that it runs in; most often its mapping is there
         self._entered = False  # this store's executor has begun with it
         self._operation: Operation  # that waits, in the store `_at`
-        self._before: tuple[object, ...] = ()  # the mapping as it was when the command moved
+        self._last_definition: tuple[object, ...] = ()  # the mapping as it was when the command moved
         self._reply: Reply
 
     def advance(self) -> Reply | None:
@@ -142,20 +142,20 @@ class _Command:
         while True:
             self._entered = False
             transaction = self._transactions.use(self._at)
-            reply = self._executors[self._at].run(transaction, self._part, self._left)
-            if reply is not _MOVED:
+            reply = self._executors[self._at].run(transaction, self._part, self._finish_later)
+            if reply is not _REROUTE:
                 return reply
 
-    def _left(self, reply: Reply) -> None:
+    def _finish_later(self, reply: Reply) -> None:
         """Take what an executor returns later."""
-        waits = self.advance() if reply is _MOVED else reply
+        waits = self.advance() if reply is _REROUTE else reply
         if waits is not None:
             self._done(waits)
 
     def _part(self) -> OperationGen:
         """Yield operations for the executor that it runs in; begin again if that executor does."""
         here = self._at
-        if self._entered or self._steps is None or self._before != _definition(self._operation):
+        if self._entered or self._steps is None or self._last_definition != _definition(self._operation):
             self._starts += 1
             if self._starts > MAX_STARTS:
                 store = self._stores.names[here]
@@ -168,8 +168,8 @@ class _Command:
         steps = self._steps
         while waits:
             if self._at != here:
-                self._before = _definition(self._operation)
-                return _MOVED
+                self._last_definition = _definition(self._operation)
+                return _REROUTE
             try:
                 answer = yield self._operation
             except Exception as error:  # noqa: BLE001 - the command's to handle

@@ -146,15 +146,8 @@ class ProcessEventCounters:
 
     def end(self) -> None:
         """Record that the process has ended; its counters stay."""
-        for cell in (
-            _Cell.PID,
-            _Cell.BATCHES,
-            _Cell.LAG,
-            _Cell.QUERIED,
-            _Cell.SUCCEEDED,
-            _Cell.REASON,
-            *_MEASURED.values(),
-        ):
+        current = _Cell.PID, _Cell.BATCHES, _Cell.LAG, _Cell.QUERIED, _Cell.SUCCEEDED, _Cell.REASON
+        for cell in (*current, *_MEASURED.values()):
             self._cells[cell] = 0
 
     def heartbeat(self, late: float, batches: int) -> None:

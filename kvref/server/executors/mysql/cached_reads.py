@@ -1,4 +1,4 @@
-"""Gets answered from rows that are kept, if these are as new as the server is; others by SELECT."""
+"""Gets answered from cached rows that are current; others by SELECT."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from kvref.storage.mysql.row_identity import Spelling
 from kvref.storage.mysql.store import MySQLStore
 
 # Seconds that a group waits for the follower: about what a SELECT takes.
-PATIENCE: Final = 0.002
-# Seconds after which the position that decides what is kept is read again, where no kept row needs it.
-MAX_AGE: Final = 0.01
+MAX_WAIT: Final = 0.002
+# Seconds after which the position that decides what is cached is read again, where no cached row needs it.
+MAX_POSITION_AGE: Final = 0.01
 
 
 class _Group(NamedTuple):
@@ -34,9 +34,9 @@ class _Group(NamedTuple):
 
     Args:
         rows: of the mapping.
-        cached: its kept rows.
-        words: by what a row is kept under; the word itself where only the server knows that.
-        repeated: words that are requested once more, by what they are kept under.
+        cached: its cached rows.
+        words: by cache key of the row; by the word itself where only the server knows the row.
+        repeated: cache keys of words that are requested once more.
         width: of how many words one statement may read the rows.
     """
 
@@ -56,12 +56,12 @@ class _Read(NamedTuple):
 
 
 class CachingReader:
-    """Answer from kept rows, and keep what is read; one group runs at a time.
+    """Answer from cached rows, and cache what is read; one group runs at a time.
 
     Args:
         connection: a dedicated connection, to the server whose log is followed.
         isolation: its level may change later.
-        follower: keeps the cache up to date; it ends with the reader.
+        follower: updates the cache; it ends with the reader.
         width: returns how many rows of a mapping one SELECT may read; a group may have more words.
     """
 
@@ -82,30 +82,30 @@ class CachingReader:
         self._width = width
         self._executed: Position | None = None
         self._executed_at = 0.0
-        self._covered: Position | None = None  # the last one that kept rows were found to be as new as
+        self._covered: Position | None = None  # the last one that cached rows were found to cover
         self._commit = -1  # the store's last commit before that query
 
     async def read(self, rows: MySQLRows, words: list[bytes]) -> tuple[Mapping[bytes, CachedRow], Set[bytes]]:
-        """Return the rows of the words of all gets, see `read_parts`, from kept rows as far as they are new enough."""
-        kept = rows.kept
-        cached = None if kept is None else kept.table()
+        """Return the rows of the words of all gets, see `read_parts`, from cached rows as far as they are current."""
+        keys_of = rows.kept
+        cached = None if keys_of is None else keys_of.table()
         if self._cache.applied is None or not self._isolation.reads_committed or (cached and cached.refusal):
-            cached = None  # no kept row may be used just now
+            cached = None  # no cached row may be used just now
         width = self._width(rows.mapping)
-        if kept is None or cached is None:
+        if keys_of is None or cached is None:
             self._cache.misses += len(words)
             read: tuple[Mapping[bytes, CachedRow], Set[bytes]] = await self._connection.call(
                 read_parts, rows, [*dict.fromkeys(words)], width
             )
             return read
-        spellings = {word: kept.spelling(word) for word in words}
+        spellings = {word: keys_of.spelling(word) for word in words}
         keys = {word: word if spelling is None else spelling for word, spelling in spellings.items()}
         sought = {key: word for word, key in keys.items()}
         repeated: list[Spelling] = []
         if len(words) > len(sought):
-            again = Counter(map(keys.__getitem__, words))
-            again.subtract(sought.keys())
-            repeated = [*again.elements()]
+            more = Counter(map(keys.__getitem__, words))
+            more.subtract(sought.keys())
+            repeated = [*more.elements()]
         found = await self._answer(_Group(rows, cached, sought, repeated, width))
         shown = dict.fromkeys(words, ABSENT)
         for word, key in keys.items():
@@ -115,19 +115,19 @@ class CachingReader:
         return shown, set()
 
     def may_show(self, cached: CachedTable) -> bool:
-        """Return whether kept rows may be shown now without a query; a batch of reads counts what its groups answer."""
+        """Return whether cached rows may be shown without a query; a batch of reads counts what its groups answer."""
         if self._isolation.read_batch:
             return False
         if not self._isolation.reads_committed or (self._cache.log is None and not cached.staleness):
             return False
-        return self._is_new_enough(cached)
+        return self._is_fresh(cached)
 
     async def close(self) -> None:
         """End the follower; no read may be running."""
         await self._follower.close()
 
-    def _is_new_enough(self, cached: CachedTable) -> bool:
-        """Return whether kept rows are as new as the server, or out of date by no more than they may be."""
+    def _is_fresh(self, cached: CachedTable) -> bool:
+        """Return whether cached rows are current, or out of date by no more than they may be."""
         cache, log = self._cache, self._cache.log
         if log is not None and log.is_read():
             cache.age = 0.0
@@ -145,19 +145,19 @@ class CachingReader:
         return True
 
     async def _answer(self, group: _Group) -> Mapping[Spelling, CachedRow]:
-        """Return the rows of a group, kept ones as far as they are new enough."""
+        """Return the rows of a group, cached ones as far as they are current."""
         cache, rows = self._cache, group.cached.rows
         missing = [key for key in group.words if key not in rows]
         hits = [key for key in group.words if key in rows]
         began = time.monotonic()
         written = cache.written() if hits else None
         found = await self._read(group, missing, for_hits=bool(hits) and written is None)
-        as_new = bool(hits) and await self._reached(written, began, len(hits))
+        as_new = bool(hits) and await self._wait_until_current(written, began, len(hits))
         late = [key for key in hits if not as_new or key not in rows]
         read = {*missing, *late}
-        again = sum(key in read for key in group.repeated)
-        cache.hits += len(hits) - len(late) + len(group.repeated) - again
-        cache.misses += len(read) + again
+        reread = sum(key in read for key in group.repeated)
+        cache.hits += len(hits) - len(late) + len(group.repeated) - reread
+        cache.misses += len(read) + reread
         if as_new:
             found |= {key: rows[key] for key in hits if key in rows}
         if late:
@@ -172,38 +172,38 @@ class CachingReader:
         commit = self._store.last_commit
         if not (for_hits or missing):
             return {}
-        outdated = known is None or now - self._executed_at > (cached.staleness or MAX_AGE)
+        outdated = known is None or now - self._executed_at > (cached.staleness or MAX_POSITION_AGE)
         if for_hits and known is not None:
             outdated = outdated or not cached.staleness or commit != self._commit or not cache.covers(known)
         if not (outdated or missing):
             return {}
         examines = cached.refusal is None
         answer: _Read = await self._connection.call(
-            _look, group, missing, outdated or examines, cache.staleness if examines else None
+            _query, group, missing, outdated or examines, cache.staleness if examines else None
         )
         if answer.executed is not None:
             if known is not None and not answer.executed.covers(known):
-                cache.end()  # the log was reset, and numbers come again
+                cache.end()  # the log was reset, and numbers are reused
                 self._follower.reconnect()
             self._executed, self._executed_at = answer.executed, now
             self._commit = commit
-        self._keep(group, answer)
+        self._store_rows(group, answer)
         return {key: each.row for key, each in answer.rows.items()}
 
-    def _keep(self, group: _Group, answer: _Read) -> None:
-        """Keep the rows that were read, as far as it is known when."""
+    def _store_rows(self, group: _Group, answer: _Read) -> None:
+        """Cache the rows that were read, if the position at which they were read is known."""
         cache = self._cache
         settled = None if self._executed is None else cache.settled(self._executed, self._executed_at)
         if settled is None:
             return
         if answer.terms is not None:
             cache.examined(group.cached, answer.terms, settled)
-        kept = {key: each.row for key, each in answer.rows.items() if group.rows.spelled(each) == key}
-        if kept:
-            cache.keep(group.cached, kept, settled)
+        rows = {key: each.row for key, each in answer.rows.items() if group.rows.spelled(each) == key}
+        if rows:
+            cache.keep(group.cached, rows, settled)
 
-    async def _reached(self, written: Mark | None, began: float, hits: int) -> bool:
-        """Return whether kept rows are as new as the server was, or become so soon.
+    async def _wait_until_current(self, written: Mark | None, began: float, hits: int) -> bool:
+        """Return whether cached rows are current, or become so within MAX_WAIT.
 
         Args:
             written: by the server when the group began; None: what it had executed decides.
@@ -212,7 +212,7 @@ class CachingReader:
         """
         cache, waited = self._cache, time.monotonic()
         executed = written or self._executed
-        reached = executed is not None and await cache.reached(executed, PATIENCE)
+        reached = executed is not None and await cache.reached(executed, MAX_WAIT)
         now = time.monotonic()
         cache.lag = now - waited
         if reached:
@@ -235,7 +235,7 @@ def read_parts(
 
 
 def _find(connection: MySQLConnection, group: _Group, keys: Iterable[Spelling]) -> dict[Spelling, Found]:
-    """Return the rows of some words of a group, by what they are kept under; it blocks."""
+    """Return the rows of some words of a group, by cache key; it blocks."""
     words = {group.words[key]: key for key in keys}
     parts = [*words]
     found: dict[bytes, Found] = {}
@@ -244,7 +244,7 @@ def _find(connection: MySQLConnection, group: _Group, keys: Iterable[Spelling]) 
     return {words[word]: each for word, each in found.items()}
 
 
-def _look(
+def _query(
     connection: MySQLConnection, group: _Group, missing: list[Spelling], queries: bool, staleness: float | None
 ) -> _Read:
     """Return what the server has executed if `queries`, whether the mapping may be cached, and then the missing rows.
@@ -258,7 +258,7 @@ def _look(
         try:
             position = executed(connection.cells, connection.mariadb)
         except LogError:
-            staleness = None  # it cannot be compared: nothing is kept
+            staleness = None  # it cannot be compared: nothing is cached
     if staleness is not None:
         try:
             found = terms(connection.say, group.rows.mapping, staleness)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final
 
-from kvref.engine import operations as ports
+from kvref.engine import operations
 from kvref.engine.mapping import Directory, Mapping
 from kvref.engine.operations import (
     Commit,
@@ -61,8 +61,8 @@ DEADLOCK_TRIES: Final = 20
 DEADLOCK_PAUSE: Final = 0.02
 # Seconds between two checks of the mapped tables for DDL that makes no statement fail. The check runs concurrently
 # with the commands; after a pause, it runs before the first command, which would otherwise use old definitions.
-LOOK_EVERY: Final = 1.0
-PAUSE: Final = 2.0
+SCHEMA_CHECK_INTERVAL: Final = 1.0
+MAX_SCHEMA_AGE: Final = 2.0
 
 
 class MySQLExecutor:
@@ -79,15 +79,15 @@ class MySQLExecutor:
         self.store = store
         self._isolation = isolation
         self._loop = asyncio.get_running_loop()
-        together = connections_of_groups(store, isolation)
-        self._pool = Pool(store, isolation, together)
+        group_connections = connections_of_groups(store, isolation)
+        self._pool = Pool(store, isolation, group_connections)
         self._transactions: dict[Transaction, None] = {}  # in the order in which they began
         self._running: set[asyncio.Task[None]] = set()
-        self._looked = self._loop.time()
-        self._looking: asyncio.Task[None] | None = None
+        self._schema_checked_at = self._loop.time()
+        self._schema_check: asyncio.Task[None] | None = None
         self._counts = RowCounts(self._pool)
         self._checker = self._connect()
-        self._planned = MySQLScheduler(self, store, isolation, self._connect) if together else None
+        self._scheduler = MySQLScheduler(self, store, isolation, self._connect) if group_connections else None
         self._works: dict[MappedTable, Work[MySQLRows]] = {}
         self._planners: Planners = {}
         if not isolation.row_locks:
@@ -116,7 +116,7 @@ class MySQLExecutor:
             waits = command.send(None)
         if not waits:
             return command.reply
-        self.alone(command, stale=not up_to_date and not isinstance(command.operation, ports.CountRows))
+        self.run_unbatched(command, stale=not up_to_date and not isinstance(command.operation, operations.CountRows))
         return None
 
     def commits_of(self, transaction: Transaction) -> Commits:  # noqa: ARG002 - see `Executor`
@@ -124,18 +124,18 @@ class MySQLExecutor:
         return SETTLED
 
     def up_to_date(self, now: float) -> bool:
-        """Return whether the tables have been looked at shortly before some loop time, as planned commands need it."""
-        since = now - self._looked
-        if LOOK_EVERY < since <= PAUSE and self._looking is None:
-            self._looking = self.start(self._look_behind())
-        return since <= PAUSE
+        """Return whether the tables were checked shortly before a loop time, as planned commands need it."""
+        since = now - self._schema_checked_at
+        if SCHEMA_CHECK_INTERVAL < since <= MAX_SCHEMA_AGE and self._schema_check is None:
+            self._schema_check = self.start(self._check_schema_in_background())
+        return since <= MAX_SCHEMA_AGE
 
-    def looked(self, *, anew: bool) -> None:
+    def set_schema_checked(self, *, anew: bool) -> None:
         """Note that the tables count as checked just now, or, with `anew`, that they must be before anything else."""
-        self._looked = -math.inf if anew else self._loop.time()
+        self._schema_checked_at = -math.inf if anew else self._loop.time()
 
-    def alone(self, command: Command, *, stale: bool = False) -> None:
-        """Run a command alone; `stale`: check the tables and restart it first."""
+    def run_unbatched(self, command: Command, *, stale: bool = False) -> None:
+        """Run a command outside of groups; `stale`: check the tables and restart it first."""
         self.start(self._carry_out(command, stale))
 
     def reply(self, command: Command) -> None:
@@ -150,12 +150,12 @@ class MySQLExecutor:
         return task
 
     def planner(self, transaction: Transaction, session: Session, wire_rules: WireRules) -> Planner | None:
-        mapping = None if self._planned is None else ordinary_mapping(session)
+        mapping = None if self._scheduler is None else ordinary_mapping(session)
         if mapping is None:
             return None
         # In batches, a get is planned if it is outside of transactions and may show rows of the row cache.
-        apart = self._isolation.reads_committed and not transaction.open and not session.batch.writes
-        if self._isolation.batches and not apart:
+        plannable = self._isolation.reads_committed and not transaction.open and not session.batch.writes
+        if self._isolation.batches and not plannable:
             return None
         table = self.store.tables(self.store.alike(mapping))
         kind = table, session.access.rights, session.bound
@@ -175,18 +175,18 @@ class MySQLExecutor:
         self, table: MappedTable, session: Session, wire_rules: WireRules, transaction: Transaction
     ) -> Planner | None:
         identities = self.store.identities(table.mapping)
-        if self._planned is None or unplanned(table.mapping, identities):
+        if self._scheduler is None or unplanned(table.mapping, identities):
             return None
         work = self._works.get(table)
         if work is None:
             self._works = {each: work for each, work in self._works.items() if work.rows.live}
             bound = Bound(session, table.mapping)
             rows = MySQLRows(bound, table, identities, self._isolation, session.shared.directory)
-            if self._planned.caching is not None and self.store.row_cache is not None:
-                rows.keep(self.store.row_cache, self._planned.caching.may_show)
+            if self._scheduler.caching is not None and self.store.row_cache is not None:
+                rows.keep(self.store.row_cache, self._scheduler.caching.may_show)
             work = self._works[table] = Work(bound, rows)
         words = Words(session, c.Get if self._isolation.batches else object)
-        return Planner(work, words, self._planned.of(transaction), wire_rules, self.up_to_date)
+        return Planner(work, words, self._scheduler.of(transaction), wire_rules, self.up_to_date)
 
     def end(self, transaction: Transaction) -> None:
         self._transactions.pop(transaction, None)
@@ -208,8 +208,8 @@ class MySQLExecutor:
         """Wait for running commands, commit open transactions, then close the connections."""
         while self._running:
             await asyncio.wait(self._running)
-        if self._planned is not None:
-            await self._planned.close()
+        if self._scheduler is not None:
+            await self._scheduler.close()
         await self._checker.close()
         for transaction in list(self._transactions):
             if transaction.connection is not None:
@@ -241,7 +241,7 @@ class MySQLExecutor:
             try:
                 if stale:
                     try:
-                        await self._look()
+                        await self._check_schema()
                     except StoreError as error:  # the answer to the command
                         if isinstance(error, LostError) and not last:
                             raise
@@ -299,22 +299,22 @@ class MySQLExecutor:
         match operation:
             case Commit() | RollBack():
                 return await transaction.finish(self._pool, operation)
-            case ports.CountRows():
+            case operations.CountRows():
                 return await self._counts.of(operation, self.start)
-            case ports.PurgeExpired():
+            case operations.PurgeExpired():
                 return await self._pool.call_outside(MySQLConnection.purge, operation)
-            case ports.ListRows():
+            case operations.ListRows():
                 return await self._pool.call_outside(MySQLConnection.execute, operation)
-            case ports.LoadMapping() | ports.Recheck() if transaction.open:
-                # Not from the transaction's snapshot, and no table that is only looked at stays locked against DDL.
+            case operations.LoadMapping() | operations.Recheck() if transaction.open:
+                # Not from the transaction's snapshot, and no table that is only checked stays locked against DDL.
                 answer = await self._pool.call_outside(MySQLConnection.execute, operation)
             case _:
                 connection = transaction.connection = transaction.connection or await self._pool.take()
                 answer = await self._pool.in_thread(connection.execute, operation)
-                if ports.takes_lock(operation) and not isinstance(operation, ports.Lookup) and answer is None:
+                if operations.takes_lock(operation) and not isinstance(operation, operations.Lookup) and answer is None:
                     transaction.written = True
-                if self._isolation.shows_deletes and isinstance(operation, ports.Lookup | ports.Scan):
-                    answer = await without_deleted(self._pool, self._isolation, connection, operation, answer)
+                if self._isolation.shows_deletes and isinstance(operation, operations.Lookup | operations.Scan):
+                    answer = await _without_deleted(self._pool, self._isolation, connection, operation, answer)
         self.store.heed(operation, answer)
         return answer
 
@@ -325,13 +325,13 @@ class MySQLExecutor:
             AgainError, LostError: the command must run again.
         """
         lost = transaction.acknowledged and not transaction.open
-        again = isinstance(error, AgainError | LostError)
-        if lost or (again and not transaction.acknowledged):
+        retryable = isinstance(error, AgainError | LostError)
+        if lost or (retryable and not transaction.acknowledged):
             await transaction.finish(self._pool, RollBack())
         if not transaction.open:
             # A restarted command checks the tables first, for which it needs a connection.
             await transaction.release(self._pool)
-        if again and not lost and not last:
+        if retryable and not lost and not last:
             raise error
         if isinstance(error, CycleError):
             return DeadlockError("deadlock")
@@ -339,20 +339,20 @@ class MySQLExecutor:
             return TransactionLostError(str(error))
         return StoreError(str(error)) if isinstance(error, AgainError) else error
 
-    async def _look_behind(self) -> None:
+    async def _check_schema_in_background(self) -> None:
         try:
-            await self._look()
+            await self._check_schema()
         except (StoreError, AgainError) as error:
             _log.warning("cannot inspect the mapped tables: %s", error)
         finally:
-            self._looking = None
+            self._schema_check = None
 
-    async def _look(self) -> None:
-        self._looked = self._loop.time()
+    async def _check_schema(self) -> None:
+        self._schema_checked_at = self._loop.time()
         self.store.take_over(await self._pool.call_outside(MySQLConnection.look, self.store.watched()))
 
 
-async def without_deleted(
+async def _without_deleted(
     pool: Pool, isolation: Isolation, connection: MySQLConnection, operation: Lookup | Scan, answer: Any
 ) -> Any:
     """Return the answer of a read without the rows that are deleted since; a scan is filled up to its limit again."""

@@ -67,7 +67,7 @@ class Group:
                 return
             first: dict[Hashable, Task] = {}
             rest: list[Task] = []
-            later: set[Line] = set()  # of connections whose commands keep their order
+            later: set[Line] = set()  # of connections whose commands stay in order
             for each in waiting:
                 if each.line in self._lines_left or each.identity is None:
                     self._leave([each])
@@ -165,7 +165,7 @@ class Group:
 
 
 def _write_in_order(lines: Sequence[Line], connection: MySQLConnection, operations: Sequence[Operation]) -> list[Any]:
-    """Write rows one by one, see `write_batch.carry_out`, but none of a connection behind one that is not written."""
+    """Write rows one by one, see `write_batch.carry_out`, but none of a connection after one that is not written."""
     answers: list[Any] = []
     failed: set[Line] = set()
     undone = AgainError("the common transaction is undone")

@@ -27,7 +27,7 @@ from kvref.server.executors.mysql.command import Command, Transaction
 from kvref.server.executors.mysql.group import Group
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
-from kvref.server.executors.mysql.runs import Line, Run, RunQueue, Task, again, has_cas, runs_of, tasks_of
+from kvref.server.executors.mysql.runs import Line, Run, RunQueue, Task, has_cas, regrouped, runs_of, tasks_of
 from kvref.server.planners.base import PlanQueue
 from kvref.server.scheduler import TurnOfPlans, Work, halves, refused
 from kvref.server.slots import Replies, Slots
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.server")
 
 MIN_CONNECTIONS: Final = 4  # with fewer all of them are for single commands
-MIN_TOGETHER: Final = 2
+MIN_GROUP: Final = 2
 MAX_BYTES: Final = 16 << 20  # of rows that one SELECT returns, if no value is longer than the longest that is counted
-# Rows that are kept need no statement: so many times as many gets may be answered together.
-WIDER: Final = 8
+# Cached rows need no statement: so many times as many gets may be answered in one group.
+CACHED_GROUP_FACTOR: Final = 8
 _BYTES_OF_KEY: Final = 1024  # in a statement
 # Seconds for which the commands of a table run one by one after a session had locked the whole table: in a group they
 # would block commands for other tables.
-AVOIDED: Final = 5.0
+BACK_OFF: Final = 5.0
 
 
 def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
@@ -66,7 +66,7 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
         ConfigError: too few connections for the row cache, or for secondaries.
     """
     login, cached = store.login, store.row_cache is not None
-    few = login.most(batches=isolation.batches) < MIN_CONNECTIONS or login.together < MIN_TOGETHER
+    few = login.most(batches=isolation.batches) < MIN_CONNECTIONS or login.together < MIN_GROUP
     if login.reads != PRIMARY and isolation.batches:
         raise ConfigError(
             f"store {login.text}: reads={login.reads} needs daemon_memcached_r_batch_size=1 and"
@@ -80,7 +80,7 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
     if few and (cached or login.reads != PRIMARY):
         what = "the row cache" if cached else f"reads={login.reads}"
         raise ConfigError(
-            f"store {login.text}: {what} needs connections={MIN_CONNECTIONS} and coalesce={MIN_TOGETHER} or more"
+            f"store {login.text}: {what} needs connections={MIN_CONNECTIONS} and coalesce={MIN_GROUP} or more"
         )
     if few:
         return 0
@@ -99,7 +99,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
     ) -> None:
         self._executor = executor
         self._isolation = isolation
-        self._together = store.login.together
+        self._group_limit = store.login.together
         super().__init__()
         self._reading, self._writing = connect(), connect()
         self.caching: CachingReader | None = None
@@ -112,7 +112,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         self._writes = RunQueue(self._write, self._width, executor, self.run)
         self._replica = None if store.login.reads == PRIMARY else CurrentSecondary(store)
         self._from_secondary = None if self._replica is None else RunQueue(self._read_secondary, self._width, executor)
-        self._avoided: dict[str, float] = {}  # until when (loop time), by table
+        self._backed_off: dict[str, float] = {}  # until when (loop time), by table
         self._lines: dict[int, Line] = {}  # by the identity of the slots of a connection
         self._parts: dict[Replies, tuple[Slots, list[int]]] = {}
 
@@ -206,13 +206,13 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
 
     def _rows_of_statement(self, mapping: TableMapping) -> int:
         """Return how many rows of a mapping one statement may read, so that neither it nor its answer is too large."""
-        width = min(self._together, MAX_BYTES // bytes_of_row(mapping))
+        width = min(self._group_limit, MAX_BYTES // bytes_of_row(mapping))
         longest = self._reading.longest or self._writing.longest
         return max(1, width if longest is None else min(width, longest // _BYTES_OF_KEY))
 
     def _reads_width(self, work: Work[MySQLRows]) -> int:
-        """Return how many keys of a mapping gets may be answered for at once: kept rows need no statement."""
-        return self._width(work) * (1 if self.caching is None else WIDER)
+        """Return how many keys of a mapping gets may be answered at once: cached rows need no statement."""
+        return self._width(work) * (1 if self.caching is None else CACHED_GROUP_FACTOR)
 
     async def _read(self, work: Work[MySQLRows], runs: list[Run]) -> None:
         runs = self._without_blocked(runs)
@@ -322,30 +322,30 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         torn = {record.several_of(each.plan) for each in lost} - {None}  # a gat has one reply
         if torn:
             lost = [each for each in group.done if each in lost or record.several_of(each.plan) in torn]
-        kept = [each for each in group.done if each not in lost] if lost else group.done
-        work.bound.counted += chain.from_iterable([each.counted for each in kept])
-        work.bound.events += chain.from_iterable([each.events for each in kept])
-        work.bound.effects += chain.from_iterable([each.effects for each in kept])
+        committed = [each for each in group.done if each not in lost] if lost else group.done
+        work.bound.counted += chain.from_iterable([each.counted for each in committed])
+        work.bound.events += chain.from_iterable([each.events for each in committed])
+        work.bound.effects += chain.from_iterable([each.effects for each in committed])
         work.bound.settle()  # before the next command of a client, which may be for `stats`
         for each in lost:
             self._reject(each, ServerError(reason or ""))
-        self._finish_all(kept)
+        self._finish_all(committed)
         if hang is not None:
             self._hang([*group.left, *group.rest], hang)
             return
         self._leave(group.left)
         if group.rest:
-            self._writes.put_back(work, again(group.rest))
+            self._writes.put_back(work, regrouped(group.rest))
 
     def _without_blocked(self, runs: list[Run]) -> list[Run]:
-        """Return commands but those that run alone, as an earlier one of their connection, or all of a locked table."""
-        kept: list[Run] = []
+        """Return commands without those that run alone, as an earlier one of the connection or all of a locked table."""
+        free: list[Run] = []
         for run in runs:
-            if run.line.alone or self._avoided.get(run.work.rows.mapping.source, 0) > self._loop.time():
+            if run.line.unbatched or self._backed_off.get(run.work.rows.mapping.source, 0) > self._loop.time():
                 self._leave(tasks_of(run))
             else:
-                kept.append(run)
-        return kept
+                free.append(run)
+        return free
 
     async def _retry(
         self,
@@ -360,7 +360,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             self._hang(tasks, error)
             return
         if isinstance(error, LockWaitError):  # a session has locked the whole table
-            self._avoided[work.rows.mapping.source] = self._loop.time() + AVOIDED
+            self._backed_off[work.rows.mapping.source] = self._loop.time() + BACK_OFF
             self._leave(tasks)
             return
         if not work.rows.live or isinstance(error, LostError) or len(tasks) == 1:
@@ -368,29 +368,29 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
                 _log.error("a group of commands failed", exc_info=error)
             stale = isinstance(error, AgainError | LostError)
             if stale:
-                self._executor.looked(anew=True)
+                self._executor.set_schema_checked(anew=True)
             self._leave(tasks, stale=stale)
             return
         for part in halves(tasks):
-            await carry_out(work, again(part))
+            await carry_out(work, regrouped(part))
 
     def _hang(self, tasks: Iterable[Task], error: HangError) -> None:
         """Fail commands, and all that wait for a group: they would time out too."""
-        self._executor.looked(anew=False)
-        failed = [*tasks, *self._queued()]
+        self._executor.set_schema_checked(anew=False)
+        failed = [*tasks, *self._take_queued()]
         while failed:
             for each in failed:
                 self._reject(each, ServerError(str(error)))
-            failed = self._queued()  # what has waited for them
+            failed = self._take_queued()  # what has waited for them
 
-    def _queued(self) -> list[Task]:
+    def _take_queued(self) -> list[Task]:
         """Take all commands that wait for a group."""
         queues = [each for each in (self._reads, self._writes, self._from_secondary) if each is not None]
         return [task for queue in queues for run in queue.take_all() for task in tasks_of(run)]
 
     @staticmethod
     def _decide(tasks: Sequence[Task], found: Mapping[bytes, Found]) -> list[Operation | None]:
-        """Decide commands of different rows and keep their replies; return what each writes."""
+        """Decide commands of different rows and note their replies; return what each writes."""
         if not tasks:
             return []
         work = tasks[0].work
@@ -421,11 +421,11 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
     def _leave(self, tasks: Sequence[Task], *, stale: bool = False) -> None:
         """Run commands that have left their groups alone, those of one connection one after another."""
         for each in tasks:
-            each.line.alone.append(each)
-            if len(each.line.alone) == 1:
-                self._alone(each, stale=stale)
+            each.line.unbatched.append(each)
+            if len(each.line.unbatched) == 1:
+                self._run_unbatched(each, stale=stale)
 
-    def _alone(self, task: Task, *, stale: bool) -> None:
+    def _run_unbatched(self, task: Task, *, stale: bool) -> None:
         """Run a command on the general path, which waits for locks and tries again."""
         out = cast(Replies, task.plan[3])
         if self._replica is None:  # else gets before it may still be read from a secondary
@@ -442,15 +442,15 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             if isinstance(reply, ServerError):
                 out.owner.rejected(reply)
             line = task.line
-            line.alone.popleft()
-            following = line.alone[0] if line.alone else None
+            line.unbatched.popleft()
+            following = line.unbatched[0] if line.unbatched else None
             self._finish(task, record.encoded(task.plan, command, reply, session.written_cas))
             if following is not None:
-                self._alone(following, stale=stale)
+                self._run_unbatched(following, stale=stale)
 
         running = Command(begin, done, transaction)
         if stale or running.start():
-            self._executor.alone(running, stale=stale)
+            self._executor.run_unbatched(running, stale=stale)
         else:
             self._executor.reply(running)
 

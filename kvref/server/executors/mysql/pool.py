@@ -29,7 +29,7 @@ class Threads:
     """
 
     def __init__(self, most: int, name: str) -> None:
-        self._most = most
+        self._max_threads = most
         self._name = name
         self._loop = asyncio.get_running_loop()
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()  # None ends a thread
@@ -40,7 +40,7 @@ class Threads:
         """Call what blocks; return a future of its result. A cancelled future does not stop its call."""
         future: asyncio.Future[Any] = self._loop.create_future()
         self._unfinished += 1
-        if self._unfinished > self._started and self._started < self._most:
+        if self._unfinished > self._started and self._started < self._max_threads:
             self._started += 1
             Thread(target=self._work, name=f"{self._name}_{self._started}", daemon=True).start()
         self._calls.put((future, what, arguments))
@@ -88,19 +88,19 @@ class Pool:
     """The connection pool of one store, in the running loop.
 
     Args:
-        apart: number of the store's connections that are dedicated and use threads of this pool.
+        dedicated: number of the store's connections that are not pooled but use threads of this pool.
 
     Raises:
         ConfigError: too few connections for batches.
     """
 
-    def __init__(self, store: MySQLStore, isolation: Isolation, apart: int = 0) -> None:
+    def __init__(self, store: MySQLStore, isolation: Isolation, dedicated: int = 0) -> None:
         self._store = store
         self._isolation = isolation
         most = store.login.most(batches=isolation.batches)
         self._threads = Threads(most + _MORE_THREADS, "kvref-mysql")
         # Batches can use all pool permits: a check of the tables during them needs a connection outside the permits.
-        self.most = most - apart - (1 if isolation.batches else 0)
+        self.most = most - dedicated - (1 if isolation.batches else 0)
         if not self.most:
             raise ConfigError(f"store {store.login.text}: connections=1 is too few for batches: set at least 2")
         self._permits = asyncio.Semaphore(self.most)
@@ -238,7 +238,7 @@ class DedicatedConnection:
 
 _log = logging.getLogger("kvref.server")
 
-WAIT: Final = 0.25  # seconds after which the last count is shown: monitoring reads `stats` while a database is slow
+MAX_WAIT: Final = 0.25  # seconds after which the last count is shown: monitoring reads `stats` while a database is slow
 MAX_TABLES: Final = 1000  # tables; a profile may read a mapping repeatedly
 
 
@@ -248,20 +248,20 @@ class RowCounts:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._known: dict[str, int] = {}
-        self._asked: dict[str, asyncio.Task[None]] = {}
+        self._counting: dict[str, asyncio.Task[None]] = {}
 
     async def of(
         self, operation: CountRows, start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     ) -> int | None:
         """Return about how many rows a table has, as of now or of the last count; None: not known."""
         source = operation.mapping.source
-        task = self._asked.get(source)
+        task = self._counting.get(source)
         if task is None:
-            task = self._asked[source] = start(self._ask(operation))
-        await asyncio.wait({task}, timeout=WAIT)
+            task = self._counting[source] = start(self._count(operation))
+        await asyncio.wait({task}, timeout=MAX_WAIT)
         return self._known.get(source)
 
-    async def _ask(self, operation: CountRows) -> None:
+    async def _count(self, operation: CountRows) -> None:
         source = operation.mapping.source
         try:
             number = await self._pool.call_outside(MySQLConnection.execute, operation)
@@ -272,4 +272,4 @@ class RowCounts:
             self._known.pop(source, None)
             _log.debug("the rows of %s are not counted: %s", source, error)
         finally:
-            del self._asked[source]
+            del self._counting[source]

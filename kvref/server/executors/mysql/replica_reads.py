@@ -24,7 +24,7 @@ _log = logging.getLogger("kvref.server")
 
 PAUSE: Final = 1.0  # seconds between two attempts to open a connection, and between two checks of an open one
 # Seconds for which no get waits for a secondary that was late: a get whose write it may lack goes to the primary.
-BEHIND: Final = 1.0
+LAG_PAUSE: Final = 1.0
 _LOG_SECONDS: Final = 10.0
 
 
@@ -36,7 +36,7 @@ class Secondary:
         self._loop = asyncio.get_running_loop()
         self._threads = Threads(1, "kvref-secondary")
         self._opening: asyncio.Task[None] | None = None
-        self._again = -math.inf  # when the next connection may be opened (loop time)
+        self._retry_at = -math.inf  # when the next connection may be opened (loop time)
         self._checked = 0.0  # when the server was last seen to be a secondary (loop time)
         self._throttle = LogThrottle(_LOG_SECONDS)
         self.connection: MySQLConnection | None = None
@@ -44,7 +44,7 @@ class Secondary:
     @property
     def ready(self) -> bool:
         """Return whether there is a connection; if there is none, one is opened in the background."""
-        if self.connection is None and self._opening is None and self._loop.time() >= self._again:
+        if self.connection is None and self._opening is None and self._loop.time() >= self._retry_at:
             self._opening = self._loop.create_task(self._open())
         return self.connection is not None
 
@@ -66,7 +66,7 @@ class Secondary:
             raise  # it lags behind DDL, and can be read
         except Exception as error:
             if self.connection is connection:  # no other call has found the error before
-                self._leave(error)
+                self._back_off(error)
                 self.connection = None
                 self._threads.call(connection.close)
             raise
@@ -84,12 +84,12 @@ class Secondary:
             self.connection = await self._threads.call(self._replicas.connect)
             self._checked = self._loop.time()
         except KvrefError as error:
-            self._leave(error)
+            self._back_off(error)
         finally:
             self._opening = None
 
-    def _leave(self, error: Exception) -> None:
-        self._again = self._loop.time() + PAUSE
+    def _back_off(self, error: Exception) -> None:
+        self._retry_at = self._loop.time() + PAUSE
         if self._throttle.suppressed() is not None:
             _log.warning("gets are read from the primary: %s", error)
 
@@ -102,18 +102,18 @@ class CurrentSecondary:
         self.counts = store.replica_counts
         self.secondary = Secondary(Replicas(store))
         self._loop = asyncio.get_running_loop()
-        self._behind_until = -math.inf  # loop time
+        self._lagging_until = -math.inf  # loop time
 
     async def late(self, writes: Set[LastWrite]) -> set[LastWrite]:
         """Return those of some writes that it has not executed; raises as `Secondary.call`."""
         connection = self.secondary.connection
         late = {each for each in writes if each.gtid is not None and each.reached is not connection}
         known = {each for each in late if each.gtid}
-        if known and self._loop.time() >= self._behind_until:
+        if known and self._loop.time() >= self._lagging_until:
             if await self.secondary.call(has_executed, ",".join(sorted({each.gtid or "" for each in known}))):
                 late -= known
                 for each in known:
                     each.reached = connection
             else:
-                self._behind_until = self._loop.time() + BEHIND
+                self._lagging_until = self._loop.time() + LAG_PAUSE
         return late

@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 class Line:
     """The commands of one connection that are planned and have no reply yet, in order.
 
-    `may_begin` has the rule of their order. A command that has left its group keeps all that follow it waiting.
+    `may_begin` has the rule of their order. A command that has left its group delays all that follow it.
     """
 
-    __slots__ = ("alone", "running", "transaction", "waiting", "writes")
+    __slots__ = ("running", "transaction", "unbatched", "waiting", "writes")
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
         self.running = 0  # commands in a group, or in the queue for one
         self.writes = False  # they may write
         self.waiting: deque[Run] = deque()
-        self.alone: deque[Task] = deque()  # have left their groups
+        self.unbatched: deque[Task] = deque()  # have left their groups
 
     def admits(self, run: Run) -> bool:
         """Return whether commands may be queued for a group now."""
-        return may_begin(writes=run.writes, running=self.running, running_write=self.writes, waits=bool(self.alone))
+        return may_begin(writes=run.writes, running=self.running, running_write=self.writes, waits=bool(self.unbatched))
 
 
 class Run:
-    """Planned commands of one connection behind each other that all write, or all read; `words` has all keys."""
+    """Planned commands of one connection, one after another, that all write, or all read; `words` has all keys."""
 
     __slots__ = ("line", "plans", "words", "work", "writes")
 
@@ -170,8 +170,8 @@ def runs_of(
         out = cast(Replies, plan[3])
         writes = out in work.writers and record.may_write(plan)
         run = runs.get(id(out))
-        apart = by_cas and run is not None and not writes and has_cas(run.plans[-1]) is not has_cas(plan)
-        if run is None or run.writes is not writes or apart:
+        differs = by_cas and run is not None and not writes and has_cas(run.plans[-1]) is not has_cas(plan)
+        if run is None or run.writes is not writes or differs:
             run = runs[id(out)] = Run(work, lines[out], writes=writes)
             found.append(run)
         run.add(plan)
@@ -182,7 +182,7 @@ def tasks_of(run: Run) -> list[Task]:
     return [Task(run.work, plan, run.line) for plan in run.plans]
 
 
-def again(tasks: Iterable[Task]) -> list[Run]:
+def regrouped(tasks: Iterable[Task]) -> list[Run]:
     """Return commands as they are carried out in another group; those of one list of replies stay in their order."""
     runs: list[Run] = []
     for each in tasks:

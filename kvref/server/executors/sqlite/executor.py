@@ -1,6 +1,6 @@
 """Run sessions on SQLite: run their operations, park those that wait for another writer, commit once a tick.
 
-A write is acknowledged after its commit, or once its batch contains it: while the store is dirty, connections keep
+A write is acknowledged after its commit, or once its batch contains it: while the store is dirty, connections hold
 their replies, and `when_settled` reports whether the tick became durable.
 """
 
@@ -34,9 +34,9 @@ from kvref.storage.sqlite.transactions import LockedError, Transaction, Transact
 from kvref.storage.sqlite.wal import HEADER
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
-# Seconds between two looks whether the file was deleted or replaced, or can be read again. Commits show at once, and
-# each transaction begins with a look.
-LOOK_EVERY: Final = 0.001
+# Seconds between two checks whether the file was deleted or replaced, or can be read again. Commits are detected at
+# once, and each transaction begins with a check.
+REFRESH_INTERVAL: Final = 0.001
 RETRY_AFTER: Final = 0.005  # seconds between two tries for SQLite's write lock
 
 
@@ -75,8 +75,8 @@ class SQLiteExecutor:
         self._locked: list[_Command] = []  # for another transaction
         self._waking = False
         self._watch = store.watch
-        self._looked_at = -math.inf  # loop time of the last look at what others did to the file
-        self._valid = False  # then nothing was kept that they changed
+        self._refreshed_at = -math.inf  # loop time of the last check for changes by other processes
+        self._valid = False  # the cached rows are current
         self.commands = 0  # how many ran so far
         self._down = ""  # why nothing can be answered from the store
         self._scheduler = Scheduler(self._commits, lock_wait)
@@ -89,7 +89,7 @@ class SQLiteExecutor:
     def run(
         self, transaction: Transaction, begin: Callable[[], OperationGen], done: Callable[[Reply], None]
     ) -> Reply | None:
-        self.look(self._loop.time())
+        self.refresh(self._loop.time())
         command = _Command(begin, done, transaction)
         return self._advance(command) if command.start() else command.reply
 
@@ -120,7 +120,7 @@ class SQLiteExecutor:
             self._works[table] = work
         by_steps = unplanned(self.store, mapping, clear_unmapped=session.rules.clears_unmapped)
         words = (WordsToRead if by_steps else Words)(session)
-        return Planner(work, words, self._scheduler, wire_rules, self.look)
+        return Planner(work, words, self._scheduler, wire_rules, self.refresh)
 
     def end(self, transaction: Transaction) -> None:
         self.transactions.roll_back(transaction)
@@ -130,8 +130,8 @@ class SQLiteExecutor:
         return self.store.read_directory()
 
     async def check(self) -> None:
-        """Look at the file; raises StoreError where it cannot be read."""
-        self.look(self._loop.time())
+        """Check the file; raises StoreError if it cannot be read."""
+        self.refresh(self._loop.time())
         if self._down:
             raise StoreError(self._down)
 
@@ -140,22 +140,22 @@ class SQLiteExecutor:
         self._commits.close()
         self.transactions.close()
 
-    def look(self, now: float) -> bool:
+    def refresh(self, now: float) -> bool:
         """Detect changes to the file by other processes; return whether its cached rows are valid at a loop time.
 
         Called whenever bytes arrive: the next command must see a commit that another process has made before it.
         """
         self.commands += 1
-        if now - self._looked_at < LOOK_EVERY:
+        if now - self._refreshed_at < REFRESH_INTERVAL:
             watch = self._watch
             if not self._valid or watch.index[:HEADER] == watch.header:
                 return self._valid
-        self._looked_at = now
+        self._refreshed_at = now
         self._valid = False
         try:
             self.store.refresh()
         except BusyError:
-            pass  # the next tick looks again
+            pass  # the next tick checks again
         except StoreError as error:
             self._down = str(error)
         else:
@@ -276,7 +276,7 @@ class SQLiteExecutor:
             assert command.deadline is not None
             self._go_on(command, LockWaitError() if now >= command.deadline else None)
             if self._parked and self._parked[0] is command:
-                break  # the lock is still taken: no use in asking for each of them
+                break  # the lock is still taken: the others would fail too
         self._retrying = bool(self._parked)
         if self._retrying:
             self._loop.call_later(RETRY_AFTER, self._retry)

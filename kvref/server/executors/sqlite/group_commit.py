@@ -91,7 +91,7 @@ class GroupCommit:
             self.commit_store()
         cause, self._lost = self._lost, ""
         if cause or not self._unsynced:
-            _tell(waiting, cause)
+            _notify(waiting, cause)
             return
         self._unsynced = False
         self._syncing = waiting
@@ -109,10 +109,10 @@ class GroupCommit:
         self.commit_store()
         waiting = [*(self._syncing or []), *self._waiting]
         self._syncing, self._waiting = None, []
-        _tell(waiting, self._lost or self._to_disk())
+        _notify(waiting, self._lost or self._to_disk())
 
     def _gather(self, commands: int) -> None:
-        """Commit, unless commands came since the last look: what they write may share the commit."""
+        """Commit, unless commands came since the last call: what they write may share the commit."""
         if not self._waiting or self._syncing is not None:
             return
         now = self._executor.commands
@@ -137,11 +137,11 @@ class GroupCommit:
             return  # `close` has waited for it
         waiting, self._syncing = self._syncing, None
         self._store.cache.synced(lost=bool(cause))
-        _tell(waiting, cause)
+        _notify(waiting, cause)
         if self._waiting:
             self._loop.call_soon(self._gather, self._executor.commands)
 
 
-def _tell(waiting: list[Settled], cause: str) -> None:
+def _notify(waiting: list[Settled], cause: str) -> None:
     for settled in waiting:
         settled(cause)
