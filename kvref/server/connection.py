@@ -24,7 +24,7 @@ from kvref.server.planner import Planner
 from kvref.server.planners.base import Stop
 from kvref.server.planners.binary import BinaryPlanner
 from kvref.server.slots import Awaited, Replies, Slots
-from kvref.server.stats_rows import Shown, State
+from kvref.server.stats_rows import SocketStats, State
 from kvref.server.telemetry.command_times import CommandTimes
 
 if TYPE_CHECKING:
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 # One connection's turn: after either the replies go out and the other connections come first.
 TURN_BYTES: Final = 256 << 10
 TURN_SECONDS: Final = 0.002
-GREEDY: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
-_SELDOM: Final = (Closed, ServerError, Keys)
+INPUT_QUANTUM: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
+_CONTROL_REPLIES: Final = (Closed, ServerError, Keys)
 _GET: Final = b"get "
 _DROPPING: Final = (Phase.DRAINING, Phase.DRAINED)  # what comes is not answered
-_HIT: Final = ("get",)  # under which a single get is measured
+_TIMED_GET: Final = ("get",)  # under which a single get is measured
 PASS_AGAIN: Final = 0.1  # seconds until a connection that could not be passed on is tried again
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
 
@@ -57,16 +57,15 @@ class Connection:
 
     # An idle connection is a few cache lines.
     __slots__ = (
-        "_ahead",
         "_authenticator",
         "_command",
         "_commit",
         "_commits",
+        "_continuation",
         "_counters",
         "_dropped",
         "_generation",
         "_half_open",
-        "_heard",
         "_host",
         "_listener",
         "_loop",
@@ -75,6 +74,7 @@ class Connection:
         "_paused",
         "_phase",
         "_planner",
+        "_protocol_known",
         "_reading",
         "_scheduled",
         "_session",
@@ -82,10 +82,10 @@ class Connection:
         "_times",
         "_transaction",
         "_transport",
-        "greedy",
-        "heard_at",
+        "exceeded_quantum",
         "moved",
         "passed_on",
+        "received_at",
     )  # fmt: skip
 
     def __init__(self, host: Server, listener: Listener, passed: Passed | None = None) -> None:
@@ -100,45 +100,45 @@ class Connection:
             else Authenticator(users, host.shared.rules.release, host.client_warnings, host.wire_rules)
         )
         self._parser: Parser = TextParser(host.wire_rules)
-        self._heard = False  # the client has said something
+        self._protocol_known = False  # the first byte of the client has decided it
         self._session = Session(host.shared, listener.access)
         self._transaction = host.executor.begin(listener.reads)
         self._loop = asyncio.get_running_loop()
-        self.heard_at = self._loop.time()  # when the client sent its last bytes (loop time)
+        self.received_at = self._loop.time()  # when the client sent its last bytes (loop time)
         self._generation = host.shared.directory.generation
         self._transport: asyncio.Transport | None = None
         self._command: c.Command | None = None  # what waits for the store
-        self._ahead: c.Command | None = None  # the rest of a listing of keys, which comes next
+        self._continuation: c.Command | None = None  # the rest of a listing of keys, which comes next
         self._scheduled = False  # the rest of the input waits for its turn
-        self.greedy = False  # it has sent more at once than one turn takes
+        self.exceeded_quantum = False  # it has sent more at once than one turn takes
         self._phase = Phase.OPEN
         self._dropped = False  # something came while it drained
         self._reading = True
         self._paused = False  # the client does not read
-        self._planner: Planner | BinaryPlanner | None = None  # also while anything waits in front of what arrives
+        self._planner: Planner | BinaryPlanner | None = None  # also while anything precedes new input
         self._slots = Slots(self)
         durations = host.command_durations
         self._times = None if durations is None else CommandTimes(durations)
         self._commits = host.executor.commits_of(self._transaction)
         self._commit = BackgroundCommit(host.executor, self._session, self._transaction, self)
         self.moved = passed is not None  # it began in another process
-        self.passed_on = False  # it goes on in another process
+        self.passed_on = False  # another process serves it now
         self._passes_later = False  # that is tried again
         if passed is not None:
-            self._authenticator, self._heard = None, True
+            self._authenticator, self._protocol_known = None, True
             self._session.go_on(passed.binding)
             self._parser = resumed(host.wire_rules, is_binary=passed.is_binary)
             self._parser.feed(passed.pending)
 
-    def shown(self, asking: Session) -> Shown | None:
-        """Return the row of this connection in the answer to `asking`; None if its client has disconnected."""
+    def describe(self, requester: Session) -> SocketStats | None:
+        """Return the row of this connection in the answer to `requester`; None if its client has disconnected."""
         transport = self._transport
         if transport is None:
             return None
         known = transport.get_extra_info("socket")
         peer, own = transport.get_extra_info("peername"), transport.get_extra_info("sockname")
-        state = State.COMMAND if self._session is asking else self._state
-        return Shown(known.fileno(), peer or "", own, known.family, state, self._loop.time() - self.heard_at)
+        state = State.COMMAND if self._session is requester else self._state
+        return SocketStats(known.fileno(), peer or "", own, known.family, state, self._loop.time() - self.received_at)
 
     @property
     def _state(self) -> State:
@@ -146,21 +146,21 @@ class Connection:
             return State.CLOSING
         if self._paused:
             return State.WRITING
-        if self._behind:
+        if self._busy:
             return State.STORE
         return State.DATA if (self._authenticator or self._parser).halfway else State.IDLE
 
     def waited_for(self) -> tuple[asyncio.Transport, Parser | Authenticator, bool] | None:
-        """Return its transport, who reads it and whether there is work for the server; None: the client is gone."""
+        """Return its transport, its reader and whether the server has work for it; None: the client is gone."""
         transport = self._transport
         return (
             None
             if transport is None
-            else (transport, self._authenticator or self._parser, self._behind or self._phase in OVER)
+            else (transport, self._authenticator or self._parser, self._busy or self._phase in OVER)
         )
 
     @property
-    def _behind(self) -> bool:
+    def _busy(self) -> bool:
         return self._scheduled or self._slots.open or self._commit.running or self._command is not None
 
     @property
@@ -175,18 +175,18 @@ class Connection:
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start a session, unless there are too many."""
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
-        if not self._host.welcome(self, self._transport):
-            self._note(Event.END)
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is not a subclass
+        if not self._host.register(self, self._transport):
+            self._advance_phase(Event.END)
         if self._authenticator is not None:
             self._authenticator.peer = transport.get_extra_info("peername")
         if self.moved:
-            self._go_on()
+            self._resume_input()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Commit the batch; a command that waits for a lock is carried out all the same (lock-112)."""
         self._transport = None
-        self._note(Event.LOSS)
+        self._advance_phase(Event.LOSS)
         self._slots.awaited = None
         if self._slots.undecided:
             self._slots.awaited = Awaited.DECIDED
@@ -195,7 +195,7 @@ class Connection:
 
     def data_received(self, data: bytes) -> None:
         """Take what arrived and answer every complete command."""
-        self.heard_at = now = self._loop.time()
+        self.received_at = now = self._loop.time()
         self._counters.bytes_read += len(data)
         planner = self._planner
         if planner is not None:
@@ -221,10 +221,10 @@ class Connection:
                 started = times.now()
                 reply = planner.hit(data)
                 if reply is not None:
-                    times.sent(_HIT, started)
+                    times.sent(_TIMED_GET, started)
                     self._write(reply, get=True)
                     return
-            if len(data) <= GREEDY or not self._host.turns.busy:
+            if len(data) <= INPUT_QUANTUM or not self._host.turns.busy:
                 data = self._plan(planner, data)
                 if not data:
                     return
@@ -264,7 +264,7 @@ class Connection:
                 self._transport.write(ready)
         if self._phase in OVER:
             self._close_if_done()
-        elif self._host.pass_on is not None and replies.late and self._slots.awaited is None:  # else see `go_on`
+        elif self._host.pass_on is not None and replies.late and self._slots.awaited is None:  # else see `resume`
             self._loop.call_soon(self._pass_on)  # this process has written
 
     def rejected(self, reply: Reply) -> None:
@@ -278,10 +278,10 @@ class Connection:
         if self._host.shared.rules.cache_holds_rows:
             self._host.shared.cache.clear()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Go on: what was awaited has happened, see `Slots.awaited`."""
         if self._host.pass_on is None or self._transport is None:
-            self._take_more()
+            self._continue()
         else:  # once the replies are sent
             self._loop.call_soon(self._pass_on)
 
@@ -293,13 +293,13 @@ class Connection:
         if self._silenced:
             return
         if self._authenticator is not None:
-            data = self._pass(self._authenticator, data)
+            data = self._authenticate(self._authenticator, data)
             if not data:
                 return
         waiting = self._parser.pending
-        goes_on = 0 < waiting <= GREEDY  # what has arrived before may be complete now
-        if not self._heard:
-            self._heard = goes_on = True
+        goes_on = 0 < waiting <= INPUT_QUANTUM  # what has arrived before may be complete now
+        if not self._protocol_known:
+            self._protocol_known = goes_on = True
             self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
         if not (goes_on and self._take_waiting()):
@@ -311,16 +311,16 @@ class Connection:
         shared = self._host.shared
         return shared.rules.reload_silences and self._generation != shared.directory.generation
 
-    def _pass(self, gate: Authenticator, data: bytes) -> bytes:
-        """Answer a client that is not known yet; returns what it said after it was."""
-        reply, rest = gate.hear(data)
+    def _authenticate(self, authenticator: Authenticator, data: bytes) -> bytes:
+        """Answer a client that is not authenticated; return the input after the authentication."""
+        reply, rest = authenticator.feed(data)
         self._write(reply)
-        if gate.passed:
-            self._authenticator, self._heard = None, True
-            self._parser = parser(gate.first, self._host.wire_rules)
-        elif gate.closes:
-            if gate.foreign:
-                self._host.client_warnings.foreign_protocol(gate.foreign, self._peer)
+        if authenticator.passed:
+            self._authenticator, self._protocol_known = None, True
+            self._parser = parser(authenticator.first, self._host.wire_rules)
+        elif authenticator.closes:
+            if authenticator.foreign:
+                self._host.client_warnings.foreign_protocol(authenticator.foreign, self._peer)
             self.end()
         return rest
 
@@ -333,7 +333,7 @@ class Connection:
 
     def eof_received(self) -> bool:
         """Close the connection after the replies to everything that was sent, once the client has closed its side."""
-        self._note(Event.EOF)
+        self._advance_phase(Event.EOF)
         self._run()
         return self._half_open  # the sending side stays open until all replies are sent
 
@@ -346,11 +346,11 @@ class Connection:
     def resume_writing(self) -> None:
         """Go on where `pause_writing` stopped."""
         self._paused = False
-        self._go_on()
+        self._resume_input()
 
     def end(self) -> None:
         """Close once what has arrived is carried out and answered."""
-        self._note(Event.STOP)
+        self._advance_phase(Event.STOP)
         self._run()
 
     def commit_idle(self) -> None:
@@ -363,18 +363,18 @@ class Connection:
     def committed(self) -> None:
         """Go on, or end, after a commit in the background."""
         if self._transport is not None:
-            self._go_on()
+            self._resume_input()
         elif self._session.batch.open:
             self._loop.call_later(COMMIT_AGAIN, self._commit.start)
         else:
             self._host.executor.end(self._transaction)
-            self._host.forget(self)
+            self._host.unregister(self)
 
-    def _take_more(self) -> None:
+    def _continue(self) -> None:
         if not self._take_waiting():
-            self._go_on()
+            self._resume_input()
 
-    def _go_on(self) -> None:
+    def _resume_input(self) -> None:
         if self._transport is None:
             self._commit.start()
             return
@@ -382,7 +382,7 @@ class Connection:
         self._run()
 
     def _run(self, *, own_turn: bool = False) -> None:
-        """Carry out what the parser has, once no planned command is in front of it."""
+        """Carry out what the parser has, once no planned command precedes it."""
         self._planner = None
         if self._slots.undecided:
             self._slots.awaited = Awaited.DECIDED
@@ -399,14 +399,14 @@ class Connection:
     @property
     def _may_plan(self) -> bool:
         """Return whether a command that comes next may be planned."""
-        return self._heard and self._host.wire_rules.has_usual_limits and self._nothing_first
+        return self._protocol_known and self._host.wire_rules.has_usual_limits and self._can_start
 
     @property
-    def _nothing_first(self) -> bool:
-        """Return whether nothing is in front of a command that comes next."""
+    def _can_start(self) -> bool:
+        """Return whether nothing precedes a command that comes next."""
         waits = self._scheduled or self._commit.running or self._paused or self._phase in OVER
         waits = waits or self._command is not None or self._commit.lost is not None or self._authenticator is not None
-        return not waits and self._ahead is None and self._slots.awaited is None
+        return not waits and self._continuation is None and self._slots.awaited is None
 
     def _carry_out(self, *, own_turn: bool) -> None:
         if self._scheduled or self._commit.running:
@@ -414,20 +414,20 @@ class Connection:
         if self._slots.full:
             self._slots.awaited = Awaited.SENT
             return
-        if not own_turn and self._parser.pending > GREEDY and self._host.turns.busy:
+        if not own_turn and self._parser.pending > INPUT_QUANTUM and self._host.turns.busy:
             self._await_turn()
             return
         until = time.monotonic() + TURN_SECONDS
-        first = True  # the first command of a connection and any odd one may have plain ones behind it
+        first = True  # plannable commands may follow the first command of a connection, and an unusual one
         while not self._stops:
-            if self._slots.owed > TURN_BYTES or time.monotonic() > until:
-                # Its turn is over: what it is owed goes out first, and the others come before the rest.
+            if self._slots.queued_bytes > TURN_BYTES or time.monotonic() > until:
+                # Its turn is over: its replies are sent first, and the others come before the rest.
                 self._slots.flush(self._commits)
                 self._await_turn()
                 return
             if not self._carry_out_next():
                 break
-            if (first or is_binary(self._parser)) and 0 < self._parser.pending <= GREEDY:
+            if (first or is_binary(self._parser)) and 0 < self._parser.pending <= INPUT_QUANTUM:
                 self._take_pending()
             first = False
         self._slots.flush(self._commits)
@@ -444,10 +444,10 @@ class Connection:
 
     def _carry_out_next(self) -> bool:
         """Carry out the next command as far as it needs no waiting; return whether there is one."""
-        command, self._ahead = self._ahead or self._parser.next_command(), None
+        command, self._continuation = self._continuation or self._parser.next_command(), None
         if command is None:
             if self._parser.closed or self._phase is not Phase.OPEN:
-                self._note(Event.END)
+                self._advance_phase(Event.END)
             return False
         if self._commit.lost is not None:
             lost, self._commit.lost = self._commit.lost, None
@@ -468,7 +468,7 @@ class Connection:
 
     def _await_turn(self) -> None:
         self._planner = None
-        self._scheduled = self.greedy = True
+        self._scheduled = self.exceeded_quantum = True
         self._host.turns.add(self._next_turn)
         self._throttle()
 
@@ -518,20 +518,20 @@ class Connection:
         assert command is not None
         self._answer(command, reply)
         self._slots.flush(self._commits)
-        self._take_more()
+        self._continue()
 
     def _answer(self, command: c.Command, reply: Reply) -> None:
-        """Give a command, for which the store is no longer waited, its place among the replies."""
+        """Append the reply to a command that does not wait for the store any more."""
         self._commit.note()
         if self._session.flushed or self._session.switched_by_key:
             self._note_effects()
-        if isinstance(reply, _SELDOM):
+        if isinstance(reply, _CONTROL_REPLIES):
             if isinstance(reply, ServerError):
                 self._note_error(reply)
             elif isinstance(reply, Keys):
-                self._ahead = reply.more
+                self._continuation = reply.more
             else:
-                self._note(Event.END)
+                self._advance_phase(Event.END)
                 if isinstance(command, c.Foreign):
                     self._host.client_warnings.foreign_protocol(command.protocol, self._peer)
         line = encode(command, reply, self._session.written_cas)
@@ -551,7 +551,7 @@ class Connection:
             self._host.tally.refused()
 
     def _note_effects(self) -> None:
-        """Act on what a command has done besides its reply."""
+        """Act on what a command has done in addition to its reply."""
         session = self._session
         if session.flushed:
             session.flushed = False
@@ -566,7 +566,7 @@ class Connection:
     def _peer(self) -> object:
         return None if self._transport is None else self._transport.get_extra_info("peername")
 
-    def _note(self, event: Event) -> None:
+    def _advance_phase(self, event: Event) -> None:
         self._phase = NEXT.get((self._phase, event), self._phase)
 
     def _close_if_done(self) -> None:
@@ -578,18 +578,18 @@ class Connection:
             (self._transport.write_eof if waits else self._transport.close)()
 
     def _pass_on(self) -> None:
-        """Let the process that writes to the file serve the connection, or go on where it cannot be passed on yet.
+        """Let the process that writes to the file serve the connection, or continue if it cannot be passed on yet.
 
         A connection without a command may wait for a commit, too: until its first bytes decide the protocol it stays.
         """
         if self._slots.open or self._transport is None:
             return  # the last of its replies passes it on
-        if self._heard and self._parser.starts_command and self._parser.pending <= MAX_PENDING:
+        if self._protocol_known and self._parser.starts_command and self._parser.pending <= MAX_PENDING:
             pending = self._parser.take_all()
             if self._passed(pending, binary=is_binary(self._parser)):
                 return
             self._parser.feed(pending)
-        self._take_more()
+        self._continue()
 
     def _pass_later(self) -> None:
         """Try once more; if that fails too, the next write tries again."""
@@ -598,7 +598,7 @@ class Connection:
 
     def _passed_before(self, data: bytes) -> bool:
         """Pass the connection on if a write comes next, so that this process does not commit; return whether it is."""
-        binary = is_binary(self._parser) if self._heard else data[0] == REQUEST
+        binary = is_binary(self._parser) if self._protocol_known else data[0] == REQUEST
         writes = begins_with_write(data, is_binary=binary) and not self._parser.pending
         return writes and self._passed(data, binary=binary)
 
@@ -609,7 +609,7 @@ class Connection:
             return False
         if transport.is_closing():  # it is passed on already, in this turn of the loop
             return False
-        waits = self._phase is not Phase.OPEN or self._behind or not self._nothing_first
+        waits = self._phase is not Phase.OPEN or self._busy or not self._can_start
         if waits or not self._parser.at_command or len(pending) > MAX_PENDING or transport.get_write_buffer_size():
             return False
         descriptor = transport.get_extra_info("socket").fileno()
@@ -627,7 +627,7 @@ class Connection:
             return
         # Input that waits for the connection's turn is bounded; a data block that is still coming must be read.
         most = self._host.settings["pipelined_size_max"]
-        waiting = self._parser.pending > (min(GREEDY, most) if self._scheduled else most) and self._behind
+        waiting = self._parser.pending > (min(INPUT_QUANTUM, most) if self._scheduled else most) and self._busy
         reading = not self._paused and not waiting
         if waiting and (self._slots.waiting or self._slots.planned) and self._slots.awaited is None:
             self._slots.awaited = Awaited.SENT
@@ -636,6 +636,6 @@ class Connection:
             (self._transport.resume_reading if reading else self._transport.pause_reading)()
 
 
-def speaks(host: Server, listener: Listener, passed: Passed | None = None) -> Callable[[], asyncio.Protocol]:
+def protocol_factory(host: Server, listener: Listener, passed: Passed | None = None) -> Callable[[], asyncio.Protocol]:
     """Return a protocol factory: a Connection has all methods of a protocol, but no base that mypyc cannot compile."""
     return cast("Callable[[], asyncio.Protocol]", partial(Connection, host, listener, passed))

@@ -63,9 +63,9 @@ class Descriptors:
         connection = transport.get_extra_info("socket")
         # The system assigns the lowest free descriptor, so the highest one is assigned when all others are in use.
         if connection is not None and connection.fileno() + 1 >= limit:
-            self.none_left()
+            self.log_exhaustion()
 
-    def none_left(self) -> None:
+    def log_exhaustion(self) -> None:
         """Log that further connections are rejected."""
         if self._throttle.suppressed() is not None:
             _log.error(

@@ -1,7 +1,7 @@
 """The state of a connection: its phases from the first byte to the last reply, and what another process continues with.
 
-A phase says what is still taken from the client and what is still carried out. It does not say what the next command
-waits for meanwhile: its turn, the store, planned commands, or a client that does not read.
+A phase decides which input is still read and which commands are still carried out. What the next command waits for (its
+turn, the store, planned commands, a client that does not read) is not part of it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Passed(NamedTuple):
 
 
 def to_message(passed: Passed) -> bytes:
-    """Return the state as bytes: a line of JSON, and the input behind it."""
+    """Return the state as bytes: a line of JSON, and then the input."""
     return json.dumps([*passed.binding, passed.is_binary]).encode() + b"\n" + passed.pending
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.server")
 
 BATCH: Final = 200  # rows removed in one transaction
-OFF: Final = 1.0  # seconds between two looks at the setting while it is 0
+DISABLED_PAUSE: Final = 1.0  # seconds between two checks of the setting while it is 0
 
 
 class ExpiredRows:
@@ -45,7 +45,7 @@ class ExpiredRows:
     async def _run(self) -> None:
         while True:
             interval = self._interval()
-            await asyncio.sleep(interval or OFF)
+            await asyncio.sleep(interval or DISABLED_PAUSE)
             if interval and self._interval():
                 for mapping in self._mappings():
                     await self._purge(mapping)

@@ -1,4 +1,4 @@
-"""Plan the commands of one mapping from the text that a connection receives: one flat look at each usual line.
+"""Plan the commands of one mapping from the text that a connection receives: one check of each usual line.
 
 The planner takes commands at the beginning of the input, in the one spelling that every profile parses in the same
 way, and stops at the first other one (`Stop`): that and what follows is for the parser. Bound once for a mapping, the
@@ -44,7 +44,7 @@ from kvref.storage.plans import KnownRows
 MAX_WORDS: Final = 100  # of a get; the rows of more are read in parts, with turns for the other connections
 MAX_DIGITS: Final = 9  # of flags, exptime and length in the usual spelling
 MAX_OPEN_LINE: Final = 1024  # bytes of a line whose end has not arrived
-MAX_BURST: Final = 2 << 10  # bytes of gets behind one another that are answered together
+MAX_BURST: Final = 2 << 10  # bytes of consecutive gets that are answered together
 _GET: Final = TIMED_VERBS[b"get"]
 _NUMBERS: Final = {b"%d" % number: number for number in range(1 << 12)}  # most that commands have
 _INCOMPLETE: Final = INCOMPLETE
@@ -76,7 +76,7 @@ class Planner(Planning):
         super().__init__(work, words, scheduler, wire_rules)
         self.fresh = fresh
         self._counts = counts
-        self._twin: Planner | None = None
+        self._counter: Planner | None = None
         self._wire_rules = wire_rules
         self._bound = work.bound
         self._ends_data = wire_rules.checks_data_end
@@ -121,11 +121,13 @@ class Planner(Planning):
 
     def _counting(self) -> Planner:
         """Return the planner of the same commands while prefixes of keys are counted."""
-        if self._twin is None:
+        if self._counter is None:
             work: Any = CountingWork(self._work)
             words: Any = WordsWithoutMapping(self._words)
-            self._twin = Planner(work, words, CountingQueue(self._scheduler), self._wire_rules, self.fresh, counts=True)
-        return self._twin
+            self._counter = Planner(
+                work, words, CountingQueue(self._scheduler), self._wire_rules, self.fresh, counts=True
+            )
+        return self._counter
 
     def hit(self, data: bytes) -> bytes | None:
         """Return the reply to a get of a known row that never expires, alone in input that begins so; else None.
@@ -166,11 +168,11 @@ class Planner(Planning):
                 stop = Stop.INCOMPLETE if length - at <= MAX_OPEN_LINE else Stop.UNUSUAL
                 break
             words = data[at:end].split(b" ")
-            behind = deciders.get(words[0], _unusual)(words, data, end + 2, slots)
-            if behind < 0:
-                stop = Stop.INCOMPLETE if behind == _INCOMPLETE else Stop.UNUSUAL
+            next_at = deciders.get(words[0], _unusual)(words, data, end + 2, slots)
+            if next_at < 0:
+                stop = Stop.INCOMPLETE if next_at == _INCOMPLETE else Stop.UNUSUAL
                 break
-            at = behind
+            at = next_at
             if out.names is not None:
                 out.names += [TIMED_VERBS[words[0]]] * (len(out) - len(out.names))
             if len(out) >= most or slots.size > MAX_BYTES or slots.reads * self._rows.largest > MAX_READ:
@@ -185,12 +187,12 @@ class Planner(Planning):
                 slots.end_chunk()
         return at, stop
 
-    def _burst(self, data: bytes, behind: int, slots: Slots) -> int:
-        """Answer gets of one known row each, one behind the other; return the place behind them."""
-        window = data[behind + 4 : behind + MAX_BURST]
+    def _burst(self, data: bytes, next_at: int, slots: Slots) -> int:
+        """Answer consecutive gets of one known row each; return the offset after them."""
+        window = data[next_at + 4 : next_at + MAX_BURST]
         words = window.split(b"\r\nget ")
-        last = words.pop()  # it may be cut off, or have another command behind it
-        if last.endswith(b"\r\n") and behind + MAX_BURST >= len(data):
+        last = words.pop()  # it may be cut off, or precede another command
+        if last.endswith(b"\r\n") and next_at + MAX_BURST >= len(data):
             words.append(last[:-2])
         known = self._rows.rows
         hits = []
@@ -200,10 +202,10 @@ class Planner(Planning):
                 break
             hits.append(row[HIT] + END)
         if not hits:
-            return behind
+            return next_at
         size = sum(map(len, hits))
         if size > MAX_BYTES:
-            return behind
+            return next_at
         out = slots.begin()
         out.extend(hits)
         if out.names is not None:
@@ -211,12 +213,12 @@ class Planner(Planning):
         slots.size += size
         del words[len(hits) :]
         self._direct += words
-        return behind + sum(map(len, words)) + len(hits) * len(b"get \r\n")
+        return next_at + sum(map(len, words)) + len(hits) * len(b"get \r\n")
 
-    def _get(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
+    def _get(self, words: list[bytes], data: bytes, next_at: int, slots: Slots) -> int:
         """Plan or answer get, gets and bget."""
         if len(words) != 2:
-            return self._get_many(words, behind, slots)
+            return self._get_many(words, next_at, slots)
         verb, word = words
         row = self._rows.rows.get(word)
         key = word
@@ -224,7 +226,7 @@ class Planner(Planning):
             if word in self._rows.missing:
                 self._misses += 1
                 slots.reply(END)
-                return behind
+                return next_at
             if not self._is_word(word):
                 named = self._key(word, switches=True)
                 if named is None:
@@ -233,13 +235,13 @@ class Planner(Planning):
                 row = self._rows.rows.get(key)
         if row is None or (row[EXPIRY] and self._bound.rules.is_over(row[EXPIRY], int(time.time()))):
             self._plan_read(self._retrieval.gets if verb == b"gets" else self._retrieval.get, key, word, slots)
-            return behind
+            return next_at
         self._direct.append(key)
         hit = with_cas(row[HIT], row) if verb == b"gets" else row[HIT]
         slots.reply((hit if key is word else renamed(hit, key, word)) + END)
-        return self._burst(data, behind, slots) if data.startswith(b"get ", behind) else behind
+        return self._burst(data, next_at, slots) if data.startswith(b"get ", next_at) else next_at
 
-    def _get_many(self, words: list[bytes], behind: int, slots: Slots) -> int:
+    def _get_many(self, words: list[bytes], next_at: int, slots: Slots) -> int:
         sought = words[1:]
         if not sought or len(sought) > MAX_WORDS:
             return _UNUSUAL
@@ -258,7 +260,7 @@ class Planner(Planning):
                 self._direct += [word for word in sought if word in known]
                 hits.append(END)
                 slots.reply(b"".join(hits))
-                return behind
+                return next_at
         shown = keys = tuple(sought)
         if not all(word in known or self._is_word(word) for word in sought):
             named = [self._key(word) for word in sought]
@@ -266,20 +268,20 @@ class Planner(Planning):
             if len(keys) < len(named):
                 return _UNUSUAL
         self._plan_read(self._retrieval.get_many, keys, (words[0] == b"gets", shown), slots)
-        return behind
+        return next_at
 
-    def _set(self, words: list[bytes], data: bytes, behind: int, slots: Slots, number: int = 0) -> int:
+    def _set(self, words: list[bytes], data: bytes, next_at: int, slots: Slots, number: int = 0) -> int:
         """Plan a storage command; `number`: the cas number of a cas, which is not among the words."""
         quiet = len(words) == 6 and words[5] == b"noreply"
         if len(words) != 5 and not quiet:
             return _UNUSUAL
         verb, word, flags, exptime, size = words[:5] if quiet else words
-        kept, time, length = _NUMBERS.get(flags), _NUMBERS.get(exptime), _NUMBERS.get(size)
-        if kept is None or time is None or length is None:
-            kept, time, length = _number(flags), _number(exptime), _number(size)
-            if kept < 0 or time < 0 or length < 0:
+        flag_bits, time, length = _NUMBERS.get(flags), _NUMBERS.get(exptime), _NUMBERS.get(size)
+        if flag_bits is None or time is None or length is None:
+            flag_bits, time, length = _number(flags), _number(exptime), _number(size)
+            if flag_bits < 0 or time < 0 or length < 0:
                 return _UNUSUAL
-        end = behind + length
+        end = next_at + length
         if data[end : end + 2] != b"\r\n":
             waits = len(data) < (end + 2 if self._ends_data else end)
             return _INCOMPLETE if waits and length <= MAX_VALUE else _UNUSUAL
@@ -291,24 +293,24 @@ class Planner(Planning):
         out = slots.current
         assert out is not None, "called while input is planned"
         self._work.writers.add(out)
-        self._work.plans.append((decide, key, (name, kept, time, data[behind:end], number, quiet), out, len(out)))
+        self._work.plans.append((decide, key, (name, flag_bits, time, data[next_at:end], number, quiet), out, len(out)))
         out.append(b"")
         return end + 2
 
-    def _cas(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
+    def _cas(self, words: list[bytes], data: bytes, next_at: int, slots: Slots) -> int:
         if len(words) < 6 or not _is_number(words[5], 19):
             return _UNUSUAL
-        return self._set(words, data, behind, slots, int(words.pop(5)))
+        return self._set(words, data, next_at, slots, int(words.pop(5)))
 
-    def _delete(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _delete(self, words: list[bytes], _data: bytes, next_at: int, slots: Slots) -> int:
         quiet = len(words) == 3 and words[2] == b"noreply"
         key = self._key(words[1], switches=self._all_switch) if quiet or len(words) == 2 else None
         if key is None:
             return _UNUSUAL
         self._plan_write(self._deletion.delete, key, quiet, slots)
-        return behind
+        return next_at
 
-    def _add(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _add(self, words: list[bytes], _data: bytes, next_at: int, slots: Slots) -> int:
         quiet = len(words) == 4 and words[3] == b"noreply"
         if not (quiet or len(words) == 3) or not _is_number(words[2], 19):
             return _UNUSUAL
@@ -317,9 +319,9 @@ class Planner(Planning):
             return _UNUSUAL
         command = c.Arithmetic(words[0] == b"incr", words[1], int(words[2]), quiet)
         self._plan_write(self._sums.add, key, command, slots)
-        return behind
+        return next_at
 
-    def _touch(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _touch(self, words: list[bytes], _data: bytes, next_at: int, slots: Slots) -> int:
         quiet = len(words) == 4 and words[3] == b"noreply"
         if not (quiet or len(words) == 3) or not _is_number(words[2], 9):
             return _UNUSUAL
@@ -327,9 +329,9 @@ class Planner(Planning):
         if key is None:
             return _UNUSUAL
         self._plan_write(self._touching.touch, key, (int(words[2]), quiet), slots)
-        return behind
+        return next_at
 
-    def _get_and_touch(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _get_and_touch(self, words: list[bytes], _data: bytes, next_at: int, slots: Slots) -> int:
         """Plan a gat or gats: each word is a plan."""
         count = len(words) - 2
         if not 0 < count <= MAX_WORDS or not _is_number(words[1], 9):
@@ -339,17 +341,17 @@ class Planner(Planning):
         if None in keys:
             return _UNUSUAL
         if count == 1:
-            assert keys[0] is not None, "it was looked at"
+            assert keys[0] is not None, "it was checked"
             self._plan_write(self._touching.get_and_touch, keys[0], (exptime, cas, words[2]), slots)
-            return behind
+            return next_at
         several = SeveralTouched(count, exptime, cas=cas)
         for place, (key, word) in enumerate(zip(keys, words[2:], strict=True)):
-            assert key is not None, "it was looked at"
+            assert key is not None, "it was checked"
             self._plan_write(self._touching.get_and_touch_one, key, (several, place, word), slots)
-        return behind
+        return next_at
 
 
-def _unusual(_words: list[bytes], _data: bytes, _behind: int, _slots: Slots) -> int:
+def _unusual(_words: list[bytes], _data: bytes, _next_at: int, _slots: Slots) -> int:
     """Leave a command to the parser."""
     return _UNUSUAL
 

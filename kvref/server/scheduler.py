@@ -101,7 +101,7 @@ def reject(work: Work[R], plan: Plan, reply: Reply) -> None:
     work.bound.settle()
 
 
-class TurnOfPlans(ABC, Generic[R]):
+class BaseScheduler(ABC, Generic[R]):
     """Takes what the connections plan in one turn of the event loop."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class TurnOfPlans(ABC, Generic[R]):
         """Carry out all plans, or queue them for groups."""
 
 
-class Scheduler(TurnOfPlans[PlannedRows]):
+class Scheduler(BaseScheduler[PlannedRows]):
     """Carry out planned commands over one store, where a write waits `lock_wait` seconds for another writer."""
 
     def __init__(self, commits: Commits, lock_wait: float) -> None:

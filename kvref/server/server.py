@@ -25,7 +25,7 @@ from kvref.errors import ConfigError, StoreError
 from kvref.profiles import Profile
 from kvref.protocol.rules import WireRules, wire_rules
 from kvref.server.client_warnings import ClientWarnings
-from kvref.server.connection import Connection, PassOn, speaks
+from kvref.server.connection import Connection, PassOn, protocol_factory
 from kvref.server.connection_limit import TOO_MANY, Descriptors, connection_limit, log_connection_limit
 from kvref.server.executors import executor_for
 from kvref.server.executors.base import Executor
@@ -40,8 +40,8 @@ from kvref.server.listeners.listener import (
 )
 from kvref.server.listeners.sockets import BACKLOG
 from kvref.server.listeners.tls_handshakes import Handshakes, TLSAcceptor, accept
-from kvref.server.settings import changed, warn_of_waiting
-from kvref.server.stats_rows import Shown, State, of_listeners, rows_of
+from kvref.server.settings import changed, warn_of_restart
+from kvref.server.stats_rows import SocketStats, State, of_listeners, rows_of
 from kvref.server.telemetry.command_times import CommandDurations
 from kvref.server.telemetry.event_counters import EventCounters
 from kvref.server.telemetry.lifecycle import Lifecycle, LoopMonitor
@@ -80,7 +80,7 @@ class Scope:
     def publish_get(self) -> None:
         """Show other processes of the port what one get counts."""
 
-    def publish(self, closed: int, most: int) -> None:
+    def publish(self, closed: int, peak: int) -> None:
         """Show other processes what was counted, how many connections were closed and how many there were at once."""
 
     def rows(self) -> dict[str, str]:
@@ -144,7 +144,7 @@ class Server:
         self.connections: set[Connection] = set()
         self.closed_connections = 0  # accepted ones that are gone, rejected ones and failed handshakes included
         self._listening: list[socket.socket] = []
-        self.most_connections = 0
+        self.peak_connections = 0
         self.client_warnings = ClientWarnings(scope.counters)
         self.descriptors = Descriptors()
         self.handshakes = Handshakes(self.client_warnings)
@@ -161,9 +161,9 @@ class Server:
         refuse_shared_cache(listeners, self.shared.directory)
         refuse_reads(listeners, store)
         self.wire_rules = self._grammar()
-        self._bound()
+        self._apply_limits()
         self.executor: Executor
-        self.hurried = False  # the drain waits for no client
+        self.immediate_stop = False  # the drain waits for no client
         self._reloading: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -179,7 +179,7 @@ class Server:
         self.lifecycle.configured(self.shared.directory, self._problems(lacks), self.settings)
         servers: list[asyncio.Server | TLSAcceptor] = []
         for listener, listening in sockets:
-            make = speaks(self, listener)
+            make = protocol_factory(self, listener)
             servers.append(await accept(listening, listener, self, make))
             self._listening.append(listening)
             listener.log(listening)
@@ -194,9 +194,9 @@ class Server:
         await self.drain()
 
     def _stop(self, stop: asyncio.Event, number: int) -> None:
-        """Stop, or, where that was said before, wait for no client any more."""
-        self.hurried = stop.is_set()
-        log_stop(number, again=self.hurried)
+        """Stop; at the second signal, without waiting for clients."""
+        self.immediate_stop = stop.is_set()
+        log_stop(number, again=self.immediate_stop)
         stop.set()
 
     def open(self) -> None:
@@ -250,39 +250,39 @@ class Server:
         if get:
             self.scope.publish_get()
         else:
-            self.scope.publish(self.closed_connections, self.most_connections)
+            self.scope.publish(self.closed_connections, self.peak_connections)
 
     @property
-    def _taken(self) -> int:
+    def _open_connections(self) -> int:
         return len(self.connections) + self.handshakes.waiting
 
     @property
     def full(self) -> bool:
         """Return whether there are as many connections as may be."""
-        return self._taken >= self._most
+        return self._open_connections >= self._max_connections
 
-    def welcome(self, connection: Connection, transport: asyncio.Transport) -> bool:
+    def register(self, connection: Connection, transport: asyncio.Transport) -> bool:
         """Register a connection, or reject it if there are too many; return whether it is registered."""
         # A TLS connection still counts among those in the handshake.
-        others = self._taken - (transport.get_extra_info("sslcontext") is not None)
-        if not connection.moved and others >= self._most:
+        others = self._open_connections - (transport.get_extra_info("sslcontext") is not None)
+        if not connection.moved and others >= self._max_connections:
             self.shared.counters.rejected_conns += 1
             self.closed_connections += 1
             transport.write(TOO_MANY)
             transport.close()
             return False
         self.connections.add(connection)
-        self.most_connections = max(self.most_connections, len(self.connections))
+        self.peak_connections = max(self.peak_connections, len(self.connections))
         self.shared.counters.total_connections += not connection.moved
         self.descriptors.taken(transport, len(self.connections))
         return True
 
-    def forget(self, connection: Connection) -> None:
+    def unregister(self, connection: Connection) -> None:
         """Remove a connection that was closed."""
         if connection in self.connections:
             self.connections.remove(connection)
             self.closed_connections += not connection.passed_on
-        if connection.greedy:
+        if connection.exceeded_quantum:
             self.turns.ended()
         self.publish()
 
@@ -302,7 +302,7 @@ class Server:
         except (ConfigError, StoreError) as error:
             self.lifecycle.not_reloaded(error)
         else:
-            warn_of_waiting(self.settings, settings)
+            warn_of_restart(self.settings, settings)
             self.lifecycle.reloaded(self.shared.directory, self._problems(lacks), self.settings)
 
     def _problems(self, lacks: list[str]) -> list[str]:
@@ -322,7 +322,7 @@ class Server:
         self.isolation.level = self.settings["innodb_api_trx_level"]
         self.shared.cache.restart(int(time.time()))
         self.wire_rules = self._grammar()
-        self._bound(keeps_rows=before == (self.settings, directory.options))
+        self._apply_limits(keeps_rows=before == (self.settings, directory.options))
 
     def _grammar(self) -> WireRules:
         for_cache = self.shared.directory.policies.fills_cache
@@ -336,11 +336,11 @@ class Server:
             tls=any(each.certificates is not None for each in self.listeners),
         )
 
-    def _bound(self, *, keeps_rows: bool = False) -> None:
+    def _apply_limits(self, *, keeps_rows: bool = False) -> None:
         self.shared.reply_size_max = self.settings["reply_size_max"]
         self.shared.oversized_set_removes = bool(self.settings["oversized_set_removes"])
         self.shared.sticky_mapping = bool(self.settings["sticky_mapping"])
-        self._most = connection_limit(self.settings["maxconns"])
+        self._max_connections = connection_limit(self.settings["maxconns"])
         self.store.limit_row_cache(self.settings["row_cache_bytes"], keeps_rows=keeps_rows)
 
     async def drain(self) -> None:
@@ -350,7 +350,7 @@ class Server:
             connection.end()
         self.executor.commit()
         deadline = time.monotonic() + DRAIN_SECONDS
-        while self.connections and time.monotonic() < deadline and not self.hurried:
+        while self.connections and time.monotonic() < deadline and not self.immediate_stop:
             await asyncio.sleep(0.01)
         await self.executor.close()
 
@@ -371,7 +371,7 @@ class Server:
             # The daemon counts the socket it listens on (verb-054).
             "daemon_connections": "1",
             "curr_connections": str(len(self.connections) + 1),
-            "connection_structures": str(self.most_connections + 1),
+            "connection_structures": str(self.peak_connections + 1),
             "limit_maxbytes": str(self.profile["stats.limit_maxbytes"]),
             "engine_maxbytes": str(self.profile["stats.limit_maxbytes"]),
             "accepting_conns": "1",
@@ -388,14 +388,14 @@ class Server:
             **self.scope.rows(),
         }
 
-    def client_rows(self, asking: Session) -> list[tuple[str, str]]:
-        """Return the rows of `stats conns` in the answer to `asking`, of this process only."""
+    def client_rows(self, requester: Session) -> list[tuple[str, str]]:
+        """Return the rows of `stats conns` in the answer to `requester`, of this process only."""
         quiet = time.monotonic() - self._since
         sockets = [
-            Shown(each.fileno(), None, each.getsockname(), each.family, State.LISTENING, quiet)
+            SocketStats(each.fileno(), None, each.getsockname(), each.family, State.LISTENING, quiet)
             for each in self._listening
         ]
-        connected = (each.shown(asking) for each in self.connections)
+        connected = (each.describe(requester) for each in self.connections)
         return rows_of([*sockets, *(each for each in connected if each is not None)])
 
     def _cache_rows(self) -> dict[str, str]:
@@ -407,7 +407,7 @@ class Server:
 
     def _newer_rows(self) -> dict[str, str]:
         """Return the rows that the plugin does not have, most of them of `stats settings` of memcached 1.6."""
-        maxconns = str(self._most)
+        maxconns = str(self._max_connections)
         return {
             **{name: str(self.settings[name]) for name in ("idle_timeout", "expired_rows_purge_interval")},
             "maxconns": maxconns,

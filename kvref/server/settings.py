@@ -180,7 +180,7 @@ def changed(current: dict[str, int], wanted: dict[str, int]) -> dict[str, int]:
     return current | {name: value for name, value in wanted.items() if SETTINGS[name].dynamic}
 
 
-def warn_of_waiting(current: dict[str, int], wanted: dict[str, int]) -> None:
+def warn_of_restart(current: dict[str, int], wanted: dict[str, int]) -> None:
     """Log what of a reload waits for the next start."""
     for name, value in wanted.items():
         if not SETTINGS[name].dynamic and value != current[name]:
@@ -219,7 +219,7 @@ def _number(setting: Setting, text: str, out_of_range: str) -> int:
     )
 
 
-# Keys of a configuration file in front of its tables, each with the parameter of `kvref serve` that it is the value of.
+# Keys of a configuration file before its tables, each with the parameter of `kvref serve` that it is the value of.
 _STORE: Final = "store"  # a DSN, or the tables of several stores
 SERVER_KEYS: Final = {
     _STORE: "dsn",

@@ -89,7 +89,7 @@ class Slots:
 
     Attributes:
         open: a reply is undecided or waits for a commit.
-        awaited: what the owner waits for, see `Connection.go_on`.
+        awaited: what the owner waits for, see `Connection.resume`.
         current: the list in which the next command takes its place; None: there is none, nothing is undecided.
         planned: the current list has places that a scheduler fills.
         size: bytes of the replies of the current list that no scheduler has filled.
@@ -117,7 +117,7 @@ class Slots:
         )
 
     @property
-    def owed(self) -> int:
+    def queued_bytes(self) -> int:
         """Return how many bytes of replies to commands that were not planned have not left, nor wait for a commit."""
         return 0 if self.current is None else self.size
 
@@ -154,7 +154,7 @@ class Slots:
     def end_chunk(self) -> None:
         """Send the current list if no place of it is open and nothing precedes it; called once input is planned."""
         if not self.planned and self.current is not None:
-            self.hand_over(self.current)
+            self.send_or_queue(self.current)
 
     def flush(self, commits: Commits) -> None:
         """Send the replies to commands that were not planned, after the commit of what is written so far."""
@@ -163,7 +163,7 @@ class Slots:
             return
         number = commits.unsettled
         if number is None:
-            self.hand_over(current)
+            self.send_or_queue(current)
             return
         current.size = self.size
         if self.waiting and self.waiting[-1].commit == number:
@@ -171,9 +171,9 @@ class Slots:
             self._join(current)
             return
         current.commit, current.late = number, True
-        commits.when_settled(number, partial(settled, [(self, self.part(undecided=False))]))
+        commits.when_settled(number, partial(settled, [(self, self.detach(undecided=False))]))
 
-    def part(self, *, undecided: bool = True) -> Replies:
+    def detach(self, *, undecided: bool = True) -> Replies:
         """Take the current list, which cannot leave yet; with `undecided`, a scheduler fills its places later."""
         current = self.current
         assert current is not None, "a scheduler fills the places of a list"
@@ -182,7 +182,7 @@ class Slots:
         return current
 
     def send_before(self, replies: Replies, place: int) -> None:
-        """Send the replies of a list from `part` in front of a place that waits, unless others come before them."""
+        """Send the replies of a list from `detach` before a place that waits, unless others precede them."""
         if self.waiting[0] is not replies or not any(replies[:place]):
             return
         first = Replies(replies[:place])
@@ -192,7 +192,7 @@ class Slots:
         self.owner.send_replies(first)
 
     def completed(self, replies: Replies) -> None:
-        """Send a list from `part` that may leave now, once those before it are, and those that wait for it."""
+        """Send a list from `detach` that may leave now, once those before it are, and those that wait for it."""
         replies.open = replies.undecided = False
         while self.waiting and not self.waiting[0].open:
             first = self.waiting.pop(0)
@@ -201,12 +201,12 @@ class Slots:
         self.notify()
 
     def notify(self) -> None:
-        """Let the owner go on if what it awaits has happened."""
+        """Let the owner resume if what it awaits has happened."""
         if self.awaited is not None and not (self.open if self.awaited is Awaited.SENT else self.undecided):
             self.awaited = None
-            self.owner.go_on()
+            self.owner.resume()
 
-    def hand_over(self, current: Replies) -> None:
+    def send_or_queue(self, current: Replies) -> None:
         """Send the current list, whose places are filled, once those before it are sent."""
         self.current = None
         self.open = bool(self.waiting)
@@ -235,10 +235,10 @@ def decided(slots: Sequence[Slots]) -> list[tuple[Slots, Replies]]:
         assert current is not None, "a scheduler fills the places of a list"
         each.planned = False
         if current.late:
-            each.part(undecided=False)
+            each.detach(undecided=False)
             waiting.append((each, current))
         else:
-            each.hand_over(current)
+            each.send_or_queue(current)
         if each.awaited is not None:
             each.notify()
     return waiting

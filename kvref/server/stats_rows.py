@@ -68,7 +68,7 @@ class State(Enum):
     CLOSING = "conn_closing"
 
 
-class Shown(NamedTuple):
+class SocketStats(NamedTuple):
     """One socket.
 
     Args:
@@ -85,14 +85,14 @@ class Shown(NamedTuple):
     quiet: float
 
     def rows(self) -> Rows:
-        shown = {"addr": _text(self.family, self.own if self.peer is None else self.peer)}
+        stats = {"addr": _text(self.family, self.own if self.peer is None else self.peer)}
         if self.peer is not None:
-            shown["listen_addr"] = _text(self.family, self.own)
-        shown |= {"state": self.state.value, "secs_since_last_cmd": str(max(0, int(self.quiet)))}
-        return [(f"{self.descriptor}:{name}", value) for name, value in shown.items()]
+            stats["listen_addr"] = _text(self.family, self.own)
+        stats |= {"state": self.state.value, "secs_since_last_cmd": str(max(0, int(self.quiet)))}
+        return [(f"{self.descriptor}:{name}", value) for name, value in stats.items()]
 
 
-def rows_of(sockets: Iterable[Shown]) -> Rows:
+def rows_of(sockets: Iterable[SocketStats]) -> Rows:
     return [row for each in sorted(sockets, key=lambda each: each.descriptor) for row in each.rows()]
 
 

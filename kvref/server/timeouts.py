@@ -111,7 +111,7 @@ class Timeouts:
         if reader.halfway:
             # There was no reply since: it is the same command, or the client is not authenticated yet.
             return WaitReason.REST, client.quiet_since, transport
-        return WaitReason.COMMAND, client.heard_at, transport
+        return WaitReason.COMMAND, client.received_at, transport
 
     def _disconnect(self, client: Connection, transport: asyncio.Transport, reason: WaitReason, limit: int) -> None:
         if reason is WaitReason.READER:

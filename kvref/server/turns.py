@@ -1,6 +1,6 @@
 """Turns of connections whose input takes longer than one: bounded work in each turn of the event loop.
 
-What arrives from others, and who connects, comes first: the loop looks for it after at most `TOGETHER` seconds.
+Input of other clients and new connections come first: the loop checks for them after at most `ITERATION_SECONDS`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-TOGETHER: Final = 0.003  # seconds of work for all waiting connections in one turn of the loop
+ITERATION_SECONDS: Final = 0.003  # seconds of work for all waiting connections in one turn of the loop
 RETURN_AFTER: Final = 1.0  # seconds after a connection with much input has ended
 
 
@@ -29,9 +29,9 @@ class Turns:
         """Return whether connections wait: input that takes long has to wait too."""
         return bool(self._waiting)
 
-    def add(self, go_on: Callable[[], None]) -> None:
+    def add(self, resume: Callable[[], None]) -> None:
         """Call a function, of a few milliseconds at most, when those that were added before have had their turn."""
-        self._waiting.append(go_on)
+        self._waiting.append(resume)
         if not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._run)
@@ -43,9 +43,9 @@ class Turns:
             asyncio.get_running_loop().call_later(RETURN_AFTER, self._return_memory)
 
     def _run(self) -> None:
-        until = time.monotonic() + TOGETHER
+        until = time.monotonic() + ITERATION_SECONDS
         try:
-            for _ in range(len(self._waiting)):  # who is added meanwhile comes behind what arrives
+            for _ in range(len(self._waiting)):  # those added meanwhile come after new input
                 self._waiting.popleft()()
                 if time.monotonic() >= until:
                     break
@@ -56,6 +56,6 @@ class Turns:
 
     def _return_memory(self) -> None:
         self._returning = False
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc alone has it
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
         if trim is not None:
             trim(0)

@@ -18,7 +18,7 @@ from pathlib import Path
 from kvref import profiles
 from kvref.addresses import Address
 from kvref.profiles import Profile
-from kvref.server.connection import speaks
+from kvref.server.connection import protocol_factory
 from kvref.server.listeners.listener import Listener
 from kvref.server.listeners.tls_handshakes import accept
 from kvref.server.server import Server, lock_wait
@@ -109,7 +109,7 @@ async def _serve(dsn: str, profile: Profile, pairs: list[str], stop: asyncio.Eve
         (place,) = listener.listen()
         server = Server(store, profile, lambda: settings, [listener])
         server.open()
-        entrance = await accept(place, listener, server, speaks(server, listener))
+        entrance = await accept(place, listener, server, protocol_factory(server, listener))
         port.set_result(place.getsockname()[1])
         await server.until(stop)
         entrance.close()

@@ -171,7 +171,7 @@ def test_commands_are_planned_while_prefixes_of_keys_are_counted(process: InProc
             await client.send(SET % (b"p:a", b"2") + b"get p:a q:b\r\ndelete p:c\r\nmg q:b\r\ngat 0 p:a p:b\r\n")
             await client.nothing()
             counts = process.server.shared.counters.prefixes
-            assert planner_of(process)._twin is not None
+            assert planner_of(process)._counter is not None
             process.disk.set()
             await client.heard(9)
             assert counts.lines() == [b"PREFIX p get 4 hit 3 set 1 del 1", b"PREFIX q get 2 hit 0 set 0 del 0"]

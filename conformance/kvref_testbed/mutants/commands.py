@@ -403,8 +403,8 @@ def counts_no_stored_items() -> None:
 @breaks("KV-STATS-025")
 def shows_connections_without_their_listener() -> None:
     """`stats conns` has no listen_addr."""
-    rows = stats_rows.Shown.rows
-    put(stats_rows.Shown, "rows", lambda self: [row for row in rows(self) if not row[0].endswith("listen_addr")])
+    rows = stats_rows.SocketStats.rows
+    put(stats_rows.SocketStats, "rows", lambda self: [row for row in rows(self) if not row[0].endswith("listen_addr")])
 
 
 @breaks("KV-CRAWL-001")

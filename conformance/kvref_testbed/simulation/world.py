@@ -325,7 +325,7 @@ class _World:
         """Connect a client to the server."""
         line = Line(self.loop, f"client {number}", self._plan_of(number), _Deaf(self, client), self.log, self.wrong)
         self._lines[number] = line
-        line.connect(Connection(self._server, self._machine.listener))  # type: ignore[arg-type]  # see `speaks`
+        line.connect(Connection(self._server, self._machine.listener))  # type: ignore[arg-type]  # see `protocol_factory`
         return line
 
     def unanswered(self, operations: Iterable[Operation]) -> None:
@@ -466,7 +466,7 @@ class _World:
             limit.cancel()
         self.log("the server stops")
         self._read = {number: line.read for number, line in self._lines.items()}
-        self._server.hurried = plan.hurried
+        self._server.immediate_stop = plan.hurried
         stop.set()
         await sweeps
         await self._server.drain()

@@ -1,7 +1,7 @@
 """Users of a listener, and the replies to a client that has not authenticated: memcached's two methods.
 
 Text, as memcached 1.6.18 -Y does: the data of a `set` of any key is `USER PASSWORD`. Binary, as memcached -S does: SASL
-with the mechanism PLAIN (RFC 4616). What is kept of such a client is one line, or one frame, of bounded length.
+with the mechanism PLAIN (RFC 4616). At most one line, or one frame, of such a client is buffered, of limited length.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ class Authenticator:
         self._release = release.encode()
         self._client_warnings = client_warnings
         self._rules = rules
-        self._kept = bytearray()
-        self._skips = 0  # bytes of a token that is too long
+        self._buffer = bytearray()
+        self._skipped_bytes = 0  # bytes of a token that is too long
         self._answers = 0
-        self._heard = self._binary = False
+        self._begun = self._binary = False
         self._started = False  # SASL_AUTH named PLAIN; SASL_STEP brings the message
         self.peer: object = None  # the client's address
         self.passed = False
@@ -128,11 +128,11 @@ class Authenticator:
         """Return the first byte of the protocol that the client used."""
         return bytes([REQUEST]) if self._binary else b"s"
 
-    def hear(self, data: bytes) -> tuple[bytes, bytes]:
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
         """Return the replies to bytes from the client, and the bytes after the authentication, none before it."""
-        if not self._heard:
-            self._heard, self._binary = True, data[0] == REQUEST
-        self._kept += data
+        if not self._begun:
+            self._begun, self._binary = True, data[0] == REQUEST
+        self._buffer += data
         answers: list[bytes] = []
         while not (self.passed or self.closes):
             answer = self._next_frame() if self._binary else self._next_line()
@@ -141,39 +141,39 @@ class Authenticator:
             answers.append(answer)
             self._answers += 1
             self.closes = self.closes or (self._answers == MAX_ANSWERS and not self.passed)
-        rest, self._kept = bytes(self._kept), bytearray()
+        rest, self._buffer = bytes(self._buffer), bytearray()
         return b"".join(answers), rest if self.passed else b""
 
     def _next_line(self) -> bytes | None:
         """Answer the first line, with its data; None: more is needed."""
-        if self._skips:
-            gone = self._take(self._skips)
-            self._skips -= len(gone)
-            return None if self._skips else _NO_TOKEN
-        if self._rules.closes_on_foreign and not self._answers and (protocol := foreign.opening(self._kept)):
-            return self._ends(protocol)
-        end = self._kept.find(b"\n")
+        if self._skipped_bytes:
+            gone = self._take(self._skipped_bytes)
+            self._skipped_bytes -= len(gone)
+            return None if self._skipped_bytes else _NO_TOKEN
+        if self._rules.closes_on_foreign and not self._answers and (protocol := foreign.opening(self._buffer)):
+            return self._close_foreign(protocol)
+        end = self._buffer.find(b"\n")
         if end < 0:
-            self.closes = len(self._kept) > MAX_LINE
+            self.closes = len(self._buffer) > MAX_LINE
             return b"" if self.closes else None
-        line = bytes(self._kept[:end]).removesuffix(b"\r")
+        line = bytes(self._buffer[:end]).removesuffix(b"\r")
         command = _SET.fullmatch(line)
         if command is None and self._rules.closes_on_http and foreign.is_http(line.split()):
-            return self._ends(foreign.HTTP)
+            return self._close_foreign(foreign.HTTP)
         if command is None:
             self._take(end + 1)
             return _UNKNOWN
         length = int(command[1])
         if length > MAX_LINE:
             self._take(end + 1)
-            self._skips = length + 2
+            self._skipped_bytes = length + 2
             return b""
-        if len(self._kept) < end + 1 + length + 2:
+        if len(self._buffer) < end + 1 + length + 2:
             return None
         self._take(end + 1)
-        if self._kept[length : length + 2] != b"\r\n":
-            after = self._kept.find(b"\n")
-            self._take(after + 1 or len(self._kept))
+        if self._buffer[length : length + 2] != b"\r\n":
+            after = self._buffer.find(b"\n")
+            self._take(after + 1 or len(self._buffer))
             return _NO_END
         user, blank, password = self._take(length + 2)[:-2].partition(b" ")
         if not blank:
@@ -182,27 +182,27 @@ class Authenticator:
 
     def _next_frame(self) -> bytes | None:
         """Answer the first frame; None: more is needed."""
-        if len(self._kept) < HEADER_SIZE:
+        if len(self._buffer) < HEADER_SIZE:
             return None
-        header = header_at(self._kept, 0)
+        header = header_at(self._buffer, 0)
         if header.magic != REQUEST:
             self.closes = True
             return b""
         if header.opcode not in (_VERSION, _LIST, _AUTH, _STEP) or header.body_length > MAX_LINE:
-            return self._refuses(header, _REFUSED, b"Auth failure.")
-        if len(self._kept) < HEADER_SIZE + header.body_length:
+            return self._refuse(header, _REFUSED, b"Auth failure.")
+        if len(self._buffer) < HEADER_SIZE + header.body_length:
             return None
         body = self._take(HEADER_SIZE + header.body_length)[HEADER_SIZE:]
         if header.opcode in (_VERSION, _LIST):
             if body:
-                return self._refuses(header, _BAD, b"Invalid arguments")
+                return self._refuse(header, _BAD, b"Invalid arguments")
             return _reply(header, 0, self._release if header.opcode == _VERSION else b"PLAIN")
         if header.extras_length or not 0 < header.key_length <= len(body):
-            return self._refuses(header, _BAD, b"Invalid arguments")
+            return self._refuse(header, _BAD, b"Invalid arguments")
         return self._sasl(header, body[: header.key_length], body[header.key_length :])
 
     def _sasl(self, header: Header, mechanism: bytes, message: bytes) -> bytes:
-        """Answer SASL_AUTH, or a SASL_STEP, which brings the message that a SASL_AUTH in front of it left out.
+        """Answer SASL_AUTH, or a SASL_STEP, which has the message that the SASL_AUTH before it left out.
 
         As memcached 1.6.18 does: a name longer than any mechanism's is refused as a request and counts as no attempt,
         every other failure counts; SASL_STEP needs the SASL_AUTH, whose mechanism is the one that counts.
@@ -237,15 +237,15 @@ class Authenticator:
         return self.passed
 
     def _take(self, size: int) -> bytes:
-        taken = bytes(self._kept[:size])
-        del self._kept[:size]
+        taken = bytes(self._buffer[:size])
+        del self._buffer[:size]
         return taken
 
-    def _ends(self, protocol: str) -> bytes:
+    def _close_foreign(self, protocol: str) -> bytes:
         self.closes, self.foreign = True, protocol
         return foreign.farewell(protocol)
 
-    def _refuses(self, header: Header, status: int, text: bytes) -> bytes:
+    def _refuse(self, header: Header, status: int, text: bytes) -> bytes:
         self.closes = True
         return _reply(header, status, text)
 

@@ -157,13 +157,13 @@ class Listener:
         self._files.clear()
 
     def log(self, listening: socket.socket, workers: int = 1) -> None:
-        """Log an address that is listened on, and what is to be said of it."""
+        """Log an address that is listened on, and the features of the listener."""
         address, also = where(listening), f" with {workers} workers" if workers > 1 else ""
         _log.info("listening on %s%s%s", address, also, self._limits, extra={"address": address})
 
     @property
     def _limits(self) -> str:
-        said = [
+        features = [
             "TLS" if self.tls is not None else "",
             "client certificates" if self.certificates is not None and self.certificates.clients is not None else "",
             f"users of {self.auth_file}" if self.auth_file is not None else "",
@@ -173,7 +173,7 @@ class Listener:
             {True: "metadump", False: "no metadump", None: ""}[self.access.list_keys],
             self.reads and f"reads={self.reads}",
         ]
-        words = "; ".join(filter(None, said))
+        words = "; ".join(filter(None, features))
         return f" ({words})" if words else ""
 
 
@@ -244,7 +244,7 @@ def listener(table: Mapping[str, Any], passed: socket.socket | None = None) -> L
     )
     return Listener(
         address,
-        UNLIMITED if access == UNLIMITED else access,  # this object itself: no command is looked at
+        UNLIMITED if access == UNLIMITED else access,  # this object itself: no command is checked
         _path(table, "auth_file"),
         _certificates(table),
         open=table.get("open", False),

@@ -36,7 +36,7 @@ def take(environment: Mapping[str, str] = os.environ) -> Activated:
     """Take the sockets that are meant for this process; to be called once.
 
     Raises:
-        ConfigError: the variables are none of sd_listen_fds(3), or a descriptor is no listening stream socket.
+        ConfigError: the variables are not those of sd_listen_fds(3), or a descriptor is not a listening stream socket.
     """
     pid, count, names = (environment.get(name, "") for name in _VARIABLES)
     for name in _VARIABLES:
@@ -175,7 +175,7 @@ def _remove_stale(path: str) -> None:
 BACKLOG: Final = 1024
 PAUSE: Final = 1.0  # seconds without new connections where the system has no descriptor for them
 DEFAULT: Final = Permissions()
-_AT_ONCE: Final = 64  # connections taken before anything else is looked at
+_AT_ONCE: Final = 64  # connections accepted in one turn
 _FULL: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -205,7 +205,7 @@ def listen(address: Address, permissions: Permissions = DEFAULT) -> list[socket.
 
 
 def _found(address: Address) -> list[tuple[Any, ...]]:
-    # The same flags for who listens and who looks: without AI_PASSIVE the host * is the loopback, with it any address.
+    # Both uses need the same flags: without AI_PASSIVE the host * is the loopback, with it any address.
     return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
 
 
@@ -230,7 +230,7 @@ def is_local(address: Address) -> bool:
     try:
         return all(_is_loopback(endpoint[0]) for *_, endpoint in _found(address))
     except (OSError, UnicodeError):
-        return False  # who listens says why it cannot
+        return False  # listening reports the error
 
 
 def on_loopback(listener: socket.socket) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kvref.server")
 
 SECONDS: Final = 10.0  # for a handshake
-# Reasons of OpenSSL for data that is no TLS record: of its versions 1.1 to 3.0, and of later ones.
+# Reasons of OpenSSL for data that is not a TLS record: of its versions 1.1 to 3.0, and of later ones.
 _NO_TLS: Final = {
     "WRONG_VERSION_NUMBER",
     "HTTP_REQUEST",
@@ -121,13 +121,13 @@ class TLSAcceptor:
     def _accept(self) -> None:
         try:
             for connection in arrivals(self._listening):
-                self._welcome(connection)
+                self._start_handshake(connection)
         except OSError:
-            self._host.descriptors.none_left()
+            self._host.descriptors.log_exhaustion()
             self._loop.remove_reader(self._listening)
             self._later = self._loop.call_later(PAUSE, self._open)
 
-    def _welcome(self, connection: socket.socket) -> None:
+    def _start_handshake(self, connection: socket.socket) -> None:
         if self._host.full:
             with connection:
                 turn_away(connection)

@@ -1,1 +1,1 @@
-"""What plans the input of a connection besides the lines of `kvref.server.planner`."""
+"""Planners of other input than the usual text lines of `kvref.server.planner`."""

@@ -1,4 +1,4 @@
-"""What the planners of one mapping share: how a command becomes a plan, and how they say why they stop."""
+"""What the planners of one mapping share: how a command becomes a plan, and why they stop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_COMMANDS: Final = 512  # of one connection in one turn of the event loop
 MAX_BYTES: Final = 64 << 10  # of replies that are known at once, in one turn
 MAX_READ: Final = 2 << 20  # bytes of values that the plans of one connection may read in one turn
 MAX_VALUE: Final = 1 << 20  # bytes of a value
-# What a planner of a verb returns instead of the place behind the command.
+# What a planner of a verb returns instead of the offset after the command.
 INCOMPLETE: Final = -1
 UNUSUAL: Final = -2
 

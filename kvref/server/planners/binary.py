@@ -1,4 +1,4 @@
-"""Plan frames of the binary protocol: one flat look at each header, the first bytes of which most clients repeat."""
+"""Plan frames of the binary protocol: one check of each header, the first bytes of which most clients repeat."""
 
 from __future__ import annotations
 

@@ -62,13 +62,13 @@ class MetaLines(Planning):
             writing[b"ma"] = self._add
         return {b"mg": self._get, b"mn": self._noop} | (writing if self._may_write else {})
 
-    def _noop(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _noop(self, words: list[bytes], _data: bytes, next_at: int, slots: Slots) -> int:
         if len(words) > 1:
             return UNUSUAL
         slots.reply(Status.NOOP.value)
-        return behind
+        return next_at
 
-    def _get(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _get(self, words: list[bytes], _data: bytes, next_at: int, slots: Slots) -> int:
         word, shape = self._parsed(words, words[2:], meta.get)
         key = self._key(word)
         if not isinstance(shape, c.MetaGet) or key is None:
@@ -78,20 +78,20 @@ class MetaLines(Planning):
             if not self._may_write or _is_negative(shape.exptime, shape.vivify):
                 return UNUSUAL
             self._plan_write(self._writes.get_and_write, key, command, slots)
-            return behind
+            return next_at
         shows_access = command.shows_access
         row = ABSENT if key in self._rows.missing else self._rows.rows.get(key)
         if row is None or row[EXPIRY] or shows_access:
             self._plan_read(self._reads.get, key, command, slots, passes=not shows_access)
-            return behind
+            return next_at
         self._bound.now = int(time.time())
         reply, _, _ = self._reads.get(row, key, command)
         self._bound.settle()
         self._rows.hits += bool(row[HIT])
         slots.reply(reply)
-        return behind
+        return next_at
 
-    def _set(self, words: list[bytes], data: bytes, behind: int, slots: Slots) -> int:
+    def _set(self, words: list[bytes], data: bytes, next_at: int, slots: Slots) -> int:
         if len(words) < 3 or not words[2].isdigit() or len(words[2]) > MAX_DIGITS:
             return UNUSUAL
         length = int(words[2])
@@ -101,25 +101,25 @@ class MetaLines(Planning):
             return UNUSUAL
         if length > MAX_VALUE or not (self._takes_all or self._lines.takes(word, length)):
             return UNUSUAL
-        end = behind + length
+        end = next_at + length
         if data[end : end + 2] != b"\r\n":
             return INCOMPLETE if len(data) < end + 2 else UNUSUAL
         command = c.MetaSet(
-            word, shape.options, shape.verb, shape.flags, shape.exptime, shape.cas, shape.stale, data[behind:end]
+            word, shape.options, shape.verb, shape.flags, shape.exptime, shape.cas, shape.stale, data[next_at:end]
         )
         self._plan_write(self._writes.set, key, command, slots)
         return end + 2
 
-    def _delete(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _delete(self, words: list[bytes], _data: bytes, next_at: int, slots: Slots) -> int:
         word, shape = self._parsed(words, words[2:], meta.delete)
         key = self._key(word)
         if not isinstance(shape, c.MetaDelete) or key is None or _is_negative(shape.exptime):
             return UNUSUAL
         command = c.MetaDelete(word, shape.options, shape.cas, shape.exptime, shape.stale)
         self._plan_write(self._writes.delete, key, command, slots)
-        return behind
+        return next_at
 
-    def _add(self, words: list[bytes], _data: bytes, behind: int, slots: Slots) -> int:
+    def _add(self, words: list[bytes], _data: bytes, next_at: int, slots: Slots) -> int:
         word, shape = self._parsed(words, words[2:], meta.arithmetic)
         key = self._key(word)
         if not isinstance(shape, c.MetaArithmetic) or key is None or _is_negative(shape.exptime, shape.vivify):
@@ -128,7 +128,7 @@ class MetaLines(Planning):
             word, shape.options, shape.increment, shape.delta, shape.initial, shape.vivify, shape.cas, shape.exptime
         )
         self._plan_write(self._writes.add, key, command, slots)
-        return behind
+        return next_at
 
     def _parsed(self, words: list[bytes], flags: list[bytes], parse: Parse) -> tuple[bytes, c.MetaRequest | None]:
         """Return the word of a line and its record, in which word and data do not count; None if it is unusual."""

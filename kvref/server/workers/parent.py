@@ -21,7 +21,7 @@ from kvref.errors import ConfigError, StoreError
 from kvref.server.connection_limit import connection_limit, log_connection_limit, turn_away
 from kvref.server.listeners.sockets import PAUSE, arrivals
 from kvref.server.server import log_stop
-from kvref.server.settings import changed, warn_of_waiting
+from kvref.server.settings import changed, warn_of_restart
 from kvref.server.telemetry.exporter import Exporter, of_workers
 from kvref.server.telemetry.lifecycle import Lifecycle
 from kvref.server.workers.channel import ACCEPTED, UNDELIVERED, Channel, Signals, Transfer, fork
@@ -356,7 +356,7 @@ class Parent:
         except (ConfigError, StoreError) as error:
             self._lifecycle.not_reloaded(error)
         else:
-            warn_of_waiting(self._plan.settings, wanted)
+            warn_of_restart(self._plan.settings, wanted)
             self._lifecycle.reloaded(self._plan.directory, self._plan.problems, self._plan.settings)
 
     def _reload_workers(self, settings: dict[str, int]) -> None:

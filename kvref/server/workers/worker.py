@@ -19,7 +19,7 @@ import uvloop
 from kvref.engine.mapping import Directory
 from kvref.engine.shared_state import Crawler, VBuckets, Verbosity
 from kvref.errors import ConfigError, KvrefError, StoreError
-from kvref.server.connection import speaks
+from kvref.server.connection import protocol_factory
 from kvref.server.connection_limit import connection_limit
 from kvref.server.connection_state import Passed, from_message, to_message
 from kvref.server.server import Scope, Server
@@ -67,10 +67,10 @@ class WorkerScope(Scope):
     def publish_get(self) -> None:
         self.counters.publish_get()
 
-    def publish(self, closed: int, most: int) -> None:
+    def publish(self, closed: int, peak: int) -> None:
         # The parent counts those that it passes on: one that is being accepted belongs to its worker already.
         self._slot[WorkerSlot.CLOSED] = closed
-        self._slot[WorkerSlot.PEAK] = most
+        self._slot[WorkerSlot.PEAK] = peak
         self.counters.publish()
 
     def is_writer_full(self) -> bool:
@@ -149,7 +149,7 @@ class Worker:
             elif what == "stop":
                 self._stop.set()
             elif what == "stop_now":
-                self._server.hurried = True
+                self._server.immediate_stop = True
 
     def _start(self, steps: asyncio._CoroutineLike[None]) -> None:
         task = asyncio.get_running_loop().create_task(steps)
@@ -157,7 +157,7 @@ class Worker:
         task.add_done_callback(self._running.discard)
 
     def _refuse(self, number: int) -> None:
-        self._server.descriptors.none_left()
+        self._server.descriptors.log_exhaustion()
         if number:  # the parent still has it
             self._channel.send(UNDELIVERED, str(number))
             return
@@ -170,7 +170,7 @@ class Worker:
         connection, listener = transfer.connection, self._server.listeners[transfer.listener]
         connection.settimeout(0)
         passed = from_message(transfer.state) if transfer.state else None
-        make = speaks(self._server, listener, passed)
+        make = protocol_factory(self._server, listener, passed)
         if not await self._server.handshakes.take(make, connection, listener.tls):
             self._server.closed_connections += 1
         if self._stop.is_set():  # the others were ended before this one came

@@ -31,7 +31,7 @@ def test_nothing_shows_a_password(
     gate = Authenticator(
         listener.users, "1.6.0", ClientWarnings(Counters()), wire_rules(profiles.load("kvref"), 1 << 20)
     )
-    gate.hear(b"set x 0 0 9\r\nalice hid")
+    gate.feed(b"set x 0 0 9\r\nalice hid")
     said = handshake(("alice", "hidden word"))
     login = parse("mysql://alice@db.example/")
     assert (login.password, said.password) == ("hidden word", "hidden word")

@@ -33,7 +33,7 @@ def _gate() -> Authenticator:
 )
 def test_nothing_goes_on_of_who_is_sent_away(said: bytes) -> None:
     gate = _gate()
-    answer, rest = gate.hear(said)
+    answer, rest = gate.feed(said)
     assert gate.closes
     assert not gate.passed
     assert rest == b""
@@ -42,8 +42,8 @@ def test_nothing_goes_on_of_who_is_sent_away(said: bytes) -> None:
 
 def test_the_last_try_may_be_the_right_one() -> None:
     gate = _gate()
-    gate.hear(b"\r\n" * (MAX_ANSWERS - 1))
-    assert gate.hear(USER + b"get AA\r\n") == (b"STORED\r\n", b"get AA\r\n")
+    gate.feed(b"\r\n" * (MAX_ANSWERS - 1))
+    assert gate.feed(USER + b"get AA\r\n") == (b"STORED\r\n", b"get AA\r\n")
     assert gate.passed
     assert not gate.closes
 
@@ -57,7 +57,7 @@ def test_the_last_try_may_be_the_right_one() -> None:
 )  # fmt: skip
 def test_other_protocols_cannot_authenticate(said: bytes, protocol: str) -> None:
     gate = _gate()
-    answer, rest = gate.hear(said + USER)
+    answer, rest = gate.feed(said + USER)
     assert (gate.closes, gate.passed, gate.foreign, rest) == (True, False, protocol, b"")
     assert answer in {"TLS": (b"ERROR\r\n",)}.get(protocol, (b"", b"CLIENT_ERROR unauthenticated\r\n"))
 
@@ -82,7 +82,7 @@ def test_sasl(frames: list[tuple[int, bytes, bytes]], statuses: list[int], count
     gate = Authenticator(
         Users({b"alice": b"secret"}), "1.6.0", ClientWarnings(counters), wire_rules(profiles.load("kvref"), 1 << 20)
     )
-    found = [int.from_bytes(gate.hear(frame(*each))[0][6:8], "big") for each in frames]
+    found = [int.from_bytes(gate.feed(frame(*each))[0][6:8], "big") for each in frames]
     assert found == statuses
     assert gate.passed == (statuses[-1] == 0)
     assert (counters.auth_cmds, counters.auth_errors) == counted

@@ -29,7 +29,7 @@ from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
 from kvref.server.executors.mysql.runs import Line, Run, RunQueue, Task, has_cas, regrouped, runs_of, tasks_of
 from kvref.server.planners.base import PlanQueue
-from kvref.server.scheduler import TurnOfPlans, Work, halves, refused
+from kvref.server.scheduler import BaseScheduler, Work, halves, refused
 from kvref.server.slots import Replies, Slots
 from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
@@ -87,7 +87,7 @@ def connections_of_groups(store: MySQLStore, isolation: Isolation) -> int:
     return int(cached) if isolation.batches else 2
 
 
-class MySQLScheduler(TurnOfPlans[MySQLRows]):
+class MySQLScheduler(BaseScheduler[MySQLRows]):
     """Carry out the planned commands of all connections; `connect` returns a connection for groups."""
 
     def __init__(
@@ -140,7 +140,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         slots, self._slots = self._slots, []
         lines: dict[Replies, Line] = {}
         for each in slots:
-            part = each.part()
+            part = each.detach()
             self._parts[part] = each, [0]
             lines[part] = self._lines[id(each)]
         works, self._works = self._works, []
@@ -338,7 +338,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
             self._writes.put_back(work, regrouped(group.rest))
 
     def _without_blocked(self, runs: list[Run]) -> list[Run]:
-        """Return commands without those that run alone, as an earlier one of the connection or all of a locked table."""
+        """Return commands without those that run alone: after one of the same connection, or of a locked table."""
         free: list[Run] = []
         for run in runs:
             if run.line.unbatched or self._backed_off.get(run.work.rows.mapping.source, 0) > self._loop.time():

@@ -11,7 +11,7 @@ import pytest
 from helpers.serving import ask, serving
 from server.in_process import SECONDS, InProcess
 
-from kvref.server.stats_rows import Shown, State, rows_of
+from kvref.server.stats_rows import SocketStats, State, rows_of
 
 ADDRESS = ("127.0.0.1", 1)
 
@@ -26,7 +26,7 @@ ADDRESS = ("127.0.0.1", 1)
     ],
 )
 def test_addresses(family: int, peer: object, own: object, shown: tuple[str, str]) -> None:
-    assert Shown(7, peer, own, family, State.IDLE, 3.9).rows() == [  # [clients-001]
+    assert SocketStats(7, peer, own, family, State.IDLE, 3.9).rows() == [  # [clients-001]
         ("7:addr", shown[0]),
         ("7:listen_addr", shown[1]),
         ("7:state", "conn_read"),
@@ -35,8 +35,8 @@ def test_addresses(family: int, peer: object, own: object, shown: tuple[str, str
 
 
 def test_a_socket_that_is_listened_on_has_one_address() -> None:
-    listening = Shown(9, None, ADDRESS, socket.AF_INET, State.LISTENING, 0.0)
-    client = Shown(10, ADDRESS, ADDRESS, socket.AF_INET, State.IDLE, -0.1)
+    listening = SocketStats(9, None, ADDRESS, socket.AF_INET, State.LISTENING, 0.0)
+    client = SocketStats(10, ADDRESS, ADDRESS, socket.AF_INET, State.IDLE, -0.1)
     found = rows_of([client, listening])
     assert found[:3] == [
         ("9:addr", "tcp:127.0.0.1:1"),
