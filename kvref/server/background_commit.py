@@ -17,12 +17,7 @@ _log = logging.getLogger("kvref.server")
 
 
 class BackgroundCommit:
-    """The open batch of one connection, and its commit in the background.
-
-    Args:
-        transaction: of the same connection, from `Executor.begin`.
-        owner: is notified when a commit in the background is complete, or has failed.
-    """
+    """The open batch of one connection, and its commit in the background, of which its owner is notified."""
 
     __slots__ = ("_executor", "_loop", "_owner", "_session", "_since", "_transaction", "lost", "quiet_since", "running")
 

@@ -22,12 +22,9 @@ FAILED: Final = ServerError("internal error, see the server's log")
 class Execution:
     """One command during its execution.
 
-    Args:
-        begin: begins the command, also for a retry.
-        done: called with the reply, if it is not available at once.
-
     Attributes:
         operation: the operation that the command waits for; None before it begins and once it has a reply.
+        done: called with the reply, if it is not available at once.
         failed: it raised an unexpected exception; the log has the traceback.
         reply: its reply, once it waits for no operation.
     """

@@ -93,11 +93,7 @@ _MAX_MECHANISM: Final = 32  # bytes of a name (MAX_SASL_MECH_LEN of memcached)
 
 
 class Authenticator:
-    """Handle the input of one client until it is authenticated.
-
-    Args:
-        release: the reply to a binary `version`, which memcached sends to any client.
-    """
+    """Handle the input of one client until it is authenticated; `release` is the reply to a binary `version`."""
 
     def __init__(self, users: Users, release: str, client_warnings: ClientWarnings, rules: WireRules) -> None:
         self._users = users

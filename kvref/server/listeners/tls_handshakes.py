@@ -46,9 +46,7 @@ class Handshakes:
     ) -> asyncio.Task[bool]:
         """Serve an accepted connection; the returned task ends with the handshake, and returns whether it succeeded.
 
-        Args:
-            connection: not blocking; closed if the handshake fails.
-            tls: None: there is no handshake.
+        The connection must not block; it is closed if the handshake fails. Without `tls`, there is no handshake.
         """
         self.waiting += tls is not None
         task = asyncio.get_running_loop().create_task(self._take(make, connection, tls))

@@ -27,8 +27,7 @@ class Transfer:
     """A connection in transfer to another process.
 
     Args:
-        connection: its socket.
-        listener: number of its listener.
+        listener: number of its listener, below 256.
         number: sent back with ACCEPTED before the receiver serves the connection; 0: not sent back.
         state: of a connection that has served commands, see `Passed`; empty: it was just accepted.
     """
@@ -62,15 +61,7 @@ class Channel:
             self._end.settimeout(0)
 
     def send_connection(self, descriptor: int, listener: int, state: bytes = b"", number: int = 0) -> None:
-        """Send a connection, which the caller still has to close.
-
-        Args:
-            listener: number of its listener, below 256.
-            state, number: see `Transfer`.
-
-        Raises:
-            OSError: the other end is gone, or busy.
-        """
+        """Send a connection, which the caller still has to close; raises OSError if the other end is gone, or busy."""
         socket.send_fds(self._end, [_HEAD.pack(_CONNECTION, listener, number) + state], [descriptor])
 
     def receive(self) -> tuple[str, str, dict[str, int]] | Transfer | None:
