@@ -36,7 +36,7 @@ TURN_SECONDS: Final = 0.002
 INPUT_QUANTUM: Final = 16 << 10  # bytes of input: more than that waits while other connections wait for their turn
 _CONTROL_REPLIES: Final = (Closed, ServerError, Keys)
 _GET: Final = b"get "
-_DROPPING: Final = (Phase.DRAINING, Phase.DRAINED)  # what comes is not answered
+_DROPPING: Final = (Phase.DRAINING, Phase.DRAINED)  # new input is not answered
 _TIMED_GET: Final = ("get",)  # under which a single get is measured
 PASS_AGAIN: Final = 0.1  # seconds until a connection that could not be passed on is tried again
 COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that could not be committed is tried again
@@ -297,12 +297,12 @@ class Connection:
             if not data:
                 return
         waiting = self._parser.pending
-        goes_on = 0 < waiting <= INPUT_QUANTUM  # what has arrived before may be complete now
+        continues = 0 < waiting <= INPUT_QUANTUM  # earlier input may be complete now
         if not self._protocol_known:
-            self._protocol_known = goes_on = True
+            self._protocol_known = continues = True
             self._parser = parser(data, self._host.wire_rules)
         self._parser.feed(data)
-        if not (goes_on and self._take_waiting()):
+        if not (continues and self._take_waiting()):
             self._run()
         self._throttle()
 

@@ -18,8 +18,8 @@ class Phase(Enum):
 
     OPEN = auto()  # all
     HALF_CLOSED = auto()  # it answers what has arrived: the client sends no more
-    DRAINING = auto()  # it answers what has arrived: the server stops, and drops what comes
-    DRAINED = auto()  # as ENDING, but what has come meanwhile was dropped
+    DRAINING = auto()  # it answers what has arrived: the server stops, and drops new input
+    DRAINED = auto()  # as ENDING, but new input was dropped
     ENDING = auto()  # it sends the replies that are left, carries out nothing more and closes
     LOST = auto()  # the client is gone: it commits what is open
 

@@ -4,7 +4,7 @@ Commands of all connections that are parsed in one turn of the event loop are ca
 mapping, up to `WIDTH` at once. A later command of a row sees what an earlier one of the group leaves (`Overlay`). If a
 group fails, halves of it are carried out, down to single commands, whose errors are those of the general path.
 
-A database server has a scheduler of its own (`executors/mysql/planned.py`), because it waits: each step of a group
+A database server has another scheduler (`executors/mysql/planned.py`), which waits: each step of a group
 awaits a statement in a thread, while other clients' commands arrive. A coroutine and a task for each group would be
 most of what a planned get costs over SQLite. What both decide alike is here: order, refusals and halves.
 """

@@ -92,7 +92,7 @@ _log = logging.getLogger("kvref.server")
 
 UVLOOP: Final = f"uvloop {version('uvloop')}"
 IMPATIENT: Final = 1.0  # seconds a write waits for another writer where the setting does not count
-ARRIVED: Final = 0.02  # seconds in which the loop reads what came before the signal
+ARRIVED: Final = 0.02  # seconds in which the loop reads what arrived before the signal
 DRAIN_SECONDS: Final = 5.0
 
 
@@ -258,7 +258,7 @@ class Server:
 
     @property
     def full(self) -> bool:
-        """Return whether there are as many connections as may be."""
+        """Return whether the maximum number of connections is open."""
         return self._open_connections >= self._max_connections
 
     def register(self, connection: Connection, transport: asyncio.Transport) -> bool:

@@ -110,7 +110,7 @@ class Exporter:
             raise ConfigError(str(error).replace("--listen", "--metrics")) from error
         self._hosts = [*hosts, *([address.host] if address is not None else [])]
         self._pid = 0
-        self.channel: Channel | None = None  # to the process of its own; at its end it is to be read
+        self.channel: Channel | None = None  # to the metrics process; readable when that process has ended
 
     def log(self) -> None:
         for each in self._sockets:
@@ -132,7 +132,7 @@ class Exporter:
             try:
                 close_inherited()
                 self.serve(source)
-                select.select([channel], [], [])  # nothing is ever said: it can be read when the other end is gone
+                select.select([channel], [], [])  # readable when the parent is gone, which sends nothing
             finally:
                 os._exit(0)
 

@@ -75,7 +75,7 @@ class Channel:
         if data[:1] == _CONNECTION:
             _, listener, number = _HEAD.unpack_from(data)
             if not descriptors:
-                return UNDELIVERED, str(number), {}  # recvmsg(2) leaves out what there is no descriptor for
+                return UNDELIVERED, str(number), {}  # recvmsg(2) omits sockets for which the process has no descriptor
             return Transfer(socket.socket(fileno=descriptors[0]), listener, number, data[_HEAD.size :])
         if not data:
             raise EOFError

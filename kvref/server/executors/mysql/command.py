@@ -1,4 +1,4 @@
-"""A command over a database server, the transaction of its connection, and who goes on with it."""
+"""A command over a database server, and the transaction of its connection."""
 
 from __future__ import annotations
 

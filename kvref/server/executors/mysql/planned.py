@@ -253,7 +253,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
                     rows, busy = await secondary.call(read_parts, work.rows, words, self._width(work))
             else:
                 counts.unavailable += sum([len(run.words) for run in runs])
-        except Exception:  # noqa: BLE001 - logged; the primary has an answer, or an error of its own
+        except Exception:  # noqa: BLE001 - logged; the primary answers, or reports its own error
             counts.unavailable += sum([len(run.words) for run in on_time or runs])
             on_time = []
         for run in runs:
