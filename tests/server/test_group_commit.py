@@ -163,7 +163,7 @@ def test_what_is_written_after_the_end_is_neither_committed_nor_acknowledged(tmp
             for each in list(process.server.connections):  # as the end of the process: one would wait for its reply
                 if (waited := each.waited_for()) is not None:
                     waited[0].abort()
-                process.server.forget(each)
+                process.server.unregister(each)
 
     asyncio.run(play())
 

@@ -24,7 +24,6 @@ from kvref.errors import StoreError
 from kvref.protocol.replies import Line, Reply, ServerError
 from kvref.server.executors.execution import Execution
 from kvref.server.executors.routing import MAX_STARTS, RoutingExecutor
-from kvref.server.slots import SETTLED, Commits
 from kvref.storage.memory import MemoryStore
 from kvref.storage.several import Placement, SeveralStores
 
@@ -62,8 +61,8 @@ class Executor:
         self._log.append(f"{self._name}: begin {reads}".rstrip())
         return self._name
 
-    def commits_of(self, transaction: object) -> Commits:
-        return SETTLED
+    def commits_of(self, transaction: object) -> Any:
+        return SimpleNamespace(unsettled=None)
 
     def run(self, transaction: str, begin: Callable[[], OperationGen], done: Callable[[Reply], None]) -> Reply | None:
         assert transaction == self._name

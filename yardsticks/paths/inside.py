@@ -198,7 +198,7 @@ class Side:
         """Wait until every command that has arrived is answered; raises TimeoutError if that does not happen."""
         quiet = 0
         for _ in range(TURNS):
-            behind = any(connection._behind for connection, transport in self.connections if not transport.closed)
+            behind = any(connection._busy for connection, transport in self.connections if not transport.closed)
             dirty = isinstance(self._store, SQLiteStore) and self._store.dirty
             quiet = 0 if behind or dirty else quiet + 1
             if quiet == QUIET:
@@ -413,7 +413,7 @@ def _difference(sides: tuple[Side, Side]) -> str:
     """Return how the replies that both have sent differ."""
     for number, ends in enumerate(zip(*(side.connections for side in sides), strict=True)):
         old, new = (_UNEQUAL.sub(b"", transport.written) for _, transport in ends)
-        length = min(len(old), len(new)) if any(connection._behind for connection, _ in ends) else None
+        length = min(len(old), len(new)) if any(connection._busy for connection, _ in ends) else None
         if old[:length] != new[:length] or (length is None and ends[0][1].closed != ends[1][1].closed):
             at = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
             first = max(0, at - 60)

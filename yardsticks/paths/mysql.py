@@ -108,7 +108,7 @@ class MySQLSide:
     async def settle(self) -> None:
         """Wait until every command that has arrived is answered; raises TimeoutError if that does not happen."""
         until = asyncio.get_running_loop().time() + PATIENCE
-        while any(connection._behind for connection, transport in self.connections if not transport.closed):
+        while any(connection._busy for connection, transport in self.connections if not transport.closed):
             if asyncio.get_running_loop().time() > until:
                 raise TimeoutError(f"{self.path}: a command is not answered")
             await asyncio.sleep(0.0002)
