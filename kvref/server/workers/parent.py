@@ -59,7 +59,7 @@ class Offer:
     """A connection that goes from one worker to another.
 
     Args:
-        handed: the connection.
+        transfer: the connection.
         workers: those that may take it, the best one last.
         holder: the worker among whose connections it is counted: its sender, or the last one to which it was offered.
     """
