@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from kvref.engine.session import Session
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.executors.base import Executor
 
-if TYPE_CHECKING:
-    from kvref.server.connection import Connection
-
 _log = logging.getLogger("kvref.server")
+
+
+class Owner(Protocol):
+    """The connection of a batch."""
+
+    def committed(self) -> None: ...
 
 
 class BackgroundCommit:
@@ -21,7 +24,7 @@ class BackgroundCommit:
 
     __slots__ = ("_executor", "_loop", "_owner", "_session", "_since", "_transaction", "lost", "quiet_since", "running")
 
-    def __init__(self, executor: Executor, session: Session, transaction: Any, owner: Connection) -> None:
+    def __init__(self, executor: Executor, session: Session, transaction: Any, owner: Owner) -> None:
         self._executor = executor
         self._session = session
         self._transaction = transaction

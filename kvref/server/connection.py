@@ -6,18 +6,21 @@ import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, Protocol, cast
 
 from kvref.engine.dispatch import execute
-from kvref.engine.session import Session
+from kvref.engine.session import Session, Shared
 from kvref.protocol import commands as c
 from kvref.protocol.codec import Parser, begins_with_write, encode, is_binary, parser, resumed
 from kvref.protocol.command_table import timed_as
 from kvref.protocol.opcodes import REQUEST
 from kvref.protocol.replies import Closed, Fault, Keys, Reply, ServerError
+from kvref.protocol.rules import WireRules
 from kvref.protocol.text import TextParser
 from kvref.server.background_commit import BackgroundCommit
+from kvref.server.client_warnings import ClientWarnings
 from kvref.server.connection_state import MAX_PENDING, NEXT, OVER, Event, Passed, Phase
+from kvref.server.executors.base import Executor
 from kvref.server.listeners.authentication import Authenticator
 from kvref.server.listeners.listener import Listener
 from kvref.server.planner import Planner
@@ -25,10 +28,9 @@ from kvref.server.planners.base import Stop
 from kvref.server.planners.binary import BinaryPlanner
 from kvref.server.slots import Awaited, Replies, Slots
 from kvref.server.stats_rows import SocketStats, State
-from kvref.server.telemetry.command_times import CommandTimes
-
-if TYPE_CHECKING:
-    from kvref.server.server import Server
+from kvref.server.telemetry.command_times import CommandDurations, CommandTimes
+from kvref.server.telemetry.event_counters import ProcessEventCounters
+from kvref.server.turns import Turns
 
 # One connection's turn: after either the replies go out and the other connections come first.
 TURN_BYTES: Final = 256 << 10
@@ -44,6 +46,27 @@ COMMIT_AGAIN: Final = 1.0  # seconds until the batch of a lost connection that c
 
 # Passes a connection on: its descriptor, its listener and its state. Returns whether that has succeeded.
 PassOn = Callable[[int, Listener, Passed], bool]
+
+
+class Host(Protocol):
+    """What a connection needs of its server."""
+
+    shared: Shared
+    executor: Executor
+    wire_rules: WireRules
+    connections: set[Connection]
+    client_warnings: ClientWarnings
+    settings: dict[str, int]
+    tally: ProcessEventCounters
+    turns: Turns
+    alone: bool  # no other process serves the port
+    pass_on: PassOn | None  # to the process that writes to the file; None: that is this one, or any may write
+
+    @property
+    def command_durations(self) -> CommandDurations | None: ...
+    def publish(self, *, get: bool = False) -> None: ...
+    def register(self, connection: Connection, transport: asyncio.Transport) -> bool: ...
+    def unregister(self, connection: Connection) -> None: ...
 
 
 class Connection:
@@ -88,7 +111,7 @@ class Connection:
         "received_at",
     )  # fmt: skip
 
-    def __init__(self, host: Server, listener: Listener, passed: Passed | None = None) -> None:
+    def __init__(self, host: Host, listener: Listener, passed: Passed | None = None) -> None:
         self._host = host
         self._counters = host.shared.counters
         self._listener = listener
@@ -636,6 +659,6 @@ class Connection:
             (self._transport.resume_reading if reading else self._transport.pause_reading)()
 
 
-def protocol_factory(host: Server, listener: Listener, passed: Passed | None = None) -> Callable[[], asyncio.Protocol]:
+def protocol_factory(host: Host, listener: Listener, passed: Passed | None = None) -> Callable[[], asyncio.Protocol]:
     """Return a protocol factory: a Connection has all methods of a protocol, but no base that mypyc cannot compile."""
     return cast("Callable[[], asyncio.Protocol]", partial(Connection, host, listener, passed))

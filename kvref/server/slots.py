@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from kvref.protocol.codec import replaced
-from kvref.protocol.replies import ServerError
+from kvref.protocol.replies import Reply, ServerError
 
 
 class Commits(Protocol):
@@ -40,9 +40,6 @@ class Settled:
 SETTLED: Final = Settled()
 
 
-if TYPE_CHECKING:
-    from kvref.server.connection import Connection
-
 MAX_WAITING: Final = 4096  # commands of one connection whose replies wait for commits
 MAX_BYTES: Final = 256 << 10  # of such replies to commands that were not planned
 
@@ -52,6 +49,15 @@ class Awaited(Enum):
 
     DECIDED = auto()  # each of its planned commands has a reply
     SENT = auto()  # all replies are sent
+
+
+class SlotOwner(Protocol):
+    """The connection of the replies, see `Connection`."""
+
+    def send_replies(self, replies: Replies) -> None: ...
+    def rejected(self, reply: Reply) -> None: ...
+    def replies_lost(self) -> None: ...
+    def resume(self) -> None: ...
 
 
 class Replies(list[bytes]):
@@ -72,7 +78,7 @@ class Replies(list[bytes]):
 
     __hash__ = object.__hash__  # type: ignore[assignment]  # by identity
     # Defaults of the class, since one is made for each packet.
-    owner: Connection
+    owner: SlotOwner
     late = False
     open = False
     undecided = False
@@ -99,7 +105,7 @@ class Slots:
 
     __slots__ = ("awaited", "current", "open", "owner", "planned", "reads", "size", "waiting")
 
-    def __init__(self, owner: Connection) -> None:
+    def __init__(self, owner: SlotOwner) -> None:
         self.owner = owner
         self.waiting: list[Replies] = []
         self.current: Replies | None = None

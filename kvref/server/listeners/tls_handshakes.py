@@ -10,15 +10,16 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kvref.server.client_warnings import ClientWarnings
 from kvref.server.connection_limit import turn_away
 from kvref.server.listeners.sockets import BACKLOG, PAUSE, arrivals
 
 if TYPE_CHECKING:
+    from kvref.engine.session import Shared
+    from kvref.server.connection_limit import Descriptors
     from kvref.server.listeners.listener import Listener
-    from kvref.server.server import Server
 
 _log = logging.getLogger("kvref.server")
 
@@ -82,8 +83,19 @@ def _peer(connection: socket.socket) -> object:
         return None  # the client is gone already
 
 
+class Host(Protocol):
+    """What accepting connections needs of a server."""
+
+    handshakes: Handshakes
+    descriptors: Descriptors
+    shared: Shared
+
+    @property
+    def full(self) -> bool: ...
+
+
 async def accept(
-    listening: socket.socket, listener: Listener, host: Server, make: Callable[[], asyncio.Protocol]
+    listening: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
 ) -> asyncio.Server | TLSAcceptor:
     """Accept connections from a socket, which must not block, until the returned object is closed."""
     if listener.tls is None:
@@ -95,7 +107,7 @@ class TLSAcceptor:
     """Accept TLS connections from a socket that does not block; a reload replaces the context."""
 
     def __init__(
-        self, listening: socket.socket, listener: Listener, host: Server, make: Callable[[], asyncio.Protocol]
+        self, listening: socket.socket, listener: Listener, host: Host, make: Callable[[], asyncio.Protocol]
     ) -> None:
         self._listening = listening
         self._listener = listener

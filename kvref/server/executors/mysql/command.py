@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from kvref.engine.batch import Batch
 from kvref.engine.operations import Commit, LockWaitError, OperationGen, RollBack
@@ -92,3 +94,14 @@ class Command(Execution):
     ) -> None:
         super().__init__(begin, done)
         self.transaction = transaction
+
+
+class Runner(Protocol):
+    """Runs single commands, and starts what carries out groups of planned ones, see `MySQLExecutor`."""
+
+    def begin(self) -> Transaction: ...
+    def end(self, transaction: Transaction) -> None: ...
+    def set_schema_checked(self, *, anew: bool) -> None: ...
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]: ...
+    def run_unbatched(self, command: Command, *, stale: bool = False) -> None: ...
+    def reply(self, command: Command) -> None: ...

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from kvref.engine.dispatch import execute
 from kvref.engine.mapping import Mapping as TableMapping
@@ -23,7 +23,7 @@ from kvref.engine.values import RefusedError
 from kvref.errors import ConfigError, KvrefError
 from kvref.protocol.replies import Reply, ServerError
 from kvref.server.executors.mysql.cached_reads import CachingReader, read_parts
-from kvref.server.executors.mysql.command import Command, Transaction
+from kvref.server.executors.mysql.command import Command, Runner, Transaction
 from kvref.server.executors.mysql.group import Group
 from kvref.server.executors.mysql.pool import DedicatedConnection
 from kvref.server.executors.mysql.replica_reads import CurrentSecondary
@@ -40,9 +40,6 @@ from kvref.storage.mysql.plans import Found, MySQLRows
 from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.mysql.write_batch import Operation
 from kvref.storage.plans import bytes_of_row
-
-if TYPE_CHECKING:
-    from kvref.server.executors.mysql.executor import MySQLExecutor
 
 _log = logging.getLogger("kvref.server")
 
@@ -92,12 +89,12 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
 
     def __init__(
         self,
-        executor: MySQLExecutor,
+        runner: Runner,
         store: MySQLStore,
         isolation: Isolation,
         connect: Callable[[], DedicatedConnection],
     ) -> None:
-        self._executor = executor
+        self._runner = runner
         self._isolation = isolation
         self._group_limit = store.login.together
         super().__init__()
@@ -108,10 +105,10 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             self.caching = CachingReader(
                 store, self._reading, isolation, store.row_cache, follower, self._rows_of_statement
             )
-        self._reads = RunQueue(self._read, self._reads_width, executor, self.run)
-        self._writes = RunQueue(self._write, self._width, executor, self.run)
+        self._reads = RunQueue(self._read, self._reads_width, runner, self.run)
+        self._writes = RunQueue(self._write, self._width, runner, self.run)
         self._replica = None if store.login.reads == PRIMARY else CurrentSecondary(store)
-        self._from_secondary = None if self._replica is None else RunQueue(self._read_secondary, self._width, executor)
+        self._from_secondary = None if self._replica is None else RunQueue(self._read_secondary, self._width, runner)
         self._backed_off: dict[str, float] = {}  # until when (loop time), by table
         self._lines: dict[int, Line] = {}  # by the identity of the slots of a connection
         self._parts: dict[Replies, tuple[Slots, list[int]]] = {}
@@ -368,7 +365,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
                 _log.error("a group of commands failed", exc_info=error)
             stale = isinstance(error, AgainError | LostError)
             if stale:
-                self._executor.set_schema_checked(anew=True)
+                self._runner.set_schema_checked(anew=True)
             self._leave(tasks, stale=stale)
             return
         for part in halves(tasks):
@@ -376,7 +373,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
 
     def _hang(self, tasks: Iterable[Task], error: HangError) -> None:
         """Fail commands, and all that wait for a group: they would time out too."""
-        self._executor.set_schema_checked(anew=False)
+        self._runner.set_schema_checked(anew=False)
         failed = [*tasks, *self._take_queued()]
         while failed:
             for each in failed:
@@ -430,7 +427,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         out = cast(Replies, task.plan[3])
         if self._replica is None:  # else gets before it may still be read from a secondary
             self._parts[out][0].send_before(out, task.plan[4])
-        transaction = self._executor.begin()
+        transaction = self._runner.begin()
         transaction.last_write = task.line.transaction.last_write
         transaction.primary_only = task.line.transaction.primary_only
         command = record.record_of(task.plan)
@@ -438,7 +435,7 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
         begin = partial(execute, session, command, int(time.time()))
 
         def done(reply: Reply) -> None:
-            self._executor.end(transaction)
+            self._runner.end(transaction)
             if isinstance(reply, ServerError):
                 out.owner.rejected(reply)
             line = task.line
@@ -450,9 +447,9 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
 
         running = Command(begin, done, transaction)
         if stale or running.start():
-            self._executor.run_unbatched(running, stale=stale)
+            self._runner.run_unbatched(running, stale=stale)
         else:
-            self._executor.reply(running)
+            self._runner.reply(running)
 
 
 class _OfConnection:

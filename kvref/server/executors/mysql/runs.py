@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from kvref.engine.plans import record
 from kvref.engine.plans.plan import Plan
 from kvref.protocol import commands as c
-from kvref.server.executors.mysql.command import Transaction
+from kvref.server.executors.mysql.command import Runner, Transaction
 from kvref.server.scheduler import Work, may_begin
 from kvref.server.slots import Replies
 from kvref.storage.mysql.plans import MySQLRows
-
-if TYPE_CHECKING:
-    from kvref.server.executors.mysql.executor import MySQLExecutor
 
 
 class Line:
@@ -71,13 +68,13 @@ class RunQueue:
         self,
         carry_out: Callable[[Work[MySQLRows], list[Run]], Awaitable[None]],
         width: Callable[[Work[MySQLRows]], int],
-        executor: MySQLExecutor,
+        runner: Runner,
         gather: Callable[[], None] | None = None,
     ) -> None:
         self._carry_out = carry_out
         self._width = width
         self._gather = gather
-        self._executor = executor
+        self._runner = runner
         self._running = False
         self._waiting: dict[Work[MySQLRows], deque[Run]] = {}
         self._further = 0  # keys of the queued runs in addition to one of each
@@ -91,7 +88,7 @@ class RunQueue:
         waiting.append(run)
         if not self._running:
             self._running = True
-            self._executor.start(self._run())
+            self._runner.start(self._run())
 
     def put_back(self, work: Work[MySQLRows], runs: list[Run]) -> None:
         """Queue runs of one key each in front of the others of their mapping, in their order."""

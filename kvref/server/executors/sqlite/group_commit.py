@@ -10,23 +10,28 @@ import asyncio
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from kvref.errors import StoreError
 from kvref.storage.sqlite.store import SQLiteStore
-
-if TYPE_CHECKING:
-    from kvref.server.executors.sqlite.executor import SQLiteExecutor
 
 # How long a commit waits for more writes, in seconds, while commands keep coming: with none it comes at once.
 GATHER: Final = 0.001
 Settled = Callable[[str], None]
 
 
+class Committing(Protocol):
+    """Who carries out commands, see `SQLiteExecutor`."""
+
+    commands: int
+
+    def committed(self, *, lost: bool) -> int: ...
+
+
 class GroupCommit:
     """The commits of one store."""
 
-    def __init__(self, store: SQLiteStore, executor: SQLiteExecutor) -> None:
+    def __init__(self, store: SQLiteStore, executor: Committing) -> None:
         self._store = store
         self._executor = executor
         self._loop = asyncio.get_running_loop()
