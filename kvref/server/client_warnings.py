@@ -17,13 +17,7 @@ SWITCHED: Final = (
 
 
 class ClientWarnings:
-    """Count and log what the clients of one process do wrong.
-
-    The address of a client is as the system gives it: None or empty for a client without an address.
-
-    Args:
-        counters: get `auth_cmds`, `auth_errors` and `foreign_protocol_conns`.
-    """
+    """Count and log what the clients of one process do wrong; a client without an address is None or empty."""
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters

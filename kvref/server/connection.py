@@ -70,13 +70,7 @@ class Host(Protocol):
 
 
 class Connection:
-    """Serve one of the two protocols on one socket: the first byte decides (switch-001).
-
-    Args:
-        host: the server.
-        listener: the listener that accepted it.
-        passed: its state in another process, in which it began; None: it begins.
-    """
+    """Serve one of the two protocols on one socket: from the first byte (switch-001), or as `passed` on."""
 
     # An idle connection is a few cache lines.
     __slots__ = (
@@ -309,7 +303,6 @@ class Connection:
             self._loop.call_soon(self._pass_on)
 
     def _take_input(self, data: bytes) -> None:
-        """Carry out what was not planned."""
         if self._phase in _DROPPING:
             self._dropped = True
             return
@@ -461,7 +454,6 @@ class Connection:
 
     @property
     def _stops(self) -> bool:
-        """Return whether the next command is not carried out now."""
         waits = self._command is not None or self._paused or self._scheduled
         return waits or self._phase in OVER or self._slots.undecided
 

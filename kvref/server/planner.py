@@ -148,11 +148,7 @@ class Planner(Planning):
         return row[HIT] + END
 
     def take(self, data: bytes, slots: Slots, times: CommandTimes | None) -> tuple[int, Stop]:
-        """Plan the commands at the beginning of the input, and reply to those that need no plan.
-
-        Returns:
-            How many bytes were taken, and why no more.
-        """
+        """Plan or answer the commands at the beginning of the input; return how many bytes, and why no more."""
         if not self._source.live or (self._counters.prefixes.counting and not self._counts):
             return self._counting().take(data, slots, times) if self._source.live else (0, Stop.UNUSUAL)
         out = slots.begin()
@@ -216,7 +212,6 @@ class Planner(Planning):
         return next_at + sum(map(len, words)) + len(hits) * len(b"get \r\n")
 
     def _get(self, words: list[bytes], data: bytes, next_at: int, slots: Slots) -> int:
-        """Plan or answer get, gets and bget."""
         if len(words) != 2:
             return self._get_many(words, next_at, slots)
         verb, word = words
@@ -332,7 +327,6 @@ class Planner(Planning):
         return next_at
 
     def _get_and_touch(self, words: list[bytes], _data: bytes, next_at: int, slots: Slots) -> int:
-        """Plan a gat or gats: each word is a plan."""
         count = len(words) - 2
         if not 0 < count <= MAX_WORDS or not _is_number(words[1], 9):
             return _UNUSUAL
@@ -352,7 +346,6 @@ class Planner(Planning):
 
 
 def _unusual(_words: list[bytes], _data: bytes, _next_at: int, _slots: Slots) -> int:
-    """Leave a command to the parser."""
     return _UNUSUAL
 
 

@@ -253,7 +253,6 @@ class Scheduler(BaseScheduler[PlannedRows]):
         return writes
 
     def _decide_many(self, work: Work[PlannedRows], plan: Plan, overlay: Overlay) -> None:
-        """Decide a get of several words."""
         decide, words, command, out, place = plan
         assert isinstance(out, Replies), "a connection plans with its slots"
         found = []
@@ -282,7 +281,6 @@ class Scheduler(BaseScheduler[PlannedRows]):
 
 
 def _single(words: list[bytes | tuple[bytes, ...]]) -> list[bytes]:
-    """Return words of plans one by one."""
     return [*chain.from_iterable([word if isinstance(word, tuple) else (word,) for word in words])]
 
 

@@ -16,11 +16,7 @@ from kvref.storage.sqlite.store import SQLiteStore
 
 
 def executor_for(store: MappedTables, isolation: Isolation, lock_wait: float) -> Executor:
-    """Return the executor of a store, or of several, in the running loop.
-
-    Args:
-        isolation: may change later.
-        lock_wait: how long a write waits for another writer, in seconds.
+    """Return the executor of a store, or of several, in the running loop; a write waits `lock_wait` seconds.
 
     Raises:
         ConfigError: the store cannot serve with these settings.

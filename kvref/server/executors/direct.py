@@ -26,11 +26,7 @@ SLICE: Final = 500  # operations of one command before the other connections hav
 
 
 class DirectExecutor:
-    """Answer the operations of all sessions, each write committed alone.
-
-    Raises:
-        ConfigError: the settings turn batches on.
-    """
+    """Answer all operations, each write committed alone; raises ConfigError if the settings turn batches on."""
 
     def __init__(self, store: DirectStore, isolation: Isolation) -> None:
         if isolation.batches:

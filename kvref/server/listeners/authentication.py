@@ -216,10 +216,7 @@ class Authenticator:
         return _reply(header, _REFUSED, b"Auth failure.")
 
     def _plain(self, message: bytes, *, acceptable: bool) -> bool:
-        """Return whether `[identity] NUL user NUL password` is valid; the identity must be the user's.
-
-        A malformed message counts as a failed attempt, as does one that is not `acceptable`.
-        """
+        """Return whether `[identity] NUL user NUL password` is valid (the identity is the user's) and `acceptable`."""
         identity, _, rest = message.partition(b"\0")
         user, nul, password = rest.partition(b"\0")
         if acceptable and nul and identity in (b"", user):

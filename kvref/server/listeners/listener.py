@@ -197,13 +197,10 @@ _SHOWN: Final = 10  # names in a message
 
 
 def fitting(table: Mapping[str, Any], part: Part = nullcontext) -> dict[str, Any]:
-    """Return the values of a listener's table by name, see NAMES, each of which is valid by itself.
-
-    Args:
-        part: context of the check of each value.
+    """Return the values of a listener's table by name, each checked in a context of `part`.
 
     Raises:
-        ConfigError: an unknown name, or a value of another kind.
+        ConfigError: an unknown name, or a value of another kind, see NAMES.
     """
     found = {}
     for name, value in table.items():

@@ -97,11 +97,7 @@ class Permissions:
 
 
 def permissions(mode: str | None, owner: str | None) -> Permissions:
-    """Read mode (octal digits) and owner (USER, USER:GROUP or :GROUP, names or numbers) of a unix socket.
-
-    Raises:
-        ConfigError: digits that are not a mode, or a user or group that does not exist.
-    """
+    """Read octal mode and owner (USER, USER:GROUP or :GROUP) of a unix socket; raises ConfigError if invalid."""
     if mode is not None and not _MODE.fullmatch(mode):
         raise ConfigError(f"socket_mode {mode!r}: write permissions in octal digits, for example 0660")
     user, _, group = (owner or "").partition(":")

@@ -58,11 +58,7 @@ class Planning:
         self._takes_all = self._lines.takes(b"k" * MAX_KEY, MAX_VALUE)
 
     def _key(self, word: bytes, *, switches: bool = True) -> bytes | None:
-        """Return the key of a word in this mapping; None if it may be something else. A known row proves its key.
-
-        Args:
-            switches: the word may begin with the name of this mapping.
-        """
+        """Return the key of a word, which may name this mapping if `switches`; None if it may be something else."""
         if word in self._rows.rows or self._is_word(word):
             return word
         return self._lines.key_behind_name(word, self._words.key_of_bound) if switches else None
@@ -98,7 +94,6 @@ class Planning:
         out.append(b"")
 
     def _settle_direct(self) -> None:
-        """Count what was answered directly."""
         self._counters.looked_up(len(self._direct), self._misses)
         if self._direct:
             self._rows.hits += len(self._direct)

@@ -40,11 +40,7 @@ class _Shape(NamedTuple):
 
 
 class BinaryPlanner(Planning):
-    """Plan binary commands of one mapping, see `Planner`.
-
-    Attributes:
-        counting: returns what plans the same commands while prefixes of keys are counted; None: this does.
-    """
+    """Plan binary commands of one mapping; `counting` returns the planner while prefixes of keys are counted."""
 
     def __init__(
         self,
@@ -145,7 +141,6 @@ class BinaryPlanner(Planning):
         return _NOOP
 
     def _get(self, shape: _Shape, data: bytes, slots: Slots) -> c.Command | None:
-        """Plan or answer a get."""
         word = data[HEADER_SIZE:]
         frame = c.Frame(shape.number, data[_OPAQUE], word, shape.form.quiet, shape.form.with_key)
         key = word
@@ -168,7 +163,6 @@ class BinaryPlanner(Planning):
         return _GET
 
     def _write(self, shape: _Shape, data: bytes, slots: Slots) -> c.Command | None:
-        """Plan a command that may write."""
         header, form = header_at(data, 0), shape.form
         key_at = HEADER_SIZE + header.extras_length
         value_at = key_at + header.key_length

@@ -146,7 +146,6 @@ class MetaLines(Planning):
         return words[1], record
 
     def _record(self, words: list[bytes], parse: Parse) -> c.MetaRequest | None:
-        """Return the record of a line, None if it is refused."""
         parsed = parse(words, self._rules)
         record = parsed.store if isinstance(parsed, Block) else parsed
         return record if isinstance(record, c.MetaRequest) else None

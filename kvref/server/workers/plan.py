@@ -87,9 +87,14 @@ class Plan:
     since: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self.dsns = tuple(self.placement.dsns.values())
+        dsns = self.placement.dsns
+        self.dsns = tuple(dsns.values())
+        self.text = ", ".join(f"{name} {without_password(dsn)}".lstrip() for name, dsn in dsns.items())
         paths = [path_of(each) for each in self.dsns if each.startswith(SCHEME)]
         self._files = {path: identity(path) for path in paths}
+        self.one_writes = len(self._files) == len(self.dsns)  # only WRITER is to write: all stores are SQLite files
+        # The store ensures that no CAS number is used twice.
+        self.numbers_in_store = len(self.dsns) == 1 and bool(self._files) and self.profile["cas.start"] != "one"
         self.shared_mappings = [SharedMappings() for _ in self.dsns]
         self.directory, self.problems = self.read()
         first_cas = 0
@@ -104,11 +109,6 @@ class Plan:
         self.prefixes = SharedPrefixes(self.workers)
         self.marks = MarkTables()
         self.tally = EventCounters(self.workers)
-
-    @property
-    def text(self) -> str:
-        """Return the DSNs for messages."""
-        return ", ".join(f"{name} {without_password(dsn)}".lstrip() for name, dsn in self.placement.dsns.items())
 
     def open(self) -> MappedTables:
         """Open the stores, which no fork may copy; raises StoreError, also if a file was replaced since the start."""
@@ -141,16 +141,6 @@ class Plan:
             return directory, [*store.problems, *lacks, *unknown_mappings(self.listeners, directory)]
         finally:
             store.close()
-
-    @property
-    def one_writes(self) -> bool:
-        """Return whether only WRITER is to write: all stores are SQLite files."""
-        return len(self._files) == len(self.dsns)
-
-    @property
-    def numbers_in_store(self) -> bool:
-        """Return whether the store sees to it that no cas number comes twice."""
-        return len(self.dsns) == 1 and bool(self._files) and self.profile["cas.start"] != "one"
 
 
 def fingerprint(directory: Directory) -> str:

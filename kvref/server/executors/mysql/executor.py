@@ -66,14 +66,7 @@ MAX_SCHEMA_AGE: Final = 2.0
 
 
 class MySQLExecutor:
-    """Carries out the commands of all connections against one database server.
-
-    Args:
-        isolation: a later change of the level counts from the next transaction.
-
-    Raises:
-        ConfigError: too few connections for batches, or for the row cache.
-    """
+    """Carries out all commands against one database server; raises ConfigError if it has too few connections."""
 
     def __init__(self, store: MySQLStore, isolation: Isolation) -> None:
         self.store = store
@@ -319,11 +312,7 @@ class MySQLExecutor:
         return answer
 
     async def _failure(self, transaction: Transaction, error: Exception, *, last: bool) -> Exception:
-        """Return the exception to raise in a command whose operation failed.
-
-        Raises:
-            AgainError, LostError: the command must run again.
-        """
+        """Return the error to raise in a command; raises AgainError or LostError if the command must run again."""
         lost = transaction.acknowledged and not transaction.open
         retryable = isinstance(error, AgainError | LostError)
         if lost or (retryable and not transaction.acknowledged):

@@ -381,7 +381,6 @@ class MySQLScheduler(BaseScheduler[MySQLRows]):
             failed = self._take_queued()  # what has waited for them
 
     def _take_queued(self) -> list[Task]:
-        """Take all commands that wait for a group."""
         queues = [each for each in (self._reads, self._writes, self._from_secondary) if each is not None]
         return [task for queue in queues for run in queue.take_all() for task in tasks_of(run)]
 

@@ -85,13 +85,10 @@ _MORE_THREADS: Final = 1
 
 
 class Pool:
-    """The connection pool of one store, in the running loop.
+    """The connection pool of one store, in the running loop; raises ConfigError for too few connections for batches.
 
     Args:
         dedicated: number of the store's connections that are not pooled but use threads of this pool.
-
-    Raises:
-        ConfigError: too few connections for batches.
     """
 
     def __init__(self, store: MySQLStore, isolation: Isolation, dedicated: int = 0) -> None:
@@ -112,11 +109,7 @@ class Pool:
         return await self._threads.call(call, *arguments)
 
     async def take(self) -> MySQLConnection:
-        """Wait for a connection that is not in use; `give_back` must follow.
-
-        Raises:
-            StoreError: none became free in time, or the server is not reached.
-        """
+        """Wait for a connection, to be given back; raises StoreError if none is free in time, or the server is down."""
         try:
             async with asyncio.timeout(self._store.patience):
                 await self._permits.acquire()

@@ -80,7 +80,6 @@ class RunQueue:
         self._further = 0  # keys of the queued runs in addition to one of each
 
     def add(self, run: Run) -> None:
-        """Queue a run behind the others of its mapping."""
         self._further += len(run.words) - 1
         waiting = self._waiting.get(run.work)
         if waiting is None:
@@ -99,7 +98,6 @@ class RunQueue:
         return [run for runs in waiting.values() for run in runs]
 
     def _take(self) -> tuple[Work[MySQLRows], list[Run]]:
-        """Take the runs of the mapping whose turn it is, at least one."""
         work = next(iter(self._waiting))
         waiting = self._waiting.pop(work)
         width = self._width(work)

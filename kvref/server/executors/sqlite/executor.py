@@ -55,11 +55,7 @@ class _Command(Execution):
 
 
 class SQLiteExecutor:
-    """Answer the operations of all sessions from one SQLite file.
-
-    Args:
-        lock_wait: how long a write waits for another writer, in seconds.
-    """
+    """Answer all operations from one SQLite file; a write waits `lock_wait` seconds for another writer."""
 
     def __init__(self, store: SQLiteStore, isolation: Isolation, lock_wait: float) -> None:
         self.store = store
