@@ -100,6 +100,9 @@ class RunQueue:
     def _take(self) -> tuple[Work[MySQLRows], list[Run]]:
         work = next(iter(self._waiting))
         waiting = self._waiting.pop(work)
+        if len(waiting) == 1:  # it is taken whatever its width
+            self._further -= len(waiting[0].words) - 1
+            return work, list(waiting)
         width = self._width(work)
         if not self._further and len(waiting) <= width:
             return work, list(waiting)
