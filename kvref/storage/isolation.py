@@ -39,18 +39,13 @@ class Isolation:
     @property
     def session_level(self) -> str:
         """Return the isolation level of a connection in SQL; shared locks for reads are requested per statement."""
-        return _LEVELS[self._session_level]
-
-    @property
-    def _session_level(self) -> int:
-        if self.reads_uncommitted:
-            return READ_UNCOMMITTED
-        if not self.batches:
-            return READ_COMMITTED  # each command sees the newest rows, and a key that is missing locks nothing
+        level = self.level
         if self.read_batch:
             # SERIALIZABLE would lock what is read (lock-034).
-            return REPEATABLE_READ if self.keeps_snapshot else READ_COMMITTED
-        return self.level
+            level = REPEATABLE_READ if self.keeps_snapshot else READ_COMMITTED
+        elif self.direct:
+            level = READ_COMMITTED  # each command sees the newest rows, and a key that is missing locks nothing
+        return _LEVELS[READ_UNCOMMITTED if self.reads_uncommitted else level]
 
     @property
     def reads_uncommitted(self) -> bool:

@@ -39,19 +39,13 @@ Write = tuple[WriteKind, bytes, bytes, CachedRow, int, Parameters]
 
 
 def bytes_of_row(mapping: MappedColumns) -> int:
-    """Return how many bytes to count for the values of a row that is not read yet: no more than its columns hold."""
+    """Return how many bytes to count for the values of a row that is not read yet: the widths of its columns."""
     widths = [each.width for each in mapping.values]
     return sum(_MAX_COUNTED if width is None else min(4 * width, _MAX_COUNTED) for width in widths) or 1
 
 
 def written_row(mapping: MappedColumns, key: Cell, parameters: Parameters) -> Row:
-    """Return the row that a write of all mapped columns leaves.
-
-    Args:
-        mapping: whose columns.
-        key: the key column's content.
-        parameters: see `Parameters`.
-    """
+    """Return the row with a key that a write of all mapped columns leaves."""
     count = len(mapping.values)
     options: Iterator[Any] = iter(parameters[count:])
     flags, cas, expiry = (
@@ -100,12 +94,10 @@ class KnownRows(Protocol):
     hits: int
 
     @property
-    def rows(self) -> Mapping[bytes, CachedRow]:
-        """See above."""
+    def rows(self) -> Mapping[bytes, CachedRow]: ...
 
     @property
-    def missing(self) -> Set[bytes]:
-        """See above."""
+    def missing(self) -> Set[bytes]: ...
 
     @property
     def largest(self) -> int:
@@ -113,7 +105,7 @@ class KnownRows(Protocol):
 
     @property
     def source(self) -> Source:
-        """Return what says whether mapping and settings are as they were when it was made."""
+        """Return what says whether mapping and settings are as they were."""
 
     def plan_write(self, word: bytes) -> None:
         """Note that a command that writes the row of a word is planned: until `release` no get shows it directly."""
@@ -123,29 +115,20 @@ class PlannedRows(KnownRows, Protocol):
     """The rows of one mapping, for plans."""
 
     def begin(self) -> bool:
-        """Take what a write needs before its row is read; return whether it is taken.
-
-        Raises:
-            StoreError: the store fails.
-        """
+        """Return whether the write lock is taken that a write needs before its row is read; raises StoreError."""
 
     def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
-        """Return the rows of some words, read in one operation as far as they are not known.
+        """Return the rows of some words as clients sent them, read in one operation as far as they are not known.
 
         Args:
-            words: as clients sent them.
-            written: some of the commands write, and there are several.
+            written: some of the commands write, and there are several; only then SplitGroupError is raised.
 
         Raises:
-            SplitGroupError: never if `written` is false.
-            StoreError: the store fails.
+            SplitGroupError, StoreError: the store fails.
         """
 
     def apply_many(self, writes: Sequence[Write]) -> None:
-        """Carry out writes, all or none.
-
-        Args:
-            writes: in the order of their commands; of several writes of one row each depends on those before.
+        """Carry out writes in the order of their commands, all or none; each depends on those of its row before.
 
         Raises:
             RefusedWriteError: the table refuses one of them.

@@ -37,13 +37,7 @@ def placement(
 ) -> Placement | None:
     """Return where the tables `[[store]]` and `[[mapping]]` place mappings; None if there is no `[[store]]`.
 
-    Args:
-        stores: each `[[store]]`.
-        mappings: each `[[mapping]]`.
-        part: of the check of each table.
-
-    Raises:
-        ConfigError: one of them is invalid; the text names the value and the fix.
+    Raises ConfigError in `part()` of the table that is invalid; the text names the value and the fix.
     """
     if not stores:
         if mappings:
@@ -108,14 +102,9 @@ FIRST: Final = 0  # the store of the options, the default mapping, and all mappi
 class SeveralStores:
     """Mapped tables of several stores, see `MappedTables`.
 
-    Args:
-        placement: names of the stores, and which of them has which mapping.
-        stores: opened, in the order of their names.
-        profile: decides where cas numbers start.
-
     Attributes:
         names: of the stores.
-        stores: the stores.
+        stores: opened, in the order of their names.
     """
 
     def __init__(self, placement: Placement, stores: Sequence[Store], profile: Profile) -> None:
@@ -173,11 +162,7 @@ class SeveralStores:
         return self.joined(found)
 
     def joined(self, found: Sequence[Directory]) -> Directory:
-        """Return the configuration of the first store with the mappings of the others, and set `problems`.
-
-        Raises:
-            ConfigError: no mapping is usable.
-        """
+        """Return the configuration of the first store with the mappings of the others, and set `problems`."""
         first = found[FIRST]
         self._compare_names(first.naming.fold)
         self.problems = list(self.stores[FIRST].problems)
@@ -230,11 +215,9 @@ class SeveralStores:
         return None
 
     def cas_numbers(self) -> Iterator[int]:
-        """Return the counter of cas numbers, one for all stores."""
         return counted_cas_numbers(self._profile)
 
     def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:  # noqa: ARG002 - a placed mapping is another
-        """Set the size of each store's row cache and empty it."""
         for each in self.stores:
             each.limit_row_cache(size)
 
@@ -256,7 +239,6 @@ class SeveralStores:
         return found
 
     def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
-        """Return the sentences of each store, see `MappedTables`."""
         placed = list(mappings)
         found: list[str] = []
         for number, store in enumerate(self.stores):
@@ -275,7 +257,6 @@ class SeveralStores:
         return numbers
 
     def close(self) -> None:
-        """Close each store, see `Store`."""
         with ExitStack() as stack:
             for each in self.stores:
                 stack.callback(each.close)

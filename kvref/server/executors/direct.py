@@ -1,4 +1,4 @@
-"""Runs commands over a store that answers each operation at once, see `kvref.storage.base.DirectStore`."""
+"""Runs commands over the store in memory, which answers each operation at once and commits each write alone."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from kvref.server.executors.execution import Execution
 from kvref.server.planner import Planner
 from kvref.server.scheduler import Scheduler
 from kvref.server.work import Work
-from kvref.storage.base import DirectStore
 from kvref.storage.isolation import Isolation
+from kvref.storage.memory import MemoryStore
 
 SLICE: Final = 500  # operations of one command before the other connections have their turn
 
@@ -40,7 +40,7 @@ class DirectExecutor:
         ConfigError: the settings turn batches on.
     """
 
-    def __init__(self, store: DirectStore, isolation: Isolation) -> None:
+    def __init__(self, store: MemoryStore, isolation: Isolation) -> None:
         if isolation.batches:
             raise ConfigError(
                 f"store {store.dsn}: it commits each command alone: set daemon_memcached_r_batch_size and"
