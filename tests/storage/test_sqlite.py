@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -84,7 +83,7 @@ def test_a_dropped_table_is_a_store_error(store: SQLiteStore) -> None:
 
 def test_a_full_disk_loses_the_tick_and_says_so(store: SQLiteStore) -> None:
     mapping = store.read_directory().default
-    store.run("PRAGMA max_page_count = 12")
+    store.ask("PRAGMA max_page_count = 12", [])
     row = Row("AA", ("v" * 400_000,), 0, 0, 0)
     with pytest.raises(StoreError, match="full"):
         for _ in range(3):
@@ -93,7 +92,7 @@ def test_a_full_disk_loses_the_tick_and_says_so(store: SQLiteStore) -> None:
         store.execute(Insert(mapping, a_row(), clear_unmapped=False))
     with pytest.raises(StoreError, match="full"):
         store.commit()
-    store.run("PRAGMA max_page_count = 1000")
+    store.ask("PRAGMA max_page_count = 1000", [])
     assert store.execute(Insert(mapping, a_row(), clear_unmapped=False)) is None
     store.commit()
     assert outside(store, "SELECT c1 FROM demo_test ORDER BY c1") == [("AA",), ("k",)]
@@ -228,7 +227,7 @@ def test_cas_numbers_of_a_lost_tick_are_reserved_again(store: SQLiteStore) -> No
     numbers = store.cas_numbers()
     store.execute(Lookup(mapping, "AA", for_update=True))
     next(numbers)
-    store.run("ROLLBACK")  # as an error of the file does, and with it the reservation
+    store.ask("ROLLBACK", [])  # as an error of the file does, and with it the reservation
     with pytest.raises(StoreError):
         store.commit()
     # Another server on the file is given the block; this one must not go on in it.
@@ -238,7 +237,7 @@ def test_cas_numbers_of_a_lost_tick_are_reserved_again(store: SQLiteStore) -> No
 
 def test_cas_numbers_go_on_where_a_block_could_not_be_reserved(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "file", isolation_level=None)
-    numbers = ReservedNumbers(connection, SimpleNamespace(failures=0))
+    numbers = ReservedNumbers(connection, lambda: 0)
     connection.execute("PRAGMA query_only = ON")
     for _ in range(2):
         with pytest.raises(StoreError, match="cannot reserve cas numbers"):

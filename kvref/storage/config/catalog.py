@@ -7,11 +7,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cmp_to_key
 from importlib.resources import files
 from typing import Final, Protocol
 
+from kvref import collations
+from kvref.collations.charsets import OTHER_CHARSETS, UTF8MB4
 from kvref.engine.cache.memory import Policies, Policy
-from kvref.engine.mapping import DEFAULT_DELIMITER, DEFAULT_SEPARATOR, Directory, Mapping, Naming, default_name, option
+from kvref.engine.mapping import (
+    DEFAULT_DELIMITER,
+    DEFAULT_SEPARATOR,
+    Column,
+    Directory,
+    Mapping,
+    Naming,
+    default_name,
+    option,
+)
 from kvref.errors import ConfigError
 from kvref.profiles import Profile
 from kvref.protocol.command_table import PolicyKind
@@ -45,6 +57,18 @@ CONFIG_COLUMNS: Final = {
     "config_options": ("name", "value"),
     "cache_policies": ("policy_name", "get_policy", "set_policy", "delete_policy", "flush_policy"),
 }
+
+
+def naming_of(column: Column | None, collation: str) -> Naming:
+    """Return how names of containers are read and compared, by the column `name` and its collation."""
+    charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
+    if charset.name in OTHER_CHARSETS:
+        charset = UTF8MB4
+    known = collations.known(collation.lower())
+    if known is None:
+        return Naming(charset, width)
+    order = collations.order(known)
+    return Naming(charset, width, order.folded, cmp_to_key(order.compare))
 
 
 def foreign(table: str, columns: Iterable[str], wanted: Iterable[str]) -> str:

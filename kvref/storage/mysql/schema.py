@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cmp_to_key
 from importlib.resources import files
 from typing import Any, Final, TypeAlias
 
@@ -19,13 +18,12 @@ from pymysql.connections import Connection
 from pymysql.constants import ER
 from pymysql.cursors import Cursor
 
-from kvref import collations
-from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS, UTF8MB4
+from kvref.collations.charsets import CHARSETS, OTHER_CHARSETS
 from kvref.engine.mapping import Column, Naming
 from kvref.errors import ConfigError, RowError, StoreError
 from kvref.profiles import Profile
 from kvref.storage.config import codecs
-from kvref.storage.config.catalog import CONFIG_COLUMNS, cache_script, foreign
+from kvref.storage.config.catalog import CONFIG_COLUMNS, cache_script, foreign, naming_of
 from kvref.storage.config.column_types import as_bigint, column_of
 from kvref.storage.config.containers import (
     ACTING,
@@ -336,18 +334,6 @@ def column_as_shown(name: str, declared: str, charset: str | None, profile: Prof
         return None
     # MySQL holds the numbers that SQLite does not. It refuses the bytes of surrogates in each statement.
     return replace(column, surrogates=False, codec=None if column.codec is codecs.UNSIGNED else column.codec)
-
-
-def naming_of(column: Column | None, collation: str) -> Naming:
-    """Return how names of containers are read and compared, by the column `name` and its collation."""
-    charset, width = (UTF8MB4, None) if column is None else (column.charset, column.width)
-    if charset.name in OTHER_CHARSETS:
-        charset = UTF8MB4
-    known = collations.known(collation.lower())
-    if known is None:
-        return Naming(charset, width)
-    order = collations.order(known)
-    return Naming(charset, width, order.folded, cmp_to_key(order.compare))
 
 
 def refuse_unmappable(source: str, kind: str, engine: str, is_partitioned: Callable[[], bool]) -> None:

@@ -23,7 +23,6 @@ class Blob(bytes):
 
     @classmethod
     def of(cls, cell: bytes, stored: bytes) -> Blob:
-        """Return a cell; arguments: its bytes, see `stored`."""
         blob = cls(cell)
         blob.stored = stored
         return blob

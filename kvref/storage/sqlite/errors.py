@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from kvref.errors import KvrefError, StoreError
 from kvref.log_throttle import LogThrottle
@@ -29,23 +29,15 @@ ERRORS: Final = (sqlite3.Error, OverflowError, UnicodeEncodeError, UnicodeDecode
 Failure = sqlite3.Error | OverflowError | UnicodeEncodeError | UnicodeDecodeError
 
 
-class Translating(Protocol):
-    """A store that knows what an error of its connection means."""
-
-    def translated(self, error: Failure) -> KvrefError:
-        """Return what one of ERRORS means to a command."""
-
-
-_S = TypeVar("_S", bound=Translating)
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
 
-def translating(method: Callable[Concatenate[_S, _P], _T]) -> Callable[Concatenate[_S, _P], _T]:
-    """Raise errors of SQLite as errors of the store."""
+def translating(method: Callable[Concatenate[Any, _P], _T]) -> Callable[Concatenate[Any, _P], _T]:
+    """Raise errors of SQLite in a method as what `translated` of its object returns for them."""
 
     @wraps(method)
-    def translated(self: _S, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
+    def translated(self: Any, /, *arguments: _P.args, **named: _P.kwargs) -> _T:
         try:
             return method(self, *arguments, **named)
         except ERRORS as error:
@@ -94,7 +86,8 @@ def of_opening(path: Path, error: sqlite3.Error) -> StoreError:
     elif code == sqlite3.SQLITE_CORRUPT:
         fix = f": restore the file from a backup, or save what is left: sqlite3 {path} .recover"
     elif code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-        fix = f": check the disk of {path.parent}, where {_free(path.parent)} bytes are free"
+        disk = os.statvfs(path.parent)
+        fix = f": check the disk of {path.parent}, where {disk.f_bavail * disk.f_frsize} bytes are free"
     return StoreError(f"store {path}: {error}{fix}")
 
 
@@ -113,11 +106,6 @@ def holders(path: Path) -> str:
             if inode in files and first in files[inode] and pid not in (-1, 0, os.getpid()):
                 found[pid] = f"process {pid} ({_name(pid)})"
     return ", ".join(found.values()) or "another program"
-
-
-def _free(folder: Path) -> int:
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize
 
 
 def _name(pid: int) -> str:

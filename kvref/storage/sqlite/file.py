@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from kvref import collations
 from kvref.errors import ConfigError, StoreError
@@ -24,11 +24,7 @@ OPEN_WAIT: Final = 10.0  # seconds to wait for another process while opening
 
 
 def path_of(dsn: str) -> Path:
-    """Return the file a DSN names.
-
-    Raises:
-        ConfigError: the DSN is not of the form sqlite:///PATH; nothing kept in memory survives the process.
-    """
+    """Return the file a DSN names; raises ConfigError if it is not of the form sqlite:///PATH."""
     if not dsn.startswith(SCHEME) or dsn.removeprefix(SCHEME) in ("", ":memory:"):
         raise ConfigError(f"store {dsn!r}: write sqlite:///PATH (sqlite:////absolute/path for an absolute one)")
     return Path(dsn.removeprefix(SCHEME))
@@ -44,15 +40,14 @@ def identity(path: Path | str) -> tuple[int, int] | None:
 
 
 def opened(path: Path, profile: Profile) -> sqlite3.Connection:
-    """Open a connection.
+    """Open a connection; the file is created if it is missing.
 
     Args:
-        path: of the file; created when missing.
+        path: of the file.
         profile: decides whether CHECK constraints act.
 
     Raises:
-        StoreError: the path is that of a directory, or of a file in a directory that does not exist, or the file
-            cannot have the journal mode WAL.
+        StoreError: the path is that of a directory, or its directory does not exist, or it cannot have the mode WAL.
         sqlite3.Error: the file cannot be opened or is not a database.
     """
     if path.is_dir():
@@ -137,12 +132,7 @@ _NETWORK: Final = frozenset({
 
 
 def network_of(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str:
-    """Return the type of the network file system that a file is on, empty if it is on none or that is not known.
-
-    Args:
-        path: of the file, which may not exist yet.
-        mounts: mounts of this process, see proc(5).
-    """
+    """Return the type of the network file system that a file is on by proc(5); "" for none or an unknown one."""
     wanted, found, kind = path.absolute().parent.resolve(), Path(), ""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -169,43 +159,32 @@ COUNTERS: Final = "kvref_counters"
 CAS_BLOCK: Final = 1_000_000  # numbers reserved at once: those of a block that a crash leaves are not used again
 
 
-class Failing(Protocol):
-    """What counts failed commits."""
-
-    failures: int
-
-
 class ReservedNumbers:
     """Numbers that no other server of the file returns.
 
     Every write that takes a number has the write lock: the commit that first uses a block also reserves it.
 
     Args:
-        connection: connection to the file.
-        store: counts failed commits, each of which may have lost a reservation.
+        connection: to the file.
+        failures: returns the number of failed commits, each of which may have lost a reservation.
         reserved: is called when the row of the counter was written.
     """
 
     def __init__(
-        self, connection: sqlite3.Connection, store: Failing, reserved: Callable[[], None] = lambda: None
+        self, connection: sqlite3.Connection, failures: Callable[[], int], reserved: Callable[[], None] = lambda: None
     ) -> None:
         self._connection = connection
-        self._store = store
+        self._failures = failures
         self._reserved = reserved
         self._before = 0
         self._block = iter(range(0))
 
     def __iter__(self) -> Iterator[int]:
-        """Return itself."""
         return self
 
     def __next__(self) -> int:
-        """Return the next number.
-
-        Raises:
-            StoreError: a block cannot be reserved; the next call tries again.
-        """
-        failures = self._store.failures
+        """Return the next number; StoreError if a block cannot be reserved, and the next call tries again."""
+        failures = self._failures()
         if failures == self._before:  # else others could get these numbers too
             number = next(self._block, None)
             if number is not None:

@@ -43,14 +43,7 @@ IGNORED: Final = "the table ignored the write"
 
 
 class SQLiteRows:
-    """The rows of one mapping, see `PlannedRows`.
-
-    Args:
-        store: the file.
-        table: cached rows of the mapping.
-        bound: rules of the commands.
-        queue: other writes that wait for the file; they run first.
-    """
+    """The rows of one mapping, see `PlannedRows`; other writes in `queue` wait for the file, and run first."""
 
     def __init__(self, store: SQLiteStore, table: CachedTable, bound: Bound, queue: Collection[object]) -> None:
         self.rows = table.items
@@ -78,7 +71,6 @@ class SQLiteRows:
         self._checked_for_blobs = -1  # at which number of `RowCache.clears`
 
     def plan_write(self, word: bytes) -> None:
-        """See `PlannedRows`."""
         table = self._table
         row = table.items.pop(word, None)
         if row is not None:
@@ -94,13 +86,11 @@ class SQLiteRows:
             self.rows, self.missing = _NO_ROWS, _NOTHING
 
     def release(self) -> None:
-        """See `PlannedRows`."""
         if self._table.planned:
             self._store.cache.release(self._table)
         self.rows, self.missing = self._table.items, self._table.missing
 
     def begin(self) -> bool:
-        """See `PlannedRows`."""
         if self._queue and not self._store.dirty:
             return False
         try:
@@ -110,7 +100,6 @@ class SQLiteRows:
         return True
 
     def read_many(self, words: Sequence[bytes], *, written: bool) -> Overlay:
-        """See `PlannedRows`."""
         table = self._table
         overlay = Overlay()
         overlay.all_late = table.unsure or table.unsure_syncing
@@ -156,7 +145,6 @@ class SQLiteRows:
         return self._blobs
 
     def apply_many(self, writes: Sequence[Write]) -> None:
-        """See `PlannedRows`."""
         distinct = len(writes) == 1 or len({write[1] for write in writes}) == len(writes)
         merged = writes if distinct else _merged(writes)
         distinct = distinct or len({write[1] for write in merged}) == len(merged)
@@ -193,13 +181,7 @@ class SQLiteRows:
             self._store.cache.change_all(self._table, many)
 
     def _note(self, write: Write, rowid: int, *, certain: bool) -> None:
-        """Let the row cache have what a write has left.
-
-        Args:
-            write: it.
-            rowid: of its row.
-            certain: no command of the group names the row by another spelling of its key.
-        """
+        """Cache what a write left; `certain`: no command of the group names the row by another spelling of its key."""
         cache, mapping = self._store.cache, self._mapping
         kind, written, word, new, _, _ = write
         row: CachedRow | None = new
@@ -217,20 +199,7 @@ class SQLiteRows:
                 cache.change(mapping, each, None)
 
     def _apply_together(self, cells: list[Parameters], others: list[Write]) -> list[int]:
-        """Carry out writes, all or none; see `_apply_all`."""
-        self._store.run("SAVEPOINT plans")
-        try:
-            rowids = self._apply_all(cells, others)
-        except BaseException:
-            if self._store.in_transaction:
-                self._store.run("ROLLBACK TO plans")
-                self._store.run("RELEASE plans")
-            raise
-        self._store.run("RELEASE plans")
-        return rowids
-
-    def _apply_all(self, cells: list[Parameters], others: list[Write]) -> list[int]:
-        """Carry out writes.
+        """Carry out writes, all or none.
 
         Args:
             cells: parameters of the rows that are overwritten by rowid, each with the rowid behind it.
@@ -239,12 +208,19 @@ class SQLiteRows:
         Returns:
             The rowids of the rows of the others, 0 where it is not known.
         """
-        if cells:
-            self._overwrite(cells)
-        return [self._apply(write) for write in others]
+        self._store.begin_batch()
+        try:
+            if cells:
+                self._overwrite(cells)
+            rowids = [self._apply(write) for write in others]
+        except BaseException:
+            self._store.end_batch(undone=True)
+            raise
+        self._store.end_batch(undone=False)
+        return rowids
 
     def _overwrite(self, cells: list[Parameters]) -> None:
-        """Overwrite rows by rowid, see `_apply_all`."""
+        """Overwrite rows by rowid, see `_apply_together`."""
         if self._to_sql:
             cells = [_to_sql(each, self._to_sql) for each in cells]
         store = self._store
@@ -436,11 +412,6 @@ def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> 
     """Return why rows of a mapping are read by plans but not written, empty if they are written too.
 
     A row that is written must read as it was written, and nothing else may happen.
-
-    Args:
-        store: the file.
-        mapping: whose rows.
-        clear_unmapped: a write sets the other columns NULL.
     """
     options = [each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None]
     columns = (mapping.key, *mapping.values, *options)

@@ -56,11 +56,7 @@ def _compares_bytes(mapping: Mapping) -> bool:
 
 
 class RowCache:
-    """The cached tables of one store.
-
-    Args:
-        limit: bytes of items, keys and what keeping them takes; 0 keeps nothing.
-    """
+    """The cached tables of one store, up to `limit` bytes of items, keys and what keeping them takes; 0: none."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -71,12 +67,7 @@ class RowCache:
         self._of_source: dict[str, list[CachedTable]] = {}  # the same, by the table of the file
 
     def table(self, mapping: Mapping, *, dirty: bool) -> CachedTable:
-        """Return what is kept of a mapping's rows.
-
-        Args:
-            mapping: mapping of the rows.
-            dirty: there are writes that no commit holds yet.
-        """
+        """Return what is kept of a mapping's rows; `dirty`: there are writes that no commit holds yet."""
         found = self._tables.get(mapping)
         if found is None:
             if len(self._tables) >= MAX_CACHED_TABLES:
@@ -100,12 +91,7 @@ class RowCache:
         self.size += size
 
     def keep_missing(self, table: CachedTable, word: bytes) -> None:
-        """Keep that the table has no row of a key, if that is committed and takes no room of an item.
-
-        Args:
-            table: as the file is read: it may have writes that no commit holds yet.
-            word: the key as the client sent it.
-        """
+        """Keep that the table has no row of a key as the client sent it, if that is committed and there is room."""
         written = word in table.changed or word in table.syncing
         if not table.live or (written if table.by_bytes else table.changed or table.syncing):
             return
@@ -167,12 +153,7 @@ class RowCache:
         table.planned = dict.fromkeys(table.planned)
 
     def wrote(self, operation: Insert | Update | Remove | Clear | PurgeExpired, *, elsewhere: bool) -> None:
-        """Note a write.
-
-        Args:
-            operation: what was written.
-            elsewhere: the table may have done something of its own, in other rows or tables too.
-        """
+        """Note a write; `elsewhere`: the table may have changed other rows, or other tables, too."""
         if elsewhere or isinstance(operation, Clear):
             self._all_changed()
             return
@@ -215,12 +196,7 @@ class RowCache:
                 self._doubt(other)
 
     def change_all(self, table: CachedTable, written: dict[bytes, CachedRow]) -> None:
-        """Note that rows are other ones from the next commit on.
-
-        Args:
-            table: of the mapping through which planned commands have written them, see `change`.
-            written: the rows then, by their keys, which are words that `plan` was called with.
-        """
+        """Note that planned commands have written rows, as `change` does; `written`: the rows, by planned words."""
         tables = self._of_source.get(table.mapping.source, ())
         if len(tables) != 1 or tables[0] is not table or table.unsure:
             for word, row in written.items():

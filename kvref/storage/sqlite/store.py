@@ -27,7 +27,7 @@ from kvref.storage.rows import PerMapping
 from kvref.storage.sqlite.errors import ERRORS, BusyError, DiskErrors, Failure, StatementError, of_opening, translating
 from kvref.storage.sqlite.file import COUNTERS, OPEN_WAIT, SCHEME, ReservedNumbers, opened
 from kvref.storage.sqlite.row_cache import RowCache
-from kvref.storage.sqlite.rows import Rows
+from kvref.storage.sqlite.rows import Rows, estimate
 from kvref.storage.sqlite.schema import SQLiteCatalog, create, create_cache
 from kvref.storage.sqlite.statements import Statements
 from kvref.storage.sqlite.wal import DATA_VERSION, Watch, WriteAheadLog
@@ -41,14 +41,14 @@ def _row_of(mapping: Mapping) -> Container:
 
 
 class SQLiteStore:
-    """Answer operations from one SQLite file.
+    """Answer operations from one SQLite file, which is created when missing, without configuration until `initialise`.
 
     Args:
-        path: the file; created when missing, without configuration until `initialise`.
+        path: of the file.
         profile: decides what is read from the configuration and where cas numbers start.
 
     Raises:
-        StoreError: the file cannot be opened or is no database.
+        StoreError: the file cannot be opened or is not a database.
     """
 
     def __init__(self, path: Path, profile: Profile) -> None:
@@ -84,12 +84,10 @@ class SQLiteStore:
         self._rows = Rows(self._connection, self.statements, self._catalog.referenced)
 
     def initialise(self, *, demo: bool = True) -> bool:
-        """See `Store`."""
         with self._patiently():
             return create(self._connection, str(self.profile["store.default_collation"]), demo=demo)
 
     def add_cache(self, name: str) -> bool:
-        """See `Store`."""
         with self._patiently():
             return create_cache(self._connection, name)
 
@@ -126,7 +124,6 @@ class SQLiteStore:
             self.when_committed(time.monotonic() - started)
 
     def read_directory(self) -> Directory:
-        """See `Store`."""
         directory, self.problems = catalog.read_directory(self._catalog, self.profile)
         # The default mapping is the first usable one, and the only one that is known so far, if any is.
         directory.default = self._in_use(directory.default)
@@ -135,13 +132,11 @@ class SQLiteStore:
         return self.adopt(directory)
 
     def adopt(self, directory: Directory) -> Directory:
-        """Take over a configuration that was read."""
         self._naming = directory.naming
         self._mappings.add(directory.default)
         return directory
 
     def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
-        """See `Store`."""
         if keeps_rows:
             self.cache.renew()
         else:
@@ -149,15 +144,12 @@ class SQLiteStore:
         self.cache.limit = size
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
-        """Raise ConfigError: SQLite has no binary log, and its row cache needs none."""
         raise ConfigError(f"store {self.dsn}: row_cache_binlog=1 is for stores mysql://: leave it out")
 
     def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:  # noqa: ARG002
-        """Return none: a file has no accounts."""
         return []
 
     def numbers(self) -> dict[str, int]:
-        """Return none."""
         return {}
 
     def refresh(self) -> None:
@@ -213,7 +205,7 @@ class SQLiteStore:
         if self.profile["cas.start"] == "one":
             return itertools.count(1)
         # A mapping may show the table of the counters.
-        return ReservedNumbers(self._connection, self, lambda: self.cache.wrote_any(COUNTERS))
+        return ReservedNumbers(self._connection, lambda: self.failures, lambda: self.cache.wrote_any(COUNTERS))
 
     @translating
     def execute(self, operation: operations.Operation) -> Any:
@@ -231,13 +223,16 @@ class SQLiteStore:
             case operations.Scan():
                 return self._rows.scan(operation)
             case operations.Insert() | operations.Update() | operations.Remove() | operations.Clear():
-                return self._note(operation, self._write(operation))
+                refusal = self._write(operation)
+                # A refused statement of a table with rules may have done something all the same.
+                self.cache.wrote(operation, elsewhere=self.has_rules(operation.mapping))
+                return refusal
             case operations.PurgeExpired():
                 return self._purge(operation)
             case operations.ListRows():
                 return self._rows.listed(operation)
             case operations.CountRows(mapping):
-                return self._rows.count(mapping)
+                return estimate(self._connection, self.statements(mapping))
             case operations.ReadAlong():
                 return self._rows.along(operation)
             case operations.LoadMapping():
@@ -272,15 +267,6 @@ class SQLiteStore:
             self.cache.committed(lost=True)
             return str(error)
 
-    def _note(
-        self,
-        operation: operations.Insert | operations.Update | operations.Remove | operations.Clear,
-        refusal: str | None,
-    ) -> str | None:
-        # A refused statement of a table with rules may have done something all the same.
-        self.cache.wrote(operation, elsewhere=self.has_rules(operation.mapping))
-        return refusal
-
     def ask(self, text: str, parameters: Sequence[operations.Cell]) -> sqlite3.Cursor:
         """Run one of a mapping's `Statements`; raises as `execute`."""
         self._holds_writes = True
@@ -306,13 +292,7 @@ class SQLiteStore:
 
     @translating
     def lookup(self, mapping: Mapping, key: operations.Cell, rows: Rows | None = None) -> operations.Row | None:
-        """Read one row; raises as `execute`.
-
-        Args:
-            mapping: of which table.
-            key: as the wire has it.
-            rows: a `snapshot`; None: with all that this tick has written.
-        """
+        """Read one row of a `snapshot`, or as this tick has written it; raises as `execute`."""
         return (rows or self._rows).lookup(mapping, key)
 
     @translating
@@ -326,12 +306,7 @@ class SQLiteStore:
         self._rows.bind(operation)
 
     def has_rules_for_sets(self, mapping: Mapping, *, clear_unmapped: bool) -> bool:
-        """Return what `has_rules` does for sets, which fill all mapped columns.
-
-        Args:
-            mapping: of the table; its columns take all numbers of a set.
-            clear_unmapped: a set writes NULL into the other columns.
-        """
+        """Return what `has_rules` does for sets, which fill all mapped columns, and write NULL if `clear_unmapped`."""
         options = (each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None)
         filled = {each.name for each in (mapping.key, *mapping.values, *options)}
         return self._catalog.has_rules_for_sets(mapping.source, filled, clear_unmapped=clear_unmapped)
@@ -356,23 +331,12 @@ class SQLiteStore:
 
     @translating
     def end_batch(self, *, undone: bool) -> None:
-        """End the savepoint of `begin_batch`, where SQLite has not ended it with its transaction; raises as `execute`.
-
-        Args:
-            undone: nothing of it is written.
-        """
+        """End the savepoint of `begin_batch`, unless SQLite has ended it with its transaction; raises as `execute`."""
         self._batch_alone = False
         if self._connection.in_transaction:
             if undone:
                 self._connection.execute("ROLLBACK TO batch")
             self._connection.execute("RELEASE batch")
-
-    @translating
-    def run(self, statement: str) -> None:
-        """Run a statement that writes, or begins or ends what does; raises as `execute`."""
-        self.begin_writing()
-        self._holds_writes = True
-        self._connection.execute(statement)
 
     @property
     def in_transaction(self) -> bool:
@@ -381,13 +345,10 @@ class SQLiteStore:
 
     @translating
     def snapshot(self, kept: Rows | None) -> Rows:
-        """Return rows as they are committed now, and stay so until the connection's transaction ends.
+        """Return rows as they are committed now until the connection's transaction ends; raises as `execute`.
 
         Args:
             kept: what an earlier call returned, in no transaction; None opens another connection.
-
-        Raises:
-            StoreError: SQLite failed.
         """
         rows = kept or Rows(opened(self.path, self.profile), self.statements, self._catalog.referenced)
         rows.connection.execute("BEGIN")
@@ -395,11 +356,7 @@ class SQLiteStore:
         return rows
 
     def commit(self) -> None:
-        """Commit the writes since the last commit: other connections see them; they are durable after `sync`.
-
-        Raises:
-            StoreError: the writes are lost; commands that wait for them must reply with the error.
-        """
+        """Commit the writes since the last commit; `sync` makes them durable. Raises StoreError if they are lost."""
         if not self.dirty:
             return
         self.dirty = False

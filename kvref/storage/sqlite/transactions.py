@@ -40,10 +40,7 @@ class LockedError(KvrefError):
 
 @dataclass(slots=True)
 class Version:
-    """A row that no commit holds yet, with the mapping and the key it was written by; None where it is deleted.
-
-    `clears`: the columns that the mapping leaves out become NULL.
-    """
+    """A row that no commit holds yet, by mapping and key; None where it is deleted. `clears`: unmapped columns, too."""
 
     mapping: Mapping
     key: operations.Cell
@@ -73,11 +70,7 @@ class Transaction:
 
 
 class Pending:
-    """The open transactions of all connections.
-
-    Args:
-        most: bytes of pending writes that one of them may have.
-    """
+    """The open transactions of all connections; one of them may have `most` bytes of pending writes."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -97,11 +90,7 @@ class Pending:
             yield from each.versions.items()
 
     def add(self, transaction: Transaction, identity: Identity, version: Version, operation: Write) -> None:
-        """Keep what a transaction wrote.
-
-        Raises:
-            StoreError: its writes hold too much; those before stay.
-        """
+        """Keep what a transaction wrote; raises StoreError if its writes hold too much, and those before stay."""
         size = transaction.size + _size(operation)
         if size > self._most:
             raise StoreError(
@@ -170,11 +159,7 @@ MAX_IDLE: Final = 16  # connections kept for the next snapshots
 class View:
     """Read for transactions.
 
-    Args:
-        store: the file.
-        pending: what no commit holds yet.
-        isolation: who sees what.
-        settle: makes what is written to the file so far durable, before a snapshot is taken of it.
+    `settle` makes what is written to the file so far durable, before a snapshot is taken of it.
     """
 
     def __init__(self, store: SQLiteStore, pending: Pending, isolation: Isolation, settle: Callable[[], None]) -> None:
@@ -198,7 +183,7 @@ class View:
         if not self._pending and not self._isolation.keeps_snapshot:
             return self._store.lookup(mapping, key)
         identity = self.identity(mapping, key)
-        snapshot = self._snapshot(transaction)  # also where the row is its own: whichever read comes first fixes it
+        snapshot = self.snapshot(transaction)  # also where the row is its own: whichever read comes first fixes it
         version = transaction.versions.get(identity)
         if version is not None:
             return self.shown(mapping, version)
@@ -224,7 +209,7 @@ class View:
 
     def scan(self, transaction: Transaction, operation: operations.Scan) -> list[Row]:
         """Read the rows of a range; raises as `lookup`."""
-        snapshot = self._snapshot(transaction)
+        snapshot = self.snapshot(transaction)
         if not self._pending and snapshot is None:
             return self._store.scan(operation)
         mapping, sql = operation.mapping, self._store.statements(operation.mapping)
@@ -245,10 +230,6 @@ class View:
         rows.sort(key=lambda row: by_key(sql.key(row.key)), reverse=operation.descending)
         return rows[: operation.limit]
 
-    def fix(self, transaction: Transaction) -> None:
-        """Let the transaction's reads see this moment, where they see one for all of them."""
-        self._snapshot(transaction)
-
     def end(self, transaction: Transaction) -> None:
         """Let a transaction's snapshot go."""
         snapshot, transaction.snapshot = transaction.snapshot, None
@@ -264,7 +245,8 @@ class View:
         while self._idle:
             self._idle.pop().connection.close()
 
-    def _snapshot(self, transaction: Transaction) -> Rows | None:
+    def snapshot(self, transaction: Transaction) -> Rows | None:
+        """Return the connection whose moment the reads of a transaction see, from now on, where they see one."""
         if self._isolation.keeps_snapshot and transaction.snapshot is None:
             self._settle()
             transaction.snapshot = self._store.snapshot(self._idle.pop() if self._idle else None)
@@ -319,10 +301,7 @@ _log = logging.getLogger("kvref.storage")
 class Transactions:
     """All open transactions over one store.
 
-    Args:
-        store: the file.
-        isolation: the settings that decide who sees and waits for what.
-        settle: makes what is written to the file so far durable, before a snapshot is taken of it.
+    `settle` makes what is written to the file so far durable, before a snapshot is taken of it.
     """
 
     def __init__(self, store: SQLiteStore, isolation: Isolation, settle: Callable[[], None]) -> None:
@@ -370,7 +349,8 @@ class Transactions:
             case operations.RollBack():
                 return self.roll_back(transaction)
             case operations.FixSnapshot():
-                return self._view.fix(transaction)
+                self._view.snapshot(transaction)
+                return None
             case _:
                 return self._store.execute(operation)
 
@@ -380,11 +360,7 @@ class Transactions:
         self._view.end(transaction)
 
     def wait(self, transaction: Transaction, holder: Transaction) -> None:
-        """Note that a transaction waits for another.
-
-        Raises:
-            DeadlockError: the other waits for this one, which is rolled back.
-        """
+        """Note that a transaction waits for another; it is rolled back before DeadlockError: the other waits for it."""
         try:
             self._pending.wait(transaction, holder)
         except operations.DeadlockError:
@@ -392,13 +368,10 @@ class Transactions:
             raise
 
     def settled(self, *, lost: bool) -> int:
-        """Handle the end of a tick.
+        """Handle the end of a tick; return how many pending writes were lost with it.
 
         Args:
             lost: its commit failed. What was written on top of it goes too.
-
-        Returns:
-            How many pending writes went with it.
         """
         touched, self.touched = self.touched, set()
         if not lost:
@@ -525,9 +498,7 @@ class Transactions:
 def _savepoint(store: SQLiteStore) -> Iterator[Callable[[], None]]:
     """Keep the writes of the block, or undo all of them after an error or a call of the function it yields.
 
-    Raises:
-        BusyError: another process has the write lock.
-        StoreError: SQLite failed.
+    Raises BusyError if another process has the write lock, and StoreError.
     """
     undone = False
 

@@ -76,10 +76,7 @@ class Watch:
             raise StoreError(f"store {self._path} was deleted or replaced: restart the server")
 
     def look(self) -> Seen:
-        """Return the current state of the file, `seen` if no other connection has committed since.
-
-        Raises sqlite3.Error, and as `check`.
-        """
+        """Return the state of the file, `seen` if no other connection has committed since; raises sqlite3.Error too."""
         self.check()
         header = self.index[:HEADER]
         if self.seen is not None and header == self.header:
@@ -125,11 +122,7 @@ class WriteAheadLog:
             self._file = self._opened()
 
     def sync(self) -> None:
-        """Return once everything committed so far is on the disk.
-
-        Raises:
-            StoreError: it may not be.
-        """
+        """Return once everything committed so far is on the disk; raises StoreError if it may not be."""
         try:
             if self._file is None:
                 self._file = self._opened()
