@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from enum import Enum
 from typing import Any, Final, Protocol
 
-from kvref.engine.mapping import Mapping as MappedColumns
+from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Cell, Row
 from kvref.engine.plans.plan import CachedRow, Parameters
 from kvref.errors import KvrefError, StoreError
@@ -38,13 +38,13 @@ class WriteKind(Enum):
 Write = tuple[WriteKind, bytes, bytes, CachedRow, int, Parameters]
 
 
-def bytes_of_row(mapping: MappedColumns) -> int:
+def bytes_of_row(mapping: Mapping) -> int:
     """Return how many bytes to count for the values of a row that is not read yet: the widths of its columns."""
     widths = [each.width for each in mapping.values]
     return sum(_MAX_COUNTED if width is None else min(4 * width, _MAX_COUNTED) for width in widths) or 1
 
 
-def written_row(mapping: MappedColumns, key: Cell, parameters: Parameters) -> Row:
+def written_row(mapping: Mapping, key: Cell, parameters: Parameters) -> Row:
     """Return the row with a key that a write of all mapped columns leaves."""
     count = len(mapping.values)
     options: Iterator[Any] = iter(parameters[count:])
@@ -81,6 +81,14 @@ class Source(Protocol):
         """Return whether mapping and settings are as they were."""
 
 
+class RowReader(Protocol):
+    """Cached rows by word; a dict is one."""
+
+    def get(self, word: bytes, /) -> CachedRow | None: ...
+
+    def __contains__(self, word: object, /) -> bool: ...
+
+
 class KnownRows(Protocol):
     """What a planner needs of the rows of one mapping.
 
@@ -94,7 +102,7 @@ class KnownRows(Protocol):
     hits: int
 
     @property
-    def rows(self) -> Mapping[bytes, CachedRow]: ...
+    def rows(self) -> RowReader: ...
 
     @property
     def missing(self) -> Set[bytes]: ...

@@ -75,11 +75,7 @@ def _of_denial(*, password: bool, encrypted: bool) -> str:
 
 
 def account(say: Callable[[str], Sequence[Sequence[Any]]]) -> str:
-    """Return the account of a connection as GRANT names it.
-
-    Args:
-        say: returns the rows of a statement.
-    """
+    """Return the account of a connection as GRANT names it; `say` returns the rows of a statement."""
     ((name,),) = say("SELECT CURRENT_USER()")
     user, _, host = str(name).rpartition("@")
     return "@".join("'" + each.replace("\\", "\\\\").replace("'", "''") + "'" for each in (user, host))
@@ -96,7 +92,6 @@ class _Sha256:
         self._connection = connection
 
     def authenticate(self, packet: Any) -> Any:
-        """Answer a packet of the server and return its last one."""
         self._connection._secure = _is_encrypted(self._connection)
         return _auth.sha256_password_auth(self._connection, packet)  # type: ignore[no-untyped-call]
 
@@ -109,7 +104,6 @@ class _Clear:
         self._connection = connection
 
     def authenticate(self, packet: Any) -> Any:  # noqa: ARG002 - PyMySQL's
-        """Send the password and return the server's answer."""
         return _auth._roundtrip(self._connection, self._connection.password + b"\0")  # type: ignore[attr-defined]
 
 
@@ -121,7 +115,6 @@ class _Dialog:
         self._password = connection.password
 
     def prompt(self, echo: bool, prompt: bytes) -> bytes:
-        """Return the answer to a prompt."""
         if echo:
             raise pymysql.err.OperationalError(
                 CR.CR_AUTH_PLUGIN_CANNOT_LOAD, f"prompt {prompt.decode(errors='replace')!r} of PAM is not supported"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Final, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Final
 
 from kvref.engine.plans.plan import HIT, CachedRow
 from kvref.protocol.hits import renamed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.row_identity import Spelling
 
-T = TypeVar("T")
 _VALUE: Final = b"VALUE "  # in front of the word in what a get shows
 
 
-class CachedRows(Mapping[bytes, CachedRow]):
+class CachedRows:
     """The kept rows of one mapping, those that are as new as the server and that no planned command writes.
 
     Args:
@@ -52,41 +51,20 @@ class CachedRows(Mapping[bytes, CachedRow]):
         if not self._planned[identity]:
             del self._planned[identity]
 
-    def get(self, word: bytes, default: CachedRow | T | None = None) -> CachedRow | T | None:  # type: ignore[override]
-        """Return the row of a word, the default if it is not known."""
+    def get(self, word: bytes) -> CachedRow | None:
+        """Return the row of a word, None if it is not known."""
         cached = self.table()
         row = cached.rows.get(self.spelling(word))  # type: ignore[arg-type]  # of None there is no row
         if row is None or (self._planned and self._writes(word)) or not self._is_new(cached):
-            return default
+            return None
         return shown_for(row, word)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, bytes) and self.get(word) is not None
 
     def _writes(self, word: bytes) -> bool:
         """Return whether a planned command may write the row of a word."""
         return None in self._planned or self._identity(word) in self._planned
-
-    def __getitem__(self, word: bytes) -> CachedRow:
-        """Return the row of a word; raises KeyError."""
-        row = self.get(word)
-        if row is None:
-            raise KeyError(word)
-        return row
-
-    def __contains__(self, word: object) -> bool:
-        """Return whether the row of a word is known."""
-        return isinstance(word, bytes) and self.get(word) is not None
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Yield the words of the rows."""
-        return (each if isinstance(each, bytes) else b"%d" % each for each in self._known)
-
-    def __len__(self) -> int:
-        """Return how many rows are known."""
-        return len(self._known)
-
-    @property
-    def _known(self) -> Mapping[Spelling, object]:
-        cached = self.table()
-        return cached.rows if self._is_new(cached) else {}
 
 
 def shown_for(row: CachedRow, word: bytes) -> CachedRow:

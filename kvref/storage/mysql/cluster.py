@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
@@ -69,9 +69,7 @@ class State(IntEnum):
 class Look(NamedTuple):
     """What a server says of itself.
 
-    Args:
-        state: what it is good for.
-        primary: the primary that a member of a replication group sees, by its UUID; None: it is in no group.
+    `primary`: the one that a member of a replication group sees, by its UUID; None: it is in no group.
     """
 
     state: State
@@ -111,8 +109,7 @@ class Nodes:
     def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection to the server in use, or to another where that one does not serve.
 
-        Raises:
-            StoreError: none of them is available, or the one in use refuses; the text has each one's cause.
+        Raises StoreError: none of them is available, or the one in use refuses; the text has each one's cause.
         """
         if len(self._each) == 1:
             connection = self._each[0].connect(lock_wait)
@@ -134,9 +131,7 @@ class Nodes:
     def writes_elsewhere(self, connection: Connection[Cursor]) -> bool:
         """Return whether a server that refuses writes has a successor, which is in use from then on.
 
-        Args:
-            connection: leads to the server that is read-only. If it has accepted writes lately, a successor is being
-                chosen, and this waits for it.
+        If it has accepted writes lately, a successor is being chosen, and this waits for it.
         """
         use = self._use
         if use is None:
@@ -182,10 +177,10 @@ class Nodes:
         return connection
 
     def _catch_up(self, connection: Connection[Cursor]) -> None:
-        """Wait until the node has what the others have acknowledged. Raises as `state_of`."""
+        """Wait until the node has what the others have acknowledged. Raises as `look_at`."""
         deadline = time.monotonic() + self._login.timeout
         while True:
-            if state_of(connection) is State.FOLLOWS:
+            if look_at(connection).state is State.FOLLOWS:
                 raise DownError(_SECONDARY)
             if "MariaDB" not in str(connection.server_version):  # type: ignore[attr-defined]
                 return
@@ -215,13 +210,10 @@ class Nodes:
             return use
 
     def _best(self, left: _Use | None) -> tuple[int, State]:
-        """Return the first of the best servers and its state; the one that is left comes last.
+        """Return the first of the best servers and its state; the one that is left comes last. StoreError: none serves.
 
         A member that its group has expelled while it hung calls itself the primary until it notices, so the others are
-        looked at too.
-
-        Raises:
-            StoreError: none serves.
+        checked too.
         """
         numbers = sorted(range(len(self._each)), key=lambda number: left is not None and number == left.number)
         looks: dict[int, Look] = {}
@@ -260,7 +252,7 @@ class Nodes:
                         looking = None
                     looking = use, _opened(self._each[use.number], 1)
                     looking[1]._read_timeout = self._login.timeout  # type: ignore[attr-defined]
-                self._judge(use, state_of(looking[1]))
+                self._judge(use, look_at(looking[1]).state)
             except (StoreError, OSError, pymysql.err.MySQLError) as error:
                 if looking is not None:
                     looking[1].close()
@@ -295,38 +287,22 @@ class Secondaries(Nodes):
     def connect(self, lock_wait: float) -> Connection[Cursor]:
         """Open a connection to one of the secondaries, chosen at random.
 
-        Raises:
-            NoSecondaryError: none can be read; the text has each server's cause.
+        Raises NoSecondaryError: none can be read; the text has each server's cause.
         """
         causes = []
         for login in random.sample(self._each, len(self._each)):
             try:
-                connection = _opened(login, lock_wait)
-                connection._read_timeout = SECONDARY_SECONDS  # type: ignore[attr-defined]
-                state = _state_or_close(connection)
+                with ExitStack() as stack:
+                    connection = stack.enter_context(closing(_opened(login, lock_wait)))
+                    connection._read_timeout = SECONDARY_SECONDS  # type: ignore[attr-defined]
+                    if look_at(connection).state is State.FOLLOWS:
+                        _log.info("gets are read from %s", login.text)
+                        stack.pop_all()
+                        return connection
+                causes.append(f"{login.text}: it is not a secondary")
             except (StoreError, OSError, pymysql.err.MySQLError) as error:
                 causes.append(_words(error))
-                continue
-            if state is State.FOLLOWS:
-                _log.info("gets are read from %s", login.text)
-                return connection
-            connection.close()
-            causes.append(f"{login.text}: it is not a secondary")
         raise NoSecondaryError(f"none of {len(causes)} servers is a secondary that can be read: {'; '.join(causes)}")
-
-
-def _state_or_close(connection: Connection[Cursor]) -> State:
-    """Return as `state_of`; close the connection if that raises."""
-    try:
-        return state_of(connection)
-    except BaseException:
-        connection.close()
-        raise
-
-
-def state_of(connection: Connection[Cursor]) -> State:
-    """Return what a server says that it is good for; raises as `look_at`."""
-    return look_at(connection).state
 
 
 def look_at(connection: Connection[Cursor]) -> Look:
@@ -364,8 +340,7 @@ def _is_certain(look: Look, looks: Iterable[Look], servers: int) -> bool:
 def _look_at_member(connection: Connection[Cursor]) -> Look:
     """Return whether a member of a replication group is its primary, and which one that is.
 
-    Raises:
-        DownError: it is not online, or does not reach a majority.
+    Raises DownError: it is not online, or does not reach a majority.
     """
     members = fetch_all(connection, _MEMBERS)
     state, role = next(((state, role) for own, state, role, _ in members if own), ("OFFLINE", ""))

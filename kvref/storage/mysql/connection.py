@@ -26,7 +26,7 @@ from kvref.storage.config import catalog
 from kvref.storage.config.containers import checked
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import result_set, vitess
-from kvref.storage.mysql.cluster import NoSecondaryError, State, state_of
+from kvref.storage.mysql.cluster import NoSecondaryError, State, look_at
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import (
     LOCKED,
@@ -52,7 +52,7 @@ _log = logging.getLogger("kvref.storage")
 
 
 class MySQLConnection:
-    """One connection of the store; blocks, and is used by one command at a time.
+    """One connection of the store; blocks, and is used by one command at a time. StoreError: the server is not reached.
 
     Args:
         database: whose server, profile and statements.
@@ -62,9 +62,6 @@ class MySQLConnection:
 
     Attributes:
         hang: the error of a server that has not answered the last statement in time, COMMIT included; None: it has.
-
-    Raises:
-        StoreError: the server is not reached.
     """
 
     def __init__(
@@ -82,13 +79,13 @@ class MySQLConnection:
         self.lost = False
         self.hang: HangError | None = None
         try:
-            self.longest = prepare(self._say, brief=brief, checks_act=database.profile.flag("store.checks_act"))
-            if self._vitess:
-                self._say(vitess.SETTING)
-        except pymysql.err.MySQLError as error:
-            failure = self._failure(error)
+            with self._failures():
+                self.longest = prepare(self._say, brief=brief, checks_act=database.profile.flag("store.checks_act"))
+                if self._vitess:
+                    self._say(vitess.SETTING)
+        except StoreError:
             self.close()
-            raise failure from error
+            raise
         self._rows = Rows(self._connection, database, self.longest)
         self._mariadb: int | None = -1  # not known yet
 
@@ -145,11 +142,7 @@ class MySQLConnection:
                     return self._rows.answer(operation, shared=self._isolation.reads_lock)
 
     def purge(self, operation: operations.PurgeExpired) -> int | None:
-        """Answer `PurgeExpired`, outside a transaction; it waits no longer than a second for a lock.
-
-        Raises:
-            KvrefError, LockWaitError: as `execute`.
-        """
+        """Answer `PurgeExpired`, outside a transaction; waits at most a second for a lock. Raises as `execute`."""
         mapping = operation.mapping
         assert mapping.expiry is not None
         with self._errors():
@@ -185,15 +178,9 @@ class MySQLConnection:
     def look_up_all(
         self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "", *, begins: bool = True
     ) -> list[operations.Row]:
-        """Return the rows of some keys, at least one.
+        """Return the rows of some keys, at least one; raises as `execute`.
 
-        Args:
-            mapping, keys: of the rows.
-            lock: what is locked, nothing if empty.
-            begins: a lock is kept in the transaction, which it begins if need be.
-
-        Raises:
-            KvrefError, LockWaitError: as `execute`.
+        With `begins`, a lock is kept in the transaction, which it begins if need be.
         """
         with self._errors():
             self._enter(begins=begins and bool(lock))
@@ -204,9 +191,8 @@ class MySQLConnection:
     ) -> bool:
         """Write several rows by one statement in the transaction; tell whether every row was written.
 
-        Raises:
-            KvrefError, LockWaitError: as `execute`, and StoreError also where the table refuses a row; none is written.
-                CycleError also where no transaction is open.
+        Raises as `execute`, StoreError also where the table refuses a row, after which none is written; CycleError also
+        where no transaction is open.
         """
         self.require_open()
         with self._errors():
@@ -232,37 +218,22 @@ class MySQLConnection:
             return self._rows.present(mapping, keys)
 
     def shards(self, mapping: Mapping, keys: Sequence[operations.Cell]) -> list[object]:
-        """Return which shard of Vitess has the row of each key, or would have it.
-
-        Args:
-            mapping: of the rows, with a vindex.
-            keys: at least one; none is NULL.
-
-        Raises:
-            KvrefError: as `execute`.
-        """
+        """Return which shard of Vitess has the row of each key, or would have it; none is NULL. Raises as `execute`."""
         with self._errors():
             if self._keyspace != mapping.schema:
                 self._use(mapping.schema)
             return [shard for _, shard in self._say(self._database.statements(mapping).shards(keys))]
 
     def begin(self) -> None:
-        """Begin a transaction, which keeps the tables that are read in it as they are.
-
-        Raises:
-            KvrefError: as `execute`.
-        """
+        """Begin a transaction, which keeps the tables that are read in it as they are; raises as `execute`."""
         with self._errors():
             self._take_level()
             self._begin()
 
     def ask(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
-        """Return what a SELECT of one mapping's rows answers, as the server writes it; raises as `execute`.
+        """Return the cells of a SELECT of a mapping's rows, always of the same columns; raises as `execute`.
 
-        Args:
-            mapping: mapping of the rows.
-            sql: always of the same columns.
-            begins: in a transaction, which it begins if need be.
+        With `begins`, it runs in a transaction, which it begins if need be.
         """
         with self._errors():
             self._enter(begins=begins)
@@ -274,18 +245,14 @@ class MySQLConnection:
             raise CycleError("the server has ended the transaction")
 
     def say(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement that is not about rows of mappings.
-
-        Raises:
-            KvrefError, LockWaitError: as `execute`.
-        """
+        """Return the rows of a statement that is not about rows of mappings; raises as `execute`."""
         with self._errors():
             return self._say(sql)
 
     def require_secondary(self) -> None:
         """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `say`."""
         with self._errors():
-            if state_of(self._connection) is not State.FOLLOWS:
+            if look_at(self._connection).state is not State.FOLLOWS:
                 raise NoSecondaryError("the server is not a secondary of its replication group")
 
     def cells(self, sql: str) -> list[Cells]:
@@ -296,9 +263,7 @@ class MySQLConnection:
     def commit(self) -> str | None:
         """Make the transaction durable; returns why it is lost, or that its outcome is not known.
 
-        Raises:
-            CycleError, LostError, LockWaitError: nothing of it is written, see `commit`; CycleError also where no
-                transaction is open.
+        Raises as the function `commit`, CycleError also where no transaction is open: nothing of it is written.
         """
         self.require_open()
         self.in_transaction = False
@@ -334,43 +299,28 @@ class MySQLConnection:
     def look(self, mappings: list[Mapping]) -> list[tuple[Mapping, Mapping | ConfigError]]:
         """Check the rows of mappings again, against the tables as they are now."""
         seen = self._catalog()
-        try:
+        with self._failures():
             return [(mapping, checked(mapping, seen, self._database.profile)) for mapping in mappings]
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
 
     def read_directory(self) -> tuple[Directory, list[str]]:
-        """Read the configuration, and one sentence for each row that cannot be used.
-
-        Raises:
-            ConfigError: nothing usable.
-            StoreError: the server failed.
-        """
-        try:
+        """Read the configuration; see `catalog.read_directory`; raises also StoreError."""
+        with self._failures():
             return catalog.read_directory(self._catalog(), self._database.profile)
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
 
     def missing_privileges(self, mapping: Mapping) -> str:
-        """Return which privileges the account lacks on a mapping's table, see `grants.missing`; raises StoreError."""
-        try:
+        """See `grants.missing`; raises StoreError."""
+        with self._failures():
             return missing(self._say, mapping, self._database.profile)
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
 
     def create_schema(self, *, demo: bool) -> bool:
-        """Create the configuration tables, see `schema.create`; raises StoreError if the server refuses."""
-        try:
+        """See `schema.create`; raises StoreError if the server refuses."""
+        with self._failures():
             return create(self._connection, demo=demo)
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
 
     def create_cache(self, name: str) -> bool:
-        """Create a cache table, see `schema.create_cache`; raises StoreError if the server refuses."""
-        try:
+        """See `schema.create_cache`; raises StoreError if the server refuses."""
+        with self._failures():
             return create_cache(self._connection, name)
-        except pymysql.err.MySQLError as error:
-            raise self._failure(error) from error
 
     def close(self) -> None:
         """Close the connection; what is open is rolled back by the server."""
@@ -433,9 +383,14 @@ class MySQLConnection:
     def _no_answer(self) -> str:
         return f"no answer from the database within {self._database.patience:g} s"
 
-    def _failure(self, error: pymysql.err.MySQLError) -> StoreError:
-        failure = self._translated(error)
-        return failure if isinstance(failure, StoreError) else StoreError(cause(error))
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Raise errors of the server in the block as StoreError, of whatever kind they are."""
+        try:
+            yield
+        except pymysql.err.MySQLError as error:
+            failure = self._translated(error)
+            raise failure if isinstance(failure, StoreError) else StoreError(cause(error)) from error
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -458,7 +413,7 @@ class MySQLConnection:
         if number in READ_ONLY and self._database.nodes.writes_elsewhere(self._connection):
             self.lost, self.in_transaction = True, False
             return LostError(text)
-        deadlock = number == ER.LOCK_DEADLOCK or (self._vitess and vitess.has_ended(text))
+        deadlock = number == ER.LOCK_DEADLOCK or (self._vitess and vitess.ENDED.search(text) is not None)
         if self._vitess and self.in_transaction and number not in vitess.OF_STATEMENT:
             self.lost, self.in_transaction = True, False
             return CycleError(text) if deadlock else StoreError(text)
@@ -474,8 +429,7 @@ class MySQLConnection:
     def _ask_whether_open(self) -> HangError | None:
         """Learn whether the error was only the statement's: a deadlock, and some options, end the transaction too.
 
-        Returns:
-            The error of a server that does not answer this: to start again elsewhere would be to wait for it twice.
+        Returns the error of a server that does not answer this: to start again elsewhere would be to wait for it twice.
         """
         if not self.in_transaction:
             return None
@@ -505,9 +459,7 @@ _TOO_LARGE: Final = "Maximum writeset size exceeded"
 def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLError], str]) -> str | None:
     """Commit the transaction of a connection; return why it is lost or in doubt, None if it is durable.
 
-    Args:
-        connection: in a transaction.
-        words: returns the message of an error.
+    `words` returns the message of an error.
 
     Raises:
         CycleError: the cluster rejects it because of an earlier conflicting transaction, or the server has become
@@ -522,7 +474,7 @@ def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLErr
         number, text = (*error.args, "", "")[:2]
         if number == NOT_READY:
             raise LostError(words(error)) from error
-        if number in _REFUSED or vitess.was_too_late(str(text)):
+        if number in _REFUSED or vitess.TOO_LATE.search(str(text)):
             raise CycleError(words(error)) from error
         if number in LOCKED:
             raise operations.LockWaitError(words(error)) from error

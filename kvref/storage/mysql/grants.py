@@ -35,12 +35,9 @@ def missing(say: _Say, mapping: Mapping, profile: Profile) -> str:
     """Return which privileges an account lacks on a mapping's table, what fails, and the GRANT; empty if none.
 
     Args:
-        say: returns the rows of a statement of the account's connection; raises pymysql.err.MySQLError.
-        mapping: whose table; the account can look at it.
+        say: returns the rows of a statement of the account's connection; its MySQLError is raised if that is lost.
+        mapping: whose table; the account can read it.
         profile: decides which columns are written.
-
-    Raises:
-        pymysql.err.MySQLError: the connection is lost.
     """
     lacks: list[str] = []
     unknown = ""
@@ -80,6 +77,6 @@ def _statements(mapping: Mapping, profile: Profile) -> Iterator[tuple[str, tuple
     yield "SELECT", _READS, sql.lookup(None)
     if clears:
         yield "SELECT", _ALL_COLUMNS, sql.every_column
-    yield "INSERT", _INSERTS, sql.insert(row, clear_unmapped=clears)
+    yield "INSERT", _INSERTS, sql.insert([row], clear_unmapped=clears)
     yield "UPDATE", _UPDATES, sql.update(None, row, clear_unmapped=clears)
     yield "DELETE", _DELETES, sql.remove(None)

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 import pymysql
@@ -25,6 +25,7 @@ from kvref.storage.mysql.errors import HangError
 from kvref.storage.mysql.result_set import SHORT, WIDTHS
 
 _log = logging.getLogger("kvref.storage")
+_Default = TypeVar("_Default", int, None)
 
 PASSWORD: Final = "KVREF_MYSQL_PASSWORD"  # noqa: S105 - the variable's name
 PORT: Final = 3306
@@ -167,16 +168,7 @@ class Login:
 
 
 def fetch_all(connection: Connection[Cursor], sql: str, *parameters: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement as PyMySQL converts them; none of a statement that has no rows.
-
-    Args:
-        connection: of `Login.connect`.
-        sql: any statement, with %s for each parameter.
-        parameters: texts.
-
-    Raises:
-        MySQLError: whatever the server says.
-    """
+    """Return the rows of a statement, with %s for each parameter, as PyMySQL converts them; raises MySQLError."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters or None)
         return list(cursor.fetchall())
@@ -185,7 +177,7 @@ def fetch_all(connection: Connection[Cursor], sql: str, *parameters: str) -> lis
 def cause(error: pymysql.err.MySQLError) -> str:
     """Return the server's words for an error, its number in front."""
     number, text = (*error.args, "", "")[:2]
-    return f"{number} {vitess.words_of(str(text))}".strip()
+    return f"{number} {vitess.ADDED.split(str(text), 1)[0]}".strip()
 
 
 def hangs(error: BaseException) -> bool:
@@ -194,14 +186,9 @@ def hangs(error: BaseException) -> bool:
 
 
 def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
-    """Read a DSN.
+    """Read a DSN; the password may be in the environment, as KVREF_MYSQL_PASSWORD.
 
-    Args:
-        dsn: see the form in the error text.
-        environment: where the password may stand, as KVREF_MYSQL_PASSWORD.
-
-    Raises:
-        ConfigError: not of that form, a password in it, or a file that cannot be read.
+    Raises ConfigError: not of the form, a password in it, or a file that cannot be read.
     """
     parts, hosts = _split(dsn)
     # An @ behind the path ends a password with a slash, which is not shown.
@@ -230,13 +217,13 @@ def parse(dsn: str, environment: Mapping[str, str] = os.environ) -> Login:
         raise ConfigError(f"store {shown!r}: {_FORM}")
     if others and socket:
         raise ConfigError(f"store {shown!r}: unix_socket is one server's, and {len(nodes)} are named")
-    together = _number(dsn, given, "coalesce", 1000, least=0) if "coalesce" in given else MAX_TOGETHER
     return Login(
         host, port, unquote(parts.username),
         _password(dsn, given, environment), socket,
-        _tls(dsn, given), _number(dsn, given, "connections", 1000) if "connections" in given else None,
-        _number(dsn, given, "timeout", 86400) if "timeout" in given else ANSWER_SECONDS, dsn, together,
-        _number(dsn, given, "wsrep_sync_wait", 15, least=0) if "wsrep_sync_wait" in given else None,
+        _tls(dsn, given), _number(dsn, given, "connections", 1000, None),
+        _number(dsn, given, "timeout", 86400, ANSWER_SECONDS), dsn,
+        _number(dsn, given, "coalesce", 1000, MAX_TOGETHER, least=0),
+        _number(dsn, given, "wsrep_sync_wait", 15, None, least=0),
         tuple(nodes) if others else (), _reads(shown, given, several=bool(others)),
     )  # fmt: skip
 
@@ -313,8 +300,10 @@ def _tls(dsn: str, given: dict[str, str]) -> ssl.SSLContext | None:
     return context
 
 
-def _number(dsn: str, given: dict[str, str], name: str, most: int, least: int = 1) -> int:
-    text = given[name]
+def _number(dsn: str, given: dict[str, str], name: str, most: int, default: _Default, least: int = 1) -> int | _Default:
+    text = given.get(name)
+    if text is None:
+        return default
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
         raise ConfigError(f"store {dsn!r}: {name}={text}: write a number from {least} to {most}")
     return int(text)
@@ -350,11 +339,7 @@ class TrackingConnection(Connection):
 
 
 def reported_gtid(message: bytes) -> str:
-    """Return the GTID that the end of an OK packet reports, "" if it reports none.
-
-    Args:
-        message: from the text of the packet on; the session's state has changed.
-    """
+    """Return the GTID that the end of an OK packet reports, from its text on, if the session has changed; "": none."""
     _, at = _string(message, 0)
     states, _ = _string(message, at)
     at = 0

@@ -23,15 +23,9 @@ class Version:
 
 
 class MappedTable:
-    """The table of one mapping, as it is now.
+    """The table of one mapping, as it is now; the key of the mapping finds one row.
 
     A plain word is ASCII and short enough for the key column, so that it is the key as SQL has it.
-
-    Args:
-        mapping: whose key finds one row.
-        sql: its statements.
-        identities: of its keys.
-        version: of all tables.
 
     Attributes:
         whole: the cells of SQL text are all of a row with a plain word as its key.

@@ -5,12 +5,11 @@ The functions of `MySQLRows` that take a connection block, and change nothing ou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from kvref.engine.mapping import Directory, Kind
-from kvref.engine.mapping import Mapping as TableMapping
+from kvref.engine.mapping import Directory, Kind, Mapping
 from kvref.engine.operations import Cell, Insert, LockWaitError, Remove, Row, Update
 from kvref.engine.plans.bound import Bound
 from kvref.engine.plans.plan import ABSENT, CAS, EXPIRY, CachedRow, Parameters, Renewal
@@ -35,7 +34,7 @@ from kvref.storage.mysql.statements import (
     WITHOUT_WAITING,
 )
 from kvref.storage.mysql.write_batch import Operation
-from kvref.storage.plans import bytes_of_row, written_row
+from kvref.storage.plans import RowReader, bytes_of_row, written_row
 
 MIN_ROW: Final = 1 << 10  # bytes
 MAX_IDENTITIES: Final = 1 << 14  # kept of words, whose folding takes longer than all else
@@ -61,20 +60,11 @@ _NONE: Final = Found(ABSENT, None)
 
 
 class MySQLRows:
-    """The rows of one mapping.
-
-    Args:
-        bound: the rules of its commands.
-        table: the table as it is now.
-        identities: of its keys.
-        isolation: in force.
-        directory: the configuration in force.
+    """The rows of one mapping, see `KnownRows`.
 
     Attributes:
-        mapping: of the rows.
         kept: those of the row cache, None without one.
-        missing: see `PlannedRows`: that a row is missing is not known without a query.
-        largest: see `PlannedRows`.
+        missing: always empty: that a row is missing is not known without a query.
     """
 
     missing: Set[bytes]
@@ -84,7 +74,7 @@ class MySQLRows:
     ) -> None:
         self.missing = set()
         self.kept: CachedRows | None = None
-        self._unknown: Mapping[bytes, CachedRow] = {}
+        self._unknown: dict[bytes, CachedRow] = {}
         self.largest = bytes_of_row(bound.mapping)  # until a row is read
         self._seen_largest = MIN_ROW
         self._bound = bound
@@ -105,7 +95,7 @@ class MySQLRows:
 
     @property
     def source(self) -> MySQLRows:
-        """Return what knows whether mapping and settings are as they were, see `PlannedRows`."""
+        """Return what knows whether mapping and settings are as they were."""
         return self
 
     @property
@@ -119,8 +109,7 @@ class MySQLRows:
             raise AgainError(f"the columns of {self._mapping.source} changed")
 
     @property
-    def rows(self) -> Mapping[bytes, CachedRow]:
-        """See `PlannedRows`: those of the row cache."""
+    def rows(self) -> RowReader:
         return self._unknown if self.kept is None else self.kept
 
     @property
@@ -134,12 +123,7 @@ class MySQLRows:
             self.kept.cache.hits = number
 
     def keep(self, cache: RowCache, is_new: Callable[[CachedTable], bool]) -> None:
-        """Show rows of a cache.
-
-        Args:
-            cache: of the server's rows.
-            is_new: returns whether kept rows of a table may be shown now.
-        """
+        """Show rows of a cache; `is_new` returns whether kept rows of a table may be shown now."""
         container = self.mapping.row
         assert isinstance(container, Container)
         source = container.db_schema or "", container.db_table or ""
@@ -207,9 +191,7 @@ class MySQLRows:
             connection: outside a transaction.
             words: at least one, as clients sent them.
 
-        Raises:
-            UncertainError: which row is whose is known only of fewer words.
-            KvrefError, LockWaitError: as `MySQLConnection.execute`.
+        Raises as `MySQLConnection.execute`; UncertainError: which row is whose is known only of fewer words.
         """
         if self._isolation.reads_lock:
             return self._read_shared(connection, words)
@@ -254,16 +236,13 @@ class MySQLRows:
     def shards_of(self, connection: MySQLConnection, words: Sequence[bytes]) -> dict[bytes, object]:
         """Return which shard of Vitess has the row of each word; None: it has none, the word itself: it is not known.
 
-        Args:
-            connection: outside a transaction.
-            words: as clients sent them.
-
-        Raises:
-            KvrefError: as `MySQLConnection.execute`.
+        The connection is outside a transaction; raises as `MySQLConnection.execute`.
         """
         cells = {word: self._bound.session.looked_up(self._mapping, word) for word in words}
         shards: dict[bytes, object] = {word: None if cell is None else word for word, cell in cells.items()}
-        keys = {word: cell for word, cell in cells.items() if cell is not None and not _is_negative(cell)}
+        keys = {
+            word: cell for word, cell in cells.items() if cell is not None and not (isinstance(cell, int) and cell < 0)
+        }
         if keys:
             shards.update(zip(keys, connection.shards(self._mapping, [*keys.values()]), strict=True))
         return shards
@@ -271,12 +250,8 @@ class MySQLRows:
     def lock_many(self, connection: MySQLConnection, words: Sequence[bytes]) -> tuple[dict[bytes, Found], set[bytes]]:
         """Lock the rows of some words of different rows without waiting, and begin a transaction if none is open.
 
-        Returns:
-            The rows, and the words whose rows others may have locked.
-
-        Raises:
-            UncertainError, KvrefError: see `read_many`.
-            LockWaitError: another transaction has locked the whole table.
+        Returns the rows, and the words whose rows others may have locked. Raises as `read_many`; LockWaitError: another
+        transaction has locked the whole table.
         """
         continues = connection.in_transaction
         try:
@@ -285,8 +260,7 @@ class MySQLRows:
             _require_row_lock(connection, error)
             if continues:
                 connection.require_open()  # what was written is gone with some settings, and in some clusters
-        found, missing = self._read(connection, words, SKIP_LOCKED)
-        return found, missing
+        return self._read(connection, words, SKIP_LOCKED)
 
     def _read(
         self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool = True
@@ -402,17 +376,8 @@ def _require_row_lock(connection: MySQLConnection, error: LockWaitError) -> None
         raise error
 
 
-def _is_negative(cell: Cell) -> bool:
-    return isinstance(cell, int) and cell < 0
-
-
-def unplanned(mapping: TableMapping, identities: RowIdentities) -> str:
-    """Return why the commands of a mapping are not planned, empty if they are.
-
-    Args:
-        mapping: whose commands.
-        identities: of its keys.
-    """
+def unplanned(mapping: Mapping, identities: RowIdentities) -> str:
+    """Return why the commands of a mapping are not planned, empty if they are."""
     if not identities.known:
         return f"the server alone compares keys of {mapping.key.collation or 'this column'}"
     if any(each.fixed or each.exact for each in mapping.values):

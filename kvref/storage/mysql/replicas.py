@@ -46,7 +46,6 @@ class Replicas(Database):
 
     @property
     def known(self) -> KnownTables:
-        """See `Database`; the configuration is the primary's."""
         return self._primary.known
 
     def connect(self) -> MySQLConnection:
@@ -83,14 +82,9 @@ class LastWrite:
 
 
 def has_executed(connection: MySQLConnection, gtids: str) -> bool:
-    """Wait until a secondary has executed transactions; return False if it has not after `WAIT` seconds.
+    """Wait until a secondary has executed a GTID set; return False if it has not after `WAIT` seconds.
 
-    Args:
-        connection: to the secondary.
-        gtids: a GTID set as text.
-
-    Raises:
-        KvrefError, LockWaitError: as `MySQLConnection.say`.
+    Raises as `MySQLConnection.say`.
     """
     return connection.cells(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {WAIT})") == [[b"0"]]
 

@@ -26,12 +26,7 @@ _END, _MAX_END, _ERROR = 0xFE, 8, 0xFF
 def ask(connection: Connection[Cursor], sql: str) -> tuple[list[bytes], list[Cells]]:
     """Return what describes the columns of a SELECT, the same bytes as long as they are the same, and its rows.
 
-    Args:
-        connection: of `Login.connect`.
-        sql: it returns rows.
-
-    Raises:
-        MySQLError: whatever the server says, as PyMySQL raises it.
+    Raises MySQLError, as PyMySQL does.
     """
     raw: Any = connection
     raw._execute_command(COMMAND.COM_QUERY, sql)

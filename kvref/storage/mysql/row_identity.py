@@ -65,8 +65,8 @@ class RowIdentities:
         """Match rows to the keys that were looked up.
 
         Args:
-            wanted: what was looked up, each once.
-            rows: what the server found for all of it, with how each is spelled.
+            wanted: the keys, each once.
+            rows: what the server found for all of them, with how each is spelled.
 
         Returns:
             The row of each that has one, and whether the others have none for certain: the server agreed with what is

@@ -22,7 +22,7 @@ from kvref.storage.mysql.login import cause, fetch_all
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.schema import MySQLCatalog
 from kvref.storage.mysql.statements import FOR_UPDATE, SHARED, Statements
-from kvref.storage.rows import EXACT, REFERENCED, from_sql
+from kvref.storage.rows import EXACT, REFERENCED, from_sql, listed_row
 
 DUPLICATE: Final = f"{ER.DUP_ENTRY} "
 RowOperation = (
@@ -40,13 +40,7 @@ IGNORED: Final = "the table ignored the write (a trigger took it back)"
 
 
 class Rows:
-    """Answer the operations on rows.
-
-    Args:
-        connection: of `Login.connect`.
-        database: whose profile and statements.
-        longest: bytes of the longest statement that the server takes.
-    """
+    """Answer the operations on rows; the longest statement that the server takes has `longest` bytes."""
 
     def __init__(self, connection: Connection[Cursor], database: Database, longest: int) -> None:
         self._connection = connection
@@ -57,11 +51,7 @@ class Rows:
         self._columns: WeakKeyDictionary[Mapping, list[bytes]] = WeakKeyDictionary()
 
     def answer(self, operation: RowOperation, *, shared: bool) -> Any:
-        """Answer one operation.
-
-        Args:
-            operation: which.
-            shared: a read locks its rows against writers.
+        """Answer one operation; with `shared`, a read locks its rows against writers.
 
         Raises:
             MySQLError: whatever the server says, but the reason of a table to refuse a row.
@@ -71,7 +61,8 @@ class Rows:
         lock = SHARED if shared else ""
         match operation:
             case operations.Lookup(mapping, key, for_update):
-                return self._lookup(mapping, sql, key, FOR_UPDATE if for_update else lock)
+                found = self._select(mapping, sql.lookup(key, FOR_UPDATE if for_update else lock))
+                return sql.row(found[0]) if found else None
             case operations.Scan():
                 statement = sql.scan(operation.bounds(), operation.limit, descending=operation.descending)
                 return [sql.row(cells) for cells in self._say(statement + lock)]
@@ -86,7 +77,8 @@ class Rows:
             case operations.Clear():
                 return self._clear(operation)
             case operations.ListRows(_, after, limit):
-                return [sql.listed(tuple(cells), size) for *cells, size in self._say(sql.listing(after, limit))]
+                rows = self._say(sql.listing(after, limit))
+                return [listed_row(operation.mapping, tuple(cells), size) for *cells, size in rows]
             case operations.CountRows():
                 return self._count(sql)
             case operations.ReadAlong(_, key, columns):
@@ -98,44 +90,27 @@ class Rows:
         statement = self._database.statements(mapping).present(keys)
         return {from_sql((mapping.key,), cells)[0] for cells in self._say(statement)}
 
-    def _lookup(self, mapping: Mapping, sql: Statements, key: operations.Cell, lock: str) -> operations.Row | None:
+    def _select(self, mapping: Mapping, statement: str) -> list[tuple[Any, ...]]:
+        """Return the cells that a SELECT of all mapped columns finds; AgainError if the table was altered."""
         with self._connection.cursor() as cursor:
-            cursor.execute(sql.lookup(key, lock))
+            cursor.execute(statement)
             if not self._database.record_and_compare_columns(mapping, "mapped", cursor.description):
                 raise AgainError(f"the columns of {mapping.source} changed")
-            row = cursor.fetchone()
-        return None if row is None else sql.row(row)
+            return list(cursor.fetchall())
 
     def look_up_all(self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "") -> list[operations.Row]:
-        """Return the rows of some keys, at least one, in any order.
+        """Return the rows of some keys, at least one, in any order; raises as `answer`.
 
         Args:
             mapping: mapping of the rows.
             keys: up to a few hundred, or the statement is longer than the server takes.
             lock: what it does about their locks.
-
-        Raises:
-            MySQLError: whatever the server says.
-            AgainError: the table was altered.
         """
         sql = self._database.statements(mapping)
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql.lookup_all(keys, lock))
-            if not self._database.record_and_compare_columns(mapping, "mapped", cursor.description):
-                raise AgainError(f"the columns of {mapping.source} changed")
-            return [sql.row(cells) for cells in cursor.fetchall()]
+        return [sql.row(cells) for cells in self._select(mapping, sql.lookup_all(keys, lock))]
 
     def ask(self, mapping: Mapping, sql: str) -> list[Cells]:
-        """Return what a SELECT answers, as the server writes it.
-
-        Args:
-            mapping: whose rows.
-            sql: the statement, of all mapped columns.
-
-        Raises:
-            MySQLError: whatever the server says.
-            AgainError: the table was altered.
-        """
+        """Return the cells that a SELECT of all mapped columns finds, as the server writes them; raises as `answer`."""
         columns, rows = result_set.ask(self._connection, sql)
         if columns != self._columns.get(mapping):
             described = result_set.description(columns, self._connection.encoding)
@@ -149,9 +124,7 @@ class Rows:
     ) -> bool:
         """Write several rows of one mapping by one statement, all in one way; tell whether every row was written.
 
-        Raises:
-            MySQLError: whatever the server says; no row is written.
-            AgainError: the table was altered; none is.
+        Raises as `answer`: no row is written.
         """
         first = writes[0]
         mapping = first.mapping
@@ -165,7 +138,7 @@ class Rows:
         if clear_unmapped and not keeps_value:
             self._check_unmapped(mapping, sql, rows[0].key)
         if isinstance(first, operations.Insert):
-            text = sql.insert_all(rows, clear_unmapped=clear_unmapped)
+            text = sql.insert(rows, clear_unmapped=clear_unmapped)
         else:
             text = sql.update_all(rows, clear_unmapped=clear_unmapped, keeps_value=keeps_value)
         with self._connection.cursor() as cursor:
@@ -176,7 +149,7 @@ class Rows:
         refusal = self._refusal(mapping, row, clear_unmapped=clear_unmapped)
         if refusal is not None:
             return refusal
-        refusal = self._write(sql.insert(row, clear_unmapped=clear_unmapped))
+        refusal = self._write(sql.insert([row], clear_unmapped=clear_unmapped))
         duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not mapping.blind
         # The key, which was missing a moment ago, or another unique index; what was met is locked and stays.
         if duplicate and self._say(sql.lookup(row.key, FOR_UPDATE)):

@@ -13,10 +13,10 @@ from typing import Final
 from pymysql.constants import ER
 
 from kvref.engine.mapping import Column, Kind, Mapping
-from kvref.engine.operations import Cell, ListedRow, Row
+from kvref.engine.operations import Cell, Row
 from kvref.storage.config.containers import Container
 from kvref.storage.mysql.schema import quote
-from kvref.storage.rows import EXACT, from_sql, listed_columns, listed_row, row_of
+from kvref.storage.rows import EXACT, from_sql, listed_columns, row_of
 
 NULL: Final = "NULL"
 # What a SELECT locks, until its transaction ends. For SHARED, as MySQL 5.6 and MariaDB spell it, SELECT is enough.
@@ -91,15 +91,11 @@ class Statements:
         return f"{self.select} WHERE {where or 'TRUE'} ORDER BY {order} LIMIT {limit}"
 
     def listing(self, after: Cell, limit: int) -> str:
-        """Return the SELECT of a page of keys with what `listed` takes; `after`: the key before, None for none."""
+        """Return the SELECT of a page of keys with what `listed_row` takes; `after`: the key before, None for none."""
         names = self._names(listed_columns(self.mapping))
         sizes = " + ".join(f"COALESCE(OCTET_LENGTH({quote(column.name)}), 0)" for column in self.mapping.values)
         where = "IS NOT NULL" if after is None else f"> {self._key_literal(after)}"
         return f"SELECT {names}, {sizes} FROM {self.indexed} WHERE {self.key} {where} ORDER BY {self.key} LIMIT {limit}"  # noqa: S608
-
-    def listed(self, cells: tuple[Cell, ...], size: int) -> ListedRow:
-        """Return a row that `listing` selects."""
-        return listed_row(self.mapping, cells, size)
 
     def present(self, keys: Iterable[Cell]) -> str:
         """Return the SELECT of those of some keys, at least one, that have a row."""
@@ -142,16 +138,8 @@ class Statements:
         wrong = next((name for name in nulls if name in self.mapping.not_null), None)
         return None if wrong is None else f"{ER.BAD_NULL_ERROR} Column '{wrong}' cannot be null"
 
-    def insert(self, row: Row, *, clear_unmapped: bool) -> str:
-        """Return the INSERT of a new row."""
-        cells = self._cells(row)
-        nulls = self._nulls if clear_unmapped else []
-        names = ", ".join([*map(quote, cells), *nulls])
-        texts = ", ".join([*cells.values(), *[NULL] * len(nulls)])
-        return f"INSERT INTO {self.mapping.source} ({names}) VALUES ({texts})"  # noqa: S608
-
-    def insert_all(self, rows: Sequence[Row], *, clear_unmapped: bool) -> str:
-        """Return the INSERT of several new rows, in their order."""
+    def insert(self, rows: Sequence[Row], *, clear_unmapped: bool) -> str:
+        """Return the INSERT of new rows, at least one, in their order."""
         cells = self._texts(rows)
         nulls = self._nulls if clear_unmapped else []
         names = ", ".join([*map(quote, cells), *nulls])

@@ -31,13 +31,7 @@ COMMITTED: Final = Isolation(READ_COMMITTED)
 
 
 class MySQLStore(Database):
-    """The tables of one server.
-
-    Args:
-        login: where it is.
-        profile: decides what is read from the configuration.
-        lock_wait: seconds that a write waits for a row lock.
-    """
+    """The tables of one server; arguments as of `Database`."""
 
     def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
         super().__init__(login, profile, lock_wait)
@@ -46,9 +40,12 @@ class MySQLStore(Database):
         self.reads = frozenset(READS[: READS.index(login.reads) + 1])
         self.problems: list[str] = []
         self.identities = PerMapping(RowIdentities)
-        self.tables = PerMapping(self._mapped_table)
+        self.tables = PerMapping(
+            lambda each: MappedTable(each, self.statements(each), self.identities(each), self._version)
+        )
         self._version = Version()
-        self.alike = PerMapping(self._first_alike)
+        # The first mapping that differs from this one in nothing.
+        self.alike = PerMapping(lambda mapping: self._alike.setdefault(_facts(mapping), mapping))
         self._alike: dict[tuple[object, ...], Mapping] = {}
         self._mappings: WeakSet[Mapping] = WeakSet()
         self.row_cache: RowCache | None = None  # where rows are kept for gets
@@ -68,24 +65,20 @@ class MySQLStore(Database):
         return MySQLConnection(self, isolation, brief=brief)
 
     def initialise(self, *, demo: bool = True) -> bool:
-        """See `Store`."""
         with closing(self.connect()) as opened:
             return opened.create_schema(demo=demo)
 
     def add_cache(self, name: str) -> bool:
-        """See `Store`."""
         with closing(self.connect()) as opened:
             return opened.create_cache(name)
 
     def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:  # noqa: ARG002 - none are kept
-        """See `Store`."""
         self._row_cache_bytes = size
         if self.row_cache is not None:
             self.row_cache.clear()
             self.row_cache.limit = size
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
-        """See `Store`."""
         if reason := refusal(self.login):
             raise ConfigError(f"store {self.dsn}: the row cache {reason}")
         self.row_cache = RowCache(self._row_cache_bytes, staleness)
@@ -98,13 +91,11 @@ class MySQLStore(Database):
         ]
 
     def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
-        """See `MappedTables`."""
         with closing(self.connect()) as opened:
             found = [(mapping, opened.missing_privileges(mapping)) for mapping in mappings]
         return [f"mapping {mapping.name!r}: {each}" for mapping, each in found if each]
 
     def numbers(self) -> dict[str, int]:
-        """See `Store`."""
         cached = {} if self.row_cache is None else self.row_cache.numbers()
         replica = {} if self.replica_counts is None else asdict(self.replica_counts)
         return {f"row_cache_{name}": number for name, number in cached.items()} | {
@@ -116,7 +107,6 @@ class MySQLStore(Database):
         self.nodes.close()
 
     def read_directory(self) -> Directory:
-        """See `Store`."""
         if self.login.reads != PRIMARY:
             with closing(self.connect()) as opened:
                 require_group(opened, self)
@@ -138,7 +128,6 @@ class MySQLStore(Database):
         return directory
 
     def cas_numbers(self) -> Iterator[int]:
-        """Return the counter of cas numbers, see `counted_cas_numbers`."""
         return counted_cas_numbers(self.profile)
 
     def watch(self, mapping: Mapping) -> None:
@@ -171,14 +160,6 @@ class MySQLStore(Database):
             self._version.live = False
             self._version = Version()
             self._alike.clear()
-
-    def _mapped_table(self, mapping: Mapping) -> MappedTable:
-        sql, identities = self.statements(mapping), self.identities(mapping)
-        return MappedTable(mapping, sql, identities, self._version)
-
-    def _first_alike(self, mapping: Mapping) -> Mapping:
-        """Return the first mapping that differs from this one in nothing."""
-        return self._alike.setdefault(_facts(mapping), mapping)
 
 
 def _facts(mapping: Mapping) -> tuple[object, ...]:

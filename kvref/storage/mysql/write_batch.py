@@ -26,14 +26,9 @@ _BYTES_OF_ROW: Final = 4096
 
 
 def carry_out(connection: MySQLConnection, operations: Sequence[Operation]) -> list[Any]:
-    """Run operations on different rows of one mapping, in the transaction that has locked them.
+    """Run operations of one command each on different rows of one mapping, in the transaction that has locked them.
 
-    Args:
-        connection: in that transaction.
-        operations: of one command each.
-
-    Returns:
-        Their results in order, an exception for each command that must run again; the transaction is still open.
+    Returns their results in order, an exception for each command that must run again; the transaction is still open.
 
     Raises:
         KvrefError, LockWaitError: the transaction is over; CycleError also where it was before.
