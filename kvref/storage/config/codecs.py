@@ -29,12 +29,7 @@ def _same(cell: Cell) -> Cell:
 
 
 def text(charset: Charset, padding: int) -> ColumnCodec | None:
-    """Return the form of a text column, None where cells are what SQL shows.
-
-    Args:
-        charset: of the column.
-        padding: bytes to which the wire pads with spaces (CHAR), 0 for none.
-    """
+    """Return the form of a text column, None where cells are what SQL shows; `padding`: bytes of CHAR on the wire."""
     space = charset.encode(" ")
 
     def to_sql(cell: str | bytes) -> str | bytes:
@@ -116,12 +111,7 @@ def bit_set(members: Sequence[str]) -> ColumnCodec:
 
 
 def raw(stored: Callable[[str], bytes], width: int) -> ColumnCodec:
-    """Return the form of a type that the plugin does not convert: InnoDB's bytes.
-
-    Args:
-        stored: from SQL's text to these bytes.
-        width: their number.
-    """
+    """Return the form of a type that the plugin does not convert: `width` bytes, which `stored` makes of SQL's text."""
     return ColumnCodec(_same, lambda cell: _raw(cell, stored, width))
 
 

@@ -50,7 +50,7 @@ class Declared:
     raw: bool
 
     def number(self, position: int, missing: int) -> int:
-        """Return an argument, or what counts where it is missing."""
+        """Return an argument, `missing` if it is not given."""
         given = self.arguments.split(",")
         return int(given[position]) if position < len(given) and given[position].strip() else missing
 
@@ -109,12 +109,9 @@ _DEFAULT: Final = re.compile(r"'?(-?\d{1,20})'?", re.ASCII)
 
 
 def as_bigint(declared: str, default: str | None, *, nullable: bool) -> str:
-    """Return the definition of a column that becomes a BIGINT, for an ALTER TABLE of MySQL.
+    """Return the definition of a column that becomes a BIGINT, for an ALTER TABLE of MySQL; see `constraints`.
 
-    Args:
-        declared: its type so far; an integer column keeps its sign, since its numbers may be negative.
-        default: see `constraints`.
-        nullable: see `constraints`.
+    An integer column keeps its sign, since its numbers may be negative.
     """
     match = _DECLARED.fullmatch(declared)
     signed = match is not None and match[1].upper() in _BITS and match[3].upper().strip() in ("", "SIGNED")
@@ -122,12 +119,7 @@ def as_bigint(declared: str, default: str | None, *, nullable: bool) -> str:
 
 
 def constraints(default: str | None, *, nullable: bool) -> str:
-    """Return NOT NULL and DEFAULT of a column as they follow its type, "" where it has neither.
-
-    Args:
-        default: as the store shows it, None where there is none; only a number is kept.
-        nullable: NULL is allowed.
-    """
+    """Return NOT NULL and DEFAULT of a column, if that is a number as the store shows it, as they follow its type."""
     number = _DEFAULT.fullmatch(default or "")
     return ("" if nullable else " NOT NULL") + (f" DEFAULT {number[1]}" if number else "")
 

@@ -191,8 +191,7 @@ class Catalog(Protocol):
     def policies(self) -> list[PolicyCell] | None:
         """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
 
-    def naming(self) -> Naming:
-        """Return how names of containers are read and compared."""
+    def naming(self) -> Naming: ...
 
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and indexes, None without such a table; raises RowError if it cannot be mapped."""
@@ -202,44 +201,46 @@ class Catalog(Protocol):
 
 
 def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
-    """Return the mapping of a row of `containers`.
+    """Return the mapping of a row of `containers`; a ConfigError names the row, what is wrong and how to fix it."""
+    try:
+        return _checked(row, catalog, profile)
+    except RowError as error:
+        raise RowError(f"container {row.name!r}: {error}", error.rule) from error
+    except ConfigError as error:
+        raise ConfigError(f"container {row.name!r}: {error}") from error
 
-    Raises:
-        ConfigError: names the row, what is wrong and how to fix it.
-    """
-    where = f"container {row.name!r}"
+
+def _checked(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     for column in ("db_schema", "db_table", "key_columns", "value_columns", "unique_idx_name_on_key"):
         if getattr(row, column) is None:
-            raise RowError(f"{where}: {column} is NULL: name one", f"null-{column}")
+            raise RowError(f"{column} is NULL: name one", f"null-{column}")
     for column in ("db_table", "key_columns", "value_columns", "unique_idx_name_on_key"):
         if not getattr(row, column):
-            raise RowError(f"{where}: {column} is empty: name one", f"empty-{column}")
+            raise RowError(f"{column} is empty: name one", f"empty-{column}")
     if profile["containers.null_option"] == "refused":
-        _refuse_null_options(where, row)
-    table = _table(where, row, catalog, profile)
+        _refuse_null_options(row)
+    table = _table(row, catalog, profile)
     names = [name for name in _NAME_SEPARATORS.split(row.value_columns or "") if name]
     if len(names) < 2:
         names = [row.value_columns or ""]
-    _refuse_unseen(where, table, row, names)
+    _refuse_unseen(table, row, names)
     if table.virtual and profile["containers.virtual_columns"] == "refused":
         columns = ", ".join(sorted(table.virtual))
-        raise RowError(
-            f"{where}: table {table.source} contains virtual columns: {columns}: make them STORED", "virtual-columns"
-        )
-    key = _column(where, table, row.key_columns or "", "key column", _key_types(profile))
-    _check_key(where, key, profile)
-    values = tuple(_column(where, table, name, "value column", _VALUE_TYPES) for name in names)
+        raise RowError(f"table {table.source} contains virtual columns: {columns}: make them STORED", "virtual-columns")
+    key = _column(table, row.key_columns or "", "key column", _key_types(profile))
+    _check_key(key, profile)
+    values = tuple(_column(table, name, "value column", _VALUE_TYPES) for name in names)
     if len(values) > 1 and profile["containers.bytes_among_several"] == "refused":
-        _check_several(where, table, values)
+        _check_several(table, values)
     if key in values and profile["containers.key_as_value"] == "refused":
-        raise RowError(f"{where}: the key column {key.name} cannot be a value column too", "key-among-values")
-    index, indexed = key_index(where, table, key, row.unique_idx_name_on_key or "", profile)
+        raise RowError(f"the key column {key.name} cannot be a value column too", "key-among-values")
+    index, indexed = key_index(table, key, row.unique_idx_name_on_key or "", profile)
     beginning = table.beginnings.get(index, 0) if profile["store.index_on_beginning"] == "beginning" else 0
     if table.vindex is not None:
-        _check_vindex(where, table.source, table.vindex, key)
-    flags, cas, expiry = _option_columns(where, table, row, (key, *values), catalog, profile)
+        _check_vindex(table.source, table.vindex, key)
+    flags, cas, expiry = _option_columns(table, row, (key, *values), catalog, profile)
     if profile["containers.narrow_cas"] == "refused":
-        _refuse_narrow_cas(where, table, row, cas, catalog, profile)
+        _refuse_narrow_cas(table, row, cas, catalog, profile)
     mapped = {c.name for c in (key, *values, flags, cas, expiry) if c is not None}
     secondary = indexed != table.clustered
     clustered = table.columns.get(table.clustered[0]) if secondary and table.clustered else None
@@ -254,20 +255,20 @@ def check(row: Container, catalog: Catalog, profile: Profile) -> Mapping:
     )  # fmt: skip
 
 
-def _refuse_unseen(where: str, table: Table, row: Container, values: list[str]) -> None:
+def _refuse_unseen(table: Table, row: Container, values: list[str]) -> None:
     """Refuse a row that names a column which may be there unseen: taken for an option not in use, it would be lost."""
     options = [each for each in (row.flags, row.cas_column, row.expire_time_column) if each not in (None, "", "0")]
     unseen = [name for name in (row.key_columns, *values, *options) if name not in table.order]
     if table.hides and unseen:
-        text = f"{where}: the account lacks SELECT on the column {unseen[0]} of {table.source}, or it does not exist"
+        text = f"the account lacks SELECT on the column {unseen[0]} of {table.source}, or it does not exist"
         raise RowError(f"{text} {table.hides}", "unseen")
 
 
-def _check_key(where: str, key: Column, profile: Profile) -> None:
+def _check_key(key: Column, profile: Profile) -> None:
     maps_bytes = profile["containers.binary_key"] == "mapped"
     if key.kind is Kind.INTEGER or (key.indexable and maps_bytes) or (key.kind is Kind.TEXT and key.cuts):
         return
-    raise RowError(f"{where}: the key column {key.name} should be {_key_types(profile)}", "key-type")
+    raise RowError(f"the key column {key.name} should be {_key_types(profile)}", "key-type")
 
 
 def refuse_without_vindex(source: str, vindex: Vindex) -> None:
@@ -282,29 +283,27 @@ def refuse_without_vindex(source: str, vindex: Vindex) -> None:
 
 # Vindexes that take a text for another one as the usual collations do; all others compare bytes.
 _FOLDING: Final = ("unicode_loose_md5", "unicode_loose_xxhash")
-
-
 # Character sets whose bytes a client with utf8mb4 sends, too.
 _HASHED: Final = ("utf8mb4", "utf8mb3", "utf8", "ascii")
 
 
-def _check_vindex(where: str, source: str, vindex: Vindex, key: Column) -> None:
+def _check_vindex(source: str, vindex: Vindex, key: Column) -> None:
     """Refuse a table in which a key does not say which shard has its row."""
     if vindex.columns != (key.name,):
         raise RowError(
-            f"{where}: {source} is sharded by vindex {vindex.name} ({vindex.kind}) of {', '.join(vindex.columns)}, so"
+            f"{source} is sharded by vindex {vindex.name} ({vindex.kind}) of {', '.join(vindex.columns)}, so"
             f" that no key says which shard has its row: make a vindex of {key.name} the first one of the table",
             "vindex-of-others",
         )
     if key.kind is Kind.TEXT and key.charset.name not in _HASHED:
         raise RowError(
-            f"{where}: the key column {key.name} of {source} has character set {key.charset.name}, in which its vindex"
+            f"the key column {key.name} of {source} has character set {key.charset.name}, in which its vindex"
             f" {vindex.name} may have hashed other bytes: use one of {', '.join(_HASHED)}",
             "vindex-compares-bytes",
         )
     if key.kind is Kind.TEXT and not key.collation.endswith("_bin") and vindex.kind not in _FOLDING:
         raise RowError(
-            f"{where}: the key column {key.name} of {source} compares by {key.collation}, and its vindex {vindex.name}"
+            f"the key column {key.name} of {source} compares by {key.collation}, and its vindex {vindex.name}"
             f" ({vindex.kind}) by bytes: one key would have rows in several shards: use a collation _bin, VARBINARY, or"
             f" a vindex {' or '.join(_FOLDING)}",
             "vindex-compares-bytes",
@@ -316,17 +315,11 @@ def _key_types(profile: Profile) -> str:
     return f"INTEGER, CHAR or VARCHAR{more}"
 
 
-def _table(where: str, row: Container, catalog: Catalog, profile: Profile) -> Table:
+def _table(row: Container, catalog: Catalog, profile: Profile) -> Table:
     named = table_name(row, profile)
-    try:
-        table = None if named is None else catalog.table(*named)
-    except RowError as error:
-        raise RowError(f"{where}: {error}", error.rule) from error
-    except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
+    table = None if named is None else catalog.table(*named)
     if table is None:
-        text = f"{where}: there is no table {row.db_schema}.{row.db_table}: create it or correct the row"
-        raise RowError(text, "no-table")
+        raise RowError(f"there is no table {row.db_schema}.{row.db_table}: create it or correct the row", "no-table")
     return table
 
 
@@ -363,12 +356,7 @@ def take_over(mapping: Mapping, found: Mapping | ConfigError) -> None:
 
 
 def table_name(row: Container, profile: Profile) -> tuple[str, str] | None:
-    """Return schema and name of the table that a row names, None where no table can be called so.
-
-    Args:
-        row: neither db_schema nor db_table is NULL.
-        profile: names as of files, or as in SQL.
-    """
+    """Return schema and name of the table that a row names, as files or as in SQL; None where it cannot exist."""
     schema: str | None = row.db_schema or ""
     name: str | None = row.db_table or ""
     if profile["containers.table_names"] != "sql":
@@ -385,24 +373,24 @@ def _behind(table: Table, column: Column) -> tuple[Column, ...]:
     return tuple(table.columns[name] for name in takewhile(table.columns.__contains__, following))
 
 
-def _refuse_null_options(where: str, row: Container) -> None:
+def _refuse_null_options(row: Container) -> None:
     for what in ("flags", "cas_column", "expire_time_column"):
         if getattr(row, what) is None:
-            text = f"{where}: {what} has an invalid NULL value: write '0' for a feature that is not in use"
+            text = f"{what} has an invalid NULL value: write '0' for a feature that is not in use"
             raise RowError(text, "null-option")
 
 
-def _check_several(where: str, table: Table, values: tuple[Column, ...]) -> None:
+def _check_several(table: Table, values: tuple[Column, ...]) -> None:
     wrong = [column.name for column in values if column.kind is Kind.BYTES and (column.cuts or column.exact)]
     if wrong:
         raise RowError(
-            f"{where}: the value column {wrong[0]} in table {table.source} should be INTEGER, CHAR or VARCHAR",
+            f"the value column {wrong[0]} in table {table.source} should be INTEGER, CHAR or VARCHAR",
             "bytes-among-several",
         )
 
 
 def _option_columns(
-    where: str, table: Table, row: Container, used: tuple[Column, ...], catalog: Catalog, profile: Profile
+    table: Table, row: Container, used: tuple[Column, ...], catalog: Catalog, profile: Profile
 ) -> tuple[Column | None, Column | None, Column | None]:
     """Return the columns for flags, cas and expiry.
 
@@ -417,25 +405,23 @@ def _option_columns(
         if name in names and not refuses:
             found.append(None)
             continue
-        column = option_column(where, table, name, what, partial(_to_64_bits, row, catalog, profile))
+        column = option_column(table, name, what, partial(_to_64_bits, row, catalog, profile))
         found.append(column)
         names += [] if column is None else [column.name]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice and refuses:
-        text = f"{where}: column {', '.join(twice)} is mapped twice: a write would contradict itself"
+        text = f"column {', '.join(twice)} is mapped twice: a write would contradict itself"
         raise RowError(text, "mapped-twice")
     flags, cas, expiry = found
     return flags, cas, expiry
 
 
-def _refuse_narrow_cas(
-    where: str, table: Table, row: Container, cas: Column | None, catalog: Catalog, profile: Profile
-) -> None:
+def _refuse_narrow_cas(table: Table, row: Container, cas: Column | None, catalog: Catalog, profile: Profile) -> None:
     """Refuse a cas column in which numbers recur."""
     if cas is None or not repeats(cas):
         return
     raise RowError(
-        f"{where}: the cas_column {cas.name} in table {table.source} has numbers from {cas.low} to {cas.high}, so that"
+        f"the cas_column {cas.name} in table {table.source} has numbers from {cas.low} to {cas.high}, so that"
         f" a number would recur and an outdated cas would overwrite: {_to_64_bits(row, catalog, profile, cas.name)}",
         "narrow-cas",
     )
@@ -452,17 +438,17 @@ def _to_64_bits(row: Container, catalog: Catalog, profile: Profile, column: str)
     return catalog.to_64_bits(*named, column)
 
 
-def _column(where: str, table: Table, name: str, what: str, types: str) -> Column:
+def _column(table: Table, name: str, what: str, types: str) -> Column:
     if name in table.columns:
         return table.columns[name]
     if name in table.unusable:
         declared = table.unusable[name]
         of = f"is of type {declared}" if declared else "has no declared type"
-        raise RowError(f"{where}: the {what} {name} {of}: it should be {types}", f"{what.replace(' column', '')}-type")
+        raise RowError(f"the {what} {name} {of}: it should be {types}", f"{what.replace(' column', '')}-type")
     columns = (*table.columns, *table.unusable)
     known = ", ".join(columns)
     raise RowError(
-        f"{where}: table {table.source} has no {what} {name!r}: its columns are {known}{_nearly(name, columns)}",
+        f"table {table.source} has no {what} {name!r}: its columns are {known}{_nearly(name, columns)}",
         f"no-{what.replace(' ', '-')}",
     )
 
@@ -473,11 +459,10 @@ def _nearly(name: str, columns: tuple[str, ...]) -> str:
     return "" if meant is None else f": write {meant!r}, without blanks, quotes or other letter case"
 
 
-def key_index(where: str, table: Table, key: Column, index: str, profile: Profile) -> tuple[str, tuple[str, ...]]:
+def key_index(table: Table, key: Column, index: str, profile: Profile) -> tuple[str, tuple[str, ...]]:
     """Return the name of the index on the key as its table has it, and the columns of the index.
 
     Args:
-        where: the row of `containers`, for messages.
         table: of the row.
         key: the key column.
         index: value of `unique_idx_name_on_key`.
@@ -490,7 +475,7 @@ def key_index(where: str, table: Table, key: Column, index: str, profile: Profil
     if named is None:
         known = ", ".join(table.unique) or "none"
         raise RowError(
-            f"{where}: {index!r} is not a unique index of table {table.source} (unique indexes: {known}):"
+            f"{index!r} is not a unique index of table {table.source} (unique indexes: {known}):"
             f" the index on key column must be a unique index",
             "no-unique-index",
         )
@@ -498,19 +483,16 @@ def key_index(where: str, table: Table, key: Column, index: str, profile: Profil
     starts = columns[0] == key.name and columns == table.unique.get("PRIMARY")
     if columns != (key.name,) and not (starts and profile["containers.composite_primary"] == "blind"):
         raise RowError(
-            f"{where}: index {index} is on {', '.join(columns)}: it must be on the key column {key.name} only",
+            f"index {index} is on {', '.join(columns)}: it must be on the key column {key.name} only",
             "index-of-others",
         )
     return named, columns
 
 
-def option_column(
-    where: str, table: Table, name: str | None, what: str, to_64_bits: Callable[[str], str]
-) -> Column | None:
+def option_column(table: Table, name: str | None, what: str, to_64_bits: Callable[[str], str]) -> Column | None:
     """Return the column for flags, cas numbers or expiry times, None where the option is not in use.
 
     Args:
-        where: the row of `containers`, for messages.
         table: of the row.
         name: value of the option column, None for NULL.
         what: the option column.
@@ -524,7 +506,7 @@ def option_column(
         return None  # '0', '' or any name the table does not have: not in use (flag-002..024)
     if column is None or column.kind is not Kind.INTEGER:
         mend = "" if name in table.generated else f": {to_64_bits(name)}"
-        raise RowError(f"{where}: the {what} {name} in table {table.source} should be INTEGER{mend}", "option-type")
+        raise RowError(f"the {what} {name} in table {table.source} should be INTEGER{mend}", "option-type")
     return column
 
 
@@ -547,22 +529,17 @@ _SHORT: Final = (
 def file_names(schema: str, table: str, *, canonical: bool) -> tuple[str, str]:
     """Return the names that InnoDB looks for: of the path `schema/table` the last two parts, wherever they stand.
 
-    Args:
-        schema: as `containers` has it.
-        table: the same; both may hold a path (`ib_normalize_table_name` in api0api.cc, path-001).
-        canonical: a partition's suffix, `t#P#p0`, belongs to the name; otherwise the table without it is meant
-            (path-002).
+    Both may hold a path (`ib_normalize_table_name` in api0api.cc, path-001). A partition's suffix, `t#P#p0`, belongs to
+    the name only if it is `canonical` (path-002).
     """
     schema, table = _SEPARATOR.split(f"{schema}/{table}")[-2:]
     return schema, table if canonical else _PARTITION.split(table)[0]
 
 
 def sql_name(name: str, *, canonical: bool) -> str | None:
-    """Return the name SQL has for a table or schema, None where no file is called so.
+    """Return the name in SQL of a table or schema, `t-x` for `t@002dx`; None where no file is called so.
 
-    Args:
-        name: as `containers` has it: `t@002dx` is SQL's `t-x`.
-        canonical: only the spelling that the file has counts, not another code of the same characters (cont-037).
+    If it is `canonical`, only the file's own spelling counts, not another code of the same characters (cont-037).
     """
     if not _NAME.fullmatch(name) or (canonical and any(map(_never_coded, _CODED.findall(name)))):
         return None

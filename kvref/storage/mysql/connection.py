@@ -207,11 +207,7 @@ class MySQLConnection:
         return keeps_value or sql.refusal(write.row, clear_unmapped=write.clear_unmapped) is None
 
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
-        """Return those of some keys, at least one, that have a row now, committed or not; only outside a transaction.
-
-        Raises:
-            KvrefError: as `execute`.
-        """
+        """Return those of some keys that have a row now, committed or not; only outside a transaction; as `execute`."""
         with self._errors():
             self._say("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
             self._forget_level()

@@ -338,13 +338,7 @@ class MySQLRows:
         return Found(cached, row)
 
     def operation(self, word: bytes, found: Found, new: CachedRow, parameters: Parameters | None) -> Operation:
-        """Return what writes a decided row.
-
-        Args:
-            word: of the command.
-            found: its row before.
-            new, parameters: see `Decision`.
-        """
+        """Return what writes the decided row of a word, `found` before; `new`, `parameters`: see `Decision`."""
         mapping, stored = self._mapping, found.stored
         if stored is None:
             assert parameters is not None, "of no row nothing is deleted"

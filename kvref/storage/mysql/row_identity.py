@@ -50,11 +50,7 @@ class RowIdentities:
         return None if self._ascii_only and not data.isascii() else data
 
     def identity(self, spelling: Spelling) -> Hashable:
-        """Return what all spellings of one row have in common.
-
-        Raises:
-            UnicodeDecodeError: these bytes are no text of the column.
-        """
+        """Return what all spellings of one row have in common; UnicodeDecodeError if the bytes are not a text."""
         if self._fold is None or isinstance(spelling, int):
             return spelling
         return self._fold(self._key.charset.decode(spelling))

@@ -95,7 +95,6 @@ def _shown(connection: Connection[Cursor], source: str) -> str | None:
 
 
 SCHEMA: Final = "innodb_memcache"
-# MariaDB's of Unicode 14; what Unicode 9 has too it weighs as MySQL's utf8mb4_0900 do.
 
 
 def quote(identifier: str) -> str:
@@ -108,10 +107,7 @@ def quote(identifier: str) -> str:
 class MySQLCatalog:
     """Read the configuration tables and the mapped tables' shape from one connection.
 
-    Args:
-        connection: of `Login.connect`.
-        profile: decides how types are read.
-        known: tables that were read before with this profile.
+    `known`: tables that were read before with this profile.
     """
 
     def __init__(self, connection: Connection[Cursor], profile: Profile, known: KnownTables | None = None) -> None:
@@ -121,12 +117,7 @@ class MySQLCatalog:
         self._tables: dict[tuple[str, str], Table | None] = {}
 
     def containers(self) -> list[Container]:
-        """Return all rows of `containers`.
-
-        Raises:
-            ConfigError: table or columns are missing.
-            StoreError: the account may not read it.
-        """
+        """Return all rows; ConfigError: table or columns are missing; StoreError: the account may not read it."""
         columns = ", ".join(map(quote, CONTAINER_COLUMNS))
         wait = ""
         if self._profile["containers.locked_row"] == "waited-for":
@@ -146,20 +137,22 @@ class MySQLCatalog:
         return {_text(name) or "": value for name, value in rows}
 
     def naming(self) -> Naming:
-        """Return how names of containers are read and compared.
-
-        Raises:
-            ConfigError: `containers` is no InnoDB table.
-        """
         ((engine,),) = self._rows(
             "SELECT engine FROM information_schema.tables WHERE table_schema = %s AND table_name = 'containers'", SCHEMA
         )
         if (_text(engine) or "").lower() != "innodb":
             raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
-        return naming_of(*self._text_column("containers", "name"))
+        rows = self._rows(
+            "SELECT column_name, column_type, character_set_name, collation_name FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name = 'containers' AND column_name = 'name'",
+            SCHEMA,
+        )
+        if not rows:
+            return naming_of(None, "")
+        name, declared, charset, collation = map(_text, rows[0])
+        return naming_of(column_as_shown(name or "", declared or "", charset, self._profile), collation or "")
 
     def policies(self) -> list[PolicyCell] | None:
-        """Return the first row of `cache_policies` in primary key order; None where table or row is missing."""
         described = self._rows(
             "SELECT column_name, data_type, column_key FROM information_schema.columns"
             " WHERE table_schema = %s AND table_name = 'cache_policies' ORDER BY ordinal_position",
@@ -285,19 +278,6 @@ class MySQLCatalog:
                 raise
         return ""
 
-    def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
-        rows = self._rows(
-            "SELECT column_name, column_type, character_set_name, collation_name FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = %s AND column_name = %s",
-            SCHEMA,
-            table,
-            wanted,
-        )
-        if not rows:
-            return None, ""
-        name, declared, charset, collation = map(_text, rows[0])
-        return column_as_shown(name or "", declared or "", charset, self._profile), collation or ""
-
     def _rows(self, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
         return fetch_all(self._connection, sql, *parameters)
 
@@ -337,14 +317,7 @@ def column_as_shown(name: str, declared: str, charset: str | None, profile: Prof
 
 
 def refuse_unmappable(source: str, kind: str, engine: str, is_partitioned: Callable[[], bool]) -> None:
-    """Raise RowError for a table that no mapping can have.
-
-    Args:
-        source: its name.
-        kind: `table_type` of information_schema.
-        engine: its engine, in any case of letters.
-        is_partitioned: returns whether it has partitions.
-    """
+    """Raise RowError for a table that no mapping can have, by `table_type` of information_schema and its engine."""
     if kind != "BASE TABLE" or engine.lower() != "innodb":
         what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
         mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
@@ -430,16 +403,10 @@ def _columns(connection: Connection[Cursor], schema: str) -> dict[str, list[str]
 
 
 def create(connection: Connection[Cursor], *, demo: bool) -> bool:
-    """Create the configuration tables that are missing; existing tables stay as they are.
+    """Create the configuration tables that are missing; return whether `containers` was created.
 
-    `containers` is created last, so that a second call continues after a failure.
-
-    Args:
-        connection: to the server.
-        demo: also create the plugin's demo table and its row of `containers`.
-
-    Returns:
-        Whether `containers` was created.
+    It is created last, so that a second call continues after a failure. With `demo`, the plugin's demo table and its
+    row of `containers`, too.
 
     Raises:
         ConfigError: another table has the name of one of them; nothing is created.
@@ -466,13 +433,10 @@ def create(connection: Connection[Cursor], *, demo: bool) -> bool:
 
 
 def create_cache(connection: Connection[Cursor], name: str) -> bool:
-    """Create a cache table and its row of `containers`, unless there is a row with this name.
-
-    Returns:
-        Whether it was created.
+    """Create a cache table and its row of `containers`, and return True, unless there is a row with this name.
 
     Raises:
-        ConfigError: no mapping can have this name.
+        ConfigError: no mapping can have this name, or another table has it.
         pymysql.err.MySQLError: the server refuses a statement.
     """
     script = cache_script(__package__, name)

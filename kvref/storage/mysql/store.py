@@ -53,11 +53,7 @@ class MySQLStore(Database):
         self.replica_counts: ReplicaCounts | None = None if login.reads == PRIMARY else ReplicaCounts()
 
     def reads_for(self, listener: str) -> str:
-        """Return which server answers the plain gets of a listener: its own value if the DSN allows it, else the DSN's.
-
-        Args:
-            listener: its value of `reads`; empty: it has none.
-        """
+        """Return the server of a listener's plain gets: its own value of `reads` if the DSN allows it, or the DSN's."""
         return listener if listener in self.reads else self.login.reads
 
     def connect(self, isolation: Isolation = COMMITTED, *, brief: bool = False) -> MySQLConnection:

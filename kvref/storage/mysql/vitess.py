@@ -31,7 +31,7 @@ LIMITS: Final = (
 # Errors of a statement, after which the transaction is as it was. After any other one vtgate may have dropped the
 # transaction of the shard, and yet report it as open, begin another one for the next statement, and commit that.
 OF_STATEMENT: Final = (*REFUSED, *LOCKED, *STALE, *DENIED)
-# The transaction is over and has written nothing: it ran for too long, its tablet has restarted, or it is of two shards.
+# The transaction is over and has written nothing: it took too long, its tablet restarted, or it is of two shards.
 ENDED: Final = re.compile(r"multi-db transaction attempted|transaction \d+: (not found|ended at)")
 # The tablet had rolled it back before the COMMIT.
 TOO_LATE: Final = re.compile(r"transaction \d+: ended at [^(]*\(exceeded timeout")

@@ -46,15 +46,12 @@ class Terms(NamedTuple):
 
 
 def terms(say: Callable[[str], Sequence[Sequence[Any]]], mapping: Mapping, staleness: float) -> Terms:
-    """Return whether the rows of a mapping are cached, by the options and its table.
+    """Return whether the rows of a mapping are cached, by the options and its table; raises what `say` raises.
 
     Args:
         say: returns the rows of a statement.
         mapping: whose rows.
         staleness: of a mapping without an option, see `Terms`.
-
-    Raises:
-        whatever `say` raises.
     """
     rows = say(_OPTIONS) if say(_THERE) else ()
     options = {text_of(name).lower(): text_of(value) for name, value in rows}

@@ -87,14 +87,9 @@ class _Columns(NamedTuple):
 
 
 class LogReader:
-    """Reads the events of one connection in their order.
+    """Reads the events of one connection in their order; the `first` one names the file.
 
-    Args:
-        mariadb: the log is MariaDB's.
-        first: the first event, which names the file.
-
-    Attributes:
-        wanted: the tables whose rows are read, and what keys they have.
+    `wanted`: the tables whose rows are read, and what keys they have.
     """
 
     def __init__(self, *, mariadb: bool, first: bytes) -> None:
@@ -124,8 +119,7 @@ class LogReader:
     def read(self, packet: bytes) -> Change | None:
         """Read one event; return what a transaction has changed when it ends.
 
-        Args:
-            packet: as the server sends it, without the byte in front of the header.
+        The packet is as the server sends it, without the byte in front of the header.
         """
         _, kind, _, _, end, _ = _HEADER.unpack_from(packet)
         body = packet[_HEADER.size :]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from kvref.errors import KvrefError
+from kvref.storage.rows import text_of
 
 
 class LogError(KvrefError):
@@ -19,12 +20,7 @@ class LogError(KvrefError):
 
 
 class Gtid(NamedTuple):
-    """A transaction of MySQL.
-
-    Args:
-        source: UUID of the server where it was committed, 32 hexadecimal digits.
-        number: from 1.
-    """
+    """A transaction of MySQL: UUID of the server where it was committed, 32 hexadecimal digits; number from 1."""
 
     source: str
     number: int
@@ -78,8 +74,7 @@ class Position(Protocol):
 class GtidSet:
     """A GTID set of MySQL, such as `3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5:7`.
 
-    Raises:
-        LogError: it has tags (MySQL 8.3 and later), which this reader does not know.
+    Raises LogError: it has tags (MySQL 8.3 and later), which this reader does not know.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -97,17 +92,14 @@ class GtidSet:
                 found.append([int(first), int(last or first)])
 
     def has(self, point: Point) -> bool:
-        """See `Position`."""
         assert isinstance(point, Gtid)
         return self._has(point.source, point.number, point.number)
 
     def covers(self, other: Position) -> bool:
-        """See `Position`."""
         assert isinstance(other, GtidSet)
         return all(self._has(source, first, last) for source, found in other.intervals.items() for first, last in found)
 
     def add(self, point: Point) -> None:
-        """See `Position`."""
         assert isinstance(point, Gtid)
         number, found = point.number, self.intervals.setdefault(point.source, [])
         if found and found[-1][1] + 1 == number:  # nearly always
@@ -126,10 +118,9 @@ class GtidSet:
         self.intervals[point.source] = merged
 
     def copy(self) -> GtidSet:
-        """See `Position`."""
-        twin = GtidSet()
-        twin.intervals = {source: [[*each] for each in found] for source, found in self.intervals.items()}
-        return twin
+        copied = GtidSet()
+        copied.intervals = {source: [[*each] for each in found] for source, found in self.intervals.items()}
+        return copied
 
     def _has(self, source: str, first: int, last: int) -> bool:
         found = self.intervals.get(source)
@@ -140,34 +131,25 @@ class GtidSet:
 
 
 class FilePosition:
-    """Everything up to an offset.
-
-    Args:
-        point: the offset.
-        server: server id, since offsets in the logs of two servers cannot be compared.
-    """
+    """Everything up to an offset of one server, whose id is compared: offsets in logs of two servers cannot be."""
 
     def __init__(self, point: FilePoint, server: int) -> None:
         self.point = point
         self.server = server
 
     def has(self, point: Point) -> bool:
-        """See `Position`."""
         assert isinstance(point, FilePoint)
         return point <= self.point
 
     def covers(self, other: Position) -> bool:
-        """See `Position`."""
         assert isinstance(other, FilePosition)
         return other.server == self.server and other.point <= self.point
 
     def add(self, point: Point) -> None:
-        """See `Position`."""
         assert isinstance(point, FilePoint)
         self.point = max(self.point, point)
 
     def copy(self) -> FilePosition:
-        """See `Position`."""
         return FilePosition(self.point, self.server)
 
 
@@ -220,26 +202,18 @@ _OF_MYSQL: Final = "SELECT @@GLOBAL.gtid_executed"
 _OF_MARIADB: Final = "SHOW STATUS WHERE Variable_name IN ('Binlog_snapshot_file', 'Binlog_snapshot_position')"
 
 
-def _text(cell: object) -> str:
-    return cell.decode() if isinstance(cell, bytes) else str(cell)
-
-
 def executed(query: Callable[[str], Iterable[Sequence[object]]], mariadb: int | None) -> Position:
-    """Query what a server has executed.
+    """Query what a server has executed; raises LogError if the position cannot be compared, and as `query`.
 
     Args:
         query: returns the rows of a statement, text as str or bytes.
         mariadb: server id of a MariaDB server; None: it is MySQL.
-
-    Raises:
-        LogError: the position cannot be compared.
-        whatever `query` raises.
     """
     rows = query(_OF_MYSQL if mariadb is None else _OF_MARIADB)
     if mariadb is None:
         ((gtids,),) = rows
-        return GtidSet(_text(gtids))
-    values = {_text(name).lower(): _text(value) for name, value in rows}
+        return GtidSet(text_of(gtids))
+    values = {text_of(name).lower(): text_of(value) for name, value in rows}
     name, offset = values["binlog_snapshot_file"], values["binlog_snapshot_position"]
     if not name:
         raise LogError("Binlog_snapshot_file is empty: the server writes no binary log")

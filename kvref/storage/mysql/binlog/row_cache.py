@@ -38,11 +38,9 @@ MAX_RECENT: Final = 256  # transactions of which it is not known yet whether rea
 class CachedTable:
     """The kept rows of one table in one form: with the columns of one mapping, or of several that have the same.
 
-    Args:
+    Attributes:
         table: schema and name, in lower case.
         types: of its keys.
-
-    Attributes:
         rows: by the key as the table spells it; none while they may not be used.
         refusal: why no row of it may be kept, empty if there is no reason; None: not examined since the last change of
             definitions or options.
@@ -62,11 +60,9 @@ class CachedTable:
 class RowCache:
     """The kept rows of one database server.
 
-    Args:
+    Attributes:
         limit: bytes of rows, keys and what keeping them takes; 0 keeps nothing.
         staleness: of mappings for which no option is set, see `Terms`.
-
-    Attributes:
         applied: the transactions whose changes are taken into account; None while no log is followed.
         log: the files of that log; None if they are not on this machine.
         hits, misses: gets answered from it, and those for which the database was queried.
@@ -109,13 +105,7 @@ class RowCache:
         }
 
     def table(self, form: Hashable, table: Table, types: KeyTypes = KeyTypes.NONE) -> CachedTable:
-        """Return the kept rows of a table in one form.
-
-        Args:
-            form: the same for what reads the same cells of a table in the same way.
-            table: schema and name.
-            types: of its keys.
-        """
+        """Return the kept rows of a table in one form, the same for what reads the same cells in the same way."""
         found = self._tables.get(form)
         if found is None:
             if len(self._tables) >= MAX_CACHED_TABLES:
@@ -136,12 +126,7 @@ class RowCache:
         return found
 
     def begin(self, applied: Position, log: LocalLog | None = None) -> None:
-        """Keep rows from now on: a follower has begun behind this position.
-
-        Args:
-            applied: the position.
-            log: see `log`; the cache closes it.
-        """
+        """Keep rows from now on: a follower has begun behind a position. The cache closes the log."""
         self.end()
         self.applied, self.log = applied, log
         self._settled = Settled()
@@ -222,12 +207,9 @@ class RowCache:
         return self._settled.of(executed, at)
 
     def examined(self, cached: CachedTable, terms: Terms, executed: Position) -> None:
-        """Take the outcome of an examination of a mapping, unless definitions or options may have changed since.
+        """Take the terms of a mapping, unless definitions or options may have changed since they were examined.
 
-        Args:
-            cached: of the mapping.
-            terms: the outcome.
-            executed: before the examination.
+        `executed`: the position before the examination.
         """
         if self._is_current(cached.table, None, executed):
             if terms.refusal and not terms.chosen:
@@ -235,12 +217,9 @@ class RowCache:
             cached.refusal, cached.staleness = terms.refusal, terms.staleness
 
     def keep(self, cached: CachedTable, rows: Mapping[Spelling, CachedRow], executed: Position) -> None:
-        """Keep rows that were read, those that no change has overtaken.
+        """Keep rows, by the key as the table spells it, that no change has overtaken.
 
-        Args:
-            cached: of their table.
-            rows: by the key as the table spells it.
-            executed: position of the server before they were read.
+        `executed`: the position of the server before they were read.
         """
         if cached.refusal != "" or self.applied is None or not cached.live:
             return
@@ -301,10 +280,7 @@ class RowCache:
     def _drop(self, cached: CachedTable, keys: Iterable[Spelling] | None) -> None:
         for word in list(cached.rows) if keys is None else keys:
             if word in cached.rows:
-                self._remove(cached, word)
-
-    def _remove(self, cached: CachedTable, word: Spelling) -> None:
-        self.size -= _size(word, cached.rows.pop(word))
+                self.size -= _size(word, cached.rows.pop(word))
 
     def _notify(self) -> None:
         for executed, future in self._waiting:
