@@ -58,11 +58,9 @@ class MappedTables(Protocol):
         """Return the counter of cas numbers, by the fact `cas.start`."""
 
     def limit_row_cache(self, size: int, *, keeps_rows: bool = False) -> None:
-        """Empty the row cache and set its maximum size; a store without a cache does nothing.
+        """Empty the row cache and set its maximum size in bytes; a store without a cache does nothing.
 
-        Args:
-            size: in bytes.
-            keeps_rows: commands mean what they meant before: a store may keep its rows, for mappings that are the same.
+        With `keeps_rows`, commands mean what they meant before: rows may stay, for mappings that are the same.
         """
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
@@ -91,11 +89,7 @@ class MappedTables(Protocol):
 
 
 class Store(MappedTables, Protocol):
-    """One store.
-
-    Attributes:
-        kept: mappings shared by several worker processes, None for a single process.
-    """
+    """One store; `kept` are mappings shared by several worker processes, None for a single process."""
 
     kept: Kept | None
 
@@ -109,9 +103,7 @@ class Store(MappedTables, Protocol):
     def add_cache(self, name: str) -> bool:
         """Create a cache table and its row of `containers`, and return True, unless there is a row with this name.
 
-        Raises:
-            ConfigError: no mapping can have this name, or another table has it.
-            StoreError: the store is not reached, or refuses.
+        Raises ConfigError: no mapping can have this name, or another table has it. StoreError.
         """
 
 

@@ -15,11 +15,7 @@ _CLASSES: Final[dict[type, int]] = {type(None): 0, int: 1, float: 1, str: 2, byt
 
 
 class KeyOrder:
-    """The order of a key column.
-
-    Args:
-        collation: the column's, by SQLite's name; empty for BINARY.
-    """
+    """The order of a key column, by the name of its collation in SQLite; empty for BINARY."""
 
     def __init__(self, collation: str) -> None:
         known = collations.COLLATIONS.get(collation.lower())

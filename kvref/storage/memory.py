@@ -85,7 +85,10 @@ class MemoryStore:
                 bounds = (operation.low, operation.low_inclusive), (operation.high, operation.high_inclusive)
                 return [replace(row) for row in self._between(*bounds)[: operation.limit]]
             case operations.ListRows(_, after, limit):
-                return [_listed(row) for row in self._between((after, False), (None, False))[:limit]]
+                rows = self._between((after, False), (None, False))[:limit]
+                return [
+                    ListedRow(row.key, row.expiry, row.cas, sum(map(len, map(to_bytes, row.values)))) for row in rows
+                ]
             case operations.CountRows():
                 return len(self._rows)
             case operations.Insert(_, row):
@@ -282,7 +285,3 @@ class _DemoCatalog:
 
 def _cells(row: Row) -> dict[str, Cell]:
     return dict(zip(_COLUMNS, (row.key, *row.values, row.flags, row.cas, row.expiry), strict=True))
-
-
-def _listed(row: Row) -> ListedRow:
-    return ListedRow(row.key, row.expiry, row.cas, sum(len(to_bytes(value)) for value in row.values))

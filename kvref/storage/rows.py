@@ -81,13 +81,7 @@ def listed_columns(mapping: Mapping) -> tuple[Column, ...]:
 
 
 def listed_row(mapping: Mapping, cells: tuple[Cell, ...], size: int) -> ListedRow:
-    """Return a row of a listing of keys.
-
-    Args:
-        mapping: of the row.
-        cells: of `listed_columns`, as SQL has them.
-        size: bytes of the value, without separators.
-    """
+    """Return a row of a listing of keys: `cells` in SQL of `listed_columns`; `size`: bytes of the value."""
     key, *numbers = from_sql(listed_columns(mapping), cells)
     options = iter(numbers)
     return ListedRow(key, _number(mapping.expiry, options), _number(mapping.cas, options), size)

@@ -223,27 +223,26 @@ class SeveralStores:
 
     def follow_binary_log(self, staleness: float, mappings: Iterable[Mapping]) -> list[str]:
         """Cache the rows of each store mysql://, see `MappedTables`; raises ConfigError if there is none."""
-        placed = list(mappings)
         followed = [number for number, dsn in enumerate(self._dsns) if dsn.startswith(MYSQL)]
         if not followed:
             raise ConfigError(
                 f"row_cache_binlog=1 and the stores {', '.join(self.names)}: none of them is mysql://, which has a"
                 " binary log: leave it out"
             )
-        found: list[str] = []
-        for number in followed:
-            own = [mapping for mapping in placed if self.store_of(mapping) == number]
-            with self.errors_of(number):
-                sentences = self.stores[number].follow_binary_log(staleness, own)
-            found += [f"store {self.names[number]}: {each}" for each in sentences]
-        return found
+        return self._sentences(followed, mappings, lambda store, own: store.follow_binary_log(staleness, own))
 
     def missing_privileges(self, mappings: Iterable[Mapping]) -> list[str]:
+        return self._sentences(range(len(self.stores)), mappings, lambda store, own: store.missing_privileges(own))
+
+    def _sentences(
+        self, numbers: Iterable[int], mappings: Iterable[Mapping], of: Callable[[Store, list[Mapping]], list[str]]
+    ) -> list[str]:
+        """Return the sentences of some stores about their mappings, each with the name of its store."""
         placed = list(mappings)
         found: list[str] = []
-        for number, store in enumerate(self.stores):
+        for number in numbers:
             with self.errors_of(number):
-                sentences = store.missing_privileges([each for each in placed if self.store_of(each) == number])
+                sentences = of(self.stores[number], [each for each in placed if self.store_of(each) == number])
             found += [f"store {self.names[number]}: {each}" for each in sentences]
         return found
 

@@ -58,10 +58,7 @@ def _meant(dsn: str) -> str:
 def open_store(dsn: str, profile: Profile, lock_wait: float) -> Store:
     """Open the store of a DSN; no connection to a MySQL server is made yet.
 
-    Args:
-        dsn: as one of SCHEMES has it.
-        profile: see the stores.
-        lock_wait: seconds that a write waits for another writer.
+    A write waits `lock_wait` seconds for another writer.
 
     Raises:
         ConfigError: no store has that scheme, the DSN is invalid, or the extra `mysql` is not installed.

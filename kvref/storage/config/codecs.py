@@ -53,11 +53,6 @@ def text(charset: Charset, padding: int) -> ColumnCodec | None:
     return ColumnCodec(to_sql, from_sql, pads=bool(padding)) if charset.unit or padding else None
 
 
-def fixed_bytes(width: int) -> ColumnCodec:
-    """Return the form of BINARY(n): shorter content, as SQLite lets SQL write it, is padded with NUL."""
-    return ColumnCodec(_same, lambda cell: _raw(cell, str.encode, width))
-
-
 def _digits(number: int) -> bytes:
     return b"%020d" % number
 

@@ -26,13 +26,8 @@ class ColumnDetails:
     """One column as its table declares it.
 
     Args:
-        name: as the table spells it.
-        declared: its type as in CREATE TABLE.
-        charset: character set of its text, empty for other types.
-        collation: of its text by MySQL's name, or one of SQLite's own; empty for other types.
-        nullable: NULL is allowed.
+        charset, collation: of its text, by MySQL's name or one of SQLite's own; empty for other types.
         default: it has a DEFAULT.
-        auto_increment: SQL fills in the next number.
         generated: `virtual`, `stored`, or empty for an ordinary column.
     """
 
@@ -58,16 +53,9 @@ class ColumnDetails:
 
 @dataclass(frozen=True, slots=True)
 class TableDetails:
-    """One table.
+    """One table; names of its parts, and of tables that its foreign keys refer to, and whose foreign keys refer to it.
 
-    Args:
-        columns: by name, in the order of the table.
-        triggers: their names.
-        checks: names of CHECK constraints.
-        fulltext: names of FULLTEXT indexes.
-        refers_to: tables that its foreign keys refer to.
-        referred_by: tables whose foreign keys refer to it.
-        cascading: those of them that do something then: ON DELETE or ON UPDATE CASCADE or SET NULL.
+    `cascading`: those of them that change or delete rows then: ON DELETE or ON UPDATE CASCADE or SET NULL.
     """
 
     columns: dict[str, ColumnDetails] = field(default_factory=dict)
@@ -107,11 +95,7 @@ class Container:
 class Vindex:
     """What finds the shard of a row in Vitess: the primary vindex of its table.
 
-    Args:
-        keyspace: of table and vindex.
-        name: of the vindex; empty: the table has none.
-        kind: its type, for example `xxhash`.
-        columns: whose values it takes.
+    `name` is empty if the table has none; `kind` is its type, such as `xxhash`; `columns` are those it hashes.
     """
 
     keyspace: str
@@ -166,12 +150,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class PolicyCell:
-    """One cell of the first row in primary key order.
+    """One cell of the first row in primary key order; `word`: as in SQL, None for NULL.
 
-    Args:
-        column: the column's name.
-        word: what SQL shows; None for NULL.
-        member: its number in the column's ENUM, from 1; None where the column is none, or for NULL.
+    `member`: its number in the column's ENUM, from 1; None where the column is of another type, or for NULL.
     """
 
     column: str
@@ -462,14 +443,8 @@ def _nearly(name: str, columns: tuple[str, ...]) -> str:
 def key_index(table: Table, key: Column, index: str, profile: Profile) -> tuple[str, tuple[str, ...]]:
     """Return the name of the index on the key as its table has it, and the columns of the index.
 
-    Args:
-        table: of the row.
-        key: the key column.
-        index: value of `unique_idx_name_on_key`.
-        profile: whether a PRIMARY KEY may have further columns.
-
-    Raises:
-        RowError: there is no such unique index, or it is on other columns.
+    `index` is the value of `unique_idx_name_on_key`. Raises RowError: there is no such unique index, or it is on other
+    columns; a PRIMARY KEY may have further ones in some profiles.
     """
     named = next((name for name in table.unique if name.lower() == index.lower()), None)
     if named is None:
@@ -493,13 +468,11 @@ def option_column(table: Table, name: str | None, what: str, to_64_bits: Callabl
     """Return the column for flags, cas numbers or expiry times, None where the option is not in use.
 
     Args:
-        table: of the row.
         name: value of the option column, None for NULL.
         what: the option column.
         to_64_bits: returns the SQL that makes a column of the table a BIGINT.
 
-    Raises:
-        RowError: the column holds no integers.
+    Raises RowError: the column holds no integers.
     """
     column = table.columns.get(name or "")
     if name is None or (column is None and name not in table.unusable):

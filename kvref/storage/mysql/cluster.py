@@ -241,26 +241,23 @@ class Nodes:
         return number, found[number]
 
     def _watch(self) -> None:
-        looking: tuple[_Use, Connection[Cursor]] | None = None
-        while not self._closed.wait(LOOK_EVERY):
-            use = self._use
-            assert use is not None, "it is watched from then on"
-            try:
-                if looking is None or looking[0] is not use:
-                    if looking is not None:
-                        looking[1].close()
-                        looking = None
-                    looking = use, _opened(self._each[use.number], 1)
-                    looking[1]._read_timeout = self._login.timeout  # type: ignore[attr-defined]
-                self._judge(use, look_at(looking[1]).state)
-            except (StoreError, OSError, pymysql.err.MySQLError) as error:
-                if looking is not None:
-                    looking[1].close()
-                    looking = None
-                if _is_down(error):
-                    self._leave(use, f"store {self._each[use.number].text}: {_words(error)}")
-        if looking is not None:
-            looking[1].close()
+        watched: _Use | None = None
+        with ExitStack() as stack:
+            while not self._closed.wait(LOOK_EVERY):
+                use = self._use
+                assert use is not None, "it is watched from then on"
+                try:
+                    if watched is not use:
+                        stack.close()
+                        connection = stack.enter_context(closing(_opened(self._each[use.number], 1)))
+                        connection._read_timeout = self._login.timeout  # type: ignore[attr-defined]
+                        watched = use
+                    self._judge(use, look_at(connection).state)
+                except (StoreError, OSError, pymysql.err.MySQLError) as error:
+                    stack.close()
+                    watched = None
+                    if _is_down(error):
+                        self._leave(use, f"store {self._each[use.number].text}: {_words(error)}")
 
     def _judge(self, use: _Use, state: State) -> None:
         """Leave a server that only reads, or a secondary, for one that serves."""
@@ -306,11 +303,9 @@ class Secondaries(Nodes):
 
 
 def look_at(connection: Connection[Cursor]) -> Look:
-    """Return whether a server accepts writes, only reads, or neither.
+    """Return whether a server accepts writes, only reads, or neither; raises MySQLError or OSError without a reply.
 
-    Raises:
-        DownError: the node is not connected to its cluster, or to a majority of its replication group.
-        pymysql.err.MySQLError, OSError: the server does not reply.
+    Raises DownError: the node is not connected to its cluster, or to a majority of its replication group.
     """
     said = {**_ask(connection, _VARIABLES), **_ask(connection, _STATUS)}
     reads = State.SERVES if said.get("read_only") in ("OFF", "0") else State.READS

@@ -80,14 +80,26 @@ class MySQLConnection:
         self.hang: HangError | None = None
         try:
             with self._failures():
-                self.longest = prepare(self._say, brief=brief, checks_act=database.profile.flag("store.checks_act"))
-                if self._vitess:
-                    self._say(vitess.SETTING)
+                self.longest = self._prepare(brief=brief)
         except StoreError:
             self.close()
             raise
         self._rows = Rows(self._connection, database, self.longest)
         self._mariadb: int | None = -1  # not known yet
+
+    def _prepare(self, *, brief: bool) -> int:
+        """Set what the statements expect of a session; return how many bytes one of them may have."""
+        ((longest,),) = self._say("SELECT @@max_allowed_packet")
+        if brief:
+            self._say("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
+        if not self._database.profile.flag("store.checks_act") and "MariaDB" in str(self._say("SELECT VERSION()")):
+            self._say("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
+        if self._say("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
+            # A write takes the newest row, whatever the snapshot shows (iso-024); MariaDB would refuse it.
+            self._say("SET SESSION innodb_snapshot_isolation = OFF")
+        if self._vitess:
+            self._say(vitess.SETTING)
+        return int(longest)
 
     @property
     def mariadb(self) -> int | None:
@@ -480,22 +492,3 @@ def commit(connection: Connection[Cursor], words: Callable[[pymysql.err.MySQLErr
     except OSError as error:
         return f"commit: {error}: {_UNKNOWN}"
     return None
-
-
-def prepare(say: Callable[[str], list[tuple[Any, ...]]], *, brief: bool, checks_act: bool) -> int:
-    """Set what the store's statements expect of a session; returns how many bytes one of them may have.
-
-    Args:
-        say: carries out a statement and returns its rows.
-        brief: it waits no longer than a second for any lock.
-        checks_act: CHECK constraints do.
-    """
-    ((longest,),) = say("SELECT @@max_allowed_packet")
-    if brief:
-        say("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
-    if not checks_act and "MariaDB" in str(say("SELECT VERSION()")):
-        say("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
-    if say("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
-        # A write takes the newest row, whatever the snapshot shows (iso-024); MariaDB would refuse it.
-        say("SET SESSION innodb_snapshot_isolation = OFF")
-    return int(longest)

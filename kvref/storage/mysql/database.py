@@ -18,13 +18,7 @@ from kvref.storage.rows import PerMapping
 
 
 class Database:
-    """One database server, or one cluster of them.
-
-    Args:
-        login: where it is.
-        profile: decides what is read from the configuration.
-        lock_wait: seconds that a write waits for a row lock.
-    """
+    """One database server, or one cluster of them; a write waits `lock_wait` seconds for a row lock."""
 
     def __init__(self, login: Login, profile: Profile, lock_wait: float) -> None:
         self.login = login

@@ -22,7 +22,7 @@ from kvref.storage.base import MYSQL, PRIMARY, READS, SESSION, without_password
 from kvref.storage.mysql import vitess
 from kvref.storage.mysql.accounts import METHODS, refusal
 from kvref.storage.mysql.errors import HangError
-from kvref.storage.mysql.result_set import SHORT, WIDTHS
+from kvref.storage.mysql.result_set import length_encoded
 
 _log = logging.getLogger("kvref.storage")
 _Default = TypeVar("_Default", int, None)
@@ -320,8 +320,7 @@ _AS_TEXT: Final = 0  # the only encoding of a GTID
 class TrackingConnection(Connection):
     """A connection of PyMySQL that keeps the GTID of its last COMMIT.
 
-    Attributes:
-        last_gtid: as text; "": the last COMMIT has reported none, because it has changed no row or has failed.
+    `last_gtid` is "" if that has reported none, because it has changed no row or has failed.
     """
 
     def __init__(self, *, client_flag: int = 0, **options: Any) -> None:
@@ -353,10 +352,5 @@ def reported_gtid(message: bytes) -> str:
 
 def _string(data: bytes, at: int) -> tuple[bytes, int]:
     """Return a string with its length in front of it, and where the next one begins."""
-    size = data[at]
-    at += 1
-    if size >= SHORT:
-        width = WIDTHS[size]
-        size = int.from_bytes(data[at : at + width], "little")
-        at += width
+    size, at = length_encoded(data, at)
     return data[at : at + size], at + size

@@ -45,12 +45,7 @@ class UncertainError(AgainError):
 
 
 class Found(NamedTuple):
-    """The row of a word.
-
-    Args:
-        row: as a get of the word shows it, ABSENT if there is none.
-        stored: as the table has it, None if there is none.
-    """
+    """The row of a word as a get shows it, and as the table has it; ABSENT and None if there is none."""
 
     row: CachedRow
     stored: Row | None

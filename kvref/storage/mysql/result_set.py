@@ -18,8 +18,8 @@ Cells = list[bytes | None]
 
 _CHUNK: Final = 1 << 16
 _LARGEST_PACKET: Final = (1 << 24) - 1  # more follows in another one
-SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
-WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
+_SHORT, _NULL = 0xFB, 0xFB  # lengths below stand for themselves
+_WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
 _END, _MAX_END, _ERROR = 0xFE, 8, 0xFF
 
 
@@ -86,7 +86,7 @@ class _Stream:
             here = at + 4
             while here < end:
                 size = read[here]
-                if size >= SHORT:
+                if size >= _SHORT:
                     break
                 here += size + 1
                 cells.append(read[here - size : here])
@@ -132,17 +132,26 @@ class _Stream:
         raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, f"Lost connection to MySQL server during query{cause}")
 
 
+def length_encoded(data: bytes, at: int) -> tuple[int, int]:
+    """Return a length-encoded integer and where the next field begins."""
+    first = data[at]
+    if first < _SHORT:
+        return first, at + 1
+    end = at + 1 + _WIDTHS[first]
+    return int.from_bytes(data[at + 1 : end], "little"), end
+
+
 def _cells(data: bytes, at: int, end: int) -> Cells:
     """Return the cells of a row between two places."""
     cells: Cells = []
     while at < end:
         size = data[at]
         at += 1
-        if size >= SHORT:
+        if size >= _SHORT:
             if size == _NULL:
                 cells.append(None)
                 continue
-            width = WIDTHS[size]
+            width = _WIDTHS[size]
             size = int.from_bytes(data[at : at + width], "little")
             at += width
         cells.append(data[at : at + size])

@@ -53,9 +53,8 @@ class Rows:
     def answer(self, operation: RowOperation, *, shared: bool) -> Any:
         """Answer one operation; with `shared`, a read locks its rows against writers.
 
-        Raises:
-            MySQLError: whatever the server says, but the reason of a table to refuse a row.
-            AgainError: the table was altered, or a row came up meanwhile.
+        Raises MySQLError, but not the reason of a table to refuse a row; AgainError: the table was altered, or a row
+        came up meanwhile.
         """
         sql = self._database.statements(operation.mapping)
         lock = SHARED if shared else ""
@@ -101,10 +100,7 @@ class Rows:
     def look_up_all(self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "") -> list[operations.Row]:
         """Return the rows of some keys, at least one, in any order; raises as `answer`.
 
-        Args:
-            mapping: mapping of the rows.
-            keys: up to a few hundred, or the statement is longer than the server takes.
-            lock: what it does about their locks.
+        With more than a few hundred keys, the statement may be longer than the server takes.
         """
         sql = self._database.statements(mapping)
         return [sql.row(cells) for cells in self._select(mapping, sql.lookup_all(keys, lock))]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any, Final, TypeAlias
 
@@ -55,17 +55,7 @@ class KnownTables:
         self._known: dict[str, tuple[str, Table]] = {}
 
     def table(self, connection: Connection[Cursor], source: str, read: Callable[[], Table | None]) -> Table | None:
-        """Return a table as it was read, or read it.
-
-        Args:
-            connection: to the server.
-            source: the table's quoted name.
-            read: reads it; None where there is none.
-
-        Raises:
-            MySQLError: the connection is lost.
-            ConfigError: as `read` does.
-        """
+        """Return a table by its quoted name as it was read, or `read` it; MySQLError: the connection is lost."""
         # In this order: what is read is never older than the text it is kept under.
         text = _shown(connection, source)
         if text is not None and vitess.is_gate(connection):
@@ -142,22 +132,15 @@ class MySQLCatalog:
         )
         if (_text(engine) or "").lower() != "innodb":
             raise ConfigError(f"configuration table {SCHEMA}.containers is of engine {engine}: make it an InnoDB table")
-        rows = self._rows(
-            "SELECT column_name, column_type, character_set_name, collation_name FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = 'containers' AND column_name = 'name'",
-            SCHEMA,
-        )
+        wanted = "column_name, column_type, character_set_name, collation_name"
+        rows = self._described(wanted, SCHEMA, "containers", "column_name = 'name'")
         if not rows:
             return naming_of(None, "")
         name, declared, charset, collation = map(_text, rows[0])
         return naming_of(column_as_shown(name or "", declared or "", charset, self._profile), collation or "")
 
     def policies(self) -> list[PolicyCell] | None:
-        described = self._rows(
-            "SELECT column_name, data_type, column_key FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = 'cache_policies' ORDER BY ordinal_position",
-            SCHEMA,
-        )
+        described = self._described("column_name, data_type, column_key", SCHEMA, "cache_policies")
         columns = [(_text(name) or "", _text(kind) == "enum", _text(key) == "PRI") for name, kind, key in described]
         cells = ", ".join(f"{quote(name)}, {f'{quote(name)} + 0' if enum else 'NULL'}" for name, enum, _ in columns)
         order = ", ".join(quote(name) for name, _, primary in columns if primary)
@@ -183,17 +166,12 @@ class MySQLCatalog:
 
     def counts(self, schema: str, name: str) -> bool:
         """Return whether a table has an AUTO_INCREMENT column, whose counter TRUNCATE would reset (more:empty-004)."""
-        sql = (
-            "SELECT 1 FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = %s AND extra LIKE '%%auto_increment%%' LIMIT 1"
-        )
-        return bool(self._rows(sql, schema, name))
+        return bool(self._described("1", schema, name, "extra LIKE '%%auto_increment%%'"))
 
     def table(self, schema: str, name: str) -> Table | None:
         """Return a table's columns and unique indexes, None when there is no such table; read once.
 
-        Raises:
-            ConfigError: a view, a table of another engine, or a partitioned one: the plugin opens InnoDB tables only.
+        Raises ConfigError: a view, another engine, or a partitioned table: the plugin opens InnoDB tables only.
         """
         if (schema, name) not in self._tables:
             source = f"{quote(schema)}.{quote(name)}"
@@ -208,12 +186,8 @@ class MySQLCatalog:
         vindex = vitess.vindex_of(self._rows, schema, source) if vitess.is_gate(self._connection) else None
         if vindex is not None:
             refuse_without_vindex(source, vindex)  # vtgate refuses most statements about such a table
-        described = self._rows(
-            "SELECT column_name, column_type, character_set_name, is_nullable, extra, collation_name"
-            " FROM information_schema.columns WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
-            schema,
-            name,
-        )
+        wanted = "column_name, column_type, character_set_name, is_nullable, extra, collation_name"
+        described = self._described(wanted, schema, name)
         shown = named_rows(self._connection, f"SHOW INDEX FROM {source}")
         table = table_of(source, [tuple(map(_text, row)) for row in described], shown, self._profile)
         # information_schema shows an account with privileges on some columns only these.
@@ -222,13 +196,8 @@ class MySQLCatalog:
 
     def to_64_bits(self, schema: str, name: str, column: str) -> str:
         """See `Catalog`; the statement keeps the column's comment too."""
-        ((declared, nullable, default, comment),) = self._rows(
-            "SELECT column_type, is_nullable, column_default, column_comment FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = %s AND column_name = %s",
-            schema,
-            name,
-            column,
-        )
+        wanted = "column_type, is_nullable, column_default, column_comment"
+        ((declared, nullable, default, comment),) = self._described(wanted, schema, name, "column_name = %s", column)
         definition = as_bigint(_text(declared) or "", _text(default), nullable=_text(nullable) == "YES")
         if comment:
             with self._connection.cursor() as cursor:
@@ -278,6 +247,13 @@ class MySQLCatalog:
                 raise
         return ""
 
+    def _described(
+        self, cells: str, schema: str, table: str, condition: str = "TRUE", *parameters: str
+    ) -> list[tuple[Any, ...]]:
+        """Return what information_schema has of the columns of a table, in their order."""
+        sql = f"SELECT {cells} FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"  # noqa: S608
+        return self._rows(f"{sql} AND {condition} ORDER BY ordinal_position", schema, table, *parameters)
+
     def _rows(self, sql: str, *parameters: str) -> list[tuple[Any, ...]]:
         return fetch_all(self._connection, sql, *parameters)
 
@@ -318,13 +294,15 @@ def column_as_shown(name: str, declared: str, charset: str | None, profile: Prof
 
 def refuse_unmappable(source: str, kind: str, engine: str, is_partitioned: Callable[[], bool]) -> None:
     """Raise RowError for a table that no mapping can have, by `table_type` of information_schema and its engine."""
-    if kind != "BASE TABLE" or engine.lower() != "innodb":
-        what = "a view" if kind != "BASE TABLE" else f"a table of engine {engine}"
-        mend = "" if kind != "BASE TABLE" else ": ALTER TABLE … ENGINE = InnoDB makes it one"
+    if kind != "BASE TABLE":
+        raise RowError(f"{source} is a view: only InnoDB tables can be mapped", "view")
+    if engine.lower() != "innodb":
+        mend = "ALTER TABLE … ENGINE = InnoDB makes it one"
         if engine == "SPIDER":
-            mend = ": serve the tables that it leads to, each from a [[store]] of its own"
-        rule = "view" if kind != "BASE TABLE" else "other-engine"
-        raise RowError(f"{source} is {what}: only InnoDB tables can be mapped{mend}", rule)
+            mend = "serve the tables that it leads to, each from a [[store]] of its own"
+        raise RowError(
+            f"{source} is a table of engine {engine}: only InnoDB tables can be mapped: {mend}", "other-engine"
+        )
     if is_partitioned():
         raise RowError(
             f"{source} is partitioned: the plugin cannot open such a table: REMOVE PARTITIONING", "partitioned"
@@ -356,19 +334,29 @@ def table_of(source: str, described: Iterable[Described], shown: Iterable[dict[s
             unusable[column] = declared if charset is None else f"{declared} of character set {charset}"
         else:
             columns[column] = replace(usable, nullable=nullable == "YES", collation=collation or "")
-    found = indexes(shown)
-    unique = found.unique
+    # An index that MariaDB ignores is omitted: no statement can use it.
+    rows = [row for row in shown if row.get("Ignored", "NO") == "NO"]
+    columns_of: dict[str, list[str | None]] = {}
+    beginnings: dict[str, int] = {}
+    for row in rows:
+        if not row["Non_unique"]:
+            columns_of.setdefault(row["Key_name"], []).append(row["Column_name"])
+            if row["Sub_part"] is not None:
+                beginnings[row["Key_name"]] = int(row["Sub_part"])  # mappings can use it (index-012)
+    # An expression has no name: nothing finds a row by the column with it.
+    unique = {name: tuple(each for each in own if each) for name, own in columns_of.items() if None not in own}
     not_null = frozenset(row[0] or "" for row in described if row[3] == "NO")
     clustered = next(
-        (n for i, n in unique.items() if i == "PRIMARY" or (i not in found.beginnings and not_null.issuperset(n))), ()
+        (n for i, n in unique.items() if i == "PRIMARY" or (i not in beginnings and not_null.issuperset(n))), ()
     )
     virtual = {each for each, extra in generated.items() if extra.startswith("VIRTUAL")}
-    virtual |= {f"the expression of index {name}" for name in found.of_expressions}
+    # MySQL keeps a hidden virtual column for an expression.
+    virtual |= {f"the expression of index {row['Key_name']}" for row in rows if row["Column_name"] is None}
     return Table(
         source, columns, unusable, unique, frozenset(generated), frozenset(virtual),
-        order=tuple(row[0] or "" for row in described),
-        clustered=clustered, descending=found.descending, not_null=not_null, hidden=found.hidden,
-        beginnings=found.beginnings,
+        order=tuple(row[0] or "" for row in described), clustered=clustered,
+        descending=frozenset(row["Key_name"] for row in rows if row["Seq_in_index"] == 1 and row["Collation"] == "D"),
+        not_null=not_null, hidden=any(row["Index_type"] == "FULLTEXT" for row in rows), beginnings=beginnings,
     )  # fmt: skip
 
 
@@ -457,45 +445,6 @@ def _run(connection: Connection[Cursor], script: str) -> None:
     connection.commit()
 
 
-@dataclass(frozen=True, slots=True)
-class Indexes:
-    """The indexes of a table, as far as mappings need them.
-
-    Args:
-        unique: the unique indexes, each with its columns.
-        beginnings: length in characters of each unique index on a column prefix; mappings can use it (index-012).
-        descending: unique indexes with a descending first column.
-        of_expressions: indexes with an expression, for which MySQL keeps a hidden virtual column.
-        hidden: there is a FULLTEXT index.
-    """
-
-    unique: dict[str, tuple[str, ...]]
-    beginnings: dict[str, int]
-    descending: frozenset[str]
-    of_expressions: frozenset[str]
-    hidden: bool
-
-
-def indexes(shown: Iterable[dict[str, Any]]) -> Indexes:
-    """Read the rows of SHOW INDEX.
-
-    An index that MariaDB ignores is omitted: no statement can use it.
-    """
-    rows = [row for row in shown if row.get("Ignored", "NO") == "NO"]
-    unique = [row for row in rows if not row["Non_unique"]]
-    columns: dict[str, list[str | None]] = {}
-    for row in unique:
-        columns.setdefault(row["Key_name"], []).append(row["Column_name"])
-    return Indexes(
-        # An expression has no name: nothing finds a row by the column with it.
-        {name: tuple(each for each in own if each is not None) for name, own in columns.items() if None not in own},
-        {row["Key_name"]: int(row["Sub_part"]) for row in unique if row["Sub_part"] is not None},
-        frozenset(row["Key_name"] for row in rows if row["Seq_in_index"] == 1 and row["Collation"] == "D"),
-        frozenset(row["Key_name"] for row in rows if row["Column_name"] is None),
-        any(row["Index_type"] == "FULLTEXT" for row in rows),
-    )
-
-
 # MariaDB shows DEFAULT NULL as the word, and a text in quotes.
 _COLUMNS: Final = """
 SELECT column_name, CAST(column_type AS CHAR), COALESCE(character_set_name, ''), COALESCE(collation_name, ''),
@@ -524,9 +473,7 @@ def table_details(connection: Connection[Cursor], schema: str, name: str) -> Tab
     """Read the details of a table."""
 
     def rows(sql: str) -> list[list[str]]:
-        with connection.cursor() as cursor:
-            cursor.execute(sql, (schema, name))
-            return [[text_of(cell) for cell in row] for row in cursor.fetchall()]
+        return [[text_of(cell) for cell in row] for row in fetch_all(connection, sql, schema, name)]
 
     columns = {
         column: ColumnDetails(

@@ -45,12 +45,9 @@ def is_gate(connection: Connection[Cursor]) -> bool:
 
 
 def vindex_of(rows: Callable[[str], Sequence[Sequence[Any]]], schema: str, source: str) -> Vindex | None:
-    """Return what finds the shard of a row of a table, None if the keyspace has one shard for all.
+    """Return what finds the shard of a row of a table, None if the keyspace `schema` has one shard for all.
 
-    Args:
-        rows: returns the rows of a statement; its MySQLError is raised if the connection is lost.
-        schema: the keyspace.
-        source: the quoted name of the table.
+    `rows` returns the rows of a statement; its MySQLError is raised if the connection is lost.
     """
     sharded = {text_of(name): text_of(value) for name, value, *_ in rows("SHOW VSCHEMA KEYSPACES")}
     if sharded.get(schema) != "true":

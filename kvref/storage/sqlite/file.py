@@ -77,9 +77,7 @@ def opened(path: Path, profile: Profile) -> sqlite3.Connection:
 def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
     """Set the journal mode WAL, which stays for all programs; it needs the file for itself for a moment.
 
-    Raises:
-        sqlite3.Error: the file cannot be read or changed.
-        StoreError: another program reads or writes it in its present mode, or it cannot have WAL.
+    Raises sqlite3.Error, and StoreError: another program uses the file in its present mode, or it cannot have WAL.
     """
     (before,) = connection.execute("PRAGMA journal_mode").fetchone()
     if before == "wal":

@@ -199,14 +199,11 @@ class SQLiteRows:
                 cache.change(mapping, each, None)
 
     def _apply_together(self, cells: list[Parameters], others: list[Write]) -> list[int]:
-        """Carry out writes, all or none.
+        """Carry out writes, all or none; return the rowids of the rows of `others`, 0 where it is not known.
 
         Args:
             cells: parameters of the rows that are overwritten by rowid, each with the rowid behind it.
             others: all other writes, in order.
-
-        Returns:
-            The rowids of the rows of the others, 0 where it is not known.
         """
         self._store.begin_batch()
         try:
@@ -425,7 +422,9 @@ def unplanned(store: SQLiteStore, mapping: Mapping, *, clear_unmapped: bool) -> 
     if any(column.kind is not Kind.INTEGER for column in options):
         return "flags, cas or expiry are in a column of text"
     one = len(mapping.values) == 1
-    rules = store.has_rules_for_sets(mapping, clear_unmapped=clear_unmapped) if one else store.has_rules(mapping)
+    filled = {each.name for each in columns}
+    of_sets = store.catalog.has_rules_for_sets
+    rules = of_sets(mapping.source, filled, clear_unmapped=clear_unmapped) if one else store.has_rules(mapping)
     return "the table has triggers, constraints or further unique keys" if rules else ""
 
 

@@ -57,10 +57,8 @@ def quote(identifier: str) -> str:
 def create(connection: sqlite3.Connection, collation: str, *, demo: bool) -> bool:
     """Create the configuration tables that are missing; return whether `containers` was created.
 
-    Args:
-        connection: of the file.
-        collation: of the demo table's key and the names of containers.
-        demo: also create the plugin's demo table and its row, if `containers` is missing.
+    `collation` is that of the demo table's key and the names of containers. With `demo`, the plugin's demo table and
+    its row, too, if `containers` is missing.
     """
     there = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     missing = [name for name in CONFIG_COLUMNS if name not in there]
@@ -91,14 +89,13 @@ def create_cache(connection: sqlite3.Connection, name: str) -> bool:
 
 
 def refuse_foreign(path: Path, *, missing_is_new: bool) -> None:
-    """Refuse a file that belongs to something else; nothing is written to it.
+    """Raise ConfigError for a file that belongs to something else; nothing is written to it.
 
     Args:
         path: of the file; one without tables may become a store.
         missing_is_new: and so may one that does not exist.
 
     Raises:
-        ConfigError: it does not exist, or it has tables and views and no table `containers` with the plugin's columns.
         StoreError: the file cannot be read.
     """
     if not path.exists():

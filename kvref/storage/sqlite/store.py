@@ -63,7 +63,7 @@ class SQLiteStore:
         # The SQL of a mapping as its table is now, and how the file compares its keys.
         self.statements = PerMapping(Statements)
         # Whether a table can refuse a row for more than its key, or does something of its own with it.
-        self.has_rules = PerMapping(lambda mapping: self._catalog.has_rules(mapping.source))
+        self.has_rules = PerMapping(lambda mapping: self.catalog.has_rules(mapping.source))
         self._rolls_back: bool | None = None  # see `can_roll_back`; None: not looked yet
         self._mappings: WeakSet[Mapping] = WeakSet()
         self._of_row: WeakValueDictionary[Container, Mapping] = WeakValueDictionary()  # made since the tables changed
@@ -80,8 +80,8 @@ class SQLiteStore:
             self.watch = Watch(path, self._connection)
         except sqlite3.Error as error:
             raise of_opening(path, error) from error
-        self._catalog = SQLiteCatalog(self._connection, profile)
-        self._rows = Rows(self._connection, self.statements, self._catalog.referenced)
+        self.catalog = SQLiteCatalog(self._connection, profile)
+        self._rows = Rows(self._connection, self.statements, self.catalog.referenced)
 
     def initialise(self, *, demo: bool = True) -> bool:
         with self._patiently():
@@ -124,7 +124,7 @@ class SQLiteStore:
             self.when_committed(time.monotonic() - started)
 
     def read_directory(self) -> Directory:
-        directory, self.problems = catalog.read_directory(self._catalog, self.profile)
+        directory, self.problems = catalog.read_directory(self.catalog, self.profile)
         # The default mapping is the first usable one, and the only one that is known so far, if any is.
         directory.default = self._in_use(directory.default)
         directory.known = dict.fromkeys(directory.known, directory.default)
@@ -155,11 +155,8 @@ class SQLiteStore:
     def refresh(self) -> None:
         """Detect commits and DDL by other processes, or the loss of the file. Runs before operations.
 
-        Mappings in use are updated in place, see `check_again`.
-
-        Raises:
-            BusyError: the file cannot be read at the moment.
-            StoreError: the file is gone or was replaced, or SQLite failed.
+        Mappings in use are updated in place, see `check_again`. Raises BusyError: the file cannot be read now.
+        StoreError: it is gone or was replaced, or SQLite failed.
         """
         try:
             now = self.watch.look()
@@ -173,7 +170,7 @@ class SQLiteStore:
         if altered:
             self._forget_tables()
             for mapping in list(self._mappings):
-                check_again(mapping, self._catalog, self.profile)
+                check_again(mapping, self.catalog, self.profile)
                 if not mapping.fault:
                     self._of_row[_row_of(mapping)] = mapping
         self.watch.accept(now)
@@ -211,9 +208,7 @@ class SQLiteStore:
     def execute(self, operation: operations.Operation) -> Any:
         """Answer one operation; a write is made durable by the tick's commit.
 
-        Raises:
-            BusyError: another process has the write lock; nothing was changed.
-            StoreError: SQLite failed; the text is its cause.
+        Raises BusyError: another process has the write lock, nothing was changed; StoreError with SQLite's cause.
         """
         if operations.takes_lock(operation):
             self.begin_writing()
@@ -305,16 +300,10 @@ class SQLiteStore:
         """Refuse what SQLite cannot hold, before it is acknowledged; raises as `execute`."""
         self._rows.bind(operation)
 
-    def has_rules_for_sets(self, mapping: Mapping, *, clear_unmapped: bool) -> bool:
-        """Return what `has_rules` does for sets, which fill all mapped columns, and write NULL if `clear_unmapped`."""
-        options = (each for each in (mapping.flags, mapping.cas, mapping.expiry) if each is not None)
-        filled = {each.name for each in (mapping.key, *mapping.values, *options)}
-        return self._catalog.has_rules_for_sets(mapping.source, filled, clear_unmapped=clear_unmapped)
-
     def can_roll_back(self, mapping: Mapping) -> bool:
         """Return whether a write of a table can end the whole transaction: RAISE(ROLLBACK), ON CONFLICT ROLLBACK."""
         if self._rolls_back is None:
-            self._rolls_back = self._catalog.rolls_back()
+            self._rolls_back = self.catalog.rolls_back()
         return self._rolls_back and self.has_rules(mapping)
 
     @property
@@ -350,7 +339,7 @@ class SQLiteStore:
         Args:
             kept: what an earlier call returned, in no transaction; None opens another connection.
         """
-        rows = kept or Rows(opened(self.path, self.profile), self.statements, self._catalog.referenced)
+        rows = kept or Rows(opened(self.path, self.profile), self.statements, self.catalog.referenced)
         rows.connection.execute("BEGIN")
         rows.connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()  # the first read fixes the moment
         return rows
@@ -397,7 +386,7 @@ class SQLiteStore:
                 raise self.translated(error) from error
 
     def _load(self, name: str) -> Mapping | None:
-        mapping, problem = catalog.find(self._catalog, self.profile, self._naming, name, self.kept)
+        mapping, problem = catalog.find(self.catalog, self.profile, self._naming, name, self.kept)
         if mapping is None:
             _log.debug("mapping %r: %s", name, problem)  # a client chooses how often: no louder
         else:

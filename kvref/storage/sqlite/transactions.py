@@ -18,6 +18,7 @@ from kvref.engine.mapping import Mapping
 from kvref.engine.operations import Row
 from kvref.errors import KvrefError, StoreError
 from kvref.storage.isolation import Isolation
+from kvref.storage.rows import from_sql
 from kvref.storage.sqlite.errors import StatementError
 from kvref.storage.sqlite.rows import Rows
 from kvref.storage.sqlite.store import SQLiteStore
@@ -53,8 +54,7 @@ class Transaction:
     """What one connection has in its open transaction.
 
     Args:
-        versions: its rows.
-        operations: what made them, in order: done again in the file at the commit.
+        operations: what made its versions of rows, in order: done again in the file at the commit.
         size: bytes that those hold, as `Pending.add` counts them.
         locks: rows that others may not write.
         snapshot: a connection that still sees the file as it was.
@@ -74,7 +74,7 @@ class Pending:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._holders: dict[Identity, Transaction] = {}
+        self.holders: dict[Identity, Transaction] = {}  # of the locks of rows
         self._writers: dict[Transaction, None] = {}  # with versions; in the order in which they got their first
 
     def __bool__(self) -> bool:
@@ -102,23 +102,14 @@ class Pending:
         transaction.versions[identity] = version
         transaction.operations.append(operation)
 
-    @property
-    def locked(self) -> bool:
-        """Return whether any row is locked."""
-        return bool(self._holders)
-
-    def holder(self, identity: Identity) -> Transaction | None:
-        """Return who holds a row's lock."""
-        return self._holders.get(identity)
-
     def holder_of_table(self, source: str, besides: Transaction) -> Transaction | None:
         """Return another transaction that holds any lock on a table."""
-        held = self._holders.items()
+        held = self.holders.items()
         return next((holder for identity, holder in held if identity[0] == source and holder is not besides), None)
 
     def lock(self, transaction: Transaction, identity: Identity) -> None:
         """Lock a row unless another transaction has locked it."""
-        if self._holders.setdefault(identity, transaction) is transaction:
+        if self.holders.setdefault(identity, transaction) is transaction:
             transaction.locks[identity] = None
 
     def end(self, transaction: Transaction) -> None:
@@ -126,7 +117,7 @@ class Pending:
         if not transaction.locks and transaction not in self._writers:
             return  # the rule where each write is a batch
         for identity in transaction.locks:
-            del self._holders[identity]
+            del self.holders[identity]
         transaction.locks.clear()
         transaction.versions.clear()
         transaction.operations.clear()
@@ -174,12 +165,7 @@ class View:
         return mapping.source, self._store.statements(mapping).identity(key)
 
     def lookup(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:
-        """Read one row.
-
-        Raises:
-            LockedError: at level 3 a read waits for the row's writer.
-            StoreError: SQLite failed.
-        """
+        """Read one row; raises LockedError, since at level 3 a read waits for the row's writer, and StoreError."""
         if not self._pending and not self._isolation.keeps_snapshot:
             return self._store.lookup(mapping, key)
         identity = self.identity(mapping, key)
@@ -190,7 +176,7 @@ class View:
         others = self._pending.newest(identity)
         if others is not None and self._isolation.reads_uncommitted:
             return self.shown(mapping, others)
-        holder = self._pending.holder(identity)
+        holder = self._pending.holders.get(identity)
         if holder not in {None, transaction} and self._isolation.reads_lock:
             raise LockedError(holder)
         row = self._store.lookup(mapping, key, snapshot)
@@ -315,15 +301,14 @@ class Transactions:
     @property
     def locked(self) -> bool:
         """Return whether any row is locked."""
-        return self._pending.locked
+        return bool(self._pending.holders)
 
     def execute(self, transaction: Transaction, operation: operations.Operation) -> Any:
-        """Answer one operation of a connection.
+        """Answer one operation of a connection; raises also as `SQLiteStore.execute`.
 
         Raises:
             LockedError: it has to wait for another transaction.
             TransactionLostError: the table takes its earlier writes no more.
-            BusyError, StoreError: see `SQLiteStore.execute`.
         """
         match operation:
             case operations.Lookup(mapping, key, for_update):
@@ -368,11 +353,7 @@ class Transactions:
             raise
 
     def settled(self, *, lost: bool) -> int:
-        """Handle the end of a tick; return how many pending writes were lost with it.
-
-        Args:
-            lost: its commit failed. What was written on top of it goes too.
-        """
+        """Handle the end of a tick; if its commit was lost, return how many pending writes on top of it go too."""
         touched, self.touched = self.touched, set()
         if not lost:
             return 0
@@ -399,7 +380,7 @@ class Transactions:
         return found
 
     def _await(self, transaction: Transaction, identity: tuple[str, Any]) -> None:
-        holder = self._pending.holder(identity)
+        holder = self._pending.holders.get(identity)
         if holder is not None and holder is not transaction and self._isolation.row_locks:
             raise LockedError(holder)
 
@@ -473,12 +454,9 @@ class Transactions:
         if version is None or version.row is None:
             found: tuple[operations.Cell, ...] = self._store.execute(operation)
             return found
-        mapping, row = version.mapping, version.row
-        cells: dict[str, operations.Cell] = {mapping.key.name: row.key}
-        cells |= {column.name: cell for column, cell in zip(mapping.values, row.values, strict=True)}
-        options = ((mapping.flags, row.flags), (mapping.cas, row.cas), (mapping.expiry, row.expiry))
-        cells |= {column.name: number for column, number in options if column is not None}
-        return tuple(cells.get(column.name) for column in operation.columns)  # a write leaves NULL in the others
+        cells = self._store.statements(version.mapping).stored(version.row)
+        # A write leaves NULL in the others.
+        return from_sql(operation.columns, tuple(cells.get(column.name) for column in operation.columns))
 
     def _commit(self, transaction: Transaction) -> str | None:
         refusal = None

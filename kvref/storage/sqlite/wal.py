@@ -34,7 +34,7 @@ class Seen(NamedTuple):
 
 
 class Watch:
-    """A look at the wal-index of a file, and at what commits of others changed.
+    """The wal-index of a file, and what commits of others changed. StoreError: the wal-index cannot be read.
 
     Args:
         path: of the file.
@@ -42,11 +42,7 @@ class Watch:
 
     Attributes:
         index: the wal-index.
-        header: what is at its beginning as long as no other connection has committed since the state that `accept`
-            recorded.
-
-    Raises:
-        StoreError: the wal-index cannot be read.
+        header: its beginning as long as no other connection has committed since the state that `accept` recorded.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -106,11 +102,7 @@ class Watch:
 
 
 class WriteAheadLog:
-    """The write-ahead log of an open file.
-
-    Args:
-        connection: in WAL mode, which keeps the log in place as long as it is open.
-    """
+    """The write-ahead log of an open file; a connection in WAL mode keeps it in place as long as it is open."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         (_, _, path), *_ = connection.execute("PRAGMA database_list").fetchall()

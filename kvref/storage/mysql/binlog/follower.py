@@ -69,13 +69,9 @@ _SETUP: Final = (
 
 
 def refusal(login: Login) -> str:
-    """Return why the row cache cannot follow the binary log of a server, empty if it can.
+    """Return why the row cache cannot follow the binary log of a server, empty if it can; raises StoreError.
 
-    Returns:
-        Clauses with `;` between them; each is a predicate of "the row cache" and ends with what to change.
-
-    Raises:
-        StoreError: the server is not reached.
+    Clauses with `;` between them: each is a predicate of "the row cache" and ends with what to change.
     """
     if login.nodes:
         return "follows the log of one server: name one host"

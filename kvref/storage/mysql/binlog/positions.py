@@ -27,12 +27,7 @@ class Gtid(NamedTuple):
 
 
 class FilePoint(NamedTuple):
-    """An offset in the files of MariaDB's log.
-
-    Args:
-        file: the number at the end of its name.
-        offset: bytes; the end of an event.
-    """
+    """An offset in the files of MariaDB's log: the number at the end of a file's name, and the end of an event."""
 
     file: int
     offset: int
@@ -42,12 +37,9 @@ Point = Gtid | FilePoint
 
 
 class LogEnd(NamedTuple):
-    """How far a log was read.
+    """How far a log was read: the name of its file, the end of the last event.
 
-    Args:
-        file: name of the file.
-        head: the first bytes of its first event: time, type and id of the server.
-        offset: end of the last event.
+    `head`: the first bytes of its first event: time, type and id of the server.
     """
 
     file: str
