@@ -95,7 +95,6 @@ class Isolation:
 
 
 def isolation(profile: Profile, settings: Mapping[str, int]) -> Isolation:
-    """Resolve settings and facts."""
     return Isolation(
         level=settings["innodb_api_trx_level"],
         read_batch=settings["daemon_memcached_r_batch_size"] > 1,

@@ -25,11 +25,9 @@ class KeyOrder:
         self._compare: Callable[[str, str], int] | None = None if order is None else order.compare
 
     def identity(self, key: Cell) -> Hashable:
-        """Return what equal keys have in common."""
         return self._fold(key) if isinstance(key, str) else key
 
     def compare(self, one: Cell, other: Cell) -> int:
-        """Return -1, 0 or 1."""
         left, right = _CLASSES[type(one)], _CLASSES[type(other)]
         if left != right:
             return -1 if left < right else 1

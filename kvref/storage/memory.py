@@ -108,7 +108,6 @@ class MemoryStore:
         return None
 
     def planned_rows(self, bound: Bound) -> MemoryRows:
-        """Return the rows of a mapping for plans."""
         return MemoryRows(self, bound)
 
     def initialise(self, *, demo: bool = True) -> bool:  # noqa: ARG002 - the protocol's

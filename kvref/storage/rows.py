@@ -35,7 +35,6 @@ class PerMapping(Generic[S]):
         self._made: dict[Mapping, S] = {}
 
     def __call__(self, mapping: Mapping) -> S:
-        """Return what was made of a mapping, or make it."""
         found = self._made.get(mapping)
         if found is None:
             if len(self._made) >= MAX_STATEMENTS:
@@ -44,7 +43,6 @@ class PerMapping(Generic[S]):
         return found
 
     def clear(self) -> None:
-        """Forget all: the tables changed."""
         self._made.clear()
 
 

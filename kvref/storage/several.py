@@ -122,7 +122,6 @@ class SeveralStores:
 
     @property
     def when_committed(self) -> Callable[[float], None] | None:
-        """Return what each store calls after a commit."""
         return self.stores[FIRST].when_committed
 
     @when_committed.setter
@@ -179,7 +178,6 @@ class SeveralStores:
         return self.adopt(first)
 
     def adopt(self, directory: Directory) -> Directory:
-        """Use a configuration that `joined` has returned, here or in another process, and return it."""
         self._compare_names(directory.naming.fold)
         for store, part in zip(self.stores, directory.parts, strict=True):
             store.adopt(part)

@@ -147,7 +147,6 @@ def _nines(digits: str) -> list[str]:
 
 
 def decimal_width(precision: int, scale: int) -> int:
-    """Return the bytes of a DECIMAL."""
     return sum(digits // 9 * 4 + _DECIMAL_BYTES[digits % 9] for digits in (precision - scale, scale))
 
 

@@ -49,13 +49,11 @@ class Declared:
     raw: bool
 
     def number(self, position: int, missing: int) -> int:
-        """Return an argument, `missing` if it is not given."""
         given = self.arguments.split(",")
         return int(given[position]) if position < len(given) and given[position].strip() else missing
 
     @property
     def members(self) -> list[str]:
-        """The members of an ENUM or SET."""
         return [member.replace("''", "'") for member in _MEMBER.findall(self.arguments)]
 
 

@@ -47,7 +47,6 @@ class ColumnDetails:
 
     @property
     def unsigned(self) -> bool:
-        """Return whether its numbers have no sign."""
         return "UNSIGNED" in self.declared.upper() or "ZEROFILL" in self.declared.upper()
 
 
@@ -105,7 +104,6 @@ class Vindex:
 
     @property
     def source(self) -> str:
-        """Return its quoted name."""
         return ".".join([f"`{each.replace('`', '``')}`" for each in (self.keyspace, self.name)])
 
 
@@ -253,7 +251,6 @@ def _check_key(key: Column, profile: Profile) -> None:
 
 
 def refuse_without_vindex(source: str, vindex: Vindex) -> None:
-    """Raise RowError for a table of a sharded keyspace that has no vindex."""
     if not vindex.name:
         raise RowError(
             f"{source} has no vindex, and its keyspace {vindex.keyspace} is sharded: give it one of the key column,"
@@ -269,7 +266,6 @@ _HASHED: Final = ("utf8mb4", "utf8mb3", "utf8", "ascii")
 
 
 def _check_vindex(source: str, vindex: Vindex, key: Column) -> None:
-    """Refuse a table in which a key does not say which shard has its row."""
     if vindex.columns != (key.name,):
         raise RowError(
             f"{source} is sharded by vindex {vindex.name} ({vindex.kind}) of {', '.join(vindex.columns)}, so"
@@ -305,7 +301,6 @@ def _table(row: Container, catalog: Catalog, profile: Profile) -> Table:
 
 
 def check_again(mapping: Mapping, catalog: Catalog, profile: Profile) -> None:
-    """Bring a mapping up to date after DDL; see `checked` and `take_over`."""
     take_over(mapping, checked(mapping, catalog, profile))
 
 
@@ -398,7 +393,6 @@ def _option_columns(
 
 
 def _refuse_narrow_cas(table: Table, row: Container, cas: Column | None, catalog: Catalog, profile: Profile) -> None:
-    """Refuse a cas column in which numbers recur."""
     if cas is None or not repeats(cas):
         return
     raise RowError(

@@ -52,7 +52,6 @@ class CachedRows:
             del self._planned[identity]
 
     def get(self, word: bytes) -> CachedRow | None:
-        """Return the row of a word, None if it is not known."""
         cached = self.table()
         row = cached.rows.get(self.spelling(word))  # type: ignore[arg-type]  # of None there is no row
         if row is None or (self._planned and self._writes(word)) or not self._is_new(cached):
@@ -63,7 +62,6 @@ class CachedRows:
         return isinstance(word, bytes) and self.get(word) is not None
 
     def _writes(self, word: bytes) -> bool:
-        """Return whether a planned command may write the row of a word."""
         return None in self._planned or self._identity(word) in self._planned
 
 

@@ -77,6 +77,7 @@ class MySQLConnection:
         self._keyspace = ""  # in use, for vindexes
         self.in_transaction = False
         self.lost = False
+        self._no_answer = f"no answer from the database within {database.patience:g} s"
         self.hang: HangError | None = None
         try:
             with self._failures():
@@ -173,7 +174,6 @@ class MySQLConnection:
                 self._say(f"SET innodb_lock_wait_timeout = {wait}")
 
     def _purge_shards(self, sql: Statements, operation: operations.PurgeExpired) -> int:
-        """Delete expired rows in one shard of Vitess after another."""
         deleted = 0
         try:
             for shard in vitess.shards_of(self._say, operation.mapping.schema):
@@ -311,22 +311,18 @@ class MySQLConnection:
             return [(mapping, checked(mapping, seen, self._database.profile)) for mapping in mappings]
 
     def read_directory(self) -> tuple[Directory, list[str]]:
-        """Read the configuration; see `catalog.read_directory`; raises also StoreError."""
         with self._failures():
             return catalog.read_directory(self._catalog(), self._database.profile)
 
     def missing_privileges(self, mapping: Mapping) -> str:
-        """See `grants.missing`; raises StoreError."""
         with self._failures():
             return missing(self._say, mapping, self._database.profile)
 
     def create_schema(self, *, demo: bool) -> bool:
-        """See `schema.create`; raises StoreError if the server refuses."""
         with self._failures():
             return create(self._connection, demo=demo)
 
     def create_cache(self, name: str) -> bool:
-        """See `schema.create_cache`; raises StoreError if the server refuses."""
         with self._failures():
             return create_cache(self._connection, name)
 
@@ -386,10 +382,6 @@ class MySQLConnection:
             return cause(error)
         self.hang = HangError(self._no_answer)
         return self._no_answer
-
-    @property
-    def _no_answer(self) -> str:
-        return f"no answer from the database within {self._database.patience:g} s"
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

@@ -328,7 +328,6 @@ class TrackingConnection(Connection):
         super().__init__(client_flag=client_flag | CLIENT.SESSION_TRACK, **options)
 
     def commit(self) -> None:
-        """Commit, as PyMySQL does."""
         raw: Any = self
         self.last_gtid = ""
         raw._execute_command(COMMAND.COM_QUERY, "COMMIT")

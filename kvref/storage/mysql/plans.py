@@ -95,7 +95,6 @@ class MySQLRows:
 
     @property
     def live(self) -> bool:
-        """Return whether they are."""
         return self._table.version.live and self._directory.generation == self._generation and not self._mapping.fault
 
     def require_live(self) -> None:
@@ -109,7 +108,6 @@ class MySQLRows:
 
     @property
     def hits(self) -> int:
-        """Return how many gets were answered from the row cache."""
         return 0 if self.kept is None else self.kept.cache.hits
 
     @hits.setter

@@ -85,7 +85,6 @@ class Rows:
                 return from_sql(columns, rows[0]) if rows else ()
 
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
-        """Return those of some keys that have a row."""
         statement = self._database.statements(mapping).present(keys)
         return {from_sql((mapping.key,), cells)[0] for cells in self._say(statement)}
 

@@ -470,7 +470,6 @@ WHERE unique_constraint_schema = %s AND referenced_table_name = %s"""
 
 
 def table_details(connection: Connection[Cursor], schema: str, name: str) -> TableDetails:
-    """Read the details of a table."""
 
     def rows(sql: str) -> list[list[str]]:
         return [[text_of(cell) for cell in row] for row in fetch_all(connection, sql, schema, name)]

@@ -81,7 +81,6 @@ class Statements:
         return f"{self.select}{where if beginning else self._where(key)}{lock}"
 
     def along(self, key: Cell, columns: tuple[Column, ...]) -> str:
-        """Return the SELECT of further columns of the row that `lookup` found."""
         return f"SELECT {self._names(columns)} FROM {self.indexed}{self._where(key)}"  # noqa: S608
 
     def scan(self, bounds: Sequence[tuple[str, Cell]], limit: int, *, descending: bool = False) -> str:
@@ -98,7 +97,6 @@ class Statements:
         return f"SELECT {names}, {sizes} FROM {self.indexed} WHERE {self.key} {where} ORDER BY {self.key} LIMIT {limit}"  # noqa: S608
 
     def present(self, keys: Iterable[Cell]) -> str:
-        """Return the SELECT of those of some keys, at least one, that have a row."""
         return f"SELECT {self._names((self.mapping.key,))} FROM {self.indexed}{self._among(keys)}"  # noqa: S608
 
     def lookup_all(self, keys: Iterable[Cell], lock: str = "") -> str:
@@ -139,7 +137,6 @@ class Statements:
         return None if wrong is None else f"{ER.BAD_NULL_ERROR} Column '{wrong}' cannot be null"
 
     def insert(self, rows: Sequence[Row], *, clear_unmapped: bool) -> str:
-        """Return the INSERT of new rows, at least one, in their order."""
         cells = self._texts(rows)
         nulls = self._nulls if clear_unmapped else []
         names = ", ".join([*map(quote, cells), *nulls])
@@ -174,7 +171,6 @@ class Statements:
         return f"UPDATE {self.indexed} SET {', '.join(sets)} WHERE {self.key} IN ({', '.join(keys)})"  # noqa: S608
 
     def update(self, key: Cell, row: Row, *, clear_unmapped: bool) -> str:
-        """Return the UPDATE of the row found under a key."""
         cells = self._cells(row)
         if self.mapping.vindex:
             del cells[self.mapping.key.name]  # in Vitess no UPDATE changes what finds the shard
@@ -189,15 +185,12 @@ class Statements:
         return f"UPDATE {self.indexed} SET {', '.join(sets)}{self._where(key)}"  # noqa: S608
 
     def remove(self, key: Cell) -> str:
-        """Return the DELETE of the row found under a key."""
         return f"{self._delete}{self._where(key)}"
 
     def remove_keys(self, keys: Iterable[Cell]) -> str:
-        """Return the DELETE of the rows found under some keys, at least one."""
         return f"{self._delete}{self._among(keys)}"
 
     def purge(self, before: int, limit: int) -> str:
-        """Return the DELETE of expired rows, see `PurgeExpired`."""
         assert self.mapping.expiry is not None
         expiry = quote(self.mapping.expiry.name)
         return (
@@ -206,7 +199,6 @@ class Statements:
         )
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
-        """Return the row that `lookup` found."""
         return row_of(self.mapping, from_sql(self.columns, cells) if self._formed else cells)
 
     def _names(self, columns: tuple[Column, ...]) -> str:
@@ -239,7 +231,6 @@ class Statements:
 
 
 def literal(column: Column, cell: Cell) -> str:
-    """Return a cell of the wire as a literal for its column."""
     return literals(column)(cell)
 
 

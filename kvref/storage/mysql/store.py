@@ -138,7 +138,6 @@ class MySQLStore(Database):
             self.watch(answer)
 
     def watched(self) -> list[Mapping]:
-        """Return the mappings in use."""
         return list(self._mappings)
 
     def take_over(self, seen: list[tuple[Mapping, Mapping | ConfigError]]) -> None:

@@ -40,7 +40,6 @@ ADDED: Final = re.compile(r" \(errno \d+\) \(sqlstate |: Sql: \"| \(CallerID: ")
 
 
 def is_gate(connection: Connection[Cursor]) -> bool:
-    """Return whether a connection leads to vtgate."""
     return _GATE in str(connection.server_version)  # type: ignore[attr-defined]
 
 

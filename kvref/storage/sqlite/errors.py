@@ -138,7 +138,6 @@ class DiskErrors:
         return text
 
     def met(self, text: str) -> None:
-        """Record an error of the disk."""
         untold = self._throttle.suppressed()
         if untold is None:
             return

@@ -217,7 +217,6 @@ class SQLiteRows:
         return rowids
 
     def _overwrite(self, cells: list[Parameters]) -> None:
-        """Overwrite rows by rowid, see `_apply_together`."""
         if self._to_sql:
             cells = [_to_sql(each, self._to_sql) for each in cells]
         store = self._store
@@ -253,7 +252,6 @@ class SQLiteRows:
         return rowid
 
     def _place(self, key: bytes) -> Cell:
-        """Return the key of a row as SQL has it."""
         return key[1:] if key[:1] == _OF_BLOB else self._sql.key(self._bound.key(key))
 
     def _rename(self, write: Write) -> None:
@@ -266,7 +264,6 @@ class SQLiteRows:
             raise RefusedWriteError(cause)
 
     def _read(self, words: list[bytes], overlay: Overlay) -> None:
-        """Read rows of words of which nothing is known."""
         sought: dict[bytes, Cell] = {}
         spelled: dict[bytes, bool] = {}  # else a miss may be one of a row that has another key
         key_of, codec = self._bound.key, self._mapping.key.codec
@@ -291,7 +288,6 @@ class SQLiteRows:
                 self._absent(word, overlay, keep=spelled[word])
 
     def _select(self, sought: dict[bytes, Any]) -> dict[bytes, Sequence[Any]]:
-        """Return the cells of the rows of some keys, by word."""
         words = [*sought]
         count = 1 << (len(words) - 1).bit_length()  # few statements, so that SQLite prepares each once
         parameters = [*sought.values(), *[None] * (count - len(words))]
@@ -389,7 +385,6 @@ def _has_rowid(store: SQLiteStore, text: str) -> bool:
 
 
 def _to_sql(cells: Parameters, codecs: list[tuple[int, Callable[[Any], Any]]]) -> Parameters:
-    """Return parameters as SQL has them."""
     changed = list(cells)
     for place, to_sql in codecs:
         if changed[place] is not None:

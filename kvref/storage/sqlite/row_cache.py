@@ -127,7 +127,6 @@ class RowCache:
             self.clear()
 
     def drop(self, table: CachedTable, word: bytes) -> None:
-        """Forget one item."""
         item = table.items.pop(word, None)
         if item is not None:
             self.size -= len(word) + len(item[HIT]) + OVERHEAD
@@ -146,7 +145,6 @@ class RowCache:
                 self.keep(table, word, item)
 
     def _forget_planned(self, table: CachedTable) -> None:
-        """Forget the rows of words whose rows planned commands write."""
         for word, item in table.planned.items():
             if item is not None:
                 self.size -= len(word) + len(item[HIT]) + OVERHEAD

@@ -61,7 +61,6 @@ class Rows:
         self._referenced = referenced
 
     def lookup(self, mapping: Mapping, key: operations.Cell) -> Row | None:
-        """Read one row."""
         sql = self._sql(mapping)
         parameter = sql.key(key)
         cells: tuple[Any, ...] | None = self.connection.execute(sql.lookup, (parameter,)).fetchone()
@@ -71,7 +70,6 @@ class Rows:
         return None if cells is None else sql.row(cells)
 
     def scan(self, operation: operations.Scan) -> list[Row]:
-        """Read the rows of a range."""
         sql = self._sql(operation.mapping)
         bounds = operation.bounds()
         statement = sql.scan([sign for sign, _ in bounds], descending=operation.descending)
@@ -94,7 +92,6 @@ class Rows:
         return rows
 
     def along(self, operation: operations.ReadAlong) -> tuple[operations.Cell, ...]:
-        """Read further columns of a row."""
         sql = self._sql(operation.mapping)
         cells = self.connection.execute(sql.along(operation.columns), (sql.key(operation.key),)).fetchone()
         return () if cells is None else from_sql(operation.columns, cells)

@@ -189,7 +189,6 @@ class SQLiteCatalog:
         ]
 
     def options(self) -> dict[str, bytes | None]:
-        """See `Catalog`; values are bytes of their column's character set."""
         rows = self._read("SELECT name, value FROM config_options", "config_options")
         value_column, _ = self._text_column("config_options", "value")
         charset = UTF8MB4 if value_column is None else value_column.charset
@@ -198,9 +197,12 @@ class SQLiteCatalog:
     def naming(self) -> Naming:
         return naming_of(*self._text_column("containers", "name"))
 
+    def _config_table(self, table: str) -> str | None:
+        return next((name for name in _names(self._connection, "table") if name.lower() == table), None)
+
     def _text_column(self, table: str, wanted: str) -> tuple[Column | None, str]:
         """Return a column of a configuration table and its collation; None and "" where it is a view."""
-        source = next((name for name in _names(self._connection, "table") if name.lower() == table), None)
+        source = self._config_table(table)
         if source is None:
             return None, ""
         rows = self._pragma("table_xinfo", source)
@@ -209,7 +211,7 @@ class SQLiteCatalog:
         return column_of(column, declared, collation, self._profile), collation
 
     def policies(self) -> list[PolicyCell] | None:
-        found = next((name for name in _names(self._connection, "table") if name.lower() == "cache_policies"), None)
+        found = self._config_table("cache_policies")
         if found is None:
             return None
         columns = [(row[1], row[2], row[5]) for row in self._pragma("table_xinfo", found)]
@@ -222,7 +224,6 @@ class SQLiteCatalog:
         return [PolicyCell(name, cell, _member(declared, cell)) for name, declared, cell in cells] or None
 
     def referenced(self, source: str) -> bool:
-        """Return whether a foreign key of any table refers to this one."""
         return any(
             row[2].lower() == source.lower()
             for name in _names(self._connection, "table")
@@ -316,7 +317,6 @@ class SQLiteCatalog:
         )
 
     def source_of(self, schema: str, name: str) -> str | None:
-        """Return SQLite's name of a table, None when there is no such table."""
         return self._named("table", schema, name)
 
     def _named(self, kind: str, schema: str, name: str) -> str | None:
@@ -349,7 +349,6 @@ class SQLiteCatalog:
         return found
 
     def _descending(self, source: str) -> frozenset[str]:
-        """Return the unique indexes whose first column is descending."""
         return frozenset(
             "PRIMARY" if origin == "pk" else index.removeprefix(f"{source}.")
             for _, index, unique, origin, _ in self._pragma("index_list", source)

@@ -86,7 +86,6 @@ class Statements:
 
     @cached_property
     def order(self) -> KeyOrder:
-        """Return how the file compares keys."""
         return KeyOrder(self.mapping.key.collation)
 
     def identity(self, cell: Cell) -> Hashable:
@@ -99,7 +98,6 @@ class Statements:
         return self.order.identity(key)
 
     def along(self, columns: tuple[Column, ...]) -> str:
-        """Return the SELECT of further columns of the row that `lookup` found."""
         names = ", ".join(f"{quote(self.mapping.source)}.{quote(column.name)}" for column in columns)
         return f"SELECT {names}{self._along}"
 
@@ -157,7 +155,6 @@ class Statements:
         ]
 
     def row(self, cells: tuple[Cell, ...]) -> Row:
-        """Return the row that `lookup` found."""
         if self._from_sql:
             shown = list(cells)
             for at, from_sql in self._from_sql:

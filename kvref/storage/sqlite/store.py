@@ -102,7 +102,6 @@ class SQLiteStore:
             raise of_opening(self.path, error) from error
 
     def close(self) -> None:
-        """Commit what is open and close the file."""
         if self.dirty:
             self.commit()
             self.sync()
@@ -297,7 +296,6 @@ class SQLiteStore:
 
     @translating
     def bind(self, operation: operations.Insert | operations.Update | operations.Remove) -> None:
-        """Refuse what SQLite cannot hold, before it is acknowledged; raises as `execute`."""
         self._rows.bind(operation)
 
     def can_roll_back(self, mapping: Mapping) -> bool:
@@ -395,7 +393,6 @@ class SQLiteStore:
         return mapping
 
     def translated(self, error: Failure) -> KvrefError:
-        """Return what one of `errors.ERRORS` means to a command."""
         if isinstance(error, OverflowError):
             return StoreError(f"SQLite cannot hold this number: {error}")
         if isinstance(error, UnicodeEncodeError | UnicodeDecodeError):

@@ -81,7 +81,6 @@ class Pending:
         return bool(self._writers)
 
     def newest(self, identity: Identity) -> Version | None:
-        """Return the latest version of a row, by any transaction."""
         return next((each.versions[identity] for each in reversed(self._writers) if identity in each.versions), None)
 
     def versions(self) -> Iterator[tuple[Identity, Version]]:
@@ -108,7 +107,6 @@ class Pending:
         return next((holder for identity, holder in held if identity[0] == source and holder is not besides), None)
 
     def lock(self, transaction: Transaction, identity: Identity) -> None:
-        """Lock a row unless another transaction has locked it."""
         if self.holders.setdefault(identity, transaction) is transaction:
             transaction.locks[identity] = None
 
@@ -161,7 +159,6 @@ class View:
         self._idle: list[Rows] = []  # connections for snapshots
 
     def identity(self, mapping: Mapping, key: operations.Cell) -> Identity:
-        """Return the identity of a row."""
         return mapping.source, self._store.statements(mapping).identity(key)
 
     def lookup(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:
@@ -217,7 +214,6 @@ class View:
         return rows[: operation.limit]
 
     def end(self, transaction: Transaction) -> None:
-        """Let a transaction's snapshot go."""
         snapshot, transaction.snapshot = transaction.snapshot, None
         if snapshot is not None:
             snapshot.connection.rollback()
@@ -227,7 +223,6 @@ class View:
                 snapshot.connection.close()
 
     def close(self) -> None:
-        """Close the connections of snapshots."""
         while self._idle:
             self._idle.pop().connection.close()
 
@@ -300,7 +295,6 @@ class Transactions:
 
     @property
     def locked(self) -> bool:
-        """Return whether any row is locked."""
         return bool(self._pending.holders)
 
     def execute(self, transaction: Transaction, operation: operations.Operation) -> Any:
@@ -363,7 +357,6 @@ class Transactions:
         return writes
 
     def close(self) -> None:
-        """Close the connections of snapshots."""
         self._view.close()
 
     def _locked(self, transaction: Transaction, mapping: Mapping, key: operations.Cell) -> Row | None:

@@ -91,7 +91,6 @@ class Watch:
         return before is None or now.data != before.data, before is None or now.schema != before.schema
 
     def accept(self, now: Seen) -> None:
-        """Take what `look` returned for known."""
         self.seen, self.known_data = now, now.data
         self.header = now.header
 
@@ -124,7 +123,6 @@ class WriteAheadLog:
             raise StoreError(f"fdatasync of {self._path}: {error.strerror}: {unknown}") from error
 
     def close(self) -> None:
-        """Close the file."""
         if self._file is not None:
             os.close(self._file)
 

@@ -295,5 +295,4 @@ def _layout(kind: int, metadata: bytes) -> tuple[int, int]:
 
 
 def _file_of(body: bytes) -> str:
-    """Return the name of a file from a ROTATE event."""
     return body[8:].decode()

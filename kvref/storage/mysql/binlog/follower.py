@@ -91,7 +91,6 @@ def refusal(login: Login) -> str:
 
 
 def next_id() -> int:
-    """Return a server id that no other replica has."""
     return MIN_SERVER_ID + secrets.randbelow(MIN_SERVER_ID)
 
 
@@ -150,7 +149,6 @@ class _Source:
         return f"/proc/{pid}/root{directory}", directory
 
     def packet(self) -> bytes:
-        """Return the next event."""
         packet: bytes = self._raw._read_packet().get_all_data()
         if packet[0] == _END:
             raise LogError("the server has ended the binary log")

@@ -185,7 +185,6 @@ class Settled:
 
 
 def file_number(name: str) -> int:
-    """Return the number at the end of the name of a log file."""
     return int(name.rpartition(".")[2])
 
 

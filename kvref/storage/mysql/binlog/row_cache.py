@@ -233,7 +233,6 @@ class RowCache:
                 self._put(cached, word, row)
 
     def clear(self, *, retire: bool = True) -> None:
-        """Drop all rows."""
         for cached in self._tables.values():
             cached.rows.clear()
             if retire:
@@ -270,7 +269,6 @@ class RowCache:
         self.size += size
 
     def _make_room(self, cached: CachedTable, size: int) -> None:
-        """Evict rows, those of one table first."""
         for table in (cached, *self._tables.values()):
             while self.size + size > self.limit and table.rows:
                 leaving = evicted(table.rows)
