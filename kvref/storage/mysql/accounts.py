@@ -74,9 +74,9 @@ def _of_denial(*, password: bool, encrypted: bool) -> str:
     return f"check the user, the host that it is for, and the password in KVREF_MYSQL_PASSWORD or password_file{more}"
 
 
-def account(say: Callable[[str], Sequence[Sequence[Any]]]) -> str:
-    """Return the account of a connection as GRANT names it; `say` returns the rows of a statement."""
-    ((name,),) = say("SELECT CURRENT_USER()")
+def account(query: Callable[[str], Sequence[Sequence[Any]]]) -> str:
+    """Return the account of a connection as GRANT names it; `query` returns the rows of a statement."""
+    ((name,),) = query("SELECT CURRENT_USER()")
     user, _, host = str(name).rpartition("@")
     return "@".join("'" + each.replace("\\", "\\\\").replace("'", "''") + "'" for each in (user, host))
 

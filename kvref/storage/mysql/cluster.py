@@ -185,7 +185,7 @@ class Nodes:
             if "MariaDB" not in str(connection.server_version):  # type: ignore[attr-defined]
                 return
             try:
-                _ask(connection, _CATCH_UP)
+                _fetch_dict(connection, _CATCH_UP)
             except pymysql.err.OperationalError as error:
                 # While the cluster agrees on its members, the state of the node is unknown.
                 if error.args[0] != ER.LOCK_WAIT_TIMEOUT:
@@ -307,7 +307,7 @@ def look_at(connection: Connection[Cursor]) -> Look:
 
     Raises DownError: the node is not connected to its cluster, or to a majority of its replication group.
     """
-    said = {**_ask(connection, _VARIABLES), **_ask(connection, _STATUS)}
+    said = {**_fetch_dict(connection, _VARIABLES), **_fetch_dict(connection, _STATUS)}
     reads = State.SERVES if said.get("read_only") in ("OFF", "0") else State.READS
     if said.get("group_replication_group_name"):
         state, primary = _look_at_member(connection)
@@ -373,7 +373,7 @@ def _words(error: Exception) -> str:
     return f"{cause(error)}: {_GRANT}" if error.args[0] in DENIED else cause(error)
 
 
-def _ask(connection: Connection[Cursor], sql: str) -> dict[str, Any]:
+def _fetch_dict(connection: Connection[Cursor], sql: str) -> dict[str, Any]:
     return {str(row[0]): row[-1] for row in fetch_all(connection, sql)}
 
 

@@ -72,7 +72,7 @@ class MySQLConnection:
         self._level = ""  # none yet
         self._known = known or database.known
         self._connection = database.nodes.connect(database.lock_wait)
-        self._say = partial(fetch_all, self._connection)
+        self._query = partial(fetch_all, self._connection)
         self._vitess = database.vitess = vitess.is_gate(self._connection)
         self._keyspace = ""  # in use, for vindexes
         self.in_transaction = False
@@ -90,23 +90,23 @@ class MySQLConnection:
 
     def _prepare(self, *, brief: bool) -> int:
         """Set what the statements expect of a session; return how many bytes one of them may have."""
-        ((longest,),) = self._say("SELECT @@max_allowed_packet")
+        ((longest,),) = self._query("SELECT @@max_allowed_packet")
         if brief:
-            self._say("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
-        if not self._database.profile.flag("store.checks_act") and "MariaDB" in str(self._say("SELECT VERSION()")):
-            self._say("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
-        if self._say("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
+            self._query("SET SESSION innodb_lock_wait_timeout = 1, lock_wait_timeout = 1")
+        if not self._database.profile.flag("store.checks_act") and "MariaDB" in str(self._query("SELECT VERSION()")):
+            self._query("SET SESSION check_constraint_checks = OFF")  # MySQL has no such switch
+        if self._query("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
             # A write takes the newest row, whatever the snapshot shows (iso-024); MariaDB would refuse it.
-            self._say("SET SESSION innodb_snapshot_isolation = OFF")
+            self._query("SET SESSION innodb_snapshot_isolation = OFF")
         if self._vitess:
-            self._say(vitess.SETTING)
+            self._query(vitess.SETTING)
         return int(longest)
 
     @property
     def mariadb(self) -> int | None:
-        """Return the server id of a MariaDB server, None of a MySQL server; raises as `say`."""
+        """Return the server id of a MariaDB server, None of a MySQL server; raises as `query`."""
         if self._mariadb == -1:
-            ((version, number),) = self.say("SELECT VERSION(), @@server_id")
+            ((version, number),) = self.query("SELECT VERSION(), @@server_id")
             self._mariadb = int(number) if "MariaDB" in str(version) else None
         return self._mariadb
 
@@ -163,28 +163,28 @@ class MySQLConnection:
             first = {row["Column_name"] for row in shown if row["Seq_in_index"] == 1}
             if mapping.expiry.name not in first:
                 return None
-            ((wait,),) = self._say("SELECT @@innodb_lock_wait_timeout")
-            self._say("SET innodb_lock_wait_timeout = 1")
+            ((wait,),) = self._query("SELECT @@innodb_lock_wait_timeout")
+            self._query("SET innodb_lock_wait_timeout = 1")
             sql = self._database.statements(mapping)
             try:
                 if mapping.vindex:
                     return self._purge_shards(sql, operation)
                 return self._connection.query(sql.purge(operation.before, operation.limit))
             finally:
-                self._say(f"SET innodb_lock_wait_timeout = {wait}")
+                self._query(f"SET innodb_lock_wait_timeout = {wait}")
 
     def _purge_shards(self, sql: Statements, operation: operations.PurgeExpired) -> int:
         deleted = 0
         try:
-            for shard in vitess.shards_of(self._say, operation.mapping.schema):
-                self._say(f"USE {quote(shard)}")
+            for shard in vitess.shards_of(self._query, operation.mapping.schema):
+                self._query(f"USE {quote(shard)}")
                 deleted += self._connection.query(sql.purge(operation.before, operation.limit - deleted))
         finally:
             self._use(operation.mapping.schema)
         return deleted
 
     def _use(self, keyspace: str) -> None:
-        self._say(f"USE {quote(keyspace)}")
+        self._query(f"USE {quote(keyspace)}")
         self._keyspace = keyspace
 
     def look_up_all(
@@ -221,7 +221,7 @@ class MySQLConnection:
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
         """Return those of some keys that have a row now, committed or not; only outside a transaction; as `execute`."""
         with self._errors():
-            self._say("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
+            self._query("SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
             self._forget_level()
             return self._rows.present(mapping, keys)
 
@@ -230,7 +230,7 @@ class MySQLConnection:
         with self._errors():
             if self._keyspace != mapping.schema:
                 self._use(mapping.schema)
-            return [shard for _, shard in self._say(self._database.statements(mapping).shards(keys))]
+            return [shard for _, shard in self._query(self._database.statements(mapping).shards(keys))]
 
     def begin(self) -> None:
         """Begin a transaction, which keeps the tables that are read in it as they are; raises as `execute`."""
@@ -238,35 +238,35 @@ class MySQLConnection:
             self._take_level()
             self._begin()
 
-    def ask(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
+    def select_raw(self, mapping: Mapping, sql: str, *, begins: bool = False) -> list[Cells]:
         """Return the cells of a SELECT of a mapping's rows, always of the same columns; raises as `execute`.
 
         With `begins`, it runs in a transaction, which it begins if need be.
         """
         with self._errors():
             self._enter(begins=begins)
-            return self._rows.ask(mapping, sql)
+            return self._rows.select_raw(mapping, sql)
 
     def require_open(self) -> None:
         """Raise CycleError if no transaction is open: the locks and the writes of the caller's transaction are gone."""
         if not self.in_transaction:
             raise CycleError("the server has ended the transaction")
 
-    def say(self, sql: str) -> list[tuple[Any, ...]]:
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows of a statement that is not about rows of mappings; raises as `execute`."""
         with self._errors():
-            return self._say(sql)
+            return self._query(sql)
 
     def require_secondary(self) -> None:
-        """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `say`."""
+        """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `query`."""
         with self._errors():
             if look_at(self._connection).state is not State.FOLLOWS:
                 raise NoSecondaryError("the server is not a secondary of its replication group")
 
     def cells(self, sql: str) -> list[Cells]:
-        """Return the rows of a statement as the server writes them; otherwise as `say`, and faster."""
+        """Return the rows of a statement as the server writes them; otherwise as `query`, and faster."""
         with self._errors():
-            return result_set.ask(self._connection, sql)[1]
+            return result_set.select_raw(self._connection, sql)[1]
 
     def commit(self) -> str | None:
         """Make the transaction durable; returns why it is lost, or that its outcome is not known.
@@ -316,7 +316,7 @@ class MySQLConnection:
 
     def missing_privileges(self, mapping: Mapping) -> str:
         with self._failures():
-            return missing(self._say, mapping, self._database.profile)
+            return missing(self._query, mapping, self._database.profile)
 
     def create_schema(self, *, demo: bool) -> bool:
         with self._failures():
@@ -345,13 +345,13 @@ class MySQLConnection:
                 self._begin()
 
     def _begin(self, how: str = "") -> None:
-        self._say(f"START TRANSACTION{how}")
+        self._query(f"START TRANSACTION{how}")
         self.in_transaction = True
 
     def _take_level(self) -> None:
         level = self._isolation.session_level
         if level != self._level:
-            self._say(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
+            self._query(f"SET SESSION TRANSACTION ISOLATION LEVEL {level}")
             self._level = level
 
     def _load(self, name: str) -> Mapping | None:
@@ -417,7 +417,7 @@ class MySQLConnection:
         if self._vitess and self.in_transaction and number not in vitess.OF_STATEMENT:
             self.lost, self.in_transaction = True, False
             return CycleError(text) if deadlock else StoreError(text)
-        hang = self._ask_whether_open()
+        hang = self._check_transaction()
         if hang is not None:
             return hang
         if number in LOCKED:
@@ -426,7 +426,7 @@ class MySQLConnection:
             return CycleError(text)
         return AgainError(text) if number in STALE else StoreError(text)
 
-    def _ask_whether_open(self) -> HangError | None:
+    def _check_transaction(self) -> HangError | None:
         """Learn whether the error was only the statement's: a deadlock, and some options, end the transaction too.
 
         Returns the error of a server that does not answer this: to start again elsewhere would be to wait for it twice.

@@ -28,10 +28,10 @@ _ALL_COLUMNS: Final = ("set", "add", "replace", "append", "prepend", "incr", "de
 _INSERTS: Final = ("set", "add")
 _UPDATES: Final = ("set", "add", "replace", "append", "prepend", "incr", "decr", "touch")
 _DELETES: Final = ("delete", "flush_all", "the removal of expired rows")
-_Say = Callable[[str], Sequence[Sequence[Any]]]
+_Query = Callable[[str], Sequence[Sequence[Any]]]
 
 
-def missing(say: _Say, mapping: Mapping, profile: Profile) -> str:
+def missing(query: _Query, mapping: Mapping, profile: Profile) -> str:
     """Return which privileges an account lacks on a mapping's table, what fails, and the GRANT; empty if none.
 
     Args:
@@ -42,11 +42,11 @@ def missing(say: _Say, mapping: Mapping, profile: Profile) -> str:
     lacks: list[str] = []
     unknown = ""
     # A table that another client has locked is not waited for.
-    say("SET @kvref_wait = @@lock_wait_timeout, lock_wait_timeout = 1")
+    query("SET @kvref_wait = @@lock_wait_timeout, lock_wait_timeout = 1")
     fails: list[str] = []
     for privilege, commands, statement in _statements(mapping, profile):
         try:
-            say(f"EXPLAIN {statement}")
+            query(f"EXPLAIN {statement}")
         except pymysql.err.MySQLError as error:
             if error.args[0] in OF_THE_CLIENT:
                 raise
@@ -55,8 +55,8 @@ def missing(say: _Say, mapping: Mapping, profile: Profile) -> str:
                 break
             lacks += [] if privilege in lacks else [privilege]
             fails += commands
-    say("SET lock_wait_timeout = @kvref_wait")
-    who = account(say)
+    query("SET lock_wait_timeout = @kvref_wait")
+    who = account(query)
     words = [f"it is not known what {who} may do with {mapping.source}: {unknown}"] if unknown else []
     if lacks:
         privileges = ", ".join(lacks)

@@ -279,7 +279,9 @@ class MySQLRows:
     ) -> dict[Any, Any]:
         """Return the cells of the row of each word that has one, see `_takes`."""
         table = self._table
-        rows = connection.ask(self._mapping, table.select + table.among(words) + lock, begins=begins and bool(lock))
+        rows = connection.select_raw(
+            self._mapping, table.select + table.among(words) + lock, begins=begins and bool(lock)
+        )
         found: dict[Any, Any] = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found

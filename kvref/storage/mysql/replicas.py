@@ -84,14 +84,14 @@ class LastWrite:
 def has_executed(connection: MySQLConnection, gtids: str) -> bool:
     """Wait until a secondary has executed a GTID set; return False if it has not after `WAIT` seconds.
 
-    Raises as `MySQLConnection.say`.
+    Raises as `MySQLConnection.query`.
     """
     return connection.cells(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{gtids}', {WAIT})") == [[b"0"]]
 
 
 def require_group(connection: MySQLConnection, database: Database) -> None:
     """Raise ConfigError if a server belongs to no replication group."""
-    rows = connection.say(_GROUP)
+    rows = connection.query(_GROUP)
     if not rows or not rows[0][1]:
         server = "MySQL" if connection.mariadb is None else "MariaDB"
         raise ConfigError(

@@ -23,7 +23,7 @@ _WIDTHS: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of longer ones
 _END, _MAX_END, _ERROR = 0xFE, 8, 0xFF
 
 
-def ask(connection: Connection[Cursor], sql: str) -> tuple[list[bytes], list[Cells]]:
+def select_raw(connection: Connection[Cursor], sql: str) -> tuple[list[bytes], list[Cells]]:
     """Return what describes the columns of a SELECT, the same bytes as long as they are the same, and its rows.
 
     Raises MySQLError, as PyMySQL does.

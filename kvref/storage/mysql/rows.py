@@ -44,7 +44,7 @@ class Rows:
 
     def __init__(self, connection: Connection[Cursor], database: Database, longest: int) -> None:
         self._connection = connection
-        self._say = partial(fetch_all, connection)
+        self._query = partial(fetch_all, connection)
         self._database = database
         self._longest = longest
         # What described the mapped columns last time, where that was as before.
@@ -64,7 +64,7 @@ class Rows:
                 return sql.row(found[0]) if found else None
             case operations.Scan():
                 statement = sql.scan(operation.bounds(), operation.limit, descending=operation.descending)
-                return [sql.row(cells) for cells in self._say(statement + lock)]
+                return [sql.row(cells) for cells in self._query(statement + lock)]
             case operations.Insert(mapping, row, clear_unmapped):
                 return self._insert(mapping, row, clear_unmapped=clear_unmapped)
             case operations.Update(_, key, row) if operation.keeps_value:
@@ -76,17 +76,17 @@ class Rows:
             case operations.Clear():
                 return self._clear(operation)
             case operations.ListRows(_, after, limit):
-                rows = self._say(sql.listing(after, limit))
+                rows = self._query(sql.listing(after, limit))
                 return [listed_row(operation.mapping, tuple(cells), size) for *cells, size in rows]
             case operations.CountRows():
                 return self._count(sql)
             case operations.ReadAlong(_, key, columns):
-                rows = self._say(sql.along(key, columns))
+                rows = self._query(sql.along(key, columns))
                 return from_sql(columns, rows[0]) if rows else ()
 
     def present(self, mapping: Mapping, keys: Iterable[operations.Cell]) -> set[operations.Cell]:
         statement = self._database.statements(mapping).present(keys)
-        return {from_sql((mapping.key,), cells)[0] for cells in self._say(statement)}
+        return {from_sql((mapping.key,), cells)[0] for cells in self._query(statement)}
 
     def _select(self, mapping: Mapping, statement: str) -> list[tuple[Any, ...]]:
         """Return the cells that a SELECT of all mapped columns finds; AgainError if the table was altered."""
@@ -104,9 +104,9 @@ class Rows:
         sql = self._database.statements(mapping)
         return [sql.row(cells) for cells in self._select(mapping, sql.lookup_all(keys, lock))]
 
-    def ask(self, mapping: Mapping, sql: str) -> list[Cells]:
+    def select_raw(self, mapping: Mapping, sql: str) -> list[Cells]:
         """Return the cells that a SELECT of all mapped columns finds, as the server writes them; raises as `answer`."""
-        columns, rows = result_set.ask(self._connection, sql)
+        columns, rows = result_set.select_raw(self._connection, sql)
         if columns != self._columns.get(mapping):
             described = result_set.description(columns, self._connection.encoding)
             if not self._database.record_and_compare_columns(mapping, "mapped", described):
@@ -147,7 +147,7 @@ class Rows:
         refusal = self._write(sql.insert([row], clear_unmapped=clear_unmapped))
         duplicate = refusal is not None and refusal.startswith(DUPLICATE) and not mapping.blind
         # The key, which was missing a moment ago, or another unique index; what was met is locked and stays.
-        if duplicate and self._say(sql.lookup(row.key, FOR_UPDATE)):
+        if duplicate and self._query(sql.lookup(row.key, FOR_UPDATE)):
             raise DuplicateError(refusal or "")
         return refusal
 
@@ -187,7 +187,7 @@ class Rows:
 
     def _count(self, sql: Statements) -> int:
         """Return about how many rows a table has, exactly up to EXACT; beyond that as the optimizer estimates it."""
-        ((found,),) = self._say(sql.count)
+        ((found,),) = self._query(sql.count)
         if found <= EXACT:
             return int(found)
         with self._connection.cursor(DictCursor) as cursor:
@@ -206,7 +206,7 @@ class Rows:
             return None
         refusal = self._write(sql.clear)
         if refusal is not None and refusal != IGNORED and operation.on_reference == "rows-kept":
-            for (key,) in self._say(sql.keys):
+            for (key,) in self._query(sql.keys):
                 self._write(sql.remove(from_sql((mapping.key,), (key,))[0]))
             return None
         return None if refusal == IGNORED else refusal  # an empty table has no row to delete
@@ -214,7 +214,7 @@ class Rows:
     def _truncate(self, sql: Statements) -> bool:
         """Empty a table whole, without triggers; tell whether the server lets this account, and this table, do that."""
         try:
-            self._say(sql.truncate)
+            self._query(sql.truncate)
         except pymysql.err.MySQLError as error:
             if error.args[0] not in NO_TRUNCATE:
                 raise

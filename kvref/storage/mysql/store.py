@@ -79,7 +79,7 @@ class MySQLStore(Database):
             raise ConfigError(f"store {self.dsn}: the row cache {reason}")
         self.row_cache = RowCache(self._row_cache_bytes, staleness)
         with closing(self.connect()) as opened:
-            found = [(mapping, terms(opened.say, mapping, staleness)) for mapping in mappings]
+            found = [(mapping, terms(opened.query, mapping, staleness)) for mapping in mappings]
         return [
             f"mapping {mapping.name!r}: rows of {mapping.source} are not cached: {each.refusal}"
             for mapping, each in found

@@ -220,7 +220,7 @@ class SQLiteRows:
         if self._to_sql:
             cells = [_to_sql(each, self._to_sql) for each in cells]
         store = self._store
-        done = store.ask(self._update, cells[0]) if len(cells) == 1 else store.ask_many(self._update, cells)
+        done = store.run(self._update, cells[0]) if len(cells) == 1 else store.run_many(self._update, cells)
         if done.rowcount != len(cells):
             raise RefusedWriteError(IGNORED)
 
@@ -234,19 +234,19 @@ class SQLiteRows:
             key = sql.key(self._bound.key(word))
             if isinstance(key, bytes):
                 self._checked_for_blobs = -1
-            cursor = store.ask(self._insert, (key, *cells))
+            cursor = store.run(self._insert, (key, *cells))
             return (cursor.lastrowid or 0) if self._numbered else 0
         if kind is _UPDATE and written != word and self._bound.rules.renames_key:
             self._rename(write)
             return rowid
         place: Cell = rowid or self._place(written)
         if kind is WriteKind.DELETE:
-            cursor = store.ask(sql.remove_numbered if rowid else sql.remove, (place,))
+            cursor = store.run(sql.remove_numbered if rowid else sql.remove, (place,))
         elif kind is WriteKind.RENEW:
             cells = _to_sql(cells, self._renewed_to_sql)
-            cursor = store.ask(sql.renew_numbered if rowid else sql.renew, (*cells, place))
+            cursor = store.run(sql.renew_numbered if rowid else sql.renew, (*cells, place))
         else:
-            cursor = store.ask(self._update if rowid else self._update_by_key, (*cells, place))
+            cursor = store.run(self._update if rowid else self._update_by_key, (*cells, place))
         if cursor.rowcount != 1:
             raise RefusedWriteError(IGNORED)
         return rowid

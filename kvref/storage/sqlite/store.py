@@ -261,7 +261,7 @@ class SQLiteStore:
             self.cache.committed(lost=True)
             return str(error)
 
-    def ask(self, text: str, parameters: Sequence[operations.Cell]) -> sqlite3.Cursor:
+    def run(self, text: str, parameters: Sequence[operations.Cell]) -> sqlite3.Cursor:
         """Run one of a mapping's `Statements`; raises as `execute`."""
         self._holds_writes = True
         try:  # without `translating`: plans call this for each row
@@ -276,8 +276,8 @@ class SQLiteStore:
         except ERRORS as error:
             raise self.translated(error) from error
 
-    def ask_many(self, text: str, parameters: Iterable[Sequence[operations.Cell]]) -> sqlite3.Cursor:
-        """Run one of a mapping's `Statements` that writes for each of some parameters; raises as `ask`."""
+    def run_many(self, text: str, parameters: Iterable[Sequence[operations.Cell]]) -> sqlite3.Cursor:
+        """Run one of a mapping's `Statements` that writes for each of some parameters; raises as `run`."""
         self._holds_writes = True
         try:
             return self._connection.executemany(text, parameters)

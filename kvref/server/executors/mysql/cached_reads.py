@@ -283,7 +283,7 @@ def _look(
             staleness = None  # it cannot be compared: nothing is kept
     if staleness is not None:
         try:
-            found = terms(connection.say, group.rows.mapping, staleness)
+            found = terms(connection.query, group.rows.mapping, staleness)
         except StoreError as error:
             found = Terms(str(error))
     return _Read(position, found, _find(connection, group, missing) if missing else {})

@@ -244,9 +244,9 @@ class DedicatedConnection:
     async def check(self) -> None:
         """Run a query, on a new connection if the old one is lost; raises StoreError if the server does not answer."""
         try:
-            await self.call(MySQLConnection.say, "SELECT 1")
+            await self.call(MySQLConnection.query, "SELECT 1")
         except LostError:
-            await self.call(MySQLConnection.say, "SELECT 1")
+            await self.call(MySQLConnection.query, "SELECT 1")
 
     async def close(self) -> None:
         """Close it; nothing else may run."""
