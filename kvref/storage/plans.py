@@ -31,7 +31,7 @@ class WriteKind(Enum):
     DELETE = "delete"
 
 
-# One write of a group: what it does; the row's key, as the table spells it, and where there was no row, a word that
+# One write of a group: what it does; the row's key, as the table stores it, and where there was no row, a word that
 # names it; the client's word, which is the key of a new row; the row afterwards, ABSENT for a delete; the rowid of the
 # row before, 0 if it is unknown or there is none; the cells to write, none for a delete. A tuple, since each command
 # makes one.
@@ -58,8 +58,8 @@ class Overlay:
     """The rows of a group, as the commands that are decided leave them.
 
     Attributes:
-        rows: by key as the table spells it, ABSENT where there is none.
-        aliases: the words that name a row by another spelling of its key, with that key.
+        rows: by key as the table stores it, ABSENT where there is none.
+        aliases: the words that name a row by an equal key with other bytes, with that key.
         late: keys whose rows no commit has made durable yet: a reply that shows them waits for that commit.
         all_late: any row may be of that kind.
     """
@@ -93,7 +93,7 @@ class KnownRows(Protocol):
     """What a planner needs of the rows of one mapping.
 
     Attributes:
-        rows: committed rows that no planned command writes, by key as the table spells it: the only ones that a get
+        rows: committed rows that no planned command writes, by key as the table stores it: the only ones that a get
             may show without a plan. Read the attribute each time: another dict may take its place.
         missing: words of which the table has no row, with the same meaning.
         hits: how many gets were shown such a row.

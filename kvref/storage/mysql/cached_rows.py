@@ -9,7 +9,7 @@ from typing import Final
 from kvref.engine.plans.plan import HIT, CachedRow
 from kvref.protocol.hits import renamed
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
-from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.row_identity import StoredKey
 
 _VALUE: Final = b"VALUE "  # in front of the word in what a get shows
 
@@ -20,7 +20,7 @@ class CachedRows:
     Args:
         cache: has them.
         table: returns the part of the cache.
-        spelling: returns how the table spells the key of a word, None if only the server knows that.
+        stored_key: returns the key of a word as the table stores it, None if only the server knows that.
         identity: returns what all words of one row have in common, None if only the server knows that.
         is_new: returns whether kept rows may be shown now.
     """
@@ -29,13 +29,13 @@ class CachedRows:
         self,
         cache: RowCache,
         table: Callable[[], CachedTable],
-        spelling: Callable[[bytes], Spelling | None],
+        stored_key: Callable[[bytes], StoredKey | None],
         identity: Callable[[bytes], Hashable],
         is_new: Callable[[CachedTable], bool],
     ) -> None:
         self.cache = cache
         self.table = table
-        self.spelling = spelling
+        self.stored_key = stored_key
         self._identity = identity
         self._is_new = is_new
         self._planned: Counter[Hashable] = Counter()  # identities of rows, with the number of commands
@@ -53,7 +53,7 @@ class CachedRows:
 
     def get(self, word: bytes) -> CachedRow | None:
         cached = self.table()
-        row = cached.rows.get(self.spelling(word))  # type: ignore[arg-type]  # of None there is no row
+        row = cached.rows.get(self.stored_key(word))  # type: ignore[arg-type]  # of None there is no row
         if row is None or (self._planned and self._writes(word)) or not self._is_new(cached):
             return None
         return shown_for(row, word)

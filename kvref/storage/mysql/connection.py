@@ -34,10 +34,10 @@ from kvref.storage.mysql.errors import (
     READ_ONLY,
     ROW_LOCKED,
     STALE,
-    AgainError,
     CycleError,
     HangError,
     LostError,
+    RetryableError,
     RowLockedError,
     ends_connection,
 )
@@ -424,7 +424,7 @@ class MySQLConnection:
             return RowLockedError(text) if number == ROW_LOCKED else operations.LockWaitError(text)
         if deadlock:
             return CycleError(text)
-        return AgainError(text) if number in STALE else StoreError(text)
+        return RetryableError(text) if number in STALE else StoreError(text)
 
     def _check_transaction(self) -> HangError | None:
         """Learn whether the error was only the statement's: a deadlock, and some options, end the transaction too.

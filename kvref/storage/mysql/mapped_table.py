@@ -52,7 +52,7 @@ class MappedTable:
         self._begin_key = literal(key, b"").removesuffix("'") if key.kind is not Kind.INTEGER else ""
 
     def takes_word(self, word: bytes) -> bool:
-        """Return whether a word is a plain one: the key as the table's column has it, but for how it is spelled."""
+        """Return whether a word is a plain one: the key as the table's column has it, but for its letter case."""
         return self._takes_words and len(word) <= self._longest_key and word.isascii()
 
     def numbers(self, cells: Cells) -> tuple[int | None, int | None, int | None]:

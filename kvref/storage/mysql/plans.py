@@ -21,10 +21,10 @@ from kvref.storage.mysql.binlog.events import KeyTypes
 from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.cached_rows import CachedRows
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, RowLockedError
+from kvref.storage.mysql.errors import RetryableError, RowLockedError
 from kvref.storage.mysql.mapped_table import MappedTable
 from kvref.storage.mysql.result_set import Cells
-from kvref.storage.mysql.row_identity import RowIdentities, Spelling
+from kvref.storage.mysql.row_identity import RowIdentities, StoredKey
 from kvref.storage.mysql.statements import (
     NO_WAIT,
     SHARED,
@@ -40,7 +40,7 @@ MIN_ROW: Final = 1 << 10  # bytes
 MAX_IDENTITIES: Final = 1 << 14  # kept of words, whose folding takes longer than all else
 
 
-class UncertainError(AgainError):
+class UncertainError(RetryableError):
     """The server compares keys otherwise than `RowIdentities`: only a statement for one key says whose row it is."""
 
 
@@ -100,7 +100,7 @@ class MySQLRows:
     def require_live(self) -> None:
         """Raise AgainError if the table was altered, or settings have changed, since commands were planned."""
         if not self.live:
-            raise AgainError(f"the columns of {self._mapping.source} changed")
+            raise RetryableError(f"the columns of {self._mapping.source} changed")
 
     @property
     def rows(self) -> RowReader:
@@ -130,7 +130,7 @@ class MySQLRows:
                 table = cache.table(form, source, types)
             return table
 
-        self.kept = CachedRows(cache, current, self._spelling, self.identity, is_new)
+        self.kept = CachedRows(cache, current, self._stored_key, self.identity, is_new)
 
     def plan_write(self, word: bytes) -> None:
         """Show no row of a word directly until `written` was called as often."""
@@ -142,19 +142,19 @@ class MySQLRows:
         if self.kept is not None:
             self.kept.carried_out(word)
 
-    def _spelling(self, word: bytes) -> Spelling | None:
-        """Return the key of a word as the table spells it; None if only the server can compare it, or there is none."""
+    def _stored_key(self, word: bytes) -> StoredKey | None:
+        """Return the key of a word as the table stores it; None if only the server can compare it, or there is none."""
         if self._table.takes_word(word):
             return word
         try:
             cell = self._bound.session.looked_up(self._mapping, word)
         except RefusedError:
             return None
-        return None if cell is None else self._identities.spelled(cell)
+        return None if cell is None else self._identities.stored_key(cell)
 
-    def spelled(self, found: Found) -> Spelling | None:
-        """Return the key of a row as the table spells it; None if only the server can compare it."""
-        return None if found.stored is None else self._identities.spelled(found.stored.key)
+    def stored_key(self, found: Found) -> StoredKey | None:
+        """Return the key of a row as the table stores it; None if only the server can compare it."""
+        return None if found.stored is None else self._identities.stored_key(found.stored.key)
 
     def identity(self, word: bytes) -> Hashable:
         """Return what all words of one row have in common; None if only the server can compare it."""
@@ -169,9 +169,9 @@ class MySQLRows:
         cell = self._bound.session.looked_up(self._mapping, word)
         if cell is None:
             return word, "no key"  # of no row
-        spelling = self._identities.spelled(cell)
+        stored_key = self._identities.stored_key(cell)
         try:
-            return None if spelling is None else self._identities.identity(spelling)
+            return None if stored_key is None else self._identities.identity(stored_key)
         except UnicodeDecodeError:
             return None
 
@@ -285,7 +285,7 @@ class MySQLRows:
         found: dict[Any, Any] = {cells[0]: cells for cells in rows}
         if len(found) == len(words) and found.keys() == set(words):
             return found
-        return self._matched(words, [(self._identities.spelled(cells[0]), cells) for cells in rows])
+        return self._matched(words, [(self._identities.stored_key(cells[0]), cells) for cells in rows])
 
     def _found_cells(self, word: bytes, cells: Cells) -> Found:
         value = cells[1] or b""
@@ -297,27 +297,27 @@ class MySQLRows:
     def _read_any(
         self, connection: MySQLConnection, words: Sequence[bytes], lock: str, *, begins: bool
     ) -> dict[bytes, Found]:
-        sought: dict[Spelling, list[bytes]] = {}
+        sought: dict[StoredKey, list[bytes]] = {}
         cells: list[Cell] = []
         for word in words:
             cell = self._bound.session.looked_up(self._mapping, word)
             if cell is None:
                 continue
-            spelling = self._identities.spelled(cell)
-            if spelling is None:
+            stored_key = self._identities.stored_key(cell)
+            if stored_key is None:
                 raise UncertainError(f"{self._mapping.key.collation} compares this key otherwise")
-            if spelling not in sought:
+            if stored_key not in sought:
                 cells.append(cell)
-            sought.setdefault(spelling, []).append(word)
+            sought.setdefault(stored_key, []).append(word)
         if not sought:
             return {}
         rows = connection.look_up_all(self._mapping, cells, lock, begins=begins)
-        found = self._matched([*sought], [(self._identities.spelled(row.key), row) for row in rows])
-        return {word: self._found(word, row) for spelling, row in found.items() for word in sought[spelling]}
+        found = self._matched([*sought], [(self._identities.stored_key(row.key), row) for row in rows])
+        return {word: self._found(word, row) for stored_key, row in found.items() for word in sought[stored_key]}
 
-    def _matched(self, wanted: Sequence[Spelling], rows: list[tuple[Spelling | None, Any]]) -> dict[Spelling, Any]:
-        found, certain = self._identities.match(wanted, rows)
-        if certain:
+    def _matched(self, wanted: Sequence[StoredKey], rows: list[tuple[StoredKey | None, Any]]) -> dict[StoredKey, Any]:
+        found, complete = self._identities.match(wanted, rows)
+        if complete:
             return found
         if len(wanted) > 1:
             raise UncertainError("the server found rows of other keys than expected")
@@ -344,7 +344,7 @@ class MySQLRows:
             cas = None if mapping.cas is None else new[CAS]
             row = replace(stored, cas=cas, expiry=new[EXPIRY])
             return Update(mapping, stored.key, row, clear_unmapped=False, keeps_value=True)
-        # A key that is spelled as before is not spelled again.
+        # An unchanged key is not written again.
         renamed_key = self._bound.rules.renames_key and stored.key != word
         key = self._bound.key(word) if renamed_key else stored.key
         return Update(mapping, stored.key, self._row(key, parameters), self._clears)

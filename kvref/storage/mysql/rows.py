@@ -17,7 +17,7 @@ from kvref.engine.mapping import Mapping
 from kvref.storage.config.containers import Container
 from kvref.storage.mysql import result_set
 from kvref.storage.mysql.database import Database
-from kvref.storage.mysql.errors import NO_TRUNCATE, REFUSED, AgainError, DuplicateError
+from kvref.storage.mysql.errors import NO_TRUNCATE, REFUSED, DuplicateError, RetryableError
 from kvref.storage.mysql.login import cause, fetch_all
 from kvref.storage.mysql.result_set import Cells
 from kvref.storage.mysql.schema import MySQLCatalog
@@ -93,7 +93,7 @@ class Rows:
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
             if not self._database.record_and_compare_columns(mapping, "mapped", cursor.description):
-                raise AgainError(f"the columns of {mapping.source} changed")
+                raise RetryableError(f"the columns of {mapping.source} changed")
             return list(cursor.fetchall())
 
     def look_up_all(self, mapping: Mapping, keys: Iterable[operations.Cell], lock: str = "") -> list[operations.Row]:
@@ -110,7 +110,7 @@ class Rows:
         if columns != self._columns.get(mapping):
             described = result_set.description(columns, self._connection.encoding)
             if not self._database.record_and_compare_columns(mapping, "mapped", described):
-                raise AgainError(f"the columns of {mapping.source} changed")
+                raise RetryableError(f"the columns of {mapping.source} changed")
             self._columns[mapping] = columns
         return rows
 
@@ -170,7 +170,7 @@ class Rows:
             names = [each[0] for each in cursor.description or ()]
         unchanged = self._database.record_and_compare_columns(mapping, "all", names)
         if not unchanged or not mapping.columns.issuperset(names):
-            raise AgainError(f"the columns of {mapping.source} changed")
+            raise RetryableError(f"the columns of {mapping.source} changed")
 
     def _write(self, sql: str) -> str | None:
         size = len(sql.encode()) + 1  # the byte in front of it says that it is SQL

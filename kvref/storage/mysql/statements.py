@@ -19,12 +19,12 @@ from kvref.storage.mysql.schema import quote
 from kvref.storage.rows import EXACT, from_sql, listed_columns, row_of
 
 NULL: Final = "NULL"
-# What a SELECT locks, until its transaction ends. For SHARED, as MySQL 5.6 and MariaDB spell it, SELECT is enough.
+# What a SELECT locks, until its transaction ends. For SHARED, in MySQL 5.6 and MariaDB, SELECT is enough.
 FOR_UPDATE: Final = " FOR UPDATE"
 NO_WAIT: Final = " FOR UPDATE NOWAIT"
 SKIP_LOCKED: Final = " FOR UPDATE SKIP LOCKED"
 SHARED: Final = " LOCK IN SHARE MODE"
-# The same without waiting, which MySQL and MariaDB spell in two ways.
+# The same without waiting, which MySQL and MariaDB write in two ways.
 SHARED_BY_MYSQL: Final = " FOR SHARE"
 WITHOUT_WAITING: Final = " NOWAIT"
 WITHOUT_LOCKED: Final = " SKIP LOCKED"

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kvref.engine import operations as ports
 from kvref.errors import StoreError
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, DuplicateError
+from kvref.storage.mysql.errors import DuplicateError, RetryableError
 
 Write = ports.Insert | ports.Update
 Operation = Write | ports.Remove
@@ -47,7 +47,7 @@ def carry_out(connection: MySQLConnection, operations: Sequence[Operation]) -> l
                 if not connection.in_transaction:
                     raise
                 answers[number] = error
-    except AgainError:
+    except RetryableError:
         # What was seen of the table is out of date, for all.
         connection.roll_back()
         raise
@@ -63,7 +63,7 @@ def _written(connection: MySQLConnection, writes: Sequence[Any]) -> bool:
         if not connection.in_transaction:
             raise
         return False
-    raise AgainError(f"of {len(writes)} rows not all were there")
+    raise RetryableError(f"of {len(writes)} rows not all were there")
 
 
 def _alike(connection: MySQLConnection, operations: Sequence[Operation]) -> Iterator[list[int]]:

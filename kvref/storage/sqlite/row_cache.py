@@ -26,7 +26,7 @@ class CachedTable:
 
     def __init__(self, mapping: Mapping) -> None:
         self.mapping = mapping
-        self.items: dict[bytes, CachedRow] = {}  # by the key as the table spells it
+        self.items: dict[bytes, CachedRow] = {}  # by the key as the table stores it
         self.missing: set[bytes] = set()  # keys as clients send them, of which the table has no row
         self.by_bytes = _compares_bytes(mapping)
         # Written since the last commit, or being synced to disk: the item, None if the table must be queried.
@@ -174,7 +174,7 @@ class RowCache:
 
         Args:
             mapping: through which it was written; other mappings may show the same row under other keys.
-            word: its key as the table spells it.
+            word: its key as the table stores it.
             item: the row then, None where that is not known.
         """
         for other in self._of_source.get(mapping.source, ()):

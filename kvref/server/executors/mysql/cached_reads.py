@@ -20,7 +20,7 @@ from kvref.storage.mysql.binlog.row_cache import CachedTable, RowCache
 from kvref.storage.mysql.cached_rows import shown_for
 from kvref.storage.mysql.connection import MySQLConnection
 from kvref.storage.mysql.plans import Found, MySQLRows
-from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.row_identity import StoredKey
 from kvref.storage.mysql.store import MySQLStore
 
 # Seconds that a group waits for the follower: about what a SELECT takes.
@@ -42,8 +42,8 @@ class _Group(NamedTuple):
 
     rows: MySQLRows
     cached: CachedTable
-    words: Mapping[Spelling, bytes]
-    repeated: Sequence[Spelling]
+    words: Mapping[StoredKey, bytes]
+    repeated: Sequence[StoredKey]
     width: int
 
 
@@ -52,7 +52,7 @@ class _Read(NamedTuple):
 
     executed: Position | None
     terms: Terms | None
-    rows: dict[Spelling, Found]
+    rows: dict[StoredKey, Found]
 
 
 class CachingReader:
@@ -105,10 +105,10 @@ class CachingReader:
                 read_parts, rows, [*dict.fromkeys(words)], width
             )
             return read
-        spellings = {word: kept.spelling(word) for word in words}
+        spellings = {word: kept.stored_key(word) for word in words}
         keys = {word: word if spelling is None else spelling for word, spelling in spellings.items()}
         sought = {key: word for word, key in keys.items()}
-        repeated: list[Spelling] = []
+        repeated: list[StoredKey] = []
         if len(words) > len(sought):
             again = Counter(map(keys.__getitem__, words))
             again.subtract(sought.keys())
@@ -156,7 +156,7 @@ class CachingReader:
         cache.age = age
         return True
 
-    async def _answer(self, group: _Group) -> Mapping[Spelling, CachedRow]:
+    async def _answer(self, group: _Group) -> Mapping[StoredKey, CachedRow]:
         """Return the rows of a group, kept ones as far as they are new enough."""
         cache, rows = self._cache, group.cached.rows
         missing = [key for key in group.words if key not in rows]
@@ -177,7 +177,7 @@ class CachingReader:
             found |= {key: each.row for key, each in more.items()}
         return found
 
-    async def _read(self, group: _Group, missing: list[Spelling], *, for_hits: bool) -> dict[Spelling, CachedRow]:
+    async def _read(self, group: _Group, missing: list[StoredKey], *, for_hits: bool) -> dict[StoredKey, CachedRow]:
         """Read rows, and what the server has executed where that is not known well enough."""
         now, cache, cached = time.monotonic(), self._cache, group.cached
         known = self._executed
@@ -210,7 +210,7 @@ class CachingReader:
             return
         if answer.terms is not None:
             cache.examined(group.cached, answer.terms, settled)
-        kept = {key: each.row for key, each in answer.rows.items() if group.rows.spelled(each) == key}
+        kept = {key: each.row for key, each in answer.rows.items() if group.rows.stored_key(each) == key}
         if kept:
             cache.keep(group.cached, kept, settled)
 
@@ -253,7 +253,7 @@ def read_parts(
     return found, busy
 
 
-def _find(connection: MySQLConnection, group: _Group, keys: Iterable[Spelling]) -> dict[Spelling, Found]:
+def _find(connection: MySQLConnection, group: _Group, keys: Iterable[StoredKey]) -> dict[StoredKey, Found]:
     """Return the rows of some words of a group, by what they are kept under; it blocks."""
     words = {group.words[key]: key for key in keys}
     parts = [*words]
@@ -264,7 +264,7 @@ def _find(connection: MySQLConnection, group: _Group, keys: Iterable[Spelling]) 
 
 
 def _look(
-    connection: MySQLConnection, group: _Group, missing: list[Spelling], queries: bool, staleness: float | None
+    connection: MySQLConnection, group: _Group, missing: list[StoredKey], queries: bool, staleness: float | None
 ) -> _Read:
     """Return what the server has executed, whether a mapping may be cached, and then rows; in this order.
 

@@ -43,7 +43,7 @@ from kvref.server.work import Work
 from kvref.storage.base import PRIMARY, SESSION
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, CycleError, LostError
+from kvref.storage.mysql.errors import CycleError, LostError, RetryableError
 from kvref.storage.mysql.mapped_table import MappedTable
 from kvref.storage.mysql.plans import MySQLRows, unplanned
 from kvref.storage.mysql.replicas import LastWrite
@@ -265,7 +265,7 @@ class MySQLExecutor:
             except CycleError:
                 stale = True
                 await asyncio.sleep(random.uniform(0, DEADLOCK_PAUSE))  # noqa: S311 - no secret
-            except (AgainError, LostError):
+            except (RetryableError, LostError):
                 stale = True
                 others -= 1
             else:
@@ -290,7 +290,7 @@ class MySQLExecutor:
             if failure is None:
                 try:
                     answer = await self._answer(command)
-                except (StoreError, LockWaitError, AgainError) as error:
+                except (StoreError, LockWaitError, RetryableError) as error:
                     failure = error
                 if failure is not None:
                     if isinstance(command.operation, Commit) and not isinstance(failure, LockWaitError):
@@ -354,7 +354,7 @@ class MySQLExecutor:
             AgainError, LostError: the command must run again.
         """
         lost = transaction.acknowledged and not transaction.open
-        again = isinstance(error, AgainError | LostError)
+        again = isinstance(error, RetryableError | LostError)
         if lost or (again and not transaction.acknowledged):
             await transaction.finish(self._pool, RollBack())
         if not transaction.open:
@@ -366,12 +366,12 @@ class MySQLExecutor:
             return DeadlockError("deadlock")
         if lost:
             return TransactionLostError(str(error))
-        return StoreError(str(error)) if isinstance(error, AgainError) else error
+        return StoreError(str(error)) if isinstance(error, RetryableError) else error
 
     async def _look_behind(self) -> None:
         try:
             await self._look()
-        except (StoreError, AgainError) as error:
+        except (StoreError, RetryableError) as error:
             _log.warning("cannot inspect the mapped tables: %s", error)
         finally:
             self._looking = None

@@ -12,7 +12,7 @@ from kvref.server.executors.mysql.runs import Line, Task
 from kvref.server.work import Work
 from kvref.storage.mysql import write_batch
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, HangError, LostError
+from kvref.storage.mysql.errors import HangError, LostError, RetryableError
 from kvref.storage.mysql.plans import Found, MySQLRows
 from kvref.storage.mysql.write_batch import Operation
 
@@ -172,7 +172,7 @@ def _write_in_order(lines: Sequence[Line], connection: MySQLConnection, operatio
     answers: list[Any] = []
     failed: set[Line] = set()
     for line, operation in zip(lines, operations, strict=True):
-        answer = AgainError(UNDONE) if line in failed else write_batch.carry_out(connection, [operation])[0]
+        answer = RetryableError(UNDONE) if line in failed else write_batch.carry_out(connection, [operation])[0]
         if answer is not None:
             failed.add(line)
         answers.append(answer)

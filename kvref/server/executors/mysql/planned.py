@@ -38,7 +38,7 @@ from kvref.storage.base import PRIMARY
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql.binlog.follower import Follower
 from kvref.storage.mysql.connection import MySQLConnection
-from kvref.storage.mysql.errors import AgainError, HangError, LostError
+from kvref.storage.mysql.errors import HangError, LostError, RetryableError
 from kvref.storage.mysql.plans import Found, MySQLRows
 from kvref.storage.mysql.store import MySQLStore
 from kvref.storage.mysql.write_batch import Operation
@@ -384,7 +384,7 @@ class MySQLScheduler(TurnOfPlans[MySQLRows]):
         if not work.rows.live or isinstance(error, LostError) or len(tasks) == 1:
             if not isinstance(error, KvrefError):
                 _log.error("a group of commands failed", exc_info=error)
-            stale = isinstance(error, AgainError | LostError)
+            stale = isinstance(error, RetryableError | LostError)
             if stale:
                 self._runner.looked(anew=True)
             self._leave(tasks, stale=stale)

@@ -17,7 +17,7 @@ from zlib import crc32
 from kvref.storage.config.codecs import decimal_width
 from kvref.storage.mysql.binlog.positions import FilePoint, Gtid, LogEnd, Point, file_number
 from kvref.storage.mysql.result_set import length_encoded
-from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.row_identity import StoredKey
 
 Table = tuple[str, str]  # schema and name, in lower case: a server may compare them so
 MAX_KEYS: Final = 1000  # of one table in one transaction; more count as the whole table
@@ -75,7 +75,7 @@ class Change(NamedTuple):
         transaction: one has ended; False: MariaDB's log has gone on by something else.
     """
 
-    keys: dict[Table, set[Spelling] | None]
+    keys: dict[Table, set[StoredKey] | None]
     everything: bool
     point: Point | None
     transaction: bool = True
@@ -101,7 +101,7 @@ class LogReader:
         self._tables: dict[int, _Columns] = {}
         self._inside = False  # a transaction has begun
         self._gtid: Gtid | None = None
-        self._keys: dict[Table, set[Spelling] | None] = {}
+        self._keys: dict[Table, set[StoredKey] | None] = {}
         self._everything = False
         self._checksum = 0  # bytes behind each event
         self.wanted: Mapping[Table, KeyTypes] = {}
@@ -221,7 +221,7 @@ class LogReader:
             self._keys[columns.table] = None
 
 
-def _row(body: bytes, at: int, layout: list[tuple[int, int]], width: int, keys: set[Spelling], types: KeyTypes) -> int:
+def _row(body: bytes, at: int, layout: list[tuple[int, int]], width: int, keys: set[StoredKey], types: KeyTypes) -> int:
     """Add the cells of a row image that may be keys to `keys`; return where the next one begins."""
     nulls = int.from_bytes(body[at : at + width], "little")
     at += width

@@ -22,7 +22,7 @@ from kvref.storage.mysql.binlog.eligibility import OPTIONS_TABLE, Terms
 from kvref.storage.mysql.binlog.events import Change, KeyTypes, Table
 from kvref.storage.mysql.binlog.local_log import LocalLog, Mark
 from kvref.storage.mysql.binlog.positions import LogEnd, Point, Position, Settled
-from kvref.storage.mysql.row_identity import Spelling
+from kvref.storage.mysql.row_identity import StoredKey
 from kvref.storage.rows import MAX_CACHED_TABLES, evicted
 
 _log = logging.getLogger("kvref.storage")
@@ -41,7 +41,7 @@ class CachedTable:
     Attributes:
         table: schema and name, in lower case.
         types: of its keys.
-        rows: by the key as the table spells it; none while they may not be used.
+        rows: by the key as the table stores it; none while they may not be used.
         refusal: why no row of it may be kept, empty if there is no reason; None: not examined since the last change of
             definitions or options.
         staleness: see `Terms`.
@@ -51,7 +51,7 @@ class CachedTable:
     def __init__(self, table: Table, types: KeyTypes) -> None:
         self.table = table
         self.types = types
-        self.rows: dict[Spelling, CachedRow] = {}
+        self.rows: dict[StoredKey, CachedRow] = {}
         self.refusal: str | None = None
         self.staleness = 0.0
         self.live = True
@@ -216,8 +216,8 @@ class RowCache:
                 _log.warning("rows of %s.%s are not cached: %s", *cached.table, terms.refusal)
             cached.refusal, cached.staleness = terms.refusal, terms.staleness
 
-    def keep(self, cached: CachedTable, rows: Mapping[Spelling, CachedRow], executed: Position) -> None:
-        """Keep rows, by the key as the table spells it, that no change has overtaken.
+    def keep(self, cached: CachedTable, rows: Mapping[StoredKey, CachedRow], executed: Position) -> None:
+        """Keep rows, by the key as the table stores it, that no change has overtaken.
 
         `executed`: the position of the server before they were read.
         """
@@ -239,7 +239,7 @@ class RowCache:
                 cached.refusal = None
         self.size = 0
 
-    def _is_current(self, table: Table, word: Spelling | None, executed: Position) -> bool:
+    def _is_current(self, table: Table, word: StoredKey | None, executed: Position) -> bool:
         """Return whether nothing that was applied to a row, or to definitions, is missing in what was executed."""
         if self._floor is not None and not executed.covers(self._floor):
             return False
@@ -259,7 +259,7 @@ class RowCache:
         self._recent.clear()
         self._floor = None if self.applied is None else self.applied.copy()
 
-    def _put(self, cached: CachedTable, word: Spelling, row: CachedRow) -> None:
+    def _put(self, cached: CachedTable, word: StoredKey, row: CachedRow) -> None:
         size = _size(word, row)
         if size > min(self.limit, MAX_KEPT):
             return
@@ -275,7 +275,7 @@ class RowCache:
                 self._drop(table, leaving)
                 self.evictions += len(leaving)
 
-    def _drop(self, cached: CachedTable, keys: Iterable[Spelling] | None) -> None:
+    def _drop(self, cached: CachedTable, keys: Iterable[StoredKey] | None) -> None:
         for word in list(cached.rows) if keys is None else keys:
             if word in cached.rows:
                 self.size -= _size(word, cached.rows.pop(word))
@@ -286,7 +286,7 @@ class RowCache:
                 future.set_result(None)
 
 
-def _size(word: Spelling, row: CachedRow) -> int:
+def _size(word: StoredKey, row: CachedRow) -> int:
     cells = row[HIT], *(row[VALUES] or ()), *row[FLAGS : EXPIRY + 1]
     # A text may take four bytes for each character.
     content = sum(
