@@ -26,7 +26,7 @@ from kvref.storage.config import catalog
 from kvref.storage.config.containers import checked
 from kvref.storage.isolation import Isolation
 from kvref.storage.mysql import result_set, vitess
-from kvref.storage.mysql.cluster import NoSecondaryError, State, look_at
+from kvref.storage.mysql.cluster import NoSecondaryError, State, read_status
 from kvref.storage.mysql.database import Database
 from kvref.storage.mysql.errors import (
     LOCKED,
@@ -122,7 +122,7 @@ class MySQLConnection:
         Its server is not the one in use any more, or the configuration was read after it logged in: global privileges
         and default roles are those of the log-in (MySQL 8.0.33, MariaDB 10.11.19).
         """
-        return self._known is not self._database.known or self._database.nodes.left(self._connection)
+        return self._known is not self._database.known or self._database.nodes.is_stale(self._connection)
 
     def execute(self, operation: operations.Operation) -> Any:
         """Answer one operation, other than Commit and RollBack.
@@ -260,7 +260,7 @@ class MySQLConnection:
     def require_secondary(self) -> None:
         """Raise NoSecondaryError if the server is no secondary of a group any more; other errors as `query`."""
         with self._errors():
-            if look_at(self._connection).state is not State.FOLLOWS:
+            if read_status(self._connection).state is not State.SECONDARY:
                 raise NoSecondaryError("the server is not a secondary of its replication group")
 
     def cells(self, sql: str) -> list[Cells]:
@@ -410,7 +410,7 @@ class MySQLConnection:
         if ends_connection(error) or not self._connection.open:
             self.lost, self.in_transaction = True, False
             return self.hang or LostError(text)
-        if number in READ_ONLY and self._database.nodes.writes_elsewhere(self._connection):
+        if number in READ_ONLY and self._database.nodes.has_successor(self._connection):
             self.lost, self.in_transaction = True, False
             return LostError(text)
         deadlock = number == ER.LOCK_DEADLOCK or (self._vitess and vitess.ENDED.search(text) is not None)

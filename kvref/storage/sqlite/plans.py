@@ -181,7 +181,7 @@ class SQLiteRows:
             self._store.cache.change_all(self._table, many)
 
     def _note(self, write: Write, rowid: int, *, certain: bool) -> None:
-        """Cache what a write left; `certain`: no command of the group names the row by an equal key with other bytes."""
+        """Cache what a write left; `certain`: no command of the group names the row by another equal key."""
         cache, mapping = self._store.cache, self._mapping
         kind, written, word, new, _, _ = write
         row: CachedRow | None = new
